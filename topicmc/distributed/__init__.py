@@ -1,0 +1,1 @@
+"""Who holds a chain, when it travels, and what a round is."""

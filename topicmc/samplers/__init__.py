@@ -1,0 +1,1 @@
+"""Samplers of the topic-word parameters, one page each beside its equation."""
