@@ -1,0 +1,1 @@
+"""Corpora on disk: readers, vocabulary, shards. Knows nothing of topics."""
