@@ -1,0 +1,121 @@
+"""Minibatches: the tokens of a few documents, expanded and renumbered for the samplers."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+_B1 = np.uint64(0x5555555555555555)
+_B2 = np.uint64(0x3333333333333333)
+_B4 = np.uint64(0x0F0F0F0F0F0F0F0F)
+_BYTES = np.uint64(0x0101010101010101)
+_ONE = np.uint64(1)
+
+
+class Minibatch(NamedTuple):
+    """Tokens of n documents. Documents and words that no token names cost nothing.
+
+    ``tokens[offsets[i]:offsets[i + 1]]`` are the tokens of the i-th document, each the row of its
+    word in ``words``; tokens of one document are ordered by word.
+    """
+
+    doc_ids: np.ndarray  # int64 (n,): names of the documents, which key their random numbers
+    offsets: np.ndarray  # int64 (n + 1,)
+    tokens: np.ndarray  # uint32 (T,): index into words
+    words: np.ndarray  # int32 (B,): distinct word ids, ascending
+
+    @property
+    def n_docs(self) -> int:
+        return len(self.doc_ids)
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.tokens)
+
+
+def gather(
+    indptr: np.ndarray,
+    word_ids: np.ndarray,
+    counts: np.ndarray,
+    doc_ids: np.ndarray,
+    n_words: int,
+) -> Minibatch:
+    """The minibatch of the documents ``doc_ids`` of a corpus in CSR form.
+
+    indptr int64 (D + 1,), word_ids and counts uint16 or uint32 (entries,), which may be memory maps;
+    doc_ids integers (n,), in any order, repeats allowed. Time O(tokens + W / 64), no memory that
+    grows with the corpus. Raises IndexError when a document or a word id is out of range.
+    """
+    docs = np.ascontiguousarray(doc_ids, dtype=np.int64)
+    if len(docs) and not 0 <= docs.min() <= docs.max() < len(indptr) - 1:
+        raise IndexError(f"documents must lie in 0 … {len(indptr) - 2}")
+    arrays = (np.asarray(indptr), np.asarray(word_ids), np.asarray(counts))
+    bits = np.zeros((n_words + 63) // 64, np.uint64)
+    offsets = _mark(*arrays, docs, n_words, bits)
+    if offsets[0] < 0:
+        raise IndexError(f"document {-1 - offsets[0]} has a word id of {n_words} or more")
+    ranks = np.empty(len(bits), np.uint32)
+    words = _enumerate(bits, ranks)
+    tokens = _expand(*arrays, docs, bits, ranks, offsets[-1])
+    return Minibatch(docs, offsets, tokens, words)
+
+
+@njit(inline="always")
+def _popcount(x):
+    x = x - ((x >> _ONE) & _B1)
+    x = (x & _B2) + ((x >> np.uint64(2)) & _B2)
+    x = (x + (x >> np.uint64(4))) & _B4
+    return np.uint32((x * _BYTES) >> np.uint64(56))
+
+
+@njit(nogil=True, cache=True)
+def _mark(indptr, word_ids, counts, docs, n_words, bits):
+    """Sets the bit of every word that occurs; returns token offsets (or −1 − document at [0])."""
+    offsets = np.zeros(len(docs) + 1, np.int64)
+    for i in range(len(docs)):
+        total = np.int64(0)
+        for e in range(indptr[docs[i]], indptr[docs[i] + 1]):
+            word = np.uint64(word_ids[e])
+            if word >= np.uint64(n_words):
+                offsets[0] = -1 - docs[i]
+                return offsets
+            bits[word >> np.uint64(6)] |= _ONE << (word & np.uint64(63))
+            total += np.int64(counts[e])
+        offsets[i + 1] = offsets[i] + total
+    return offsets
+
+
+@njit(nogil=True, cache=True)
+def _enumerate(bits, ranks):
+    """Word ids of the set bits, ascending; ranks[i] = set bits before 64-bit word i."""
+    total = np.uint32(0)
+    for i in range(len(bits)):
+        ranks[i] = total
+        total += _popcount(bits[i])
+    words = np.empty(total, np.int32)
+    n = 0
+    for i in range(len(bits)):
+        left = bits[i]
+        while left != np.uint64(0):
+            lowest = left & (~left + _ONE)
+            words[n] = 64 * i + np.int64(_popcount(lowest - _ONE))
+            left ^= lowest
+            n += 1
+    return words
+
+
+@njit(nogil=True, cache=True)
+def _expand(indptr, word_ids, counts, docs, bits, ranks, n_tokens):
+    """Every occurrence of a word as the rank of its bit."""
+    tokens = np.empty(n_tokens, np.uint32)
+    n = 0
+    for i in range(len(docs)):
+        for e in range(indptr[docs[i]], indptr[docs[i] + 1]):
+            word = np.uint64(word_ids[e])
+            block = word >> np.uint64(6)
+            below = (_ONE << (word & np.uint64(63))) - _ONE
+            row = ranks[block] + _popcount(bits[block] & below)
+            for _ in range(counts[e]):
+                tokens[n] = row
+                n += 1
+    return tokens
