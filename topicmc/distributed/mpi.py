@@ -7,12 +7,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from topicmc.distributed.transport import Groups, Moves, State, check_groups, check_route, mean_into
 from topicmc.errors import UsageError
+
+_SMALL = 1 << 16  # bytes below which an MPI reduction beats sharing out the additions
 
 
 def _flat(array: np.ndarray) -> np.ndarray:
@@ -93,15 +95,11 @@ class MpiTransport:
 
     def sum(self, array: np.ndarray) -> np.ndarray:
         total = np.array(array, order="C")
-        flat = total.reshape(-1)
-        if total.dtype.kind == "f":
-            self._reduce(flat, list(range(self.n_processes)), 1)
-        else:  # exact in any order, so MPI may choose its own
-            step = max(1, self._piece_bytes // total.itemsize)
-            for first in range(0, len(flat), step):
-                part = flat[first : first + step]
-                self._wait([self._comm.Iallreduce(self._mpi.IN_PLACE, part)])
+        if total.dtype.kind != "f" and total.nbytes < _SMALL:  # exact in any order: MPI may choose
+            self._wait([self._comm.Iallreduce(self._mpi.IN_PLACE, total)])
             self.bytes_sent += total.nbytes
+        else:
+            self._reduce(total.reshape(-1), list(range(self.n_processes)), 1)
         return total
 
     def any(self, flag: bool) -> bool:
@@ -121,11 +119,14 @@ class MpiTransport:
         parts = np.split(everyone, np.cumsum(sizes)[:-1])
         return [json.loads(part.tobytes()) for part in parts]
 
-    def abort(self, message: str, status: int) -> None:
+    def abort(self, message: str, status: int) -> NoReturn:
         # An error that all ranks meet, such as a missing file, should be told once: the root first.
-        time.sleep(0.0 if self.is_root else 0.3)
+        time.sleep(0.0 if self.is_root else 0.6)
+        sys.stdout.flush()
         print(message, file=sys.stderr, flush=True)
+        time.sleep(0.2)  # mpiexec drops what it has not yet forwarded when the job ends
         self._mpi.COMM_WORLD.Abort(status)
+        os._exit(status)  # Abort may return before mpiexec has acted
 
     # --- messages ---
 

@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Transport(Protocol):
     def exchange(self, obj: Any) -> list[Any]:
         """One JSON-able object per process, in rank order, on every process."""
 
-    def abort(self, message: str, status: int) -> None:
+    def abort(self, message: str, status: int) -> NoReturn:
         """Prints the message to stderr and ends all processes with the status, which is not 0."""
 
 
@@ -133,23 +133,24 @@ class LocalTransport:
     def exchange(self, obj: Any) -> list[Any]:
         return [json.loads(json.dumps(obj))]
 
-    def abort(self, message: str, status: int) -> None:
+    def abort(self, message: str, status: int) -> NoReturn:
         print(message, file=sys.stderr, flush=True)
         raise SystemExit(status)
 
 
 def mean_into(out: np.ndarray, arrays: Sequence[np.ndarray], divisor: int | None = None) -> None:
-    """out = Σ arrays / divisor (default: their number), flat arrays; added in float64 one after
-    another, so that an element's bits depend neither on blocks nor on who computes them. `out` may
-    be one of the arrays."""
+    """out = Σ arrays / divisor (default: their number), flat arrays, added one after another:
+    floats in float64, integers in their own dtype. So an
+    element's bits depend neither on blocks nor on who computes them. `out` may be one of them."""
+    divisor = divisor or len(arrays)
+    sum_dtype = np.float64 if out.dtype.kind == "f" else out.dtype
     block = 1 << 16
     for first in range(0, len(out), block):
         part = slice(first, first + block)
-        total = arrays[0][part].astype(np.float64)
+        total = arrays[0][part].astype(sum_dtype)
         for array in arrays[1:]:
             total += array[part]
-        total /= divisor or len(arrays)
-        out[part] = total
+        out[part] = total if divisor == 1 else total / divisor
 
 
 # --- the choice -----------------------------------------------------------------------------------
