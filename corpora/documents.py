@@ -1,0 +1,108 @@
+"""Documents as bags of words, in compressed sparse rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from topicmc.errors import DataError
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Word counts of n documents; document d owns entries ``indptr[d]:indptr[d + 1]``.
+
+    indptr    int64 (n + 1,), starts at 0, never falls
+    word_ids  unsigned (E,), ascending and distinct inside a document
+    counts    unsigned (E,), at least 1
+    """
+
+    indptr: np.ndarray
+    word_ids: np.ndarray
+    counts: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.indptr.ndim != 1 or len(self.indptr) == 0:
+            raise ValueError("indptr must be a vector of n + 1 offsets")
+        if self.word_ids.shape != self.counts.shape or int(self.indptr[-1]) != len(self.word_ids):
+            raise ValueError("indptr, word_ids and counts disagree in length")
+
+    @property
+    def n_docs(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def n_entries(self) -> int:
+        return len(self.word_ids)
+
+    @property
+    def n_tokens(self) -> int:
+        return int(self.counts.sum(dtype=np.int64))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Entries (distinct words) of each document, int64 (n,)."""
+        return np.diff(self.indptr)
+
+
+def offsets(lengths: np.ndarray) -> np.ndarray:
+    """int64 (n + 1,) running sums of lengths, from 0."""
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return indptr
+
+
+def select(documents: Documents, mask: np.ndarray) -> Documents:
+    """The documents where mask, bool (n,), is true; order is kept."""
+    lengths = documents.lengths
+    entries = np.repeat(mask, lengths)
+    return Documents(offsets(lengths[mask]), documents.word_ids[entries], documents.counts[entries])
+
+
+def join(parts: Sequence[Documents]) -> Documents:
+    """One after the other."""
+    return Documents(
+        offsets(np.concatenate([part.lengths for part in parts])),
+        np.concatenate([part.word_ids for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+    )
+
+
+def from_entries(
+    lengths: np.ndarray, word_ids: np.ndarray, counts: np.ndarray
+) -> tuple[Documents, int]:
+    """Documents from entries in any order inside each document, and how many entries were merged.
+
+    Entries of one document that name the same word are summed. Raises DataError when a sum leaves
+    uint32.
+    """
+    indptr = offsets(lengths)
+    ascending = word_ids[1:] > word_ids[:-1]
+    starts = indptr[1:-1]
+    ascending[starts[(starts > 0) & (starts < len(word_ids))] - 1] = True
+    if ascending.all():
+        return Documents(indptr, word_ids.astype(np.uint32), counts.astype(np.uint32)), 0
+
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.lexsort((word_ids, rows))
+    rows, word_ids, counts = rows[order], word_ids[order], counts[order]
+    first = np.ones(len(rows), dtype=bool)
+    first[1:] = (rows[1:] != rows[:-1]) | (word_ids[1:] != word_ids[:-1])
+    sums = np.add.reduceat(counts.astype(np.int64), np.flatnonzero(first))
+    if sums.max() > np.iinfo(np.uint32).max:
+        raise DataError("the counts of one word in one document sum to more than 2³² − 1")
+    indptr = offsets(np.bincount(rows[first], minlength=len(lengths)))
+    documents = Documents(indptr, word_ids[first].astype(np.uint32), sums.astype(np.uint32))
+    return documents, int(len(rows) - first.sum())
+
+
+def remap(documents: Documents, new_ids: np.ndarray) -> Documents:
+    """Word i renamed to new_ids[i], int64 (W,); entries whose new id is negative are left out.
+
+    Documents keep their place even when nothing of them is left.
+    """
+    ids = new_ids[documents.word_ids]
+    kept = ids >= 0
+    running = offsets(kept)
+    lengths = running[documents.indptr[1:]] - running[documents.indptr[:-1]]
+    return from_entries(lengths, ids[kept], documents.counts[kept])[0]

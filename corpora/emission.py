@@ -1,0 +1,126 @@
+"""From the spool to a corpus folder: prune, hold out, cut into shards."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from topicmc.corpora.documents import Documents, remap, select
+from topicmc.corpora.split import choose_heldout
+from topicmc.corpora.spool import Spool
+from topicmc.corpora.store import ShardWriter, count_dtype, id_dtype
+
+from topicmc.errors import UsageError
+
+_SHARD_DOCS = 1_000_000
+_SHARD_ENTRIES = 1 << 26
+
+
+def pruned_blocks(spool: Spool, new_ids: np.ndarray | None) -> Iterator[Documents]:
+    """The spool's documents under their final ids, without those that pruning left empty."""
+    for block in spool.blocks():
+        if new_ids is not None:
+            block = remap(block, new_ids)
+            block = select(block, block.lengths > 0)
+        yield block
+
+
+def measure(spool: Spool, new_ids: np.ndarray | None) -> tuple[int, int]:
+    """How many documents and entries pruning leaves."""
+    if new_ids is None:
+        return spool.n_docs, spool.n_entries
+    n_docs = n_entries = 0
+    for block in pruned_blocks(spool, new_ids):
+        n_docs += block.n_docs
+        n_entries += block.n_entries
+    return n_docs, n_entries
+
+
+def heldout_size(n_docs: int, wanted: int | None) -> int:
+    """The default is a tenth of the documents, at most 1,000."""
+    if wanted is None:
+        return min(1000, n_docs // 10)
+    if wanted < 0 or wanted >= n_docs:
+        raise UsageError(
+            f"--heldout {wanted}: of {n_docs} documents 0 to {n_docs - 1} can be held out."
+        )
+    return wanted
+
+
+def shard_bounds(n_docs: int, n_entries: int, wanted: int | None) -> list[int]:
+    """Where contiguous shards of near equal size begin and end, S + 1 positions."""
+    n_shards = wanted
+    if n_shards is None:
+        n_shards = max(1, -(-n_docs // _SHARD_DOCS), -(-n_entries // _SHARD_ENTRIES))
+        n_shards = min(n_shards, n_docs)
+    if not 1 <= n_shards <= n_docs:
+        raise UsageError(f"--shards {n_shards}: {n_docs} training documents make 1 to {n_docs}.")
+    return [n_docs * i // n_shards for i in range(n_shards + 1)]
+
+
+def emit(
+    spool: Spool,
+    new_ids: np.ndarray | None,
+    folder: Path,
+    *,
+    n_words: int,
+    size: tuple[int, int],
+    n_shards: int | None,
+    n_heldout: int | None,
+    seed: int,
+) -> dict[str, Any]:
+    """Writes heldout/ and shards/ into folder; returns their tables, as ``write_index`` takes them.
+
+    ``size`` is what ``measure`` returned: documents and entries.
+    """
+    n_docs, n_entries = size
+    chosen = choose_heldout(n_docs, heldout_size(n_docs, n_heldout), seed)
+    bounds = shard_bounds(n_docs - len(chosen), n_entries, n_shards)
+    dtypes = (id_dtype(n_words), count_dtype(spool.max_count))
+    shards = []
+    with ExitStack() as stack:
+        heldout = stack.enter_context(ShardWriter(folder, "heldout", *dtypes))
+        training = _split(pruned_blocks(spool, new_ids), chosen, heldout)
+        rest: Documents | None = None
+        for number, (start, stop) in enumerate(pairwise(bounds)):
+            with ShardWriter(folder, f"shards/{number:05d}", *dtypes) as shard:
+                missing = stop - start
+                while missing:
+                    block = next(training) if rest is None else rest
+                    head, rest = _cut(block, missing)
+                    shard.append(head)
+                    missing -= head.n_docs
+                shards.append(shard.close())
+        for _ in training:  # held-out documents may stand last
+            pass
+        table = heldout.close()
+    return {"dtypes": dtypes, "shards": shards, "heldout": table}
+
+
+def _split(
+    blocks: Iterator[Documents], chosen: np.ndarray, heldout: ShardWriter
+) -> Iterator[Documents]:
+    """Puts the chosen documents into heldout and passes the others on."""
+    start = 0
+    for block in blocks:
+        first, last = np.searchsorted(chosen, [start, start + block.n_docs])
+        start += block.n_docs
+        if first == last:
+            yield block
+            continue
+        held = np.zeros(block.n_docs, dtype=bool)
+        held[chosen[first:last] - (start - block.n_docs)] = True
+        heldout.append(select(block, held))
+        yield select(block, ~held)
+
+
+def _cut(block: Documents, n_docs: int) -> tuple[Documents, Documents | None]:
+    """The first n_docs documents, and the others if there are any."""
+    if block.n_docs <= n_docs:
+        return block, None
+    at = int(block.indptr[n_docs])
+    head = Documents(block.indptr[: n_docs + 1], block.word_ids[:at], block.counts[:at])
+    tail = Documents(block.indptr[n_docs:] - at, block.word_ids[at:], block.counts[at:])
+    return head, tail

@@ -1,0 +1,144 @@
+"""Files written so that they are whole or absent."""
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+from numpy.lib import format as npy
+
+from topicmc.errors import DataError, UsageError
+
+
+class NpyWriter:
+    """A one-dimensional .npy file that grows; its header is set right when it is closed."""
+
+    def __init__(self, path: Path, dtype: np.typing.DTypeLike) -> None:
+        self.dtype = np.dtype(dtype)
+        self.size = 0
+        self._file = path.open("wb")
+        self._write_header()
+
+    def append(self, values: np.ndarray) -> None:
+        values = np.ascontiguousarray(values, dtype=self.dtype)
+        self._file.write(values.data)
+        self.size += len(values)
+
+    def close(self) -> None:
+        """NumPy pads the header so that a longer first axis fits into the same bytes."""
+        self._file.seek(0)
+        self._write_header()
+        self._file.close()
+
+    def abandon(self) -> None:
+        self._file.close()
+
+    def _write_header(self) -> None:
+        descr = npy.dtype_to_descr(self.dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": (self.size,)}
+        npy.write_array_header_1_0(self._file, header)
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces path by text in UTF-8, at once."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(text, encoding="utf-8", newline="\n")
+    temporary.replace(path)
+
+
+@contextmanager
+def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
+    """A temporary sibling folder that becomes ``output`` when the block ends well.
+
+    On any exception, Ctrl-C and SIGTERM included, it is removed and ``output`` is as it was. What
+    exists is replaced only with ``force``, and only when it holds ``marker``.
+    """
+    _check_free(output, marker, force)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    prefix = f".{output.name}.{socket.gethostname()}-"
+    _remove_stale(output.parent, prefix)
+    folder = output.parent / f"{prefix}{os.getpid()}.partial"
+    folder.mkdir()
+    try:
+        with _termination_as_exit():
+            yield folder
+            _check_free(output, marker, force)
+            _replace(folder, output)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DataError(
+                f"No space left for {output}: free some or write to another disk with -o."
+            ) from error
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_free(output: Path, marker: str, force: bool) -> None:
+    if not output.exists() and not output.is_symlink():
+        return
+    if output.is_dir() and not any(output.iterdir()):
+        return
+    if not (output / marker).is_file():
+        raise UsageError(f"{output} exists and is not a corpus: choose another name with -o.")
+    if not force:
+        raise UsageError(f"{output} exists: choose another name with -o, or replace it by --force.")
+
+
+def _replace(folder: Path, output: Path) -> None:
+    if not output.exists():
+        folder.rename(output)
+        return
+    old = folder.with_suffix(".old")
+    output.rename(old)
+    folder.rename(output)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _remove_stale(parent: Path, prefix: str) -> None:
+    """Removes what a killed process of this machine left of the same output."""
+    for path in parent.glob(re.sub(r"([\[*?])", r"[\1]", prefix) + "*.partial"):
+        number = path.name[len(prefix) : -len(".partial")]
+        if number.isdigit() and (int(number) == os.getpid() or not _alive(int(number))):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@contextmanager
+def _termination_as_exit() -> Iterator[None]:
+    """Lets SIGTERM unwind the stack, so that what was staged is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    previous = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

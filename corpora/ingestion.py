@@ -1,0 +1,101 @@
+"""From readers to the spool: every document once, under ids that need not be final."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from topicmc.corpora.documents import Documents, from_entries, remap
+from topicmc.corpora.parallel import process_map
+from topicmc.corpora.readers import IdReader, Tally, TextReader
+from topicmc.corpora.spool import Spool
+from topicmc.corpora.tokens import WordCounts, count_words
+from topicmc.corpora.vocabulary import WordTable
+
+Progress = Callable[[Tally], None]
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What the ids in the spool mean."""
+
+    words: list[str]
+    ids: np.ndarray  # int64 (len(words),): the id of each word
+    doc_freq: np.ndarray  # int64 (len(words),): documents that hold each word
+    n_ids: int  # ids in the spool are below this; some may have no word any more
+    n_words: int  # distinct words met, where they were counted, else len(words)
+    n_tokens: int  # tokens met, those of unknown words included
+
+
+def ingest_ids(
+    readers: Iterable[IdReader], words: list[str], spool: Spool, tally: Tally, report: Progress
+) -> Ingested:
+    """Ids stay as they are: line i of the vocabulary is id i."""
+    doc_freq = np.zeros(len(words), dtype=np.int64)
+    for reader in readers:
+        for documents in reader.blocks(len(words), tally):
+            spool.append(documents)
+            doc_freq += np.bincount(documents.word_ids, minlength=len(words))
+            report(tally)
+    ids = np.arange(len(words))
+    return Ingested(words, ids, doc_freq, len(words), len(words), spool.n_tokens)
+
+
+def ingest_known(
+    readers: Iterable[TextReader], words: list[str], spool: Spool, tally: Tally, report: Progress
+) -> Ingested:
+    """Text over a given vocabulary: other words are left out at once."""
+    index = {word: i for i, word in enumerate(words)}
+    doc_freq = np.zeros(len(words), dtype=np.int64)
+    n_tokens = 0
+    for batch in _batches(readers, tally):
+        new_ids = np.fromiter((index.get(word, -1) for word in batch.words), dtype=np.int64)
+        known = new_ids >= 0
+        doc_freq[new_ids[known]] += batch.doc_freq[known]
+        spool.append(remap(_documents(batch), new_ids))
+        n_tokens += int(batch.counts.sum())
+        report(tally)
+    ids = np.arange(len(words))
+    return Ingested(words, ids, doc_freq, len(words), len(words), n_tokens)
+
+
+def ingest_new(
+    readers: Iterable[TextReader], spool: Spool, tally: Tally, report: Progress
+) -> Ingested:
+    """Text whose vocabulary is still to be built: words get ids in order of appearance."""
+    table = WordTable()
+    for batch in _batches(readers, tally):
+        ids = table.add(batch.words, batch.doc_freq)
+        spool.append(remap(_documents(batch), ids))
+        report(tally)
+    words, ids, doc_freq, n_ids = table.columns()
+    return Ingested(words, ids, doc_freq, n_ids, len(words) + table.n_forgotten, spool.n_tokens)
+
+
+def _batches(readers: Iterable[TextReader], tally: Tally) -> Iterable[WordCounts]:
+    for reader in readers:
+        count = partial(count_words, plain=reader.plain, min_tokens=reader.min_tokens)
+        for batch in process_map(count, reader.texts(tally), inline=8):
+            tally.skipped += batch.n_skipped
+            yield batch
+
+
+def _documents(batch: WordCounts) -> Documents:
+    return from_entries(batch.lengths, batch.word_ids, batch.counts)[0]
+
+
+def settle(
+    ingested: Ingested, kept: np.ndarray, *, alphabetical: bool
+) -> tuple[list[str], np.ndarray | None]:
+    """The final words, and int64 (n_ids,) from ids in the spool to final ones (-1: left out).
+
+    None stands for ids that stay as they are. ``kept`` is bool, one for each word.
+    """
+    order: Sequence[int] = np.flatnonzero(kept).tolist()
+    if alphabetical:
+        order = sorted(order, key=ingested.words.__getitem__)
+    elif len(order) == len(ingested.words):
+        return ingested.words, None
+    new_ids = np.full(ingested.n_ids, -1, dtype=np.int64)
+    new_ids[ingested.ids[np.array(order, dtype=np.int64)]] = np.arange(len(order))
+    return [ingested.words[i] for i in order], new_ids

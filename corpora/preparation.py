@@ -1,0 +1,167 @@
+"""Preparing a corpus: read once into a spool, settle the vocabulary, write shards.
+
+Reading never holds more than a few blocks of documents; the spool lies on the output's disk until
+the shards are written. Everything happens in a hidden sibling of the output, which is renamed at
+the end.
+"""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from topicmc.corpora.emission import emit, measure
+from topicmc.corpora.files import staging
+from topicmc.corpora.ingestion import (
+    Ingested,
+    Progress,
+    ingest_ids,
+    ingest_known,
+    ingest_new,
+    settle,
+)
+from topicmc.corpora.readers import Tally
+from topicmc.corpora.readers.sources import ID_READERS, find_vocabulary, open_sources
+from topicmc.corpora.spool import Spool
+from topicmc.corpora.store import INDEX, Corpus, write_index, write_vocabulary
+from topicmc.corpora.vocabulary import Pruning, read_vocabulary
+
+from topicmc import __version__
+from topicmc.errors import DataError, UsageError
+
+
+def prepare(
+    sources: Sequence[str | Path] | str | Path,
+    output: str | Path,
+    *,
+    format: str = "auto",
+    vocab: str | Path | None = None,
+    field: str | None = None,
+    min_df: int | None = None,
+    max_df: float | None = None,
+    keep: int | None = None,
+    stopwords: str | None = None,
+    n_shards: int | None = None,
+    n_heldout: int | None = None,
+    seed: int = 0,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Corpus:
+    """Turns sources into a corpus folder at output, and opens it.
+
+    Where the vocabulary is given, by ``vocab`` or beside a file of word ids, it is kept as it is
+    unless pruning is asked for; a vocabulary built from text is pruned by default
+    (`default_pruning`). ``n_heldout`` documents, chosen uniformly by ``seed``, stay out of the
+    shards. ``progress`` is called now and then with the running `Tally`.
+
+    Raises DataError for what is wrong with the sources and UsageError for what is wrong with the
+    options; either way, and when interrupted, output is as it was.
+    """
+    paths = [Path(s) for s in ([sources] if isinstance(sources, str | Path) else sources)]
+    asked = {"min_df": min_df, "max_df": max_df, "keep": keep, "stopwords": stopwords}
+    asked = {name: value for name, value in asked.items() if value is not None}
+    Pruning(**asked)  # type: ignore[arg-type]  # bad options fail before anything is read
+    if seed < 0:
+        raise UsageError(f"--seed {seed}: give a whole number, 0 or more.")
+
+    with staging(Path(output), marker=INDEX, force=force) as folder:
+        format, readers = open_sources(paths, format, field)
+        is_ids = format in ID_READERS
+        given = _given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
+        spool, tally = Spool(folder / "spool"), Tally()
+        ingested = _ingest(readers, is_ids, given, spool, tally, progress or _silent)
+        if spool.n_docs == 0:
+            raise DataError(f"{paths[0]} holds no documents with words that count: {_why(given)}.")
+        pruning = replace(Pruning() if given else default_pruning(spool.n_docs), **asked)
+        kept = pruning.mask(ingested.words, ingested.doc_freq, spool.n_docs)
+        words, new_ids = settle(ingested, kept, alphabetical=given is None)
+        size = measure(spool, new_ids)
+        if size[0] == 0:
+            raise DataError(
+                f"{paths[0]}: pruning leaves no words; loosen --min-df, --max-df or --stopwords."
+            )
+        tables = emit(
+            spool,
+            new_ids,
+            folder,
+            n_words=len(words),
+            size=size,
+            n_shards=n_shards,
+            n_heldout=n_heldout,
+            seed=seed,
+        )
+        spool.close()
+        shutil.rmtree(folder / "spool")
+        write_vocabulary(folder / "vocabulary.txt", words)
+        n_tokens = sum(table["n_tokens"] for table in [*tables["shards"], tables["heldout"]])
+        provenance = {
+            "topicmc": __version__,
+            "format": format,
+            "sources": [str(path) for path in paths],
+            "field": field,
+            "vocabulary": given[0] if given else "built",
+            "pruning": asdict(pruning),
+            "seed": seed,
+            "documents_read": tally.n_read,
+            "documents_skipped": tally.skipped,
+            "documents_empty": tally.n_read - tally.skipped - size[0],
+            "entries_merged": tally.merged,
+            "tokens_read": ingested.n_tokens,
+            "tokens_left_out": ingested.n_tokens - n_tokens,
+            "words_read": ingested.n_words,
+            "words_left_out": ingested.n_words - len(words),
+        }
+        write_index(folder, n_words=len(words), provenance=provenance, **tables)
+    return Corpus.open(output)
+
+
+def default_pruning(n_docs: int) -> Pruning:
+    """What a vocabulary built from text goes through unless options say otherwise.
+
+    Words of very few documents teach a topic nothing; those of more than half the documents
+    belong to every topic. A handful of documents is left as it is, stop words apart.
+    """
+    if n_docs < 20:
+        return Pruning(stopwords="english")
+    min_df = min(5, max(2, n_docs // 50))
+    return Pruning(min_df=min_df, max_df=0.5, keep=50_000, stopwords="english")
+
+
+def _given_vocabulary(id_paths: Sequence[Path], vocab: Path | None) -> tuple[str, list[str]] | None:
+    """Its path and words; None when it is to be built from text."""
+    if vocab is not None:
+        return str(vocab), read_vocabulary(vocab)
+    if not id_paths:
+        return None
+    beside = [find_vocabulary(path) for path in id_paths]
+    words = read_vocabulary(beside[0])
+    for path in beside[1:]:
+        if path != beside[0] and read_vocabulary(path) != words:
+            raise DataError(
+                f"{path} and {beside[0]} differ: sources of one corpus share one vocabulary; "
+                "prepare them apart, or give it by --vocab."
+            )
+    return str(beside[0]), words
+
+
+def _ingest(
+    readers: list[Any],
+    is_ids: bool,
+    given: tuple[str, list[str]] | None,
+    spool: Spool,
+    tally: Tally,
+    report: Progress,
+) -> Ingested:
+    if given is None:
+        return ingest_new(readers, spool, tally, report)
+    ingest = ingest_ids if is_ids else ingest_known
+    return ingest(readers, given[1], spool, tally, report)
+
+
+def _silent(tally: Tally) -> None:
+    pass
+
+
+def _why(given: tuple[str, list[str]] | None) -> str:
+    return f"check it against the vocabulary {given[0]}" if given else "check --format and --field"

@@ -1,0 +1,40 @@
+"""Readers, one a format: each turns a source into blocks of documents, in bounded memory."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from topicmc.corpora.documents import Documents
+
+
+@dataclass
+class Tally:
+    """What a reader met on its way, for the report and the progress bar."""
+
+    n_read: int = 0  # documents, empty ones included
+    merged: int = 0  # entries that repeated a word of their document and were summed
+    skipped: int = 0  # documents that the reader passes over by rule, as Wikipedia's stubs
+    position: int = 0  # bytes of the source taken in
+
+
+class IdReader(Protocol):
+    """A format that holds word ids; the vocabulary stands in a file of its own."""
+
+    path: Path
+
+    def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
+        """Documents with ids below n_words; DataError names file and line of what is wrong."""
+        ...
+
+
+class TextReader(Protocol):
+    """A format that holds text."""
+
+    path: Path
+    min_tokens: int  # documents with fewer are skipped
+    plain: Callable[[str], str] | None  # strips markup, in worker processes
+
+    def texts(self, tally: Tally) -> Iterator[list[str]]:
+        """Batches of documents as raw text."""
+        ...

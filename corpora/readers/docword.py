@@ -1,0 +1,31 @@
+"""UCI bag of words: three header lines D, W, NNZ, then lines of "document word count" from 1."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from topicmc.corpora.documents import Documents
+from topicmc.corpora.readers import Tally
+from topicmc.corpora.readers.triplets import Header, header_numbers, triplet_blocks
+from topicmc.corpora.streams import Stream
+
+from topicmc.errors import DataError
+
+
+class DocwordReader:
+    """https://archive.ics.uci.edu/dataset/164/bag+of+words; documents must ascend."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
+        with Stream(self.path) as stream:
+            lines = [stream.readline() for _ in range(3)]
+            wanted = ["documents", "words", "entries"]
+            n_docs, width, n_entries = header_numbers(self.path, lines, 1, wanted)
+            if width != n_words:
+                raise DataError(
+                    f"{self.path}, line 2: {width} words, but its vocabulary has {n_words}; "
+                    "give the vocabulary that belongs to it with --vocab."
+                )
+            header = Header(self.path, n_docs, width, n_entries)
+            yield from triplet_blocks(stream, header, 4, tally)

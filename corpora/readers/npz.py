@@ -1,0 +1,150 @@
+"""SciPy CSR matrices saved by ``scipy.sparse.save_npz``: rows are documents, columns are words."""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.lib import format as npy
+from topicmc.corpora.documents import Documents, from_entries
+from topicmc.corpora.readers import Tally
+from topicmc.corpora.streams import require_file
+
+from topicmc.errors import DataError
+
+_BLOCK_ENTRIES = 1 << 20
+_MAX_COUNT = (1 << 31) - 1
+
+
+class NpzReader:
+    """Streams the members of the archive side by side, so that the matrix never is in memory.
+
+    ``scipy.sparse.load_npz`` would load all of it. No member is unpickled.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
+        require_file(self.path)
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                indptr = self._indptr(archive, n_words)
+                with (
+                    archive.open("indices.npy") as indices,
+                    archive.open("data.npy") as data,
+                ):
+                    yield from self._rows(indptr, indices, data, n_words, tally)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError) as error:
+            if getattr(error, "errno", None):
+                raise
+            raise DataError(
+                f"{self.path} is damaged or not a CSR matrix of scipy.sparse.save_npz "
+                f"({str(error).strip().splitlines()[0] if str(error) else 'cut short'}): "
+                "save it again."
+            ) from error
+
+    def _indptr(self, archive: zipfile.ZipFile, n_words: int) -> np.ndarray:
+        kind = _whole(archive, "format.npy").item()
+        kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
+        if kind != "csr":
+            raise DataError(
+                f"{self.path} holds a {kind} matrix: save matrix.tocsr() with one row a document."
+            )
+        shape = tuple(int(n) for n in _whole(archive, "shape.npy"))
+        indptr = _whole(archive, "indptr.npy").astype(np.int64)
+        if shape[1] != n_words:
+            raise DataError(
+                f"{self.path} has {shape[1]} columns, but its vocabulary has {n_words} words; "
+                "give the vocabulary that belongs to it with --vocab."
+            )
+        if len(indptr) != shape[0] + 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any():
+            raise DataError(f"{self.path} is damaged (indptr is not one of CSR): save it again.")
+        return indptr
+
+    def _rows(
+        self,
+        indptr: np.ndarray,
+        indices: IO[bytes],
+        data: IO[bytes],
+        n_words: int,
+        tally: Tally,
+    ) -> Iterator[Documents]:
+        id_type = self._header(indices, "indices", int(indptr[-1]))
+        count_type = self._header(data, "data", int(indptr[-1]))
+        total, start, row = self.path.stat().st_size, tally.position, 0
+        while row < len(indptr) - 1:
+            stop = int(np.searchsorted(indptr, indptr[row] + _BLOCK_ENTRIES, "right")) - 1
+            stop = min(max(stop, row + 1), len(indptr) - 1)
+            n_entries = int(indptr[stop] - indptr[row])
+            ids = _take(indices, id_type, n_entries)
+            counts = _take(data, count_type, n_entries)
+            lengths = np.diff(indptr[row : stop + 1])
+            if n_entries:
+                self._check(lengths, ids, counts, n_words, row)
+            documents, merged = from_entries(lengths, ids.astype(np.int64), counts)
+            tally.merged += merged
+            tally.n_read += stop - row
+            tally.position = start + total * int(indptr[stop]) // max(1, int(indptr[-1]))
+            yield documents
+            row = stop
+        # The archive's own checksum is compared at the end of each member.
+        if indices.read(1) or data.read(1):
+            raise DataError(f"{self.path} is damaged (more entries than indptr says).")
+
+    def _header(self, member: IO[bytes], name: str, size: int) -> np.dtype:
+        shape, fortran, dtype = _read_header(member)
+        if shape != (size,) or dtype.kind not in ("iu" if name == "indices" else "iufb"):
+            raise DataError(
+                f"{self.path}: {name} holds {dtype} {shape} where {size} numbers should stand; "
+                "save it again with scipy.sparse.save_npz."
+            )
+        return dtype
+
+    def _check(
+        self, lengths: np.ndarray, ids: np.ndarray, counts: np.ndarray, n_words: int, row: int
+    ) -> None:
+        """DataError names the first row and column that are wrong; both count from 0."""
+        whole = counts == np.floor(counts) if counts.dtype.kind == "f" else True
+        id_wrong = (ids < 0) | (ids >= n_words)
+        wrong = id_wrong | ~((counts >= 1) & (counts <= _MAX_COUNT) & whole)
+        if not wrong.any():
+            return
+        first = int(np.argmax(wrong))
+        where = row + int(np.searchsorted(np.cumsum(lengths), first, side="right"))
+        if id_wrong[first]:
+            raise DataError(
+                f"{self.path}, row {where}: column {ids[first]}, but columns go from 0 to "
+                f"{n_words - 1}; save it again."
+            )
+        raise DataError(
+            f"{self.path}, row {where}, column {ids[first]}: count {counts[first]} is not a whole "
+            f"number from 1 to {_MAX_COUNT}; counts of words are needed "
+            "(eliminate_zeros() drops explicit zeros)."
+        )
+
+
+def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    version = npy.read_magic(member)
+    if version == (1, 0):
+        return npy.read_array_header_1_0(member)
+    return npy.read_array_header_2_0(member)
+
+
+def _whole(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    """A small member, without pickle (ValueError)."""
+    with archive.open(name) as member:
+        return npy.read_array(member, allow_pickle=False)
+
+
+def _take(member: IO[bytes], dtype: np.dtype, size: int) -> np.ndarray:
+    need = size * dtype.itemsize
+    parts: list[bytes] = []
+    while need and (part := member.read(need)):
+        parts.append(part)
+        need -= len(part)
+    if need:
+        raise EOFError("cut short")
+    return np.frombuffer(b"".join(parts), dtype=dtype)

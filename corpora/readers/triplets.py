@@ -1,0 +1,187 @@
+"""Lines of "document word count", as UCI docword and Matrix Market share them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from topicmc.corpora.documents import Documents, from_entries
+from topicmc.corpora.parallel import thread_map
+from topicmc.corpora.readers import Tally
+from topicmc.corpora.streams import Stream, line_blocks
+
+from topicmc.errors import DataError
+
+_MAX_COUNT = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the head of the file promises of its body."""
+
+    path: Path
+    n_docs: int
+    n_words: int
+    n_entries: int
+    columns: int = 3  # 2 when the body has no counts: each is 1
+    real: bool = False  # counts may be written as 2.0
+
+
+class _Parsed(NamedTuple):
+    block: bytes
+    columns: list[np.ndarray] | None  # None: the fast parser stumbled
+
+
+def triplet_blocks(
+    stream: Stream, header: Header, first_line: int, tally: Tally
+) -> Iterator[Documents]:
+    """Documents of the body, which the stream has reached at first_line.
+
+    Lines are parsed in blocks by pyarrow; only a block in which something is wrong is read again
+    line by line, to name the line.
+    """
+    carry = [np.empty(0, dtype=np.int64)] * 3
+    line, n_entries, start = first_line, 0, tally.n_read
+    for parsed in thread_map(partial(_parse, header), line_blocks(stream)):
+        columns = _checked(parsed, header, line, int(carry[0][-1]) if len(carry[0]) else 1)
+        line += parsed.block.count(b"\n")
+        n_entries += len(columns[0])
+        if len(columns[0]) == 0:
+            continue
+        docs, words, counts = (
+            np.concatenate([old, new]) for old, new in zip(carry, columns, strict=True)
+        )
+        # The last document may go on in the next block.
+        cut = int(np.searchsorted(docs, docs[-1]))
+        carry = [column[cut:] for column in (docs, words, counts)]
+        tally.position = stream.position
+        tally.n_read = start + int(docs[-1])
+        if cut:
+            yield _documents(docs[:cut], words[:cut], counts[:cut], tally)
+    if n_entries != header.n_entries:
+        raise DataError(
+            f"{header.path}: the header promises {header.n_entries} entries, the body holds "
+            f"{n_entries}; the file is cut short or its header is wrong."
+        )
+    if len(carry[0]):
+        yield _documents(*carry, tally)
+    tally.n_read = start + header.n_docs
+
+
+def _parse(header: Header, block: bytes) -> _Parsed:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = ["doc", "word", "count"][: header.columns]
+    types = [pa.int64(), pa.int32(), pa.float64() if header.real else pa.int32()]
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(block),
+            read_options=csv.ReadOptions(
+                column_names=names, use_threads=False, block_size=len(block) + 1
+            ),
+            parse_options=csv.ParseOptions(delimiter=" ", quote_char=False),
+            convert_options=csv.ConvertOptions(
+                column_types=dict(zip(names, types, strict=False)), null_values=[]
+            ),
+        )
+    except pa.ArrowInvalid:
+        return _Parsed(block, None)
+    columns = [column.combine_chunks().to_numpy() for column in table.columns]
+    if header.columns == 2:
+        columns.append(np.ones(len(columns[0]), dtype=np.int32))
+    return _Parsed(block, columns)
+
+
+def _checked(parsed: _Parsed, header: Header, line: int, last_doc: int) -> list[np.ndarray]:
+    columns = parsed.columns
+    if columns is not None and (len(columns[0]) == 0 or _sound(columns, header, last_doc)):
+        return columns
+    return _by_line(parsed.block, header, line, last_doc)
+
+
+def _sound(columns: list[np.ndarray], header: Header, last_doc: int) -> bool:
+    docs, words, counts = columns
+    return bool(
+        docs[0] >= last_doc
+        and docs[-1] <= header.n_docs
+        and (docs[1:] >= docs[:-1]).all()
+        and words.min() >= 1
+        and words.max() <= header.n_words
+        and counts.min() >= 1
+        and counts.max() <= _MAX_COUNT
+        and (not header.real or (counts == np.floor(counts)).all())
+    )
+
+
+def _by_line(block: bytes, header: Header, line: int, last_doc: int) -> list[np.ndarray]:
+    """The block read slowly: accepts any spacing, and names the first line that is wrong."""
+    rows: list[tuple[int, int, int]] = []
+    for number, text in enumerate(block.split(b"\n"), start=line):
+        fields = text.split()
+        if fields:
+            rows.append(_row(fields, header, number, last_doc))
+            last_doc = rows[-1][0]
+    return list(np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+
+
+def _row(fields: list[bytes], header: Header, number: int, last_doc: int) -> tuple[int, int, int]:
+    where = f"{header.path}, line {number}"
+    text = b" ".join(fields[:6]).decode("utf-8", "replace")
+    if len(fields) != header.columns:
+        wanted = "document, word and count" if header.columns == 3 else "document and word"
+        raise DataError(f"{where}: {text!r} where {wanted} should stand; mend or fetch the file.")
+    doc = _whole(fields[0], where, "document")
+    word = _whole(fields[1], where, "word id")
+    count = _whole(fields[2], where, "count", header.real) if header.columns == 3 else 1
+    if not 1 <= doc <= header.n_docs:
+        raise DataError(f"{where}: document {doc}, but the header says 1 to {header.n_docs}.")
+    if not 1 <= word <= header.n_words:
+        raise DataError(f"{where}: word id {word}, but ids go from 1 to {header.n_words}.")
+    if not 1 <= count <= _MAX_COUNT:
+        raise DataError(f"{where}: count {count}, where counts go from 1 to {_MAX_COUNT}.")
+    if doc < last_doc:
+        raise DataError(
+            f"{where}: document {doc} after document {last_doc}; sort the lines below the header "
+            "by document, for instance with sort -n."
+        )
+    return doc, word, count
+
+
+def _whole(field: bytes, where: str, what: str, real: bool = False) -> int:
+    digits = field[1:] if field[:1] in (b"+", b"-") else field
+    if digits.isdigit() and len(digits) < 19:
+        return int(field)
+    if real:
+        try:
+            value = float(field)
+        except ValueError:
+            value = 0.5
+        if value.is_integer():
+            return int(value)
+    raise DataError(
+        f"{where}: {what} {field.decode('utf-8', 'replace')!r} is not a whole number; mend it."
+    )
+
+
+def _documents(docs: np.ndarray, words: np.ndarray, counts: np.ndarray, tally: Tally) -> Documents:
+    starts = np.concatenate([[0], np.flatnonzero(docs[1:] != docs[:-1]) + 1, [len(docs)]])
+    documents, merged = from_entries(np.diff(starts), words - 1, counts)
+    tally.merged += merged
+    return documents
+
+
+def header_numbers(path: Path, lines: list[bytes], first: int, wanted: list[str]) -> list[int]:
+    """The whole numbers of a header, one for each name in wanted; DataError names the line."""
+    numbers = []
+    for number, (line, what) in enumerate(zip(lines, wanted, strict=True), start=first):
+        value = line.strip()
+        if not value.isdigit() or len(value) > 18:
+            raise DataError(
+                f"{path}, line {number}: {value[:40].decode('utf-8', 'replace')!r} where the "
+                f"number of {what} should stand; is this the right --format?"
+            )
+        numbers.append(int(value))
+    return numbers

@@ -1,0 +1,129 @@
+"""Reading text files of any size and common compression, block by block."""
+
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from topicmc.errors import DataError
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+
+
+def require_file(path: Path) -> None:
+    """Raises DataError when path is not a readable file."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder, where a file is needed.")
+    if not path.exists():
+        raise DataError(f"{path} does not exist: check the name.")
+
+
+def compression(path: Path) -> str | None:
+    """What the first bytes say; names may lie."""
+    with path.open("rb") as file:
+        head = file.read(6)
+    return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+
+
+class Stream:
+    """The decompressed bytes of a file: plain, gzip, bz2, xz or zstd, by content.
+
+    Raises DataError when the file is missing, truncated or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        require_file(path)
+        self.path = path
+        self._ahead = b""
+        self._raw: IO[bytes] | Any
+        self._file: IO[bytes] | Any
+        try:
+            kind = compression(path)
+            if kind in (None, "xz"):
+                self._raw = path.open("rb")
+                self._file = lzma.LZMAFile(self._raw) if kind else self._raw
+            else:
+                import pyarrow as pa
+
+                self._raw = pa.OSFile(str(path))
+                self._file = pa.CompressedInputStream(self._raw, kind)
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file, as it lies on disk, that have been taken in."""
+        return self._raw.tell()
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            return b"".join(iter(lambda: self.read(1 << 20), b""))
+        if self._ahead:
+            ahead, self._ahead = self._ahead, b""
+            return ahead
+        try:
+            return self._file.read(size)
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise DataError(
+                f"{self.path} is cut short or damaged ({_sentence(error)}): fetch it again."
+            ) from error
+
+    def readline(self) -> bytes:
+        """The next line with its end, for headers; the rest is kept for the next read."""
+        line = b""
+        while b"\n" not in line and (chunk := self.read(1 << 16)):
+            line += chunk
+        line, end, self._ahead = line.partition(b"\n")
+        return line + end
+
+    def close(self) -> None:
+        self._file.close()
+        self._raw.close()
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _sentence(error: Exception) -> str:
+    return str(error).strip().splitlines()[0].rstrip(".") if str(error) else "unexpected end"
+
+
+def line_blocks(stream: Stream, size: int = 1 << 23) -> Iterator[bytes]:
+    """Blocks of whole lines, about ``size`` bytes each; the last line may lack its newline."""
+    rest = b""
+    while chunk := stream.read(size):
+        cut = chunk.rfind(b"\n") + 1
+        if cut == 0:
+            rest += chunk
+            continue
+        yield rest + chunk[:cut]
+        rest = chunk[cut:]
+    if rest:
+        yield rest
+
+
+def numbered_lines(stream: Stream) -> Iterator[tuple[int, str]]:
+    """Line numbers from 1 and lines without their ends; DataError names a line not in UTF-8."""
+    number = 0
+    for block in line_blocks(stream, 1 << 20):
+        lines = block.split(b"\n")
+        if block.endswith(b"\n"):
+            lines.pop()
+        for line in lines:
+            number += 1
+            yield number, decode(line, stream.path, number).rstrip("\r")
+
+
+def decode(line: bytes, path: Path, number: int) -> str:
+    """A line as text; a byte order mark on the first is dropped. DataError names path and line."""
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}, line {number}: not UTF-8 text (byte {error.start + 1}); "
+            "convert it, for instance with iconv -t utf-8."
+        ) from error

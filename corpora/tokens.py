@@ -1,0 +1,55 @@
+"""From text to words."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+# Letters of any script: digits and underscores part words and are dropped.
+_WORD = re.compile(r"[^\W\d_]+")
+_MIN_LETTERS, _MAX_LETTERS = 2, 40
+
+
+def tokenize(text: str) -> list[str]:
+    """Lower-cased runs of 2 to 40 letters, in order."""
+    return [w for w in _WORD.findall(text.lower()) if _MIN_LETTERS <= len(w) <= _MAX_LETTERS]
+
+
+class WordCounts(NamedTuple):
+    """A batch of n documents over its own V distinct words: little to send between processes."""
+
+    words: list[str]  # V, in order of first use
+    doc_freq: np.ndarray  # int64 (V,): documents of the batch that hold the word
+    lengths: np.ndarray  # int64 (n,): entries of each document
+    word_ids: np.ndarray  # int64 (E,): positions in words
+    counts: np.ndarray  # int64 (E,)
+    n_skipped: int  # documents of fewer than min_tokens, which are not among the n
+
+
+def count_words(
+    texts: Sequence[str], plain: Callable[[str], str] | None = None, min_tokens: int = 0
+) -> WordCounts:
+    """Counts of each document's words; ``plain`` strips markup first."""
+    index: dict[str, int] = {}
+    lengths: list[int] = []
+    word_ids: list[int] = []
+    counts: list[int] = []
+    for text in texts:
+        words = tokenize(plain(text) if plain else text)
+        if len(words) < min_tokens:
+            continue
+        found = Counter(words)
+        lengths.append(len(found))
+        word_ids.extend(index.setdefault(word, len(index)) for word in found)
+        counts.extend(found.values())
+    ids = np.array(word_ids, dtype=np.int64)
+    return WordCounts(
+        list(index),
+        np.bincount(ids, minlength=len(index)),
+        np.array(lengths, dtype=np.int64),
+        ids,
+        np.array(counts, dtype=np.int64),
+        len(texts) - len(lengths),
+    )
