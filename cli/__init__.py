@@ -1,1 +1,79 @@
-"""The command line: parse, call, print."""
+"""The command line: commands parse, call and print; there is no logic here.
+
+Each command lives in a module of its own that is imported only when it runs, so that
+``topicmc --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from topicmc import __version__
+from topicmc.errors import TopicmcError
+
+# name → (module, one line of help); the help is repeated here so that listing imports nothing.
+COMMANDS = {
+    "prepare": ("prepare", "Turn text or counts into a corpus that training reads."),
+    "corpus": ("corpus", "Look at a prepared corpus, or verify it."),
+    "train": ("train", "Train topics, or go on training."),
+    "evaluate": ("evaluate", "Held-out perplexity of a run, or of any topics."),
+    "topics": ("topics", "Show the topics of a run."),
+    "export": ("export", "Write the topics of a run in other formats."),
+    "doctor": ("doctor", "Versions, cores, MPI, kernel cache: what a bug report needs."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"topicmc.cli.{COMMANDS[cmd_name][0]}")
+        return getattr(module, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="topicmc")
+def topicmc() -> None:
+    """Topic models of large corpora, by stochastic-gradient MCMC.
+
+    \b
+    topicmc train                       topics of the built-in Wikipedia extract
+    topicmc prepare SOURCE -o CORPUS    read your own text or counts
+    topicmc train CORPUS -o RUN         train on them
+    topicmc topics RUN                  see what came out
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits: 0 done, 1 failure, 2 usage, 3 bad data, 4 diverged, 130
+    interrupted."""
+    try:
+        topicmc.main(args=arguments, prog_name="topicmc", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted.", err=True)
+        sys.exit(130)
+    except TopicmcError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(error.exit_status)
+    except MemoryError as error:
+        click.echo(f"Error: out of memory ({error}); use fewer topics or words", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,33 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+force_option = click.option("--force", is_flag=True, help="Overwrite what is there.")
+threads_option = click.option(
+    "--threads", type=click.IntRange(1, 1024), default=None, help="Threads (all cores)."
+)
+run_argument = click.argument("run", type=click.Path(path_type=Path))
+
+
+def output_option(what: str, required: bool = True) -> Callable[[Any], Any]:
+    """``-o PATH``."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        required=required,
+        help=what,
+    )
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on stdout."""
+    click.echo(json.dumps(value, ensure_ascii=False))

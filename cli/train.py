@@ -1,0 +1,257 @@
+"""``topicmc train``."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from topicmc.cli.options import force_option, json_option, output_option, print_json
+from topicmc.cli.topics import print_topics
+from topicmc.config import SAMPLERS, SCHEDULES, TrainConfig, parse_duration
+from topicmc.errors import UsageError
+
+PROGRESS = ("auto", "bar", "plain", "json", "none")
+
+
+class Number(click.ParamType):
+    """A number or the word ``auto``."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+        self.name = "N" if kind is int else "F"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value == "auto" or isinstance(value, self.kind):
+            return value
+        try:
+            return self.kind(value)
+        except ValueError:
+            wanted = "a whole number" if self.kind is int else "a number"
+            self.fail(f"{value!r} is neither {wanted} nor auto", param, ctx)
+
+
+def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
+    """An option that fills a field of TrainConfig; None means that it was not given."""
+    return click.option(flag, type=type, default=None, help=help, **more)
+
+
+@click.command()
+@click.argument("corpus", required=False, type=click.Path(path_type=Path))
+@output_option("The run directory (default: topicmc-run when no corpus is named).", required=False)
+@setting("--topics", Number(int), "Number of topics K [auto: by corpus size].")
+@setting("--sampler", click.Choice(["auto", *SAMPLERS]), "Sampler of the topics [auto: scir].")
+@setting("--alpha", Number(float), "Dirichlet prior of a document's topic mix [auto].")
+@setting("--beta", Number(float), "Dirichlet prior of a topic's words [auto: 0.01].")
+@setting("--batch-size", Number(int), "Documents in a minibatch [auto: by their length].")
+@setting("--sweeps", Number(int), "Gibbs sweeps over each minibatch [auto].")
+@setting("--burn-in", Number(int), "Of these, sweeps that are not averaged [auto: half].")
+@setting("--step-size", Number(float), "a in the step size a (1 + t / b)^-c [auto].")
+@setting("--step-offset", Number(float), "b in the step size [auto].")
+@setting("--step-decay", Number(float), "c in the step size [auto].")
+@setting("--updates", int, "Stop after so many updates of each chain.")
+@setting("--epochs", float, "Stop after so many passes over the corpus.")
+@setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")
+@setting("--evaluate-every", str, "Held-out perplexity every 10s, or every N updates.")
+@setting("--checkpoint-every", str, "A checkpoint every 30s, or every N updates.")
+@setting("--samples", int, "Posterior samples to keep at most [8].")
+@setting("--seed", int, "The same seed gives the same topics [0].")
+@setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")
+@setting("--workers", int, "Workers that share the corpus out [1].")
+@click.option(
+    "--transport",
+    type=click.Choice(["auto", "mpi", "local"]),
+    default="auto",
+    help="How workers talk: MPI, or all in one process.",
+)
+@setting("--chains", Number(int), "Chains that travel among the workers [auto: one a worker].")
+@setting("--groups", Number(int), "Groups of chains that are averaged [auto: 1].")
+@setting("--trajectory", Number(int), "Updates a chain makes on a worker, in the mean [auto].")
+@setting("--schedule", click.Choice(SCHEDULES), "How chains move on [rotate].")
+@setting("--balance/--no-balance", bool, "Longer trajectories on faster workers [yes].")
+@setting("--average-until", int, "Stop averaging chains after so many updates.")
+@click.option("--slow", multiple=True, metavar="RANK=FACTOR", help="Slow a worker, to experiment.")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    help="Settings from a TOML file; options given here win.",
+)
+@click.option("--resume", is_flag=True, help="Go on with the run from its last checkpoint.")
+@click.option(
+    "--progress", type=click.Choice(PROGRESS), default="auto", help="How progress is shown."
+)
+@click.option("--dry-run", is_flag=True, help="Print the settings that would be used, and stop.")
+@force_option
+@json_option
+def train(
+    corpus: Path | None,
+    output: Path | None,
+    transport: str,
+    slow: tuple[str, ...],
+    config_file: Path | None,
+    resume: bool,
+    progress: str,
+    dry_run: bool,
+    force: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Train topics on CORPUS (from ``topicmc prepare``), or on the built-in Wikipedia extract.
+
+    Only --topics matters to most people. Ctrl-C stops with a checkpoint; --resume goes on.
+    """
+    from topicmc import jobs
+    from topicmc.distributed.transport import abort_on_error, open_transport
+
+    settings = _settings(given, config_file)
+    if output is None:
+        if corpus is not None:
+            raise UsageError("-o RUN is missing: name the run directory to write")
+        output = Path("topicmc-run")
+    channel = open_transport(transport, settings.get("workers"))
+    with abort_on_error(channel):
+        settings["workers"] = channel.n_workers
+        if dry_run:
+            _dry_run(corpus, settings, channel, as_json)
+            return
+        if resume:
+            config, opened, run = jobs.resume(output, settings, channel, corpus)
+        else:
+            config, opened, run = jobs.start(
+                TrainConfig(**settings), corpus, output, channel, force
+            )
+        _train(config, opened, run, channel, progress, resume, _slow(slow), as_json)
+
+
+def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> None:
+    from topicmc.cli.progress import listener
+    from topicmc.files import write_json
+    from topicmc.interrupts import interruptible
+    from topicmc.posterior import posterior_mean
+    from topicmc.topics import describe
+    from topicmc.training import Training
+
+    told = listener(progress if channel.is_root else "none")
+    with interruptible() as interrupt:
+        try:
+            training = Training(config, corpus, run, channel, told, resume=resume, slow=slow)
+            if channel.is_root:
+                told.message(_headline(config, corpus))
+            outcome = training.train(interrupt)
+        finally:
+            told.close()
+    if not channel.is_root:
+        sys.exit(130 if outcome.interrupted else 0)
+    if outcome.interrupted:
+        click.echo(
+            f"Stopped after update {outcome.update:,}; a checkpoint is written. Go on with:\n"
+            f"  {_resume_command(run.path)}",
+            err=True,
+        )
+        sys.exit(130)
+    phi, share = posterior_mean(run)
+    topics = describe(phi, share, corpus.vocabulary)
+    write_json(
+        run.path / "topics.json",
+        {"format": 1, "update": outcome.update, "topics": [topic.as_dict() for topic in topics]},
+    )
+    if as_json:
+        print_json(
+            {
+                "run": str(run.path),
+                "updates": outcome.update,
+                "documents": outcome.documents,
+                "seconds": outcome.seconds,
+                "perplexity": outcome.perplexity,
+                "perplexity_averaged": outcome.perplexity_averaged,
+            }
+        )
+    else:
+        print_topics(topics)
+        click.echo(f"Trained {run.path}: {_result(outcome)}", err=True)
+
+
+def _headline(config, corpus) -> str:
+    return (
+        f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens, {corpus.n_words:,} words;"
+        f" {config.topics} topics by {config.sampler}, {config.batch_size} documents a batch,"
+        f" {config.workers} worker{'s' * (config.workers > 1)} x {config.threads}"
+        f" thread{'s' * (config.threads > 1)}"
+    )
+
+
+def _result(outcome) -> str:
+    text = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
+    if outcome.perplexity is not None:
+        text += f", held-out perplexity {outcome.perplexity:,.1f}"
+    if outcome.perplexity_averaged is not None:
+        text += f" ({outcome.perplexity_averaged:,.1f} averaged over samples)"
+    return text
+
+
+def _settings(given: dict[str, Any], config_file: Path | None) -> dict[str, Any]:
+    """Options over the config file; names of options that were not given are absent."""
+    settings = _from_toml(config_file) if config_file is not None else {}
+    settings.update({name: value for name, value in given.items() if value is not None})
+    budget = settings.get("time_budget")
+    if budget is not None:
+        settings["time_budget"] = parse_duration(budget, "--time-budget")
+    TrainConfig.from_dict(settings)
+    return settings
+
+
+def _from_toml(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    from topicmc.errors import DataError
+
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not a TOML file ({error})") from None
+    settings = {name.replace("-", "_"): value for name, value in settings.items()}
+    kinds = {field.name: str(field.type) for field in fields(TrainConfig)}
+    for name, value in settings.items():
+        if name not in kinds:
+            raise UsageError(f"{path}: unknown setting {name!r}; see topicmc train --help")
+        if isinstance(value, str) and "str" not in kinds[name] and value != "auto":
+            if name != "time_budget":
+                raise UsageError(f"{path}: {name} = {value!r} is not a number")
+    return settings
+
+
+def _slow(items: tuple[str, ...]) -> dict[int, float]:
+    slow = {}
+    for item in items:
+        match = re.fullmatch(r"(\d+)=(\d+(?:\.\d+)?)", item)
+        if not match or float(match[2]) < 1:
+            raise UsageError(f"--slow {item!r}: write RANK=FACTOR, for example 1=5")
+        slow[int(match[1])] = float(match[2])
+    return slow
+
+
+def _dry_run(corpus, settings, channel, as_json) -> None:
+    from topicmc import jobs
+    from topicmc.corpora import Corpus
+
+    config = TrainConfig(**settings)
+    if corpus is not None:
+        config = jobs.checked(config, Corpus.open(corpus), channel)
+    if as_json:
+        print_json(config.as_dict())
+        return
+    for name, value in config.as_dict().items():
+        if value is not None:
+            click.echo(f"{name.replace('_', '-')} = {value}")
+
+
+def _resume_command(path: Path) -> str:
+    return f"topicmc train -o {shlex.quote(str(path))} --resume"

@@ -1,0 +1,207 @@
+"""What a training run was asked to do, and the defaults that fill in what was not said.
+
+A `TrainConfig` is validated on construction; `resolve` replaces every ``"auto"`` by a number that
+depends only on the corpus, so that the configuration saved with a run is complete.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
+
+from topicmc.errors import UsageError
+
+Auto = Literal["auto"]
+SAMPLERS = ("scir", "sgrld")
+SCHEDULES = ("rotate", "permute")
+MAX_TOPICS = 65_535
+
+
+@dataclass(frozen=True)
+class Interval:
+    """How often something happens: every so many training seconds, or every so many updates."""
+
+    seconds: float | None = None
+    updates: int | None = None
+
+    @classmethod
+    def parse(cls, text: str | int | float, option: str = "interval") -> Interval:
+        """``"10s"``, ``"5m"``, ``"2h"``: training time; ``"500"``: updates.  UsageError otherwise."""
+        text = str(text).strip()
+        if re.fullmatch(r"[0-9]+", text) and int(text) > 0:
+            return cls(updates=int(text))
+        return cls(seconds=parse_duration(text, option))
+
+    def __str__(self) -> str:
+        return f"{self.seconds:g}s" if self.updates is None else str(self.updates)
+
+
+def parse_duration(text: str | int | float, option: str = "duration") -> float:
+    """Seconds from ``"90s"``, ``"10m"``, ``"2h"``.  Raises UsageError naming the option."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|m|h)\s*", str(text))
+    if not match or float(match[1]) <= 0:
+        raise UsageError(f"{option}: {text!r} is not a duration; write for example 90s, 10m or 2h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """One training run.  ``"auto"`` is filled in by `resolve`; times are in seconds.
+
+    Raises UsageError on any value outside its range.
+    """
+
+    topics: int | Auto = "auto"
+    sampler: str = "auto"
+    alpha: float | Auto = "auto"
+    beta: float | Auto = "auto"
+    batch_size: int | Auto = "auto"
+    sweeps: int | Auto = "auto"
+    burn_in: int | Auto = "auto"
+    step_size: float | Auto = "auto"
+    step_offset: float | Auto = "auto"
+    step_decay: float | Auto = "auto"
+    updates: int | None = None
+    epochs: float | None = None
+    time_budget: float | None = None
+    evaluate_every: str = "10s"
+    checkpoint_every: str = "30s"
+    samples: int = 8
+    seed: int = 0
+    threads: int | Auto = "auto"
+    workers: int = 1
+    chains: int | Auto = "auto"
+    groups: int | Auto = "auto"
+    trajectory: int | Auto = "auto"
+    schedule: str = "rotate"
+    balance: bool = True
+    average_until: int | None = None
+
+    def __post_init__(self) -> None:
+        _one_of("--sampler", self.sampler, ("auto", *SAMPLERS))
+        _one_of("--schedule", self.schedule, SCHEDULES)
+        _in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
+        for name in ("alpha", "beta", "step_size", "step_offset"):
+            _in_range(_option(name), getattr(self, name), 0, float("inf"), exclusive=True)
+        _in_range("--step-decay", self.step_decay, 0, 1)
+        _in_range("--batch-size", self.batch_size, 1, 10_000_000)
+        _in_range("--sweeps", self.sweeps, 1, 100_000)
+        _in_range("--burn-in", self.burn_in, 0, 100_000)
+        if self.sweeps != "auto" and self.burn_in != "auto" and self.burn_in >= self.sweeps:
+            raise UsageError(
+                f"--burn-in {self.burn_in} leaves none of the {self.sweeps} sweeps to average over;"
+                " lower it or raise --sweeps"
+            )
+        for name in ("updates", "epochs", "time_budget"):
+            value = getattr(self, name)
+            if value is not None:
+                _in_range(_option(name), value, 0, float("inf"), exclusive=True)
+        Interval.parse(self.evaluate_every, "--evaluate-every")
+        Interval.parse(self.checkpoint_every, "--checkpoint-every")
+        _in_range("--samples", self.samples, 1, 10_000)
+        _in_range("--seed", self.seed, 0, 2**63 - 1)
+        _in_range("--threads", self.threads, 1, 1024)
+        _in_range("--workers", self.workers, 1, 100_000)
+        _in_range("--trajectory", self.trajectory, 1, 1_000_000)
+        _in_range("--chains", self.chains, 1, self.workers, "a worker holds at most one chain")
+        most_groups = self.workers if self.chains == "auto" else self.chains
+        _in_range("--groups", self.groups, 1, most_groups, "a group has at least one chain")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-able values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
+        """Inverse of `as_dict`; UsageError names a field that does not exist."""
+        known = {field.name for field in fields(cls)}
+        for name in values:
+            if name not in known:
+                close = ", ".join(sorted(known))
+                raise UsageError(f"unknown setting {name!r}; the settings are {close}")
+        return cls(**values)
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _one_of(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise UsageError(f"{option} {value!r} is not one of {', '.join(choices)}")
+
+
+def _in_range(
+    option: str, value: Any, low: float, high: float, why: str = "", exclusive: bool = False
+) -> None:
+    if value == "auto":
+        return
+    too_low = value <= low if exclusive else value < low
+    if too_low or value > high or value != value:
+        bound = f"above {low:g}" if exclusive else f"at least {low:g}"
+        if high != float("inf"):
+            bound += f" and at most {high:g}"
+        reason = f" ({why})" if why else ""
+        raise UsageError(f"{option} {value} is out of range: it must be {bound}{reason}")
+
+
+# Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
+# seen, and articles are ten times as long as abstracts.
+_BATCH_TOKENS = 100_000
+_STEP = {"scir": (0.3, 20.0, 0.6), "sgrld": (0.01, 1000.0, 0.6)}
+
+
+def resolve(config: TrainConfig, *, n_docs: int, n_tokens: int) -> TrainConfig:
+    """``config`` with every ``"auto"`` decided for a corpus of that size.
+
+    Raises UsageError when the corpus cannot bear what was asked.
+    """
+    topics = config.topics
+    if topics == "auto":
+        topics = 20 if n_docs < 1_000 else 50 if n_docs < 10_000 else 100
+    if topics > n_tokens // 10:
+        raise UsageError(
+            f"--topics {topics} is more than a corpus of {n_tokens:,} tokens can bear:"
+            f" use at most {max(2, n_tokens // 10)}"
+        )
+    sampler = "scir" if config.sampler == "auto" else config.sampler
+    mean_length = max(1.0, n_tokens / n_docs)
+    batch_size = _or(config.batch_size, round(min(1000, max(50, _BATCH_TOKENS / mean_length))))
+    batch_size = min(batch_size, n_docs)
+    sweeps = _or(config.sweeps, 10)
+    step_size, step_offset, step_decay = _STEP[sampler]
+    chains = _or(config.chains, config.workers)
+    updates = config.updates
+    if updates is None and config.epochs is not None:
+        updates = max(1, round(config.epochs * n_docs / batch_size))
+    if updates is None and config.time_budget is None:
+        updates = round(min(20_000, max(1_000, 20 * n_docs / batch_size)))
+    return replace(
+        config,
+        topics=topics,
+        sampler=sampler,
+        alpha=_or(config.alpha, min(0.5, 10 / topics)),
+        beta=_or(config.beta, 0.01),
+        batch_size=batch_size,
+        sweeps=sweeps,
+        burn_in=_or(config.burn_in, sweeps // 2),
+        step_size=_or(config.step_size, step_size),
+        step_offset=_or(config.step_offset, step_offset),
+        step_decay=_or(config.step_decay, step_decay),
+        updates=updates,
+        threads=_or(config.threads, max(1, available_cores() // config.workers)),
+        chains=chains,
+        groups=_or(config.groups, 1),
+        trajectory=_or(config.trajectory, 1 if config.workers == 1 else 10),
+    )
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value == "auto" else value
+
+
+def available_cores() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

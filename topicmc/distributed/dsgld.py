@@ -1,0 +1,278 @@
+"""Distributed stochastic-gradient MCMC: what one round is (Ahn, Shahbaba & Welling 2014, Alg. 1).
+
+In a round each chain visits a worker and makes a trajectory of τ_s updates on that worker's
+documents; then its last state moves on and the chains of a group are averaged. Training on one
+machine is the same thing with one worker and one chain: the chain stays, τ = 1, and nothing moves.
+
+A minibatch of n documents from worker s estimates the sum over the whole corpus without bias when
+scaled by D_s / (q_s n), q_s being how often the worker is used (Proposition 3.1 with N_s / (N q_s);
+with one worker it is D / n).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from topicmc.config import TrainConfig
+from topicmc.corpora import Corpus
+from topicmc.distributed.schedule import (
+    Plan,
+    batch_documents,
+    partition,
+    plan_trajectories,
+    should_replan,
+    smooth_delays,
+    split_groups,
+    worker_of,
+)
+from topicmc.distributed.transport import Transport
+from topicmc.distributed.workers import WorkerDocuments
+from topicmc.errors import DivergedError
+from topicmc.kernels.batch import Minibatch
+from topicmc.kernels.gibbs import sample_assignments, topic_rows
+from topicmc.kernels.padding import padded_topics
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.simplex import sum_topics
+from topicmc.kernels.threads import Threads
+from topicmc.runs import Checkpoint
+from topicmc.samplers import Chain, Sampler, TopicCounts, initial_chain, step_size
+from topicmc.samplers.scir import Scir
+from topicmc.samplers.sgrld import Sgrld
+
+SAMPLERS = {"scir": Scir, "sgrld": Sgrld}
+
+
+@dataclass(frozen=True)
+class RoundInfo:
+    """What the workers of this process did in one round."""
+
+    updates: int
+    documents: int
+    tokens: int
+
+
+class Dsgld:
+    """The chains and workers of this process, and the round that moves them.
+
+    Args:
+        config: resolved settings.
+        corpus: an open corpus; only the shard files of the hosted workers are read.
+        transport: who hosts which workers.
+        threads: the threads of this process.
+        slow: factor by which a worker is slowed down, for experiments.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        corpus: Corpus,
+        transport: Transport,
+        threads: Threads,
+        slow: Mapping[int, float] | None = None,
+    ) -> None:
+        self.config = config
+        self.transport = transport
+        self.threads = threads
+        self.slow = slow or {}
+        self.sampler: Sampler = SAMPLERS[config.sampler](beta=config.beta)
+        self.alpha = np.full(config.topics, config.alpha, np.float64)
+        self._padded_alpha = padded_topics(self.alpha)
+        ranges = partition(corpus.shard_sizes, config.workers)
+        self.documents = {
+            worker: WorkerDocuments(corpus, ranges[worker]) for worker in transport.workers
+        }
+        self.groups = split_groups(config.chains, config.groups)
+        self.round_number = 0
+        self.plan: Plan = plan_trajectories([1.0] * config.workers, config.trajectory)
+        self.delays: np.ndarray | None = None
+        self._planned_for = np.ones(config.workers)  # the delays that the plan rests on
+        self.positions = dict.fromkeys(transport.workers, 0)
+        self._asked, self._waited = time.perf_counter(), transport.waited
+        self.chains: dict[int, Chain] = {
+            worker: initial_chain(
+                chain,
+                corpus.n_words,
+                config.topics,
+                beta=config.beta,
+                n_tokens=corpus.n_tokens,
+                seed=config.seed,
+            )
+            for chain, worker in enumerate(self._places(0))
+            if worker in transport.workers
+        }
+
+    def _places(self, round_number: int) -> tuple[int, ...]:
+        config = self.config
+        return worker_of(config.schedule, round_number, config.chains, config.workers, config.seed)
+
+    # ---- one round
+
+    def round(self) -> RoundInfo:
+        """Moves the chains on, makes every hosted trajectory, averages groups, renews the plan."""
+        if self.round_number > 0:
+            self._travel()
+        updates = documents = tokens = 0
+        measured = dict.fromkeys(self.transport.workers, np.nan)
+        for worker, chain in self.chains.items():
+            start = time.perf_counter()
+            n_updates = self.plan.trajectory[worker]
+            for _ in range(n_updates):
+                batch = self.update(worker, chain)
+                documents += batch.n_docs
+                tokens += batch.n_tokens
+            if worker in self.slow:
+                time.sleep((self.slow[worker] - 1) * (time.perf_counter() - start))
+            measured[worker] = (time.perf_counter() - start) / n_updates
+            updates += n_updates
+        self.round_number += 1
+        self._average()
+        if self.config.workers > 1:
+            self._renew_plan(measured)
+        return RoundInfo(updates, documents, tokens)
+
+    def update(self, worker: int, chain: Chain) -> Minibatch:
+        """One update of a chain on a minibatch of a worker's documents."""
+        config = self.config
+        documents = self.documents[worker]
+        doc_ids = batch_documents(
+            config.seed, worker, self.positions[worker], documents.n_docs, config.batch_size
+        )
+        self.positions[worker] += 1
+        batch = documents.minibatch(doc_ids)
+        scale = documents.n_docs / (self.plan.selection_freq[worker] * len(doc_ids))
+        self._move(chain, batch, scale)
+        return batch
+
+    def _move(self, chain: Chain, batch: Minibatch, scale: float) -> None:
+        config = self.config
+        assignments = sample_assignments(
+            batch,
+            topic_rows(chain.theta, chain.topic_sums, batch.words),
+            self._padded_alpha,
+            sweeps=config.sweeps,
+            burn_in=config.burn_in,
+            key=stream_key(config.seed, "gibbs", chain.index),
+            update=chain.update,
+            threads=self.threads,
+        )
+        counts = assignments.word_topic.astype(np.float32)
+        counts /= assignments.scale
+        step = step_size(chain.update, config.step_size, config.step_offset, config.step_decay)
+        info = self.sampler.move(
+            chain,
+            TopicCounts(batch.words, counts),
+            scale=scale,
+            step=step,
+            key=stream_key(config.seed, "move", chain.index),
+            threads=self.threads,
+        )
+        if not info.finite:
+            raise DivergedError(
+                f"chain {chain.index} diverged at update {chain.update}: its weights are no longer"
+                f" finite; lower --step-size (now {config.step_size:g}) or raise --batch-size"
+            )
+
+    def _travel(self) -> None:
+        before, after = self._places(self.round_number - 1), self._places(self.round_number)
+        if before == after:
+            return
+        held = {
+            worker: (chain.theta, chain.topic_sums, np.array([chain.index, chain.update]))
+            for worker, chain in self.chains.items()
+        }
+        moved = self.transport.route(held, list(zip(before, after, strict=True)))
+        self.chains = {
+            worker: Chain(int(header[0]), theta, topic_sums, int(header[1]))
+            for worker, (theta, topic_sums, header) in moved.items()
+        }
+
+    def _average(self) -> None:
+        until = self.config.average_until
+        if until is not None and self.round_number * self.config.trajectory > until:
+            return
+        places = self._places(self.round_number - 1)
+        groups = [[places[chain] for chain in group] for group in self.groups if len(group) > 1]
+        if not groups:
+            return
+        self.transport.average({w: chain.theta for w, chain in self.chains.items()}, groups)
+        for chain in self.chains.values():
+            chain.topic_sums = sum_topics(chain.theta, self.threads)
+
+    def _renew_plan(self, measured: Mapping[int, float]) -> None:
+        everywhere = self.transport.gather(dict(measured))
+        self.delays = smooth_delays(self.delays, everywhere)
+        if self.config.balance and should_replan(self._planned_for, self.delays):
+            self.plan = plan_trajectories(self.delays, self.config.trajectory)
+            self._planned_for = self.delays
+
+    def metrics(self) -> dict[str, Any]:
+        """What a metrics record should hold of the workers: nothing when there is but one."""
+        if self.config.workers == 1:
+            return {}
+        waited = [share for part in self.transport.exchange(self._waited_share()) for share in part]
+        return {
+            "trajectory": list(self.plan.trajectory),
+            "delays": None if self.delays is None else self.delays.tolist(),
+            "waited": waited,
+        }
+
+    def _waited_share(self) -> list[float]:
+        """The share of the time since the last call that this process has waited for others."""
+        now, waited = time.perf_counter(), self.transport.waited
+        share = (waited - self._waited) / max(now - self._asked, 1e-9)
+        self._asked, self._waited = now, waited
+        return [share] * len(self.transport.workers)
+
+    # ---- checkpoints
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What a checkpoint must hold of the hosted chains."""
+        return {f"theta-{chain.index:03d}": chain.theta for chain in self.chains.values()}
+
+    def facts(self) -> dict[str, Any]:
+        """The numbers that go with `arrays`, as JSON values."""
+        return {
+            "round": self.round_number,
+            "trajectory": list(self.plan.trajectory),
+            "delays": None if self.delays is None else self.delays.tolist(),
+            "planned_for": self._planned_for.tolist(),
+            "positions": {str(worker): n for worker, n in self.positions.items()},
+            "chains": {str(chain.index): chain.update for chain in self.chains.values()},
+        }
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Puts the hosted chains and workers where the checkpoint left them."""
+        parts = [checkpoint.facts(name) for name in checkpoint.parts()]
+        positions = {int(w): n for part in parts for w, n in part["positions"].items()}
+        updates = {int(c): n for part in parts for c, n in part["chains"].items()}
+        self.round_number = parts[0]["round"]
+        self.plan = Plan(tuple(parts[0]["trajectory"]))
+        if parts[0]["delays"] is not None:
+            self.delays = np.array(parts[0]["delays"])
+        self._planned_for = np.array(parts[0]["planned_for"])
+        self.positions = {worker: positions[worker] for worker in self.transport.workers}
+        self.chains = {}
+        for chain, worker in enumerate(self._places(self.round_number - 1)):
+            if worker in self.transport.workers:
+                theta = checkpoint.array(f"theta-{chain:03d}")
+                sums = sum_topics(theta, self.threads)
+                self.chains[worker] = Chain(chain, theta, sums, updates[chain])
+
+    # ---- compilation
+
+    def warm_up(self) -> None:
+        """Compiles every kernel a round needs, on throw-away data of the same types."""
+        config = self.config
+        for worker in list(self.transport.workers)[:1]:
+            self.documents[worker].minibatch(np.zeros(1, np.int64))
+        tiny = initial_chain(0, 32, config.topics, beta=config.beta, n_tokens=100, seed=0)
+        words = np.arange(2, dtype=np.int32)
+        batch = Minibatch(
+            np.zeros(1, np.int64), np.array([0, 2]), np.array([0, 1], np.uint32), words
+        )
+        self._move(tiny, batch, 1.0)

@@ -1,0 +1,78 @@
+"""The part of a corpus that one worker trains on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from topicmc.corpora import Corpus, Documents
+from topicmc.kernels.batch import Minibatch, gather
+
+
+class WorkerDocuments:
+    """Contiguous ranges of documents over one or more shard files, opened by this worker only.
+
+    Args:
+        corpus: an open corpus.
+        ranges: (shard, first document, one past the last) in corpus order.
+    """
+
+    def __init__(self, corpus: Corpus, ranges: Sequence[tuple[int, int, int]]) -> None:
+        self.n_words = corpus.n_words
+        self._pieces = [(corpus.shard(shard), first) for shard, first, _ in ranges]
+        sizes = [last - first for _, first, last in ranges]
+        self._bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        shard_starts = np.concatenate([[0], np.cumsum(corpus.shard_sizes)])
+        self._global_first = [int(shard_starts[shard]) + first for shard, first, _ in ranges]
+
+    @property
+    def n_docs(self) -> int:
+        """D_s, the documents of this worker."""
+        return int(self._bounds[-1])
+
+    def minibatch(self, doc_ids: np.ndarray) -> Minibatch:
+        """The documents numbered ``doc_ids`` (0 … D_s − 1) of this worker.
+
+        The minibatch carries their numbers in the whole corpus, which key their random streams.
+        """
+        piece_of = np.searchsorted(self._bounds, doc_ids, side="right") - 1
+        touched = np.unique(piece_of)
+        if len(touched) == 1:
+            piece = int(touched[0])
+            documents, first = self._pieces[piece]
+            local = doc_ids - self._bounds[piece]
+            batch = self._gather(documents, local + first)
+            return batch._replace(doc_ids=local + self._global_first[piece])
+        parts = []
+        numbers = []
+        for piece in touched:
+            local = doc_ids[piece_of == piece] - self._bounds[piece]
+            documents, first = self._pieces[piece]
+            parts.append(take(documents, local + first))
+            numbers.append(local + self._global_first[piece])
+        merged = concatenate(parts)
+        batch = self._gather(merged, np.arange(merged.n_docs))
+        return batch._replace(doc_ids=np.concatenate(numbers))
+
+    def _gather(self, documents: Documents, doc_ids: np.ndarray) -> Minibatch:
+        return gather(documents.indptr, documents.word_ids, documents.counts, doc_ids, self.n_words)
+
+
+def take(documents: Documents, rows: np.ndarray) -> Documents:
+    """A copy of some documents, in the order given."""
+    starts = documents.indptr[rows]
+    lengths = documents.indptr[rows + 1] - starts
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
+    return Documents(indptr, documents.word_ids[entries], documents.counts[entries])
+
+
+def concatenate(parts: Sequence[Documents]) -> Documents:
+    """Documents one after another."""
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    return Documents(
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        np.concatenate([part.word_ids for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+    )

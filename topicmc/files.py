@@ -1,0 +1,84 @@
+"""Writing files so that a reader sees the old content or the new one, never half of either."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from topicmc.errors import DataError, TopicmcError
+
+
+@contextmanager
+def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """A file that takes the place of ``path`` when the block ends, and vanishes if it fails."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    encoding = None if "b" in mode else "utf-8"
+    try:
+        with speaking_of(path), temporary.open(mode, encoding=encoding) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def speaking_of(path: Path) -> Iterator[None]:
+    """Turns the operating system's refusal to write ``path`` into a sentence for people."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DataError(f"{path}: no space left on the disk; free some and run again") from None
+        raise TopicmcError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes ``value`` as indented JSON, atomically."""
+    with replacing(path) as stream:
+        json.dump(value, stream, indent=2, ensure_ascii=False)
+        stream.write("\n")
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file; DataError when it is missing or not JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as JSON ({error}); restore or remake it") from None
+
+
+def write_array(path: Path, array: np.ndarray) -> str:
+    """Writes a ``.npy`` file, atomically, and returns its checksum."""
+    with replacing(path, "wb") as stream:
+        np.save(stream, array, allow_pickle=False)
+    return checksum(path)
+
+
+def read_array(path: Path, expected: str | None = None, mmap: bool = False) -> np.ndarray:
+    """A ``.npy`` array; DataError when it is missing, damaged or fails its checksum."""
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    if expected is not None and checksum(path) != expected:
+        raise DataError(f"{path}: its checksum is wrong, so the file is damaged; restore or remake it")
+    try:
+        return np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path}: not a readable .npy array ({error})") from None
+
+
+def checksum(path: Path) -> str:
+    """``sha256:…`` of a file's bytes."""
+    with path.open("rb") as stream:
+        return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,99 @@
+"""Held-out perplexity of a run in progress: of the chains as they are, and averaged over samples.
+
+The held-out documents are shared out among the processes. Every state to be scored is shown to
+all of them, each scores its share, and only two sums travel back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.distributed.transport import Transport
+from topicmc.evaluation import share_of, split_documents, token_probabilities
+from topicmc.kernels.threads import Threads
+from topicmc.runs import RunDirectory
+from topicmc.samplers import Chain
+
+
+class HeldOut:
+    """One process's share of the held-out documents.
+
+    Args:
+        corpus: an open corpus.
+        n_topics: K.
+        alpha: float64 (K,), the prior of the topic mix.
+        seed: of the split and of the Gibbs sweeps.
+        transport: who else scores.
+        threads: the threads of this process.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        n_topics: int,
+        alpha: np.ndarray,
+        seed: int,
+        transport: Transport,
+        threads: Threads,
+    ) -> None:
+        split = split_documents(corpus.heldout, seed=seed)
+        self.fingerprint = split.fingerprint
+        self.n_scored = split.n_scored
+        self._split = share_of(split, transport.rank, transport.n_processes)
+        self._shape = (corpus.n_words, n_topics)
+        self._alpha = alpha
+        self._seed = seed
+        self._transport = transport
+        self._threads = threads
+        self._of_samples: dict[str, np.ndarray] = {}
+
+    def of_chains(self, chains: Mapping[int, Chain], n_chains: int) -> float:
+        """Single-sample perplexity of the chains as they are: the mean over chains of mean log p.
+
+        Args:
+            chains: the chains that this process holds, by worker.
+            n_chains: how many there are everywhere.
+        """
+        mine = {chain.index: chain for chain in chains.values()}
+        log_sum = 0.0
+        for index in range(n_chains):
+            theta = self._show(mine[index].theta if index in mine else None)
+            log_sum += self._log_sum(self._score(theta))
+        return self._perplexity(log_sum / n_chains)
+
+    def of_samples(self, run: RunDirectory, entries: Iterable[Mapping[str, Any]]) -> float | None:
+        """Perplexity with p averaged over kept samples of all chains; None when there are none."""
+        scored = {}
+        for entry in entries:
+            name = entry["file"]
+            scored[name] = self._of_samples.get(name)
+            if scored[name] is None:
+                scored[name] = self._score(run.read_sample(entry))
+        self._of_samples = scored  # forget samples that are no longer kept
+        if not scored:
+            return None
+        mean = np.mean(list(scored.values()), axis=0)
+        return self._perplexity(self._log_sum(mean))
+
+    def _show(self, theta: np.ndarray | None) -> np.ndarray:
+        if self._transport.n_processes == 1:
+            assert theta is not None
+            return theta
+        return self._transport.sum(np.zeros(self._shape, np.float32) if theta is None else theta)
+
+    def _score(self, theta: np.ndarray) -> np.ndarray:
+        sums = theta.sum(axis=0, dtype=np.float64)
+        return token_probabilities(
+            self._split, theta, sums, self._alpha, seed=self._seed, threads=self._threads
+        )
+
+    def _log_sum(self, probabilities: np.ndarray) -> float:
+        with np.errstate(divide="ignore"):
+            return float(self._transport.sum(np.array([np.log(probabilities).sum()]))[0])
+
+    def _perplexity(self, log_sum: float) -> float:
+        return float(np.exp(-log_sum / self.n_scored)) if self.n_scored else float("nan")

@@ -1,0 +1,153 @@
+"""Starting a training run, or finding the one to go on with, and checking that it can work."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from topicmc import __version__
+from topicmc.config import TrainConfig, resolve
+from topicmc.corpora import Corpus, prepare, wikipedia_extract
+from topicmc.distributed.transport import Transport
+from topicmc.errors import DataError, UsageError
+from topicmc.runs import RunDirectory
+
+EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
+RESUMABLE = ("updates", "epochs", "time_budget", "threads", "evaluate_every", "checkpoint_every")
+
+
+def start(
+    config: TrainConfig,
+    corpus_path: Path | None,
+    run_path: Path,
+    transport: Transport,
+    force: bool = False,
+) -> tuple[TrainConfig, Corpus, RunDirectory]:
+    """A new run: opens the corpus (None: the built-in extract), resolves the settings, checks the
+    memory, and creates the run directory.
+
+    Raises UsageError or DataError before anything is overwritten where it can be known by then.
+    """
+    corpus = None
+    if corpus_path is not None:
+        corpus = Corpus.open(corpus_path)
+        config = checked(config, corpus, transport)
+    run = RunDirectory(run_path)
+    if transport.is_root:
+        run = RunDirectory.create(run_path, {}, force)
+        if corpus is None:
+            prepare([wikipedia_extract()], run_path / EMBEDDED, seed=0, force=True)
+            corpus = Corpus.open(run_path / EMBEDDED)
+            config = checked(config, corpus, transport)
+        location = EMBEDDED if corpus_path is None else str(Path(corpus_path).resolve())
+        run.update_facts(
+            topicmc=__version__,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            versions=versions(),
+            corpus={
+                "path": location,
+                "fingerprint": corpus.fingerprint,
+                "documents": corpus.n_docs,
+                "tokens": corpus.n_tokens,
+                "words": corpus.n_words,
+            },
+            config=config.as_dict(),
+        )
+    transport.barrier()
+    if corpus is None:
+        corpus = Corpus.open(run_path / EMBEDDED)
+        config = checked(config, corpus, transport)
+    return config, corpus, run
+
+
+def resume(
+    run_path: Path, changes: Mapping[str, Any], transport: Transport, corpus_path: Path | None
+) -> tuple[TrainConfig, Corpus, RunDirectory]:
+    """An existing run with its corpus, and its settings with ``changes`` made.
+
+    Raises UsageError when a change would make it another run, DataError when the corpus is not the
+    one that the run began with.
+    """
+    run = RunDirectory.open(run_path)
+    facts = run.facts()
+    config = TrainConfig.from_dict(facts["config"])
+    for name, value in changes.items():
+        if name not in RESUMABLE and value != getattr(config, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} {value}: the run in {run_path} began with"
+                f" {getattr(config, name)}, which --resume cannot change; start a new run instead"
+            )
+    corpus = open_corpus(run, corpus_path)
+    if any(name in changes for name in ("updates", "epochs", "time_budget")):
+        config = replace(config, updates=None, epochs=None, time_budget=None)
+    config = replace(config, **changes)
+    config = checked(config, corpus, transport)
+    if transport.is_root:
+        run.update_facts(config=config.as_dict())
+    transport.barrier()
+    return config, corpus, run
+
+
+def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
+    """The corpus of a run, from where it was or from ``corpus_path``; DataError unless the same."""
+    facts = run.facts()["corpus"]
+    path = Path(corpus_path) if corpus_path is not None else run.path / facts["path"]
+    if not path.exists():
+        raise DataError(
+            f"{path}: the corpus of the run in {run.path} is not there any more; name its new"
+            " place on the command line"
+        )
+    corpus = Corpus.open(path)
+    if corpus.fingerprint != facts["fingerprint"]:
+        raise DataError(
+            f"{path}: this corpus has changed since the run in {run.path} was made (fingerprint"
+            f" {corpus.fingerprint[:12]}, not {facts['fingerprint'][:12]}); restore it or start a"
+            " new run"
+        )
+    return corpus
+
+
+def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
+    """The settings resolved for a corpus; UsageError when memory or corpus cannot bear them."""
+    config = resolve(config, n_docs=corpus.n_docs, n_tokens=corpus.n_tokens)
+    needed = memory_needed(config, corpus.n_words) * len(transport.workers)
+    available = available_memory()
+    if available is not None and needed > available:
+        raise UsageError(
+            f"--topics {config.topics} over {corpus.n_words:,} words needs about"
+            f" {needed / 1e9:.1f} GB of memory and {available / 1e9:.1f} GB are free; use fewer"
+            " topics or prune the vocabulary"
+        )
+    return config
+
+
+def memory_needed(config: TrainConfig, n_words: int) -> int:
+    """Bytes that one worker's chain needs: θ, a copy in flight, and the rows of a minibatch (the
+    topics and counts of its distinct words, at most all of them)."""
+    return 4 * n_words * int(config.topics) * 5
+
+
+def available_memory() -> int | None:
+    """Bytes of memory that can be had now, or None where the system does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+        return None
+    except OSError:
+        try:
+            return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        except (ValueError, OSError):
+            return None
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on: Python and the numerical packages."""
+    packages = ("numpy", "numba", "scipy", "gensim")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

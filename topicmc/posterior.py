@@ -1,0 +1,52 @@
+"""Which states of a chain are kept as posterior samples, and what they average to.
+
+The kept samples of a run that has made r rounds are those of the rounds in (r/2, r] that are
+multiples of a stride; the stride doubles as r grows, so that between half of ``samples`` and all of
+them are kept. The first half of the run is burn-in, at whatever moment it is read, and the choice
+depends on r alone: not on the clock, the number of threads, or an interruption.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topicmc.evaluation import mean_over
+from topicmc.runs import RunDirectory
+
+
+def stride(round_number: int, samples: int) -> int:
+    """The smallest power of two with at most ``samples`` of its multiples in (r/2, r]."""
+    result = 1
+    while round_number // result - round_number // 2 // result > samples:
+        result *= 2
+    return result
+
+
+def is_kept(round_number: int, now: int, samples: int) -> bool:
+    """Whether the state after ``round_number`` is kept when ``now`` rounds have been made."""
+    return now // 2 < round_number <= now and round_number % stride(now, samples) == 0
+
+
+def posterior_mean(run: RunDirectory, chain: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The mean over the kept samples of one chain, of φ and of each topic's share of the tokens.
+
+    Chains number their topics on their own, so samples are averaged within one chain only.
+
+    Returns:
+        phi: float64 (K, W), rows sum to one.
+        share: float64 (K,), sums to one.
+    """
+    entries = [entry for entry in run.sample_index() if entry["chain"] == chain]
+
+    def phi_of(entry: dict) -> np.ndarray:
+        theta = run.read_sample(entry).astype(np.float64)
+        theta /= theta.sum(axis=0)
+        return theta
+
+    def share_of(entry: dict) -> np.ndarray:
+        sums = run.read_sample(entry).sum(axis=0, dtype=np.float64)
+        return sums / sums.sum()
+
+    phi = mean_over(phi_of(entry) for entry in entries)
+    phi /= phi.sum(axis=0)
+    return np.ascontiguousarray(phi.T), mean_over(share_of(entry) for entry in entries)

@@ -1,0 +1,345 @@
+"""The training loop: rounds, samples, evaluation, checkpoints, stopping.
+
+The loop knows nothing of what a round does; it asks a method (`topicmc.distributed`) for the next
+one, and a transport whether the other processes agree. The clock counts rounds: neither loading,
+nor the compilation of kernels, nor evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from topicmc import posterior
+from topicmc.config import Interval, TrainConfig
+from topicmc.corpora import Corpus
+from topicmc.distributed.dsgld import Dsgld
+from topicmc.distributed.transport import Transport
+from topicmc.errors import DivergedError
+from topicmc.heldout import HeldOut
+from topicmc.interrupts import Interrupt
+from topicmc.kernels.threads import Threads
+from topicmc.runs import RunDirectory
+from topicmc.samplers import Chain, step_size
+from topicmc.scoring import SPLIT_SEED
+
+_ANNOUNCE_COMPILATION_AFTER = 1.0  # seconds
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where training stands: ``fraction`` of what was asked for, updates per chain, documents and
+    training seconds so far, and corpus tokens visited per second."""
+
+    fraction: float
+    update: int
+    documents: int
+    seconds: float
+    tokens_per_second: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How training ended."""
+
+    interrupted: bool
+    update: int
+    documents: int
+    seconds: float
+    perplexity: float | None
+    perplexity_averaged: float | None
+
+
+class Listener(Protocol):
+    """Who is told how training goes; called on the root process only."""
+
+    def progress(self, status: Status) -> None:
+        """After each round."""
+
+    def evaluated(self, record: dict[str, Any]) -> None:
+        """After each evaluation, with the object that went into ``metrics.jsonl``."""
+
+    def message(self, text: str) -> None:
+        """A sentence for the person who waits."""
+
+
+class Training:
+    """One run of a method on a corpus, from wherever it stands to where it should end.
+
+    Args:
+        config: resolved settings.
+        corpus: an open corpus.
+        run: where everything is written.
+        transport: who hosts which workers.
+        listener: who is told.
+        resume: go on from the run's checkpoint, if it has one.
+        slow: factor by which a worker is slowed down, for experiments.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        corpus: Corpus,
+        run: RunDirectory,
+        transport: Transport,
+        listener: Listener,
+        *,
+        resume: bool = False,
+        slow: Mapping[int, float] | None = None,
+    ) -> None:
+        self.config = config
+        self.run = run
+        self.transport = transport
+        self.listener = listener
+        threads = Threads(int(config.threads))
+        self.method = Dsgld(config, corpus, transport, threads, slow)
+        self.heldout = HeldOut(
+            corpus, int(config.topics), self.method.alpha, SPLIT_SEED, transport, threads
+        )
+        self.samples = _KeptSamples(run, transport, config.samples)
+        self.clock = _Clock()
+        self.documents = self.tokens = 0
+        self._record: dict[str, Any] = {}
+        self._saved_round = -1
+        if resume:
+            self._restore()
+
+    @property
+    def update(self) -> int:
+        """Updates per chain, in the mean over chains."""
+        return self.method.round_number * int(self.config.trajectory)
+
+    def train(self, interrupt: Interrupt) -> Outcome:
+        """Rounds until the target or an interruption; always leaves a checkpoint behind.
+
+        Raises DivergedError when the perplexity or the weights stop being numbers.
+        """
+        if not self._agree(self._fraction() >= 1)[0]:
+            self._warm_up()
+        at = (self.clock.seconds, self.update)
+        evaluation = _Due(self.config.evaluate_every, *at)
+        checkpoint = _Due(self.config.checkpoint_every, *at)
+        interrupted = False
+        while not interrupted and not self._agree(self._fraction() >= 1)[0]:
+            self._round()
+            at = (self.clock.seconds, self.update)
+            interrupted, evaluate, save = self._agree(
+                interrupt.requested, evaluation(*at), checkpoint(*at)
+            )
+            if evaluate and not interrupted:
+                self._evaluate()
+            if save and not interrupted:
+                self._checkpoint()
+        if not interrupted and self._record.get("round") != self.method.round_number:
+            self._evaluate()
+        self._checkpoint()
+        return Outcome(
+            interrupted,
+            self.update,
+            self.documents,
+            self.clock.seconds,
+            self._record.get("perplexity"),
+            self._record.get("perplexity_averaged"),
+        )
+
+    # ---- steps of the loop
+
+    def _round(self) -> None:
+        with self.clock.running():
+            info = self.method.round()
+            done = self.transport.sum(np.array([info.documents, info.tokens], np.int64))
+        self.documents += int(done[0])
+        self.tokens += int(done[1])
+        self.samples.keep(self.method.round_number, self.method.chains.values())
+        if self.transport.is_root:
+            self.listener.progress(self._status())
+
+    def _evaluate(self) -> None:
+        number = self.method.round_number
+        averaged = self.heldout.of_samples(self.run, self.samples.at(number))
+        before = self._record
+        seconds = self.clock.seconds - before.get("seconds", 0.0)
+        self._record = {
+            "round": number,
+            "update": self.update,
+            "documents": self.documents,
+            "tokens": self.tokens,
+            "seconds": round(self.clock.seconds, 3),
+            "perplexity": self.heldout.of_chains(self.method.chains, int(self.config.chains)),
+            "perplexity_averaged": averaged,
+            "samples": len(self.samples.at(number)),
+            "tokens_per_second": round((self.tokens - before.get("tokens", 0)) / max(seconds, 1e-9)),
+            "step_size": self._step_size(),
+            **self.method.metrics(),
+        }
+        if self.transport.is_root:
+            self.run.append_metrics(self._record)
+            self.listener.evaluated(self._record)
+        if not math.isfinite(self._record["perplexity"]) and self.heldout.n_scored:
+            raise DivergedError(
+                f"the held-out perplexity is {self._record['perplexity']} after update"
+                f" {self.update}; lower --step-size (now {self.config.step_size:g})"
+            )
+
+    def _checkpoint(self) -> None:
+        number = self.method.round_number
+        if number == self._saved_round:
+            return
+        part = f"rank-{self.transport.rank:03d}"
+        if self.transport.is_root:
+            self.run.checkpoint_folder(number).mkdir(exist_ok=True)
+        self.transport.barrier()
+        checksums = self.run.write_checkpoint_part(
+            number, part, self.method.arrays(), self.method.facts()
+        )
+        everyone = self.transport.exchange(checksums)
+        if self.transport.is_root:
+            merged = {name: value for files in everyone for name, value in files.items()}
+            facts = {
+                "seconds": self.clock.seconds,
+                "documents": self.documents,
+                "tokens": self.tokens,
+                "record": self._record,
+            }
+            self.run.commit_checkpoint(number, merged, facts)
+        self.samples.prune(number)
+        self.transport.barrier()
+        self._saved_round = number
+
+    def _restore(self) -> None:
+        checkpoint = self.run.checkpoint()
+        number = 0
+        if checkpoint is not None:
+            self.method.restore(checkpoint)
+            number = self._saved_round = self.method.round_number
+            self.clock.seconds = checkpoint.manifest["seconds"]
+            self.documents = checkpoint.manifest["documents"]
+            self.tokens = checkpoint.manifest["tokens"]
+            self._record = checkpoint.manifest["record"]
+        self.samples.rewind(number)
+        if self.transport.is_root:
+            self.run.rewind_metrics(number)
+        self.transport.barrier()
+
+    def _warm_up(self) -> None:
+        """Compiles the kernels before the clock starts; says so when they are not in the cache."""
+        text = "compiling the kernels (once after installation; cached afterwards) …"
+        timer = threading.Timer(_ANNOUNCE_COMPILATION_AFTER, self.listener.message, [text])
+        timer.daemon = True
+        if self.transport.is_root:
+            timer.start()
+        try:
+            self.method.warm_up()
+        finally:
+            timer.cancel()
+
+    # ---- where it stands
+
+    def _agree(self, *flags: bool) -> list[bool]:
+        """Each flag as the processes agree on it: the first is raised when anyone raises it, the
+        others when the root does, whose clock counts."""
+        if self.transport.n_processes == 1:
+            return list(flags)
+        raised = np.array(flags, np.int64)
+        raised[1:] *= self.transport.is_root
+        return [bool(flag) for flag in self.transport.sum(raised)]
+
+    def _fraction(self) -> float:
+        fraction = 0.0
+        if self.config.updates is not None:
+            fraction = self.update / self.config.updates
+        if self.config.time_budget is not None and self.transport.is_root:
+            fraction = max(fraction, self.clock.seconds / self.config.time_budget)
+        return fraction
+
+    def _status(self) -> Status:
+        return Status(
+            min(1.0, self._fraction()),
+            self.update,
+            self.documents,
+            self.clock.seconds,
+            self.tokens / max(self.clock.seconds, 1e-9),
+        )
+
+    def _step_size(self) -> float:
+        config = self.config
+        return step_size(
+            self.update,
+            float(config.step_size),
+            float(config.step_offset),
+            float(config.step_decay),
+        )
+
+
+class _Clock:
+    """Training seconds: it runs inside `running` only."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - start
+
+
+class _Due:
+    """Says when something that happens at every multiple of an `Interval` is due."""
+
+    def __init__(self, interval: str, seconds: float, updates: int) -> None:
+        self._interval = Interval.parse(interval)
+        self._last = self._multiple(seconds, updates)
+
+    def _multiple(self, seconds: float, updates: int) -> int:
+        if self._interval.seconds is None:
+            return updates // (self._interval.updates or 1)
+        return int(seconds // self._interval.seconds)
+
+    def __call__(self, seconds: float, updates: int) -> bool:
+        multiple = self._multiple(seconds, updates)
+        due, self._last = multiple > self._last, multiple
+        return due
+
+
+class _KeptSamples:
+    """The index of kept samples, the same on every process; each writes those of its own chains."""
+
+    def __init__(self, run: RunDirectory, transport: Transport, n_samples: int) -> None:
+        self._run = run
+        self._transport = transport
+        self._n_samples = n_samples
+        self._entries: list[dict[str, Any]] = []
+
+    def at(self, number: int) -> list[dict[str, Any]]:
+        """Index entries of the samples kept when ``number`` rounds have been made."""
+        return [e for e in self._entries if posterior.is_kept(e["round"], number, self._n_samples)]
+
+    def keep(self, number: int, chains: Iterable[Chain]) -> None:
+        """Writes the chains' states as samples, if this round's are to be kept."""
+        if not posterior.is_kept(number, number, self._n_samples):
+            return
+        mine = [self._run.keep_sample(chain.index, number, chain.theta) for chain in chains]
+        self._entries += [entry for part in self._transport.exchange(mine) for entry in part]
+        self.prune(number)
+
+    def prune(self, number: int) -> None:
+        """Forgets, here and on disk, what is no longer kept."""
+        self._entries = self.at(number)
+        if self._transport.is_root:
+            self._run.write_sample_index(self._entries)
+
+    def rewind(self, number: int) -> None:
+        """Forgets what was drawn after a round: a resumed run draws it again."""
+        self._entries = [e for e in self._run.sample_index() if e["round"] <= number]
+        if self._transport.is_root:
+            self._run.write_sample_index(self._entries)
