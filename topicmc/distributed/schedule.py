@@ -237,10 +237,14 @@ def batch_documents(
     """
     size = min(batch_size, n_docs)
     sweep, batch = divmod(position, n_docs // size)
+    name = (seed, "batch", worker, sweep)
+    if n_docs < _SMALL:
+        return np.argsort(_words(n_docs, *name), kind="stable")[batch * size : (batch + 1) * size]
     places = np.arange(batch * size, (batch + 1) * size, dtype=np.uint64)
-    return _shuffled(places, n_docs, _words(_ROUNDS, seed, "batch", worker, sweep))
+    return _shuffled(places, n_docs, _words(_ROUNDS, *name))
 
 
+_SMALL = 1 << 11  # Feistel networks over a few bits have halves too short to mix
 _ROUNDS = 8
 
 

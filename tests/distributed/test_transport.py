@@ -1,0 +1,112 @@
+"""The in-process transport and the choice between transports; the MPI ones are in tests/mpi."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from topicmc.distributed.transport import (
+    LocalTransport,
+    abort_on_error,
+    describe,
+    launched_size,
+    mean_into,
+    open_transport,
+)
+from topicmc.errors import DataError, UsageError
+
+LAUNCHER_VARIABLES = (
+    "PMI_SIZE",
+    "PMI_RANK",
+    "PMIX_RANK",
+    "OMPI_COMM_WORLD_SIZE",
+    "MV2_COMM_WORLD_SIZE",
+    "SLURM_STEP_NUM_TASKS",
+)
+
+
+@pytest.fixture(autouse=True)
+def no_launcher(monkeypatch):
+    for name in LAUNCHER_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_states_move_and_the_unnamed_stay():
+    transport = LocalTransport(4)
+    states = {w: (np.full(3, w, np.float32), np.array([w])) for w in (0, 1, 3)}
+    now = transport.route(states, [(0, 2), (1, 0)])
+    assert {w: int(state[1][0]) for w, state in now.items()} == {0: 1, 2: 0, 3: 3}
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [[(0, 1), (2, 1)], [(0, 1), (0, 2)], [(0, 9)], [(0, 1)], [(3, 2)]],
+    ids=["meet", "split", "off the map", "onto one that stays", "from one that holds none"],
+)
+def test_moves_that_lose_a_chain_are_refused(moves):
+    states = {w: (np.zeros(2, np.float32),) for w in (0, 1, 2)}
+    with pytest.raises(ValueError, match="moves"):
+        LocalTransport(4).route(states, moves)
+
+
+def test_groups_are_averaged_in_place_and_apart():
+    arrays = {w: np.full((2, 3), w, np.float32) for w in range(5)}
+    LocalTransport(5).average(arrays, [[4, 0], [1], [2, 3]])
+    assert [float(arrays[w].max()) for w in range(5)] == [2, 1, 2.5, 2.5, 2]
+    with pytest.raises(ValueError, match="overlap"):
+        LocalTransport(5).average(arrays, [[0, 1], [1, 2]])
+
+
+def test_means_are_summed_in_float64_in_the_order_given():
+    """1e8 + 1 − 1e8 in float32 would lose the 1."""
+    out = np.empty(70_000, np.float32)
+    mean_into(out, [np.full(70_000, x, np.float32) for x in (1e8, 1, -1e8)])
+    assert (out == np.float32(1 / 3)).all()
+
+
+def test_values_come_by_worker():
+    got = LocalTransport(3).gather({2: 5.0, 0: 1.0})
+    np.testing.assert_array_equal(got, [1, np.nan, 5])
+
+
+def test_auto_is_local_unless_ranks_were_started(monkeypatch):
+    assert isinstance(open_transport("auto", 3), LocalTransport)
+    assert open_transport("auto").n_workers == 1
+    monkeypatch.setenv("PMI_SIZE", "4")
+    assert launched_size() == 4
+    with pytest.raises(UsageError, match="4 copies"):
+        open_transport("local", 4)
+
+
+def test_unknown_transport():
+    with pytest.raises(UsageError, match="auto, mpi or local"):
+        open_transport("pigeon")
+
+
+def test_without_mpi4py_the_error_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    with pytest.raises(UsageError, match=r"pip install 'topicmc\[mpi\]'"):
+        open_transport("mpi")
+
+
+def test_the_local_transport_never_imports_mpi():
+    program = (
+        "import sys; from topicmc.distributed.transport import open_transport;"
+        "open_transport('auto'); sys.exit('mpi4py' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
+
+
+def test_one_process_lets_errors_through():
+    with pytest.raises(DataError), abort_on_error(LocalTransport(2)):
+        raise DataError("no such file")
+
+
+def test_errors_become_a_message_and_a_status():
+    assert describe(DataError("x.npy is short")) == ("Error: x.npy is short", 3)
+    assert describe(KeyboardInterrupt()) == ("interrupted", 130)
+    assert describe(SystemExit(4)) == ("", 4)
+    assert describe(SystemExit(None)) == ("", 0)
+    message, status = describe(RuntimeError("boom"))
+    assert (message.splitlines()[-1], status) == ("RuntimeError: boom", 1)
