@@ -1,1 +1,124 @@
-"""Samplers of the topic-word parameters, one page each beside its equation."""
+"""Samplers of the topic-word parameters, one page each beside its equation.
+
+A sampler is a frozen value with a `move` that takes a chain one update further, in place, given the
+expected counts of a minibatch, and returns what happened. Samplers differ only in the move.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from topicmc.errors import UsageError
+from topicmc.kernels import simplex
+from topicmc.kernels.random import fill_exponential, stream_key
+from topicmc.kernels.threads import Threads
+
+
+class TopicCounts(NamedTuple):
+    """Expected topic-word counts of a minibatch, E[n_kw]; words that are not listed have none."""
+
+    words: np.ndarray
+    """int32 (B,): distinct word ids, ascending."""
+    counts: np.ndarray
+    """float32 (B, K), or wider with zero padding."""
+
+
+@dataclass
+class Chain:
+    """The state of one chain: plain arrays that can be saved, sent and averaged."""
+
+    index: int
+    theta: np.ndarray
+    """float32 (W, K), positive: unnormalised topics, on the scale of corpus counts."""
+    topic_sums: np.ndarray
+    """float64 (K,): Σ_w θ_wk, always summed in the same order."""
+    update: int = 0
+
+
+class MoveInfo(NamedTuple):
+    """What a move did."""
+
+    floored: int
+    """Entries of θ at the least value that is stored, `topicmc.kernels.simplex.FLOOR`."""
+    finite: bool
+    """Whether every topic's sum is finite and positive; if not, the chain has diverged."""
+
+
+def step_size(t: int, a: float, b: float, c: float) -> float:
+    """a (1 + t/b)^−c: the step of update t (Patterson and Teh 2013)."""
+    return a * (1.0 + t / b) ** -c
+
+
+def initial_chain(
+    index: int, n_words: int, n_topics: int, *, beta: float, n_tokens: int, seed: int
+) -> Chain:
+    """A chain whose topics are random: θ_wk ~ Exp(1), scaled so that Σ_wk θ = β W K + n_tokens.
+
+    That is the scale θ has in the posterior, where θ_wk ~ Gamma(β + n_kw, 1); the spread of Exp(1)
+    makes topics differ enough for the first updates to tell them apart.
+    """
+    theta = np.empty((n_words, n_topics), np.float32)
+    key = stream_key(seed, "initial", index)
+    fill_exponential(theta.reshape(-1), key)
+    theta *= np.float32(beta + n_tokens / (n_words * n_topics))
+    np.maximum(theta, simplex.FLOOR, out=theta)
+    return Chain(index, theta, sum_topics(theta))
+
+
+def sum_topics(theta: np.ndarray, threads: Threads | None = None) -> np.ndarray:
+    """Σ_w θ_wk as float64 (K,), with the bits that every move leaves in `Chain.topic_sums`."""
+    words = np.arange(theta.shape[0], dtype=np.int32)
+    block_sums = np.empty((n_blocks(words.size), theta.shape[1]))
+
+    def work(first: int, last: int) -> int:
+        return simplex.add_blocks(theta, words, first, last, block_sums)
+
+    over_blocks(work, len(block_sums), threads or Threads())
+    return simplex.sum_blocks(block_sums)
+
+
+def n_blocks(n_words: int) -> int:
+    """Blocks of words that a move is made of."""
+    return -(-n_words // simplex.BLOCK)
+
+
+def over_blocks(work: Callable[[int, int], int], count: int, threads: Threads) -> int:
+    """Shares out work(first, last) over ranges of blocks; returns the sum of what it returned."""
+    n_pieces = min(count, 4 * threads.n_threads) if threads.n_threads > 1 else 1
+    results = [0] * n_pieces
+
+    def piece(i: int) -> None:
+        results[i] = work(i * count // n_pieces, (i + 1) * count // n_pieces)
+
+    threads.run(piece, n_pieces)
+    return sum(results)
+
+
+def finish_move(chain: Chain, block_sums: np.ndarray, floored: int) -> MoveInfo:
+    """Renews the topic sums, counts the update, and looks for a chain that has diverged."""
+    chain.topic_sums = simplex.sum_blocks(block_sums)
+    chain.update += 1
+    finite = bool(np.all(np.isfinite(chain.topic_sums)) and np.all(chain.topic_sums > 0))
+    return MoveInfo(floored, finite)
+
+
+def check_beta(beta: float) -> None:
+    """Raises UsageError unless β can be the parameter of a Dirichlet distribution."""
+    if not (math.isfinite(beta) and beta > 0):
+        raise UsageError(f"beta must be a positive number, not {beta}.")
+
+
+def check_step(step: float) -> None:
+    """Raises UsageError unless the step is positive and finite."""
+    if not (math.isfinite(step) and step > 0):
+        raise UsageError(f"The step size must be a positive number, not {step}.")
+
+
+def word_slots(counts: TopicCounts, n_words: int) -> np.ndarray:
+    """int32 (W,): the row of each word in counts.counts, −1 for words that are absent."""
+    slots = np.full(n_words, -1, np.int32)
+    slots[counts.words] = np.arange(len(counts.words), dtype=np.int32)
+    return slots

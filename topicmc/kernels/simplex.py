@@ -1,0 +1,333 @@
+"""Moves of θ, the topic-word weights: one SGRLD step, one exact CIR transition.
+
+θ is float32 (n_words, n_topics), word-major. The rows to move are `words` (M,), split into blocks of
+`BLOCK`: a thread takes whole blocks, and every block leaves its float64 topic sums, which are then
+added in the order of the blocks. A draw is a pure function of (key, word, topic, update). So the
+bits depend neither on the number of threads nor on how the blocks were shared out.
+
+`slots[w]` is the row of word w in `counts`, the minibatch's expected counts, or −1 if w is absent.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from topicmc.kernels.random import exp32, exponential, log32, normal_pair, philox, uniform
+
+BLOCK = 64  # words; a multiple of the four words that share one Philox counter in SGRLD
+LANES = 16  # rows are padded to whole vectors of float32
+FLOOR = np.float32(1e-30)
+"""The least θ that is stored. φ = θ/Σθ stays a normal float32 up to 8e7 tokens in a topic."""
+
+_ONE, _HALF, _THIRD = np.float32(1), np.float32(0.5), np.float32(1 / 3)
+_SQUEEZE = np.float32(0.0331)  # Marsaglia and Tsang's quick acceptance: u < 1 − 0.0331 z⁴
+
+# Draw rounds of one entry of θ: the fourth word of its Philox counters is the update.
+_FIRST = np.uint32(0)
+_SHIFTED = np.uint32(1)
+_REDRAW = np.uint32(2)
+_REFINE = np.uint32(0xFFFFFFFF)
+
+# Below this an arrival time drawn from 32 bits is refined by 32 more.
+_COARSE = np.float32(2.0**-15)
+_LARGE_SHAPE = np.float32(0.5)
+_NONE, _ARRIVED, _REJECTED, _LARGE = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(4)
+_CLAMP = np.float32(-80)
+
+
+@njit(inline="always")
+def padded(n_topics):
+    """n_topics rounded up to whole vectors."""
+    return (n_topics + LANES - 1) // LANES * LANES
+
+
+@njit(nogil=True, cache=True)
+def sum_blocks(block_sums):
+    """Σ over blocks of block_sums, float64 (n_blocks, K), added in order: float64 (K,)."""
+    sums = np.zeros(block_sums.shape[1])
+    for block in range(block_sums.shape[0]):
+        for k in range(sums.size):
+            sums[k] += block_sums[block, k]
+    return sums
+
+
+@njit(nogil=True, cache=True)
+def add_rows(theta, words, sums):
+    """sums (K,) = Σ of the rows `words` of θ in float64; returns how many entries are at FLOOR."""
+    sums[:] = 0.0
+    at_floor = 0
+    for w in words:
+        row = theta[w]
+        for k in range(sums.size):
+            sums[k] += np.float64(row[k])
+        for k in range(sums.size):
+            at_floor += row[k] <= FLOOR
+    return at_floor
+
+
+@njit(nogil=True, cache=True)
+def add_blocks(theta, words, first, last, block_sums):
+    """`add_rows` of blocks first … last − 1, without a move."""
+    at_floor = 0
+    for block in range(first, last):
+        members = words[block * BLOCK : (block + 1) * BLOCK]
+        at_floor += add_rows(theta, members, block_sums[block])
+    return at_floor
+
+
+@njit(inline="always")
+def _shapes(slot, counts, beta, scale, shape):
+    """shape[k] = β + N̂ n_kw, of the word whose counts stand in row `slot`, or β if slot < 0."""
+    if slot < 0:
+        shape[:] = beta
+    else:
+        count = counts[slot]
+        for k in range(shape.size):
+            shape[k] = beta + scale * count[k]
+
+
+@njit(nogil=True, cache=True)
+def _normals(key, update, quad, z):
+    """z (4, K padded): the normals of words 4·quad … 4·quad + 3, one counter per topic."""
+    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
+    for k in range(z0.size):
+        a, b, c, d = philox(key, np.uint32(k), quad, _FIRST, update)
+        z0[k], z1[k] = normal_pair(a, b)
+        z2[k], z3[k] = normal_pair(c, d)
+
+
+@njit(nogil=True, cache=True)
+def langevin_blocks(
+    theta, words, slots, counts, shrink, beta, scale, step, key, update, first, last, block_sums
+):
+    """SGRLD on blocks first … last − 1 of `words`, in place; returns how many are at FLOOR.
+
+    θ' = |θ + ε/2 (β + N̂ n_kw − θ_kw shrink_k) + √(ε θ) z|, shrink_k = 1 + N̂ n_k· / Σ_w θ_kw:
+    float32 (K,); ε = step.
+    """
+    n_topics = theta.shape[1]
+    z = np.empty((4, padded(n_topics)), np.float32)
+    gain = np.empty(n_topics, np.float32)
+    half, variance = np.float32(step / 2), np.float32(step)
+    beta, scale = np.float32(beta), np.float32(scale)
+    at_floor = 0
+    for block in range(first, last):
+        members = words[block * BLOCK : (block + 1) * BLOCK]
+        quad = -1
+        for w in members:
+            if w // 4 != quad:
+                quad = w // 4
+                _normals(key, update, np.uint32(quad), z)
+            _shapes(slots[w], counts, beta, scale, gain)
+            row, noise = theta[w], z[w % 4]
+            for k in range(n_topics):
+                spread = np.float32(math.sqrt(variance * row[k])) * noise[k]
+                moved = row[k] + half * (gain[k] - row[k] * shrink[k]) + spread
+                moved = np.float32(abs(moved))
+                row[k] = FLOOR if moved < FLOOR else moved
+        at_floor += add_rows(theta, members, block_sums[block])
+    return at_floor
+
+
+@njit(nogil=True, cache=True)
+def _gamma(shape, key, k, word, update):
+    """Gamma(shape, 1), shape ≥ 1, from redraw rounds (Marsaglia and Tsang 2000)."""
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    draw = _REDRAW
+    while True:
+        a, b, x, _ = philox(key, k, word, draw, update)
+        z, _ = normal_pair(a, b)
+        v = 1.0 + c * np.float64(z)
+        if v > 0.0:
+            v = v * v * v
+            u = (np.float64(x) + 0.5) * 2.0**-32
+            if math.log(u) < 0.5 * np.float64(z) ** 2 + d - d * v + d * math.log(v):
+                return d * v
+        draw = np.uint32(draw + np.uint32(1))
+
+
+@njit(nogil=True, cache=True)
+def _small_gamma(shape, key, k, word, update):
+    """Gamma(1 + shape, 1) by rejection from an exponential, from redraw rounds."""
+    draw = _REDRAW
+    while True:
+        a, b, _, _ = philox(key, k, word, draw, update)
+        t = np.float64(exponential(a))
+        if np.float64(exponential(b)) >= shape * (t - 1.0 - math.log(t)):
+            return (1.0 + shape) * t
+        draw = np.uint32(draw + np.uint32(1))
+
+
+@njit(nogil=True, cache=True)
+def _first_pass(theta, shape, rate, span, key, word, update, arrival, moved, code):
+    """One row of CIR, as if no Poisson event had occurred and every proposal were accepted.
+
+    Writes the time of the first event, the moved θ, and in `code` what the entry still needs.
+    """
+    for k in range(theta.size):
+        x0, x1, x2, x3 = philox(key, np.uint32(k), word, _FIRST, update)
+        a = shape[k]
+        first = exponential(x0)
+        t = exponential(x1)
+        arrived = (first <= theta[k] * rate) or (first < _COARSE)
+        rejected = exponential(x2) < a * (t - _ONE - log32(t))
+        power = -exponential(x3) / a
+        power = _CLAMP if power < _CLAMP else power
+        arrival[k] = first
+        moved[k] = span * (_ONE + a) * t * exp32(power)
+        code[k] = (
+            (_ARRIVED if arrived else _NONE)
+            | (_REJECTED if rejected else _NONE)
+            | (_LARGE if a > _LARGE_SHAPE else _NONE)
+        )
+
+
+@njit(nogil=True, cache=True)
+def _refined_arrival(key, k, word, update):
+    """The first arrival time of an entry from 64 bits, for times so early that 32 are coarse."""
+    high = philox(key, k, word, _FIRST, update)[0]
+    low = philox(key, k, word, _REFINE, update)[0]
+    return -math.log1p(-(np.float64(high) + (np.float64(low) + 0.5) * 2.0**-32) * 2.0**-32)
+
+
+@njit(nogil=True, cache=True)
+def _second_pass(n, topic, word, shape, ray, span, key, update, moved, accepted):
+    """n listed entries: span · (Gamma(shape) + ½ (N(0, 1) + ray)²), the square if ray ≥ 0."""
+    for i in range(n):
+        x0, x1, x2, x3 = philox(key, topic[i], word[i], _SHIFTED, update)
+        z, y = normal_pair(x0, x1)
+        small = shape[i] < _ONE
+        d = (shape[i] + _ONE if small else shape[i]) - _THIRD
+        v = _ONE + z * (_THIRD / np.float32(math.sqrt(d)))
+        power = -exponential(x3) / shape[i]
+        power = _CLAMP if power < _CLAMP else power
+        boost = exp32(power) if small else _ONE
+        square = 0.5 * (np.float64(y) + ray[i]) ** 2
+        gamma = np.float64(d * boost) * np.float64(v * v * v)
+        moved[i] = np.float32(span[i] * (gamma + (square if ray[i] >= 0.0 else 0.0)))
+        inside = uniform(x2) < _ONE - _SQUEEZE * (z * z) * (z * z)
+        accepted[i] = inside and v > np.float32(0)
+
+
+@njit(nogil=True, cache=True)
+def _settled(topic, word, shape, ray, span, key, update):
+    """An entry of the second pass whose proposal was not accepted by the quick test."""
+    x0, x1, x2, x3 = philox(key, topic, word, _SHIFTED, update)
+    z, y = normal_pair(x0, x1)
+    whole = np.float64(shape) + (1.0 if shape < _ONE else 0.0)
+    d = whole - 1.0 / 3.0
+    v = 1.0 + np.float64(z) / math.sqrt(9.0 * d)
+    gamma = -1.0
+    if v > 0.0:
+        v = v * v * v
+        log_u = math.log((np.float64(x2) + 0.5) * 2.0**-32)
+        if log_u < 0.5 * np.float64(z) ** 2 + d - d * v + d * math.log(v):
+            gamma = d * v
+    if gamma < 0.0:
+        gamma = _gamma(whole, key, topic, word, update)
+    if shape < _ONE:
+        gamma *= math.exp(-np.float64(exponential(x3)) / np.float64(shape))
+    if ray >= 0.0:
+        gamma += 0.5 * (np.float64(y) + ray) ** 2
+    return np.float32(span * gamma)
+
+
+@njit(nogil=True, cache=True)
+def cir_blocks(
+    theta, words, steps, slots, counts, beta, scale, key, update, first, last, block_sums
+):
+    """Exact CIR transitions on blocks first … last − 1 of `words`; returns how many are at FLOOR.
+
+    Word words[i] moves by the time steps[i], so words that wait can be moved by what has elapsed.
+    With λ = θ/(e^h − 1) the transition is (1 − e^−h) Gamma(â + P, 1), P ~ Poisson(λ). No Poisson
+    number is drawn. Let E ~ Exp(1) be the time of the first event of a unit-rate Poisson process:
+
+    - E > λ: P = 0, and Gamma(â) = Gamma(1 + â) U^(1/â) or a plain gamma draw;
+    - E ≤ λ: P − 1 ~ Poisson(λ − E), so that 2 Gamma(â + P) is noncentral χ² with 2â + 2 degrees of
+      freedom and noncentrality 2(λ − E), that is 2 Gamma(â + ½) + (N(0, 1) + √(2(λ − E)))².
+
+    The first pass treats whole rows as P = 0 with small â; a second one treats the others, listed.
+    """
+    n_topics = theta.shape[1]
+    n_padded = padded(n_topics)
+    old = np.ones(n_padded, np.float32)
+    shape = np.ones(n_padded, np.float32)
+    arrival, moved = np.empty(n_padded, np.float32), np.empty(n_padded, np.float32)
+    code = np.empty(n_padded, np.uint8)
+    size = BLOCK * n_topics
+    list_topic, list_word = np.empty(size, np.uint32), np.empty(size, np.uint32)
+    list_shape, list_moved = np.empty(size, np.float32), np.empty(size, np.float32)
+    list_ray, list_span = np.empty(size), np.empty(size)
+    accepted = np.empty(size, np.bool_)
+    beta, scale = np.float32(beta), np.float32(scale)
+    at_floor = 0
+    for block in range(first, last):
+        n = 0
+        members = words[block * BLOCK : (block + 1) * BLOCK]
+        for i in range(members.size):
+            w, h = members[i], steps[block * BLOCK + i]
+            rate, span = 1.0 / math.expm1(h), -math.expm1(-h)
+            row, word = theta[w], np.uint32(w)
+            old[:n_topics] = row
+            _shapes(slots[w], counts, beta, scale, shape[:n_topics])
+            _first_pass(
+                old,
+                shape,
+                np.float32(rate),
+                np.float32(span),
+                key,
+                word,
+                update,
+                arrival,
+                moved,
+                code,
+            )
+            for k in range(n_topics):
+                row[k] = FLOOR if moved[k] < FLOOR else moved[k]
+            for k in range(n_topics):
+                if code[k] == _NONE:
+                    continue
+                topic, a = np.uint32(k), shape[k]
+                mean, time = np.float64(old[k]) * rate, np.float64(arrival[k])
+                arrived = code[k] & _ARRIVED != _NONE
+                if arrived and arrival[k] < _COARSE:
+                    time = _refined_arrival(key, topic, word, update)
+                    arrived = time <= mean
+                if arrived or a > _LARGE_SHAPE:
+                    list_topic[n], list_word[n], list_span[n] = topic, word, span
+                    list_shape[n] = a + _HALF if arrived else a
+                    list_ray[n] = math.sqrt(2.0 * max(mean - time, 0.0)) if arrived else -1.0
+                    n += 1
+                elif code[k] & _REJECTED != _NONE:
+                    x3 = philox(key, topic, word, _FIRST, update)[3]
+                    log_power = -np.float64(exponential(x3)) / np.float64(a)
+                    gamma = _small_gamma(np.float64(a), key, topic, word, update)
+                    row[k] = max(FLOOR, np.float32(span * gamma * math.exp(log_power)))
+        _second_pass(
+            n,
+            list_topic,
+            list_word,
+            list_shape,
+            list_ray,
+            list_span,
+            key,
+            update,
+            list_moved,
+            accepted,
+        )
+        for i in range(n):
+            if not accepted[i]:
+                list_moved[i] = _settled(
+                    list_topic[i],
+                    list_word[i],
+                    list_shape[i],
+                    list_ray[i],
+                    list_span[i],
+                    key,
+                    update,
+                )
+            theta[list_word[i], list_topic[i]] = max(FLOOR, list_moved[i])
+        at_floor += add_rows(theta, members, block_sums[block])
+    return at_floor

@@ -1,0 +1,86 @@
+"""The stochastic Cox-Ingersoll-Ross process: exact moves, no discretisation error.
+
+Each θ_kw follows the CIR process dθ = (â − θ) dt + √(2θ) dW for a time h, with
+â_kw = β + N̂ Σ_d E[n_dkw] estimated from the minibatch; its stationary law is Gamma(â_kw, 1). The
+transition (Baker's thesis, Eqn 5.3.3, Algorithm 3) is
+
+    θ'_kw = (1 − e^−h)/2 · V,    V ~ noncentral χ²(2 â_kw, 2 θ_kw e^−h / (1 − e^−h)),
+
+or as a mixture, θ'_kw = (1 − e^−h) Gamma(â_kw + P, 1) with P ~ Poisson(θ_kw e^−h / (1 − e^−h)).
+`step` is h. After M moves of h from θ_0, with V̂ the variance of â (Corollary 5.4.2):
+
+    E θ_M   = θ_0 e^−Mh + a (1 − e^−Mh),
+    Var θ_M = 2 θ_0 (e^−Mh − e^−2Mh) + a (1 − e^−Mh)² + (1 − e^−2Mh) (1 − e^−h)/(1 + e^−h) V̂.
+
+References
+----------
+Baker, J. (2018). Inference for big data using stochastic gradient MCMC. PhD thesis, Lancaster
+    University. Chapter 5.
+Baker, J., Fearnhead, P., Fox, E. B. and Nemeth, C. (2018). Large-scale stochastic sampling from the
+    probability simplex. NeurIPS 31.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from topicmc.kernels import simplex
+from topicmc.kernels.threads import Threads
+from topicmc.samplers import (
+    Chain,
+    MoveInfo,
+    TopicCounts,
+    check_beta,
+    check_step,
+    finish_move,
+    n_blocks,
+    over_blocks,
+    word_slots,
+)
+
+
+@dataclass(frozen=True)
+class Scir:
+    """SCIR for topics with a symmetric Dirichlet(β) prior; raises UsageError unless β > 0."""
+
+    beta: float
+
+    def __post_init__(self) -> None:
+        check_beta(self.beta)
+
+    def move(
+        self,
+        chain: Chain,
+        counts: TopicCounts,
+        *,
+        scale: float,
+        step: float,
+        key: np.uint64,
+        threads: Threads,
+    ) -> MoveInfo:
+        """One update of chain.theta in place: `scale` is N̂, `step` is h."""
+        check_step(step)
+        n_words, n_topics = chain.theta.shape
+        words = np.arange(n_words, dtype=np.int32)
+        steps = np.full(n_words, float(step))
+        slots = word_slots(counts, n_words)
+        block_sums = np.empty((n_blocks(n_words), n_topics))
+
+        def work(first: int, last: int) -> int:
+            return simplex.cir_blocks(
+                chain.theta,
+                words,
+                steps,
+                slots,
+                counts.counts,
+                self.beta,
+                scale,
+                key,
+                np.uint32(chain.update),
+                first,
+                last,
+                block_sums,
+            )
+
+        floored = over_blocks(work, len(block_sums), threads)
+        return finish_move(chain, block_sums, floored)

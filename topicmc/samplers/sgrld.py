@@ -1,0 +1,86 @@
+"""Stochastic gradient Riemannian Langevin dynamics in the expanded-mean parametrisation.
+
+    θ'_kw = | θ_kw + ε/2 (β − θ_kw + N̂ Σ_d E[n_dkw − φ_kw n_dk·]) + √θ_kw ξ_kw |,  ξ_kw ~ N(0, ε)
+
+with the sum over the documents of the minibatch, φ_kw = θ_kw / Σ_w θ_kw and N̂ = D/n (in D-SGLD,
+N̂ = D_s / (q_s n)). This is Eqn 6.2 of Ahn's thesis, whose closing bracket is misplaced: the noise
+stands outside the factor ε/2. The stationary law for small ε is θ_kw ~ Gamma(β + n_kw, 1).
+
+Convention: `step` is this ε. The code released by Patterson and Teh moves by ε·drift with noise
+√(2ε θ), so its epsilon is half of this one.
+
+References
+----------
+Patterson, S. and Teh, Y. W. (2013). Stochastic gradient Riemannian Langevin dynamics on the
+    probability simplex. NIPS 26.
+Ahn, S. (2015). Stochastic gradient MCMC: algorithms and applications. PhD thesis, University of
+    California, Irvine. Eqn 6.2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from topicmc.kernels import simplex
+from topicmc.kernels.threads import Threads
+from topicmc.samplers import (
+    Chain,
+    MoveInfo,
+    TopicCounts,
+    check_beta,
+    check_step,
+    finish_move,
+    n_blocks,
+    over_blocks,
+    word_slots,
+)
+
+
+@dataclass(frozen=True)
+class Sgrld:
+    """SGRLD for topics with a symmetric Dirichlet(β) prior; raises UsageError unless β > 0."""
+
+    beta: float
+
+    def __post_init__(self) -> None:
+        check_beta(self.beta)
+
+    def move(
+        self,
+        chain: Chain,
+        counts: TopicCounts,
+        *,
+        scale: float,
+        step: float,
+        key: np.uint64,
+        threads: Threads,
+    ) -> MoveInfo:
+        """One update of chain.theta in place: `scale` is N̂, `step` is ε."""
+        check_step(step)
+        n_words, n_topics = chain.theta.shape
+        words = np.arange(n_words, dtype=np.int32)
+        slots = word_slots(counts, n_words)
+        block_sums = np.empty((n_blocks(n_words), n_topics))
+        # Σ_d φ_kw n_dk· = φ_kw n_k·, so what multiplies −θ_kw is the same for all words of a topic.
+        batch_sums = counts.counts[:, :n_topics].sum(axis=0, dtype=np.float64)
+        shrink = (1.0 + scale * batch_sums / chain.topic_sums).astype(np.float32)
+
+        def work(first: int, last: int) -> int:
+            return simplex.langevin_blocks(
+                chain.theta,
+                words,
+                slots,
+                counts.counts,
+                shrink,
+                self.beta,
+                scale,
+                step,
+                key,
+                np.uint32(chain.update),
+                first,
+                last,
+                block_sums,
+            )
+
+        floored = over_blocks(work, len(block_sums), threads)
+        return finish_move(chain, block_sums, floored)
