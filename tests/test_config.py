@@ -1,0 +1,73 @@
+"""Settings: every bad value is refused with a sentence, and resolving leaves nothing open."""
+
+import pytest
+
+from topicmc.config import Interval, TrainConfig, parse_duration, resolve
+from topicmc.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("10m", 600), ("2h", 7200), ("1.5m", 90), (" 5 s ", 5)]
+)
+def test_durations(text, seconds):
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "ten", "10", "-5s", "0s", "5d", "1e3s"])
+def test_bad_durations_name_the_option(text):
+    with pytest.raises(UsageError, match="--time-budget.*not a duration"):
+        parse_duration(text, "--time-budget")
+
+
+def test_intervals_are_time_or_updates():
+    assert Interval.parse("10s") == Interval(seconds=10.0)
+    assert Interval.parse("500") == Interval(updates=500)
+    with pytest.raises(UsageError):
+        Interval.parse("0")
+
+
+@pytest.mark.parametrize(
+    ("setting", "option"),
+    [
+        ({"topics": 1}, "--topics 1"),
+        ({"topics": 70_000}, "--topics"),
+        ({"alpha": 0.0}, "--alpha"),
+        ({"alpha": float("nan")}, "--alpha"),
+        ({"beta": -1.0}, "--beta"),
+        ({"step_decay": 2.0}, "--step-decay"),
+        ({"batch_size": 0}, "--batch-size"),
+        ({"sweeps": 5, "burn_in": 5}, "--burn-in 5 leaves none"),
+        ({"updates": 0}, "--updates"),
+        ({"epochs": -1.0}, "--epochs"),
+        ({"evaluate_every": "soon"}, "--evaluate-every"),
+        ({"workers": 2, "chains": 3}, "--chains 3"),
+        ({"workers": 4, "chains": 2, "groups": 3}, "--groups 3"),
+        ({"sampler": "vb"}, "--sampler"),
+        ({"seed": -1}, "--seed"),
+    ],
+)
+def test_bad_settings_name_the_option(setting, option):
+    with pytest.raises(UsageError, match=option):
+        TrainConfig(**setting)
+
+
+def test_resolving_leaves_no_auto_and_round_trips():
+    config = resolve(TrainConfig(), n_docs=94_095, n_tokens=11_561_909)
+    assert "auto" not in config.as_dict().values()
+    assert TrainConfig.from_dict(config.as_dict()) == config
+    assert resolve(config, n_docs=94_095, n_tokens=11_561_909) == config
+
+
+def test_unknown_settings_are_named():
+    with pytest.raises(UsageError, match="'topic'"):
+        TrainConfig.from_dict({"topic": 5})
+
+
+def test_more_topics_than_the_corpus_can_bear():
+    with pytest.raises(UsageError, match="can bear: use at most 10"):
+        resolve(TrainConfig(topics=11), n_docs=20, n_tokens=100)
+
+
+def test_epochs_become_updates():
+    config = resolve(TrainConfig(epochs=2, batch_size=10), n_docs=1000, n_tokens=100_000)
+    assert config.updates == 200

@@ -1,0 +1,142 @@
+"""The run directory: nothing that was written can be half read, nothing is overwritten unasked."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from topicmc.errors import DataError, TopicmcError, UsageError
+from topicmc.files import read_array, read_json, replacing, write_array, write_json
+from topicmc.runs import RunDirectory
+
+
+def test_a_failed_write_leaves_the_old_content_and_no_debris(tmp_path):
+    path = tmp_path / "facts.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(RuntimeError), replacing(path) as stream:
+        stream.write("half")
+        raise RuntimeError
+    assert read_json(path) == {"a": 1}
+    assert [p.name for p in tmp_path.iterdir()] == ["facts.json"]
+
+
+def test_no_space_left_is_one_sentence():
+    if not os.path.exists("/dev/full"):  # noqa: PTH110
+        pytest.skip("this system has no /dev/full")
+    from pathlib import Path
+
+    from topicmc.files import speaking_of
+
+    with pytest.raises(DataError, match="no space left on the disk"), speaking_of(Path("x.npy")):
+        with open("/dev/full", "wb", buffering=0) as full:  # noqa: PTH123
+            full.write(b"x")
+
+
+def test_an_unwritable_place_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TopicmcError, match="cannot be written"):
+        RunDirectory.create(tmp_path / "file" / "run", {})
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "gone"])
+def test_damaged_arrays_are_refused_by_name(tmp_path, damage):
+    path = tmp_path / "theta.npy"
+    checksum = write_array(path, np.arange(10.0))
+    content = path.read_bytes()
+    if damage == "flip":
+        path.write_bytes(content[:-1] + b"\x7f")
+    elif damage == "cut":
+        path.write_bytes(content[:40])
+    else:
+        path.unlink()
+    with pytest.raises(DataError, match="theta.npy"):
+        read_array(path, checksum)
+
+
+def test_arrays_never_need_pickle(tmp_path):
+    np.save(tmp_path / "evil.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="evil.npy"):
+        read_array(tmp_path / "evil.npy")
+
+
+def test_runs_are_not_overwritten_unasked(tmp_path):
+    RunDirectory.create(tmp_path / "run", {"config": {}})
+    with pytest.raises(UsageError, match="--resume.*--force"):
+        RunDirectory.create(tmp_path / "run", {})
+    RunDirectory.create(tmp_path / "run", {"config": {"new": 1}}, force=True)
+    assert RunDirectory.open(tmp_path / "run").facts()["config"] == {"new": 1}
+
+
+def test_force_leaves_folders_that_are_not_runs_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(UsageError, match="is not a run directory"):
+        RunDirectory.create(tmp_path, {}, force=True)
+    assert (tmp_path / "thesis.txt").read_text() == "precious"
+
+
+def test_newer_formats_are_refused(tmp_path):
+    RunDirectory.create(tmp_path / "run", {})
+    write_json(tmp_path / "run" / "run.json", {"format": 99})
+    with pytest.raises(DataError, match="format 99"):
+        RunDirectory.open(tmp_path / "run")
+
+
+def test_metrics_survive_a_line_cut_short(tmp_path):
+    run = RunDirectory.create(tmp_path / "run", {})
+    for number in range(3):
+        run.append_metrics({"round": number})
+    path = run.path / "metrics.jsonl"
+    path.write_text(path.read_text()[:-5])
+    assert [record["round"] for record in run.metrics()] == [0, 1]
+    run.rewind_metrics(0)
+    assert [record["round"] for record in run.metrics()] == [0]
+
+
+def test_the_sample_index_deletes_what_it_does_not_name(tmp_path):
+    run = RunDirectory.create(tmp_path / "run", {})
+    entries = [run.keep_sample(0, number, np.ones((4, 2), np.float32)) for number in (1, 2)]
+    run.write_sample_index(entries[1:])
+    assert [p.name for p in (run.path / "samples").glob("*.npy")] == [entries[1]["file"]]
+    assert run.read_sample(run.sample_index()[0]).shape == (4, 2)
+
+
+_WRITER = """
+import sys, numpy as np
+from pathlib import Path
+from topicmc.runs import RunDirectory
+run = RunDirectory(Path(sys.argv[1]))
+theta = np.zeros((400, 400))
+for number in range(1, 10**9):
+    theta[:] = number
+    sums = run.write_checkpoint_part(number, "rank-000", {"theta": theta}, {"round": number})
+    run.commit_checkpoint(number, sums, {})
+    run.append_metrics({"round": number})
+    if number == 3:
+        print("writing", flush=True)
+"""
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.11, 0.23])
+def test_kill_9_leaves_a_whole_checkpoint(tmp_path, delay):
+    """Killed at any moment, the newest committed checkpoint reads back whole and consistent."""
+    run = RunDirectory.create(tmp_path / "run", {})
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WRITER, str(run.path)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "writing\n"
+    time.sleep(delay)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    checkpoint = run.checkpoint()
+    assert checkpoint is not None
+    number = checkpoint.facts("rank-000")["round"]
+    assert number == checkpoint.manifest["round"] >= 3
+    assert (checkpoint.array("theta") == number).all()
+    assert [record["round"] for record in run.metrics()][:3] == [1, 2, 3]
+    json.dumps(run.metrics())
