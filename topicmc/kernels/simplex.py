@@ -42,7 +42,7 @@ def padded(n_topics):
     return (n_topics + LANES - 1) // LANES * LANES
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def sum_blocks(block_sums):
     """Σ over blocks of block_sums, float64 (n_blocks, K), added in order: float64 (K,)."""
     sums = np.zeros(block_sums.shape[1])
@@ -52,7 +52,7 @@ def sum_blocks(block_sums):
     return sums
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def add_rows(theta, words, sums):
     """sums (K,) = Σ of the rows `words` of θ in float64; returns how many entries are at FLOOR."""
     sums[:] = 0.0
@@ -66,7 +66,7 @@ def add_rows(theta, words, sums):
     return at_floor
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def add_blocks(theta, words, first, last, block_sums):
     """`add_rows` of blocks first … last − 1, without a move."""
     at_floor = 0
@@ -87,7 +87,7 @@ def _shapes(slot, counts, beta, scale, shape):
             shape[k] = beta + scale * count[k]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _normals(key, update, quad, z):
     """z (4, K padded): the normals of words 4·quad … 4·quad + 3, one counter per topic."""
     z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
@@ -97,7 +97,7 @@ def _normals(key, update, quad, z):
         z2[k], z3[k] = normal_pair(c, d)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def langevin_blocks(
     theta, words, slots, counts, shrink, beta, scale, step, key, update, first, last, block_sums
 ):
@@ -130,7 +130,7 @@ def langevin_blocks(
     return at_floor
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _gamma(shape, key, k, word, update):
     """Gamma(shape, 1), shape ≥ 1, from redraw rounds (Marsaglia and Tsang 2000)."""
     d = shape - 1.0 / 3.0
@@ -148,7 +148,7 @@ def _gamma(shape, key, k, word, update):
         draw = np.uint32(draw + np.uint32(1))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _small_gamma(shape, key, k, word, update):
     """Gamma(1 + shape, 1) by rejection from an exponential, from redraw rounds."""
     draw = _REDRAW
@@ -160,7 +160,7 @@ def _small_gamma(shape, key, k, word, update):
         draw = np.uint32(draw + np.uint32(1))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _first_pass(theta, shape, rate, span, key, word, update, arrival, moved, code):
     """One row of CIR, as if no Poisson event had occurred and every proposal were accepted.
 
@@ -184,7 +184,7 @@ def _first_pass(theta, shape, rate, span, key, word, update, arrival, moved, cod
         )
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _refined_arrival(key, k, word, update):
     """The first arrival time of an entry from 64 bits, for times so early that 32 are coarse."""
     high = philox(key, k, word, _FIRST, update)[0]
@@ -192,7 +192,7 @@ def _refined_arrival(key, k, word, update):
     return -math.log1p(-(np.float64(high) + (np.float64(low) + 0.5) * 2.0**-32) * 2.0**-32)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _second_pass(n, topic, word, shape, ray, span, key, update, moved, accepted):
     """n listed entries: span · (Gamma(shape) + ½ (N(0, 1) + ray)²), the square if ray ≥ 0."""
     for i in range(n):
@@ -211,7 +211,7 @@ def _second_pass(n, topic, word, shape, ray, span, key, update, moved, accepted)
         accepted[i] = inside and v > np.float32(0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _settled(topic, word, shape, ray, span, key, update):
     """An entry of the second pass whose proposal was not accepted by the quick test."""
     x0, x1, x2, x3 = philox(key, topic, word, _SHIFTED, update)
@@ -234,7 +234,7 @@ def _settled(topic, word, shape, ray, span, key, update):
     return np.float32(span * gamma)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def cir_blocks(
     theta, words, steps, slots, counts, beta, scale, key, update, first, last, block_sums
 ):
