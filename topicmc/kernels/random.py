@@ -35,9 +35,9 @@ def philox(key, c0, c1, c2, c3):
     for _ in range(10):
         p0 = _M0 * np.uint64(x0)
         p1 = _M1 * np.uint64(x2)
-        x0 = np.uint32(p1 >> _HIGH) ^ x1 ^ k0
+        x0 = np.uint32(np.uint32(p1 >> _HIGH) ^ x1 ^ k0)
         x1 = np.uint32(p1 & _LOW)
-        x2 = np.uint32(p0 >> _HIGH) ^ x3 ^ k1
+        x2 = np.uint32(np.uint32(p0 >> _HIGH) ^ x3 ^ k1)
         x3 = np.uint32(p0 & _LOW)
         k0 = np.uint32(k0 + _W0)
         k1 = np.uint32(k1 + _W1)
