@@ -75,7 +75,7 @@ def ingest_new(
 def _batches(readers: Iterable[TextReader], tally: Tally) -> Iterable[WordCounts]:
     for reader in readers:
         count = partial(count_words, plain=reader.plain, min_tokens=reader.min_tokens)
-        for batch in process_map(count, reader.texts(tally), inline=8):
+        for batch in process_map(count, reader.texts(tally), inline=2):
             tally.skipped += batch.n_skipped
             yield batch
 

@@ -59,9 +59,9 @@ def prepare(
     options; either way, and when interrupted, output is as it was.
     """
     paths = [Path(s) for s in ([sources] if isinstance(sources, str | Path) else sources)]
-    asked = {"min_df": min_df, "max_df": max_df, "keep": keep, "stopwords": stopwords}
-    asked = {name: value for name, value in asked.items() if value is not None}
-    Pruning(**asked)  # type: ignore[arg-type]  # bad options fail before anything is read
+    options = {"min_df": min_df, "max_df": max_df, "keep": keep, "stopwords": stopwords}
+    asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    Pruning(**asked)  # bad options fail before anything is read
     if seed < 0:
         raise UsageError(f"--seed {seed}: give a whole number, 0 or more.")
 

@@ -106,7 +106,7 @@ def write_index(
         "heldout": heldout,
         "provenance": provenance,
     }
-    index["fingerprint"] = _fingerprint(index)
+    index["fingerprint"] = content_fingerprint(index)
     index["checksum"] = index_checksum(index)
     write_text(root / INDEX, json.dumps(index, indent=1, ensure_ascii=False) + "\n")
 
@@ -118,7 +118,7 @@ def index_checksum(index: dict[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _fingerprint(index: dict[str, Any]) -> str:
+def content_fingerprint(index: dict[str, Any]) -> str:
     """Of the content alone: the checksums of vocabulary, shards and held-out documents."""
     parts = [index["vocabulary"]["sha256"]]
     for table in [*index["shards"], index["heldout"]]:

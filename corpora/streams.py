@@ -41,8 +41,8 @@ class Stream:
         try:
             kind = compression(path)
             if kind in (None, "xz"):
-                self._raw = path.open("rb")
-                self._file = lzma.LZMAFile(self._raw) if kind else self._raw
+                self._raw = path.open("rb")  # closed by close
+                self._file = lzma.LZMAFile(self._raw) if kind else self._raw  # noqa: SIM115
             else:
                 import pyarrow as pa
 

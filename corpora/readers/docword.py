@@ -5,7 +5,8 @@ from pathlib import Path
 
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.triplets import Header, header_numbers, triplet_blocks
+from topicmc.corpora.readers.fields import header_numbers
+from topicmc.corpora.readers.triplets import Header, triplet_blocks
 from topicmc.corpora.streams import Stream
 
 from topicmc.errors import DataError
@@ -19,9 +20,10 @@ class DocwordReader:
 
     def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
         with Stream(self.path) as stream:
-            lines = [stream.readline() for _ in range(3)]
-            wanted = ["documents", "words", "entries"]
-            n_docs, width, n_entries = header_numbers(self.path, lines, 1, wanted)
+            n_docs, width, n_entries = (
+                header_numbers(self.path, line, stream.readline().split(), [what])[0]
+                for line, what in enumerate(("documents", "words", "entries"), start=1)
+            )
             if width != n_words:
                 raise DataError(
                     f"{self.path}, line 2: {width} words, but its vocabulary has {n_words}; "

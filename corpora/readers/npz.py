@@ -10,12 +10,12 @@ import numpy as np
 from numpy.lib import format as npy
 from topicmc.corpora.documents import Documents, from_entries
 from topicmc.corpora.readers import Tally
+from topicmc.corpora.readers.fields import MAX_COUNT
 from topicmc.corpora.streams import require_file
 
 from topicmc.errors import DataError
 
 _BLOCK_ENTRIES = 1 << 20
-_MAX_COUNT = (1 << 31) - 1
 
 
 class NpzReader:
@@ -95,7 +95,7 @@ class NpzReader:
             raise DataError(f"{self.path} is damaged (more entries than indptr says).")
 
     def _header(self, member: IO[bytes], name: str, size: int) -> np.dtype:
-        shape, fortran, dtype = _read_header(member)
+        shape, _, dtype = _read_header(member)
         if shape != (size,) or dtype.kind not in ("iu" if name == "indices" else "iufb"):
             raise DataError(
                 f"{self.path}: {name} holds {dtype} {shape} where {size} numbers should stand; "
@@ -109,7 +109,7 @@ class NpzReader:
         """DataError names the first row and column that are wrong; both count from 0."""
         whole = counts == np.floor(counts) if counts.dtype.kind == "f" else True
         id_wrong = (ids < 0) | (ids >= n_words)
-        wrong = id_wrong | ~((counts >= 1) & (counts <= _MAX_COUNT) & whole)
+        wrong = id_wrong | ~((counts >= 1) & (counts <= MAX_COUNT) & whole)
         if not wrong.any():
             return
         first = int(np.argmax(wrong))
@@ -121,7 +121,7 @@ class NpzReader:
             )
         raise DataError(
             f"{self.path}, row {where}, column {ids[first]}: count {counts[first]} is not a whole "
-            f"number from 1 to {_MAX_COUNT}; counts of words are needed "
+            f"number from 1 to {MAX_COUNT}; counts of words are needed "
             "(eliminate_zeros() drops explicit zeros)."
         )
 

@@ -10,11 +10,10 @@ import numpy as np
 from topicmc.corpora.documents import Documents, from_entries
 from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.readers import Tally
+from topicmc.corpora.readers.fields import MAX_COUNT, check_count, shown, whole
 from topicmc.corpora.streams import Stream, line_blocks
 
 from topicmc.errors import DataError
-
-_MAX_COUNT = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def triplet_blocks(
             f"{n_entries}; the file is cut short or its header is wrong."
         )
     if len(carry[0]):
-        yield _documents(*carry, tally)
+        yield _documents(carry[0], carry[1], carry[2], tally)
     tally.n_read = start + header.n_docs
 
 
@@ -111,7 +110,7 @@ def _sound(columns: list[np.ndarray], header: Header, last_doc: int) -> bool:
         and words.min() >= 1
         and words.max() <= header.n_words
         and counts.min() >= 1
-        and counts.max() <= _MAX_COUNT
+        and counts.max() <= MAX_COUNT
         and (not header.real or (counts == np.floor(counts)).all())
     )
 
@@ -129,19 +128,20 @@ def _by_line(block: bytes, header: Header, line: int, last_doc: int) -> list[np.
 
 def _row(fields: list[bytes], header: Header, number: int, last_doc: int) -> tuple[int, int, int]:
     where = f"{header.path}, line {number}"
-    text = b" ".join(fields[:6]).decode("utf-8", "replace")
     if len(fields) != header.columns:
         wanted = "document, word and count" if header.columns == 3 else "document and word"
-        raise DataError(f"{where}: {text!r} where {wanted} should stand; mend or fetch the file.")
-    doc = _whole(fields[0], where, "document")
-    word = _whole(fields[1], where, "word id")
-    count = _whole(fields[2], where, "count", header.real) if header.columns == 3 else 1
+        raise DataError(
+            f"{where}: {shown(b' '.join(fields))} where {wanted} should stand; "
+            "mend the line or fetch the file again."
+        )
+    doc = whole(fields[0], where, "document")
+    word = whole(fields[1], where, "word id")
+    count = whole(fields[2], where, "count", real=header.real) if header.columns == 3 else 1
     if not 1 <= doc <= header.n_docs:
         raise DataError(f"{where}: document {doc}, but the header says 1 to {header.n_docs}.")
     if not 1 <= word <= header.n_words:
         raise DataError(f"{where}: word id {word}, but ids go from 1 to {header.n_words}.")
-    if not 1 <= count <= _MAX_COUNT:
-        raise DataError(f"{where}: count {count}, where counts go from 1 to {_MAX_COUNT}.")
+    check_count(count, where)
     if doc < last_doc:
         raise DataError(
             f"{where}: document {doc} after document {last_doc}; sort the lines below the header "
@@ -150,38 +150,8 @@ def _row(fields: list[bytes], header: Header, number: int, last_doc: int) -> tup
     return doc, word, count
 
 
-def _whole(field: bytes, where: str, what: str, real: bool = False) -> int:
-    digits = field[1:] if field[:1] in (b"+", b"-") else field
-    if digits.isdigit() and len(digits) < 19:
-        return int(field)
-    if real:
-        try:
-            value = float(field)
-        except ValueError:
-            value = 0.5
-        if value.is_integer():
-            return int(value)
-    raise DataError(
-        f"{where}: {what} {field.decode('utf-8', 'replace')!r} is not a whole number; mend it."
-    )
-
-
 def _documents(docs: np.ndarray, words: np.ndarray, counts: np.ndarray, tally: Tally) -> Documents:
     starts = np.concatenate([[0], np.flatnonzero(docs[1:] != docs[:-1]) + 1, [len(docs)]])
     documents, merged = from_entries(np.diff(starts), words - 1, counts)
     tally.merged += merged
     return documents
-
-
-def header_numbers(path: Path, lines: list[bytes], first: int, wanted: list[str]) -> list[int]:
-    """The whole numbers of a header, one for each name in wanted; DataError names the line."""
-    numbers = []
-    for number, (line, what) in enumerate(zip(lines, wanted, strict=True), start=first):
-        value = line.strip()
-        if not value.isdigit() or len(value) > 18:
-            raise DataError(
-                f"{path}, line {number}: {value[:40].decode('utf-8', 'replace')!r} where the "
-                f"number of {what} should stand; is this the right --format?"
-            )
-        numbers.append(int(value))
-    return numbers

@@ -1,0 +1,102 @@
+"""The format of a source, by its content first and its name second."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from topicmc.corpora.streams import SUFFIXES, Stream, require_file
+
+from topicmc.errors import DataError, UsageError
+
+_PAIRS = re.compile(r"[-+]?[\d.,eE+-]+(\s+\d+:[\d.eE+-]+)+\s*(#.*)?")
+_SUFFIXES = {
+    ".npz": "npz",
+    ".mtx": "mm",
+    ".mm": "mm",
+    ".ldac": "ldac",
+    ".svmlight": "svmlight",
+    ".svm": "svmlight",
+    ".libsvm": "svmlight",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".xml": "wikipedia",
+    ".txt": "text",
+    ".text": "text",
+}
+
+
+def bare_name(path: Path) -> str:
+    """The file name without a suffix of compression."""
+    return path.stem if path.suffix in SUFFIXES else path.name
+
+
+def detect(path: Path) -> str:
+    """The name of the format; DataError, which names --format, when nothing fits."""
+    if path.is_dir():
+        if (path / "corpus.json").is_file():
+            raise UsageError(f"{path} is a prepared corpus already: train on it.")
+        return "text"
+    require_file(path)
+    with Stream(path) as stream:
+        head = stream.read(1 << 16)
+    if head.startswith(b"PK\x03\x04"):
+        return "npz"
+    found = _by_content(head) or _SUFFIXES.get(Path(bare_name(path)).suffix.lower())
+    if found is None and "pages-articles" in path.name:
+        found = "wikipedia"
+    if found is None:
+        raise DataError(f"{path}: its format is not clear from name or content; pass --format.")
+    return found
+
+
+def _by_content(head: bytes) -> str | None:
+    lines = head.decode("utf-8-sig", "replace").split("\n")
+    if len(lines) > 1 and len(head) >= 1 << 16:
+        lines.pop()  # cut in the middle
+    lines = [line.strip() for line in lines]
+    tests: dict[str, Callable[[list[str]], bool]] = {
+        "mm": lambda lines: lines[0].lower().startswith("%%matrixmarket"),
+        "wikipedia": lambda lines: any("<mediawiki" in line for line in lines[:5]),
+        "docword": _is_docword,
+        "jsonl": _is_json,
+        "ldac": _is_ldac,
+        "svmlight": lambda lines: all(_PAIRS.fullmatch(line) for line in _some(lines)),
+    }
+    return next((name for name, test in tests.items() if any(lines) and test(lines)), None)
+
+
+def _some(lines: list[str]) -> list[str]:
+    return [line for line in lines if line and not line.startswith("#")][:20] or [""]
+
+
+def _is_docword(lines: list[str]) -> bool:
+    head = [line.split() for line in lines[:4]]
+    widths = [len(fields) for fields in head]
+    return widths in ([1, 1, 1, 3], [1, 1, 1, 0], [1, 1, 1]) and all(
+        field.isdigit() for fields in head[:3] for field in fields
+    )
+
+
+def _is_json(lines: list[str]) -> bool:
+    first = next(line for line in lines if line)
+    if not first.startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_ldac(lines: list[str]) -> bool:
+    """Each line announces how many pairs follow: an SVMlight label would do so by chance only."""
+    for line in _some(lines):
+        fields = line.split()
+        pairs = fields[1:]
+        if not fields or not fields[0].isdigit() or int(fields[0][:9]) != len(pairs):
+            return False
+        if not all(re.fullmatch(r"\d+:\d+", pair) for pair in pairs):
+            return False
+    return True

@@ -1,0 +1,41 @@
+"""SVMlight: each line a document, "label index:count … # comment"; labels are passed over."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from topicmc.corpora.documents import Documents
+from topicmc.corpora.readers import Tally
+from topicmc.corpora.readers.fields import shown
+from topicmc.corpora.readers.pairs import pair_blocks
+from topicmc.corpora.streams import Stream, line_blocks
+
+from topicmc.errors import DataError
+
+_LABEL = re.compile(rb"[-+]?[\d.]+([eE][-+]?\d+)?(,[-+]?[\d.]+([eE][-+]?\d+)?)*")
+_INDEX_ZERO = re.compile(rb"\s0+:")
+
+
+class SvmlightReader:
+    """Indices start at 1, as the format has it, unless some index of the file is 0."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
+        return pair_blocks(self.path, _split, n_words, tally, base=self._base(), real=True)
+
+    def _base(self) -> int:
+        with Stream(self.path) as stream:
+            return 0 if any(_INDEX_ZERO.search(block) for block in line_blocks(stream)) else 1
+
+
+def _split(line: bytes, where: str) -> list[bytes] | None:
+    fields = line.partition(b"#")[0].split()
+    if not fields:
+        return None
+    if b":" not in fields[0]:
+        label = fields.pop(0)
+        if not _LABEL.fullmatch(label):
+            raise DataError(f"{where}: {shown(label)} where a label should stand; mend the line.")
+    return [field for field in fields if not field.startswith(b"qid:")]

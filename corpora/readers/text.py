@@ -1,0 +1,57 @@
+"""Plain text in UTF-8: a folder of files, one document each, or a file of one document a line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from topicmc.corpora.readers import Tally
+from topicmc.corpora.readers.batches import batches
+from topicmc.corpora.streams import Stream, decode, numbered_lines
+
+from topicmc.errors import DataError
+
+
+class TextReader:
+    min_tokens = 0
+    plain = None
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def texts(self, tally: Tally) -> Iterator[list[str]]:
+        return batches(self._files(tally) if self.path.is_dir() else self._lines(tally))
+
+    def _lines(self, tally: Tally) -> Iterator[str]:
+        with Stream(self.path) as stream:
+            for _, line in numbered_lines(stream):
+                tally.n_read += 1
+                tally.position = stream.position
+                yield line
+
+    def _files(self, tally: Tally) -> Iterator[str]:
+        paths = text_files(self.path)
+        if not paths:
+            raise DataError(f"{self.path} holds no files: give a folder of text files.")
+        for path in paths:
+            with Stream(path) as stream:
+                raw = stream.read()
+            tally.n_read += 1
+            tally.position += path.stat().st_size
+            yield _text(raw, path)
+
+
+def text_files(folder: Path) -> list[Path]:
+    """All files below folder by name, hidden ones and those in hidden folders left out."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(folder).parts)
+    )
+
+
+def _text(raw: bytes, path: Path) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = raw.count(b"\n", 0, error.start) + 1
+        start = raw.rfind(b"\n", 0, error.start) + 1
+        return decode(raw[start:].partition(b"\n")[0], path, number)

@@ -1,0 +1,84 @@
+"""Checking a prepared corpus from end to end, in bounded memory."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from topicmc.corpora.documents import Documents
+from topicmc.corpora.files import sha256
+from topicmc.corpora.store import ARRAYS, INDEX, Corpus, content_fingerprint
+
+from topicmc.errors import DataError
+
+_BLOCK_ENTRIES = 1 << 22
+
+
+def verify(path: str | Path, progress: Callable[[str], None] | None = None) -> Corpus:
+    """Checks every byte and every promise of the corpus at path, and returns it opened.
+
+    corpus.json against its checksum, all files against theirs, sizes and dtypes, ids in range and
+    ascending inside each document, counts of 1 or more, the totals. ``progress`` is called with
+    the name of each part. Raises DataError that names the file.
+    """
+    corpus = Corpus.open(path)
+    report = progress or (lambda _: None)
+    index = corpus.index
+    if content_fingerprint(index) != corpus.fingerprint:
+        raise _damaged(corpus.path / INDEX, "its fingerprint is not that of its checksums")
+    report(index["vocabulary"]["name"])
+    if len(corpus.vocabulary) != corpus.n_words:
+        raise _damaged(
+            corpus.path / index["vocabulary"]["name"],
+            f"it holds {len(corpus.vocabulary)} words, corpus.json says {corpus.n_words}",
+        )
+    for number, table in enumerate(index["shards"]):
+        report(table["name"])
+        _check_part(corpus, table, corpus.shard(number))
+    report(index["heldout"]["name"])
+    _check_part(corpus, index["heldout"], corpus.heldout)
+    for name in ("n_docs", "n_entries", "n_tokens"):
+        if sum(table[name] for table in index["shards"]) != index[name]:
+            raise _damaged(corpus.path / INDEX, f"{name} is not the sum over the shards")
+    if index["heldout"]["n_docs"] != index["n_heldout"]:
+        raise _damaged(corpus.path / INDEX, "n_heldout disagrees with the table")
+    return corpus
+
+
+def _check_part(corpus: Corpus, table: dict[str, Any], documents: Documents) -> None:
+    folder = corpus.path / table["name"]
+    for array in ARRAYS:
+        file = folder / f"{array}.npy"
+        if sha256(file) != table["sha256"][array]:
+            raise _damaged(file, "its checksum is not the one in corpus.json")
+    n_tokens = 0
+    indptr = documents.indptr
+    if (np.diff(indptr) < 1).any():
+        raise _damaged(folder / "indptr.npy", "a document is empty or ends before it starts")
+    start = 0
+    while start < documents.n_docs:
+        stop = int(np.searchsorted(indptr, indptr[start] + _BLOCK_ENTRIES, "right")) - 1
+        stop = min(max(stop, start + 1), documents.n_docs)
+        n_tokens += _check_block(corpus, folder, documents, start, stop)
+        start = stop
+    if n_tokens != table["n_tokens"]:
+        raise _damaged(folder / "counts.npy", f"{n_tokens} tokens, not {table['n_tokens']}")
+
+
+def _check_block(corpus: Corpus, folder: Path, documents: Documents, start: int, stop: int) -> int:
+    """Checks documents start to stop; returns their tokens."""
+    first, last = int(documents.indptr[start]), int(documents.indptr[stop])
+    ids, counts = documents.word_ids[first:last], documents.counts[first:last]
+    if int(ids.max()) >= corpus.n_words:
+        raise _damaged(folder / "word_ids.npy", f"word id {ids.max()} of {corpus.n_words} words")
+    if int(counts.min()) < 1:
+        raise _damaged(folder / "counts.npy", "a count is 0")
+    ascending = ids[1:] > ids[:-1]
+    ascending[documents.indptr[start + 1 : stop] - first - 1] = True
+    if not ascending.all():
+        raise _damaged(folder / "word_ids.npy", "the ids of a document do not ascend")
+    return int(counts.sum(dtype=np.int64))
+
+
+def _damaged(path: Path, what: str) -> DataError:
+    return DataError(f"{path} is damaged ({what}): prepare the corpus again.")
