@@ -21,7 +21,7 @@ FLOOR = np.float32(1e-30)
 """The least θ that is stored. φ = θ/Σθ stays a normal float32 up to 8e7 tokens in a topic."""
 
 _ONE, _HALF, _THIRD = np.float32(1), np.float32(0.5), np.float32(1 / 3)
-_SQUEEZE = np.float32(0.0331)  # Marsaglia and Tsang's quick acceptance: u < 1 − 0.0331 z⁴
+_QUICK = np.float32(11.999)  # 12, less the rounding of a quick test
 
 # Draw rounds of one entry of θ: the fourth word of its Philox counters is the update.
 _FIRST = np.uint32(0)
@@ -32,7 +32,8 @@ _REFINE = np.uint32(0xFFFFFFFF)
 # Below this an arrival time drawn from 32 bits is refined by 32 more.
 _COARSE = np.float32(2.0**-15)
 _LARGE_SHAPE = np.float32(0.5)
-_NONE, _ARRIVED, _REJECTED, _LARGE = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(4)
+_NONE, _ARRIVED, _REJECTED, _LARGE = np.uint32(0), np.uint32(1), np.uint32(2), np.uint32(4)
+_SLACK = np.float32(1.00001)  # for the rounding of quick tests
 _CLAMP = np.float32(-80)
 
 
@@ -150,38 +151,51 @@ def _gamma(shape, key, k, word, update):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _small_gamma(shape, key, k, word, update):
-    """Gamma(1 + shape, 1) by rejection from an exponential, from redraw rounds."""
+    """Gamma(shape, 1), shape ≤ ½: Gamma(1 + shape) by rejection from an exponential, times U^1/shape.
+
+    The proposal of the first pass is judged again, exactly; redraw rounds follow.
+    """
+    shape = np.float64(shape)
+    _, a, b, x3 = philox(key, k, word, _FIRST, update)
+    power = -np.float64(exponential(x3)) / shape
     draw = _REDRAW
     while True:
-        a, b, _, _ = philox(key, k, word, draw, update)
         t = np.float64(exponential(a))
         if np.float64(exponential(b)) >= shape * (t - 1.0 - math.log(t)):
-            return (1.0 + shape) * t
+            return (1.0 + shape) * t * math.exp(power)
+        a, b, _, _ = philox(key, k, word, draw, update)
         draw = np.uint32(draw + np.uint32(1))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _first_pass(theta, shape, rate, span, key, word, update, arrival, moved, code):
-    """One row of CIR, as if no Poisson event had occurred and every proposal were accepted.
+    """One row of CIR, as if no event had arrived and every proposal were accepted.
 
-    Writes the time of the first event, the moved θ, and in `code` what the entry still needs.
+    Writes the time of the first event, the moved θ, and in `code` what the entry may still need:
+    quick tests decide, so a flag is raised a little too often, never too seldom.
     """
     for k in range(theta.size):
         x0, x1, x2, x3 = philox(key, np.uint32(k), word, _FIRST, update)
         a = shape[k]
         first = exponential(x0)
         t = exponential(x1)
-        arrived = (first <= theta[k] * rate) or (first < _COARSE)
-        rejected = exponential(x2) < a * (t - _ONE - log32(t))
         power = -exponential(x3) / a
-        power = _CLAMP if power < _CLAMP else power
         arrival[k] = first
-        moved[k] = span * (_ONE + a) * t * exp32(power)
-        code[k] = (
-            (_ARRIVED if arrived else _NONE)
-            | (_REJECTED if rejected else _NONE)
-            | (_LARGE if a > _LARGE_SHAPE else _NONE)
-        )
+        moved[k] = span * (_ONE + a) * t * exp32(max(power, _CLAMP))
+        flags = np.uint32(first <= max(theta[k] * rate * _SLACK, _COARSE)) * _ARRIVED
+        flags |= np.uint32(uniform(x2) < a * (t - _ONE - log32(t)) * _SLACK) * _REJECTED
+        flags |= np.uint32(a > _LARGE_SHAPE) * _LARGE
+        code[k] = np.uint32(flags)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _flagged(code, chosen):
+    """Writes the positions of the entries whose code is not 0; returns how many there are."""
+    n = 0
+    for k in range(code.size):
+        chosen[n] = k
+        n += code[k] != _NONE
+    return n
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -193,44 +207,49 @@ def _refined_arrival(key, k, word, update):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _second_pass(n, topic, word, shape, ray, span, key, update, moved, accepted):
-    """n listed entries: span · (Gamma(shape) + ½ (N(0, 1) + ray)²), the square if ray ≥ 0."""
+def _second_pass(n, topic, word, shape, excess, span, key, update, moved, accepted):
+    """n listed entries: span · (Gamma(shape) + ½ (N(0, 1) + √(2 excess))²).
+
+    The square is left out where excess < 0. `accepted` is false where the quick acceptance of
+    Marsaglia and Tsang's proposal fails: with y = z/√(9d), the logarithm of its acceptance
+    probability is −z²y² q(y)/12, and q(y) = 4 Σ_j (−y)^j/(j + 4) ≤ 1/(1 + min(y, 0)).
+    """
     for i in range(n):
         x0, x1, x2, x3 = philox(key, topic[i], word[i], _SHIFTED, update)
-        z, y = normal_pair(x0, x1)
+        z, z1 = normal_pair(x0, x1)
         small = shape[i] < _ONE
         d = (shape[i] + _ONE if small else shape[i]) - _THIRD
-        v = _ONE + z * (_THIRD / np.float32(math.sqrt(d)))
+        y = z * (_THIRD / np.float32(math.sqrt(d)))
+        v = _ONE + y
         power = -exponential(x3) / shape[i]
-        power = _CLAMP if power < _CLAMP else power
-        boost = exp32(power) if small else _ONE
-        square = 0.5 * (np.float64(y) + ray[i]) ** 2
+        boost = exp32(max(power, _CLAMP)) if small else _ONE
         gamma = np.float64(d * boost) * np.float64(v * v * v)
-        moved[i] = np.float32(span[i] * (gamma + (square if ray[i] >= 0.0 else 0.0)))
-        inside = uniform(x2) < _ONE - _SQUEEZE * (z * z) * (z * z)
-        accepted[i] = inside and v > np.float32(0)
+        shifted = np.float64(z1) + math.sqrt(max(2.0 * excess[i], 0.0))
+        square = 0.5 * shifted * shifted if excess[i] >= 0.0 else 0.0
+        moved[i] = np.float32(span[i] * (gamma + square))
+        accepted[i] = np.uint32(uniform(x2) * _QUICK * min(v, _ONE) > (z * z) * (y * y))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _settled(topic, word, shape, ray, span, key, update):
+def _settled(topic, word, shape, excess, span, key, update):
     """An entry of the second pass whose proposal was not accepted by the quick test."""
     x0, x1, x2, x3 = philox(key, topic, word, _SHIFTED, update)
-    z, y = normal_pair(x0, x1)
+    z, z1 = normal_pair(x0, x1)
     whole = np.float64(shape) + (1.0 if shape < _ONE else 0.0)
     d = whole - 1.0 / 3.0
     v = 1.0 + np.float64(z) / math.sqrt(9.0 * d)
     gamma = -1.0
     if v > 0.0:
         v = v * v * v
-        log_u = math.log((np.float64(x2) + 0.5) * 2.0**-32)
+        log_u = math.log1p(-(np.float64(x2) + 0.5) * 2.0**-32)
         if log_u < 0.5 * np.float64(z) ** 2 + d - d * v + d * math.log(v):
             gamma = d * v
     if gamma < 0.0:
         gamma = _gamma(whole, key, topic, word, update)
     if shape < _ONE:
         gamma *= math.exp(-np.float64(exponential(x3)) / np.float64(shape))
-    if ray >= 0.0:
-        gamma += 0.5 * (np.float64(y) + ray) ** 2
+    if excess >= 0.0:
+        gamma += 0.5 * (np.float64(z1) + math.sqrt(2.0 * excess)) ** 2
     return np.float32(span * gamma)
 
 
@@ -253,14 +272,14 @@ def cir_blocks(
     n_topics = theta.shape[1]
     n_padded = padded(n_topics)
     old = np.ones(n_padded, np.float32)
-    shape = np.ones(n_padded, np.float32)
+    shape = np.zeros(n_padded, np.float32)
     arrival, moved = np.empty(n_padded, np.float32), np.empty(n_padded, np.float32)
-    code = np.empty(n_padded, np.uint8)
+    code, chosen = np.empty(n_padded, np.uint32), np.empty(n_padded + 1, np.int32)
     size = BLOCK * n_topics
     list_topic, list_word = np.empty(size, np.uint32), np.empty(size, np.uint32)
     list_shape, list_moved = np.empty(size, np.float32), np.empty(size, np.float32)
-    list_ray, list_span = np.empty(size), np.empty(size)
-    accepted = np.empty(size, np.bool_)
+    list_excess, list_span = np.empty(size), np.empty(size)
+    accepted = np.empty(size, np.uint32)
     beta, scale = np.float32(beta), np.float32(scale)
     at_floor = 0
     for block in range(first, last):
@@ -269,48 +288,37 @@ def cir_blocks(
         for i in range(members.size):
             w, h = members[i], steps[block * BLOCK + i]
             rate, span = 1.0 / math.expm1(h), -math.expm1(-h)
+            rate32, span32 = np.float32(rate), np.float32(span)
             row, word = theta[w], np.uint32(w)
             old[:n_topics] = row
             _shapes(slots[w], counts, beta, scale, shape[:n_topics])
-            _first_pass(
-                old,
-                shape,
-                np.float32(rate),
-                np.float32(span),
-                key,
-                word,
-                update,
-                arrival,
-                moved,
-                code,
-            )
+            _first_pass(old, shape, rate32, span32, key, word, update, arrival, moved, code)
             for k in range(n_topics):
-                row[k] = FLOOR if moved[k] < FLOOR else moved[k]
-            for k in range(n_topics):
-                if code[k] == _NONE:
-                    continue
+                row[k] = max(FLOOR, moved[k])
+            for j in range(_flagged(code[:n_topics], chosen)):
+                k = chosen[j]
                 topic, a = np.uint32(k), shape[k]
-                mean, time = np.float64(old[k]) * rate, np.float64(arrival[k])
-                arrived = code[k] & _ARRIVED != _NONE
-                if arrived and arrival[k] < _COARSE:
-                    time = _refined_arrival(key, topic, word, update)
-                    arrived = time <= mean
-                if arrived or a > _LARGE_SHAPE:
-                    list_topic[n], list_word[n], list_span[n] = topic, word, span
-                    list_shape[n] = a + _HALF if arrived else a
-                    list_ray[n] = math.sqrt(2.0 * max(mean - time, 0.0)) if arrived else -1.0
+                excess = -1.0
+                if code[k] & _ARRIVED:
+                    time = np.float64(arrival[k])
+                    if arrival[k] <= _COARSE:
+                        time = _refined_arrival(key, topic, word, update)
+                    excess = np.float64(old[k]) * rate - time
+                if excess >= 0.0 or a > _LARGE_SHAPE:
+                    list_topic[n], list_word[n] = topic, word
+                    list_shape[n] = a + _HALF if excess >= 0.0 else a
+                    list_excess[n], list_span[n] = excess, span
                     n += 1
-                elif code[k] & _REJECTED != _NONE:
-                    x3 = philox(key, topic, word, _FIRST, update)[3]
-                    log_power = -np.float64(exponential(x3)) / np.float64(a)
-                    gamma = _small_gamma(np.float64(a), key, topic, word, update)
-                    row[k] = max(FLOOR, np.float32(span * gamma * math.exp(log_power)))
+                elif code[k] & _REJECTED:
+                    row[k] = max(
+                        FLOOR, np.float32(span * _small_gamma(a, key, topic, word, update))
+                    )
         _second_pass(
             n,
             list_topic,
             list_word,
             list_shape,
-            list_ray,
+            list_excess,
             list_span,
             key,
             update,
@@ -318,16 +326,11 @@ def cir_blocks(
             accepted,
         )
         for i in range(n):
+            topic, word, new = list_topic[i], list_word[i], list_moved[i]
             if not accepted[i]:
-                list_moved[i] = _settled(
-                    list_topic[i],
-                    list_word[i],
-                    list_shape[i],
-                    list_ray[i],
-                    list_span[i],
-                    key,
-                    update,
+                new = _settled(
+                    topic, word, list_shape[i], list_excess[i], list_span[i], key, update
                 )
-            theta[list_word[i], list_topic[i]] = max(FLOOR, list_moved[i])
+            theta[word, topic] = max(FLOOR, new)
         at_floor += add_rows(theta, members, block_sums[block])
     return at_floor
