@@ -68,12 +68,12 @@ def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
     exists is replaced only with ``force``, and only when it holds ``marker``.
     """
     _check_free(output, marker, force)
-    output.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".{output.name}.{socket.gethostname()}-"
-    _remove_stale(output.parent, prefix)
     folder = output.parent / f"{prefix}{os.getpid()}.partial"
-    folder.mkdir()
     try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        _remove_stale(output.parent, prefix)
+        folder.mkdir()
         with _termination_as_exit():
             yield folder
             _check_free(output, marker, force)
@@ -83,7 +83,7 @@ def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
             raise DataError(
                 f"No space left for {output}: free some or write to another disk with -o."
             ) from error
-        raise
+        raise DataError(f"{error.filename or output}: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -105,7 +105,11 @@ def _replace(folder: Path, output: Path) -> None:
         return
     old = folder.with_suffix(".old")
     output.rename(old)
-    folder.rename(output)
+    try:
+        folder.rename(output)
+    except BaseException:
+        old.rename(output)
+        raise
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 from topicmc.corpora.documents import Documents
+from topicmc.corpora.facts import blocks
 from topicmc.corpora.files import sha256
 from topicmc.corpora.store import ARRAYS, INDEX, Corpus, content_fingerprint
 
 from topicmc.errors import DataError
-
-_BLOCK_ENTRIES = 1 << 22
 
 
 def verify(path: str | Path, progress: Callable[[str], None] | None = None) -> Corpus:
@@ -55,29 +54,24 @@ def _check_part(corpus: Corpus, table: dict[str, Any], documents: Documents) -> 
     indptr = documents.indptr
     if (np.diff(indptr) < 1).any():
         raise _damaged(folder / "indptr.npy", "a document is empty or ends before it starts")
-    start = 0
-    while start < documents.n_docs:
-        stop = int(np.searchsorted(indptr, indptr[start] + _BLOCK_ENTRIES, "right")) - 1
-        stop = min(max(stop, start + 1), documents.n_docs)
-        n_tokens += _check_block(corpus, folder, documents, start, stop)
-        start = stop
+    for block in blocks(documents):
+        n_tokens += _check_block(corpus, folder, block)
     if n_tokens != table["n_tokens"]:
         raise _damaged(folder / "counts.npy", f"{n_tokens} tokens, not {table['n_tokens']}")
 
 
-def _check_block(corpus: Corpus, folder: Path, documents: Documents, start: int, stop: int) -> int:
-    """Checks documents start to stop; returns their tokens."""
-    first, last = int(documents.indptr[start]), int(documents.indptr[stop])
-    ids, counts = documents.word_ids[first:last], documents.counts[first:last]
-    if int(ids.max()) >= corpus.n_words:
-        raise _damaged(folder / "word_ids.npy", f"word id {ids.max()} of {corpus.n_words} words")
-    if int(counts.min()) < 1:
+def _check_block(corpus: Corpus, folder: Path, block: Documents) -> int:
+    """Returns the block's tokens."""
+    largest = int(block.word_ids.max())
+    if largest >= corpus.n_words:
+        raise _damaged(folder / "word_ids.npy", f"word id {largest} of {corpus.n_words} words")
+    if int(block.counts.min()) < 1:
         raise _damaged(folder / "counts.npy", "a count is 0")
-    ascending = ids[1:] > ids[:-1]
-    ascending[documents.indptr[start + 1 : stop] - first - 1] = True
+    ascending = block.word_ids[1:] > block.word_ids[:-1]
+    ascending[block.indptr[1:-1] - 1] = True
     if not ascending.all():
         raise _damaged(folder / "word_ids.npy", "the ids of a document do not ascend")
-    return int(counts.sum(dtype=np.int64))
+    return block.n_tokens
 
 
 def _damaged(path: Path, what: str) -> DataError:

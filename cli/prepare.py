@@ -1,0 +1,133 @@
+"""``topicmc prepare``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from topicmc.cli.options import force_option, json_option, output_option, print_json
+
+if TYPE_CHECKING:
+    from topicmc.corpora import Corpus
+    from topicmc.corpora.ingestion import Progress
+
+_FORMATS = "auto docword npz mm ldac svmlight text jsonl csv wikipedia".split()  # noqa: SIM905
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
+@output_option("Folder of the corpus to make.")
+@click.option(
+    "--format", type=click.Choice(_FORMATS), default="auto", help="Format of the sources [auto]."
+)
+@click.option("--vocab", type=click.Path(path_type=Path), help="Vocabulary, one word a line.")
+@click.option("--field", metavar="NAME", help="Field (jsonl) or column (csv) of the text [text].")
+@click.option("--min-df", type=int, help="Leave out words of fewer documents [text: 2 to 5].")
+@click.option(
+    "--max-df", type=float, help="Leave out words of more than this share of documents [text: 0.5]."
+)
+@click.option("--keep", type=int, help="Keep the words of most documents [text: 50000].")
+@click.option(
+    "--stopwords",
+    metavar="english|none|FILE",
+    help="Words to leave out [english for text without --vocab, else none].",
+)
+@click.option("--shards", type=int, help="Number of shards [by size].")
+@click.option("--heldout", type=int, help="Documents kept out of training [a tenth, at most 1000].")
+@click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
+@force_option
+@json_option
+def prepare(
+    sources: tuple[Path, ...],
+    output: Path,
+    shards: int | None,
+    heldout: int | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Turn SOURCES, text or word counts, into a corpus that training reads.
+
+    UCI docword, SciPy CSR .npz, Matrix Market, LDA-C and SVMlight hold word ids: their vocabulary
+    is --vocab, or lies beside them (vocab.NAME.txt or vocab.txt), and stays as it is unless a
+    pruning option is given. A folder of text files, a text file of one document a line, JSON Lines,
+    CSV and Wikipedia XML dumps build their own, unless --vocab gives one. Files may be compressed
+    by gzip, bzip2, xz or zstd.
+    """
+    from topicmc import corpora
+
+    with _progress(sources) as progress:
+        corpus = corpora.prepare(
+            sources, output, n_shards=shards, n_heldout=heldout, progress=progress, **options
+        )
+    if as_json:
+        print_json(_summary(corpus))
+    else:
+        _print_summary(corpus)
+
+
+@contextmanager
+def _progress(sources: tuple[Path, ...]) -> Iterator[Progress | None]:
+    """A bar of bytes on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from topicmc.corpora.readers.sources import source_size
+
+    columns = (
+        TextColumn("{task.fields[documents]:,} documents"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=source_size(sources), documents=0)
+        yield lambda tally: bar.update(task, completed=tally.position, documents=tally.n_read)
+
+
+def _summary(corpus: Corpus) -> dict[str, Any]:
+    return {
+        "corpus": str(corpus.path),
+        "documents": corpus.n_docs,
+        "heldout": corpus.n_heldout,
+        "words": corpus.n_words,
+        "tokens": corpus.n_tokens,
+        "entries": corpus.n_entries,
+        "shards": corpus.n_shards,
+        "fingerprint": corpus.fingerprint,
+        "provenance": corpus.provenance,
+    }
+
+
+def _print_summary(corpus: Corpus) -> None:
+    told = corpus.provenance
+    notes = [
+        (told["documents_empty"], "empty"),
+        (told["documents_skipped"], "passed over as redirects or stubs"),
+    ]
+    aside = ", ".join(f"{number:,} {what}" for number, what in notes if number)
+    rows = {
+        "documents": f"{corpus.n_docs:,} to train on, {corpus.n_heldout:,} held out"
+        + (f"; of {told['documents_read']:,} read, {aside}" if aside else ""),
+        "vocabulary": f"{corpus.n_words:,} words"
+        + (f", {told['words_left_out']:,} left out" if told["words_left_out"] else ""),
+        "tokens": f"{corpus.n_tokens:,} in {corpus.n_entries:,} entries"
+        + (f", {told['tokens_left_out']:,} left out" if told["tokens_left_out"] else ""),
+    }
+    if told["entries_merged"]:
+        rows["merged"] = f"{told['entries_merged']:,} entries that repeated a word"
+    rows["shards"] = f"{corpus.n_shards}"
+    rows["written to"] = f"{corpus.path}"
+    for name, value in rows.items():
+        click.echo(f"{name:<11} {value}")

@@ -1,0 +1,72 @@
+"""Facts about a prepared corpus that take one pass over it, in bounded memory."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from topicmc.corpora.documents import Documents
+from topicmc.corpora.store import Corpus
+
+_BLOCK_ENTRIES = 1 << 22
+_BOUNDS = [1] + [m * 10**e for e in range(1, 9) for m in (1, 2, 5)]
+
+
+def blocks(documents: Documents) -> Iterator[Documents]:
+    """The documents in runs of about four million entries."""
+    indptr, start = documents.indptr, 0
+    while start < documents.n_docs:
+        stop = int(np.searchsorted(indptr, indptr[start] + _BLOCK_ENTRIES, "right")) - 1
+        stop = min(max(stop, start + 1), documents.n_docs)
+        first, last = int(indptr[start]), int(indptr[stop])
+        yield Documents(
+            indptr[start : stop + 1] - first,
+            documents.word_ids[first:last],
+            documents.counts[first:last],
+        )
+        start = stop
+
+
+def describe(corpus: Corpus, *, n_topics: int = 100, n_frequent: int = 20) -> dict[str, Any]:
+    """Sizes, the histogram of document lengths, the most frequent words, memory for a run.
+
+    The histogram counts training documents by tokens, ``[from, below, documents]`` a bar. Memory
+    is in bytes: the weights θ, float32 (W, K), that each chain holds.
+    """
+    histogram = np.zeros(len(_BOUNDS), dtype=np.int64)
+    totals = np.zeros(corpus.n_words, dtype=np.int64)
+    longest = 0
+    for number in range(corpus.n_shards):
+        for block in blocks(corpus.shard(number)):
+            counts = block.counts.astype(np.int64)
+            lengths = np.add.reduceat(counts, block.indptr[:-1])
+            longest = max(longest, int(lengths.max()))
+            bars = np.searchsorted(_BOUNDS, lengths, "right") - 1
+            histogram += np.bincount(bars, minlength=len(_BOUNDS))
+            totals += np.bincount(block.word_ids, weights=counts, minlength=corpus.n_words).astype(
+                np.int64
+            )
+    frequent = np.argsort(-totals, kind="stable")[:n_frequent]
+    used = np.flatnonzero(histogram)
+    shown = range(used[0], used[-1] + 1)
+    ends = [*_BOUNDS[1:], 10**9]
+    heldout = corpus.heldout
+    return {
+        "corpus": str(corpus.path),
+        "fingerprint": corpus.fingerprint,
+        "documents": corpus.n_docs,
+        "heldout": corpus.n_heldout,
+        "words": corpus.n_words,
+        "words_unused": int((totals == 0).sum()),
+        "tokens": corpus.n_tokens,
+        "entries": corpus.n_entries,
+        "heldout_tokens": heldout.n_tokens,
+        "heldout_entries": heldout.n_entries,
+        "shards": corpus.shard_sizes,
+        "longest": longest,
+        "lengths": [[_BOUNDS[i], ends[i], int(histogram[i])] for i in shown],
+        "frequent": [[corpus.vocabulary[i], int(totals[i])] for i in frequent if totals[i]],
+        "topics": n_topics,
+        "memory_per_chain": 4 * corpus.n_words * n_topics,
+        "disk": sum(f.stat().st_size for f in corpus.path.rglob("*") if f.is_file()),
+        "provenance": corpus.provenance,
+    }
