@@ -13,7 +13,7 @@ from typing import Any
 
 from topicmc import __version__
 from topicmc.config import TrainConfig, resolve
-from topicmc.corpora import Corpus, prepare, wikipedia_extract
+from topicmc.corpora import Corpus
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DataError, UsageError
 from topicmc.runs import RunDirectory
@@ -42,6 +42,8 @@ def start(
     if transport.is_root:
         run = RunDirectory.create(run_path, {}, force)
         if corpus is None:
+            from topicmc.corpora import prepare, wikipedia_extract
+
             prepare([wikipedia_extract()], run_path / EMBEDDED, seed=0, force=True)
             corpus = Corpus.open(run_path / EMBEDDED)
             config = checked(config, corpus, transport)

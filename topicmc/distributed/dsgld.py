@@ -37,10 +37,9 @@ from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.gibbs import sample_assignments, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
-from topicmc.kernels.simplex import sum_topics
 from topicmc.kernels.threads import Threads
 from topicmc.runs import Checkpoint
-from topicmc.samplers import Chain, Sampler, TopicCounts, initial_chain, step_size
+from topicmc.samplers import Chain, TopicCounts, initial_chain, step_size, sum_topics
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
 
@@ -79,7 +78,7 @@ class Dsgld:
         self.transport = transport
         self.threads = threads
         self.slow = slow or {}
-        self.sampler: Sampler = SAMPLERS[config.sampler](beta=config.beta)
+        self.sampler = SAMPLERS[config.sampler](beta=config.beta)
         self.alpha = np.full(config.topics, config.alpha, np.float64)
         self._padded_alpha = padded_topics(self.alpha)
         ranges = partition(corpus.shard_sizes, config.workers)

@@ -1,0 +1,169 @@
+"""The loop: the same bits whatever the threads and the interruptions, and topics worth having."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from topicmc import jobs
+from topicmc.cli.progress import Silent
+from topicmc.config import TrainConfig
+from topicmc.distributed.transport import LocalTransport
+from topicmc.errors import DataError, DivergedError, UsageError
+from topicmc.interrupts import Interrupt
+from topicmc.posterior import posterior_mean
+from topicmc.runs import RunDirectory
+from topicmc.training import Training
+
+SMALL = TrainConfig(
+    topics=5,
+    batch_size=40,
+    sweeps=4,
+    updates=40,
+    evaluate_every="15",
+    checkpoint_every="7",
+    seed=3,
+    threads=1,
+)
+
+
+class StopAfter(Interrupt):
+    """An interruption that arrives when a run has made so many updates."""
+
+    def __init__(self, updates: int) -> None:
+        super().__init__()
+        self.left = updates
+
+    @property
+    def requested(self) -> bool:
+        self.left -= 1
+        return self.left <= 0
+
+    @requested.setter
+    def requested(self, value: bool) -> None:
+        pass
+
+
+def train(config, corpus, path, interrupt=None, resume=False, transport=None):
+    transport = transport or LocalTransport(config.workers)
+    if resume:
+        config, corpus, run = jobs.resume(path, {}, transport, corpus.path)
+    else:
+        config, corpus, run = jobs.start(config, corpus.path, path, transport)
+    training = Training(config, corpus, run, transport, Silent(), resume=resume)
+    return run, training.train(interrupt or Interrupt())
+
+
+def kept_bits(run: RunDirectory) -> list[tuple[str, str]]:
+    return [(entry["file"], entry["checksum"]) for entry in run.sample_index()]
+
+
+def checkpoint_bits(run: RunDirectory) -> dict[str, str]:
+    checkpoint = run.checkpoint()
+    assert checkpoint is not None
+    return {k: v for k, v in checkpoint.manifest["files"].items() if k.startswith("theta")}
+
+
+@pytest.mark.parametrize("sampler", ["scir", "sgrld"])
+def test_training_finds_the_topics(small_corpus, tmp_path, sampler):
+    """Uniform guessing has a perplexity near 120; the true topics near 40."""
+    config = replace(SMALL, sampler=sampler, updates=150)
+    run, outcome = train(config, small_corpus, tmp_path / "run")
+    assert outcome.perplexity_averaged < 65
+    assert [record["update"] for record in run.metrics()] == [*range(15, 151, 15)]
+    phi, share = posterior_mean(run)
+    assert phi.shape == (5, 120)
+    np.testing.assert_allclose(phi.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_allclose(share.sum(), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("sampler", ["scir", "sgrld"])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_same_bits_for_any_number_of_threads(small_corpus, tmp_path, sampler, workers):
+    config = replace(SMALL, sampler=sampler, workers=workers, trajectory=2, balance=False)
+    one, _ = train(config, small_corpus, tmp_path / "one")
+    two, _ = train(replace(config, threads=3), small_corpus, tmp_path / "three")
+    assert kept_bits(one) == kept_bits(two)
+    assert checkpoint_bits(one) == checkpoint_bits(two)
+
+
+@pytest.mark.parametrize("sampler", ["scir", "sgrld"])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_interrupted_run_equals_one_that_was_not(small_corpus, tmp_path, sampler, workers):
+    config = replace(
+        SMALL, sampler=sampler, workers=workers, trajectory=2, balance=False, schedule="permute"
+    )
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    run, outcome = train(config, small_corpus, tmp_path / "run", StopAfter(5))
+    assert outcome.interrupted and outcome.update == 10
+    run, outcome = train(config, small_corpus, tmp_path / "run", StopAfter(6), resume=True)
+    assert outcome.interrupted and outcome.update == 22
+    run, outcome = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert not outcome.interrupted
+    assert kept_bits(run) == kept_bits(whole)
+    assert checkpoint_bits(run) == checkpoint_bits(whole)
+    figures = [(r["update"], r["perplexity"], r["perplexity_averaged"]) for r in run.metrics()]
+    assert figures == [
+        (r["update"], r["perplexity"], r["perplexity_averaged"]) for r in whole.metrics()
+    ]
+
+
+def test_other_seeds_give_other_topics(small_corpus, tmp_path):
+    one, _ = train(SMALL, small_corpus, tmp_path / "one")
+    two, _ = train(replace(SMALL, seed=4), small_corpus, tmp_path / "two")
+    assert kept_bits(one) != kept_bits(two)
+
+
+def test_work_lost_after_a_checkpoint_is_done_again(small_corpus, tmp_path):
+    """As after kill -9: samples and metrics past the checkpoint are drawn again, with one result."""
+    whole, _ = train(SMALL, small_corpus, tmp_path / "whole")
+    run, _ = train(SMALL, small_corpus, tmp_path / "run", StopAfter(14))
+    stray = run.keep_sample(0, 16, np.ones((120, 5), np.float32))
+    run.write_sample_index([*run.sample_index(), stray])
+    run.append_metrics({"round": 15, "update": 15, "perplexity": 1.0})
+    run, _ = train(SMALL, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole)
+    assert len(run.metrics()) == len(whole.metrics())
+
+
+def test_a_changed_corpus_is_refused(small_corpus, tmp_path):
+    from conftest import lda_documents, write_docword
+
+    from topicmc.corpora import prepare
+
+    train(SMALL, small_corpus, tmp_path / "run", StopAfter(2))
+    other = prepare(
+        [write_docword(tmp_path, lda_documents(60, 120, 5, seed=2), 120)], tmp_path / "other"
+    )
+    with pytest.raises(DataError, match="has changed since the run"):
+        train(SMALL, other, tmp_path / "run", resume=True)
+
+
+def test_a_damaged_checkpoint_is_refused_by_name(small_corpus, tmp_path):
+    run, _ = train(SMALL, small_corpus, tmp_path / "run", StopAfter(2))
+    path = next((run.path / "checkpoint").rglob("theta-000.npy"))
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match="theta-000.npy.*damaged"):
+        train(SMALL, small_corpus, tmp_path / "run", resume=True)
+
+
+def test_resuming_does_not_change_the_model(small_corpus, tmp_path):
+    train(SMALL, small_corpus, tmp_path / "run", StopAfter(2))
+    with pytest.raises(UsageError, match=r"--topics 7.*began with 5"):
+        jobs.resume(tmp_path / "run", {"topics": 7}, LocalTransport(), None)
+
+
+def test_a_longer_run_goes_on_from_a_finished_one(small_corpus, tmp_path):
+    train(SMALL, small_corpus, tmp_path / "run")
+    transport = LocalTransport()
+    config, corpus, run = jobs.resume(tmp_path / "run", {"updates": 60}, transport, None)
+    Training(config, corpus, run, transport, Silent(), resume=True).train(Interrupt())
+    whole, _ = train(replace(SMALL, updates=60), small_corpus, tmp_path / "whole")
+    assert kept_bits(run) == kept_bits(whole)
+
+
+def test_divergence_is_an_error(small_corpus, tmp_path):
+    """A step size that no corpus can bear ends in a sentence, not in topics of NaN."""
+    config = replace(SMALL, sampler="sgrld", step_size=1e38, step_decay=0.0)
+    with pytest.raises(DivergedError, match="--step-size"):
+        train(config, small_corpus, tmp_path / "run")
