@@ -1,0 +1,329 @@
+"""Sixteen-lane vectors for numba kernels, as LLVM vectors: no C compiler, any processor.
+
+A kernel handles `<16 x float>` and `<16 x i32>` as values:
+
+    acc = add(acc, mul(load(n, i), load(phi, j)))
+
+LLVM lowers them to whatever the processor has (one AVX-512 register, two of AVX2, four of SSE or
+NEON). Every operation is an IEEE operation on single lanes, nothing is contracted to fused
+multiply-adds or reassociated, and sums over lanes have one written order (`prefix`); so the bits
+do not depend on the processor.
+
+Indices count array elements and are never checked: the caller does that, once per kernel.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core.datamodel import PrimitiveModel
+from numba.extending import intrinsic, register_model
+from numpy.typing import DTypeLike
+
+LANES = 16
+
+_BIT, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 16, 32, 64))
+_FLOATS = ir.VectorType(ir.FloatType(), LANES)
+_INTS = ir.VectorType(_I32, LANES)
+_LONGS = ir.VectorType(_I64, LANES)
+_IOTA = ir.Constant(_INTS, list(range(LANES)))
+_ZERO = ir.Constant(_FLOATS, [0.0] * LANES)
+
+
+class _FloatLanes(types.Type):
+    """The numba type of sixteen float32."""
+
+
+class _IntLanes(types.Type):
+    """The numba type of sixteen int32."""
+
+
+@register_model(_FloatLanes)
+class _FloatModel(PrimitiveModel):
+    def __init__(self, manager, type_):
+        super().__init__(manager, type_, _FLOATS)
+
+
+@register_model(_IntLanes)
+class _IntModel(PrimitiveModel):
+    def __init__(self, manager, type_):
+        super().__init__(manager, type_, _INTS)
+
+
+floats = _FloatLanes("floats16")
+ints = _IntLanes("ints16")
+
+
+def _spread(builder, scalar, vector):
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, scalar, _I32(0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(_INTS, [0] * LANES))
+
+
+def _address(context, builder, array_type, array, index, pointee):
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), pointee.as_pointer())
+
+
+def _vectors_of(array_type):
+    return floats if array_type.dtype == types.float32 else ints
+
+
+@intrinsic
+def load(typingctx, array, index):
+    """Sixteen consecutive elements of a float32 or int32 array."""
+    result = _vectors_of(array)
+
+    def emit(context, builder, signature, args):
+        vector = context.get_value_type(result)
+        return builder.load(_address(context, builder, array, *args, vector), align=4)
+
+    return result(array, types.intp), emit
+
+
+@intrinsic
+def store(typingctx, array, index, lanes):
+    """Writes sixteen consecutive elements."""
+
+    def emit(context, builder, signature, args):
+        address = _address(context, builder, array, *args[:2], args[2].type)
+        builder.store(args[2], address, align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, _vectors_of(array)), emit
+
+
+@intrinsic
+def peek(typingctx, array, index):
+    """One element, without the wrap-around of negative indices."""
+
+    def emit(context, builder, signature, args):
+        address = _address(context, builder, array, *args, context.get_value_type(array.dtype))
+        return builder.load_atomic(address, "monotonic", 4)
+
+    return array.dtype(array, types.intp), emit
+
+
+@intrinsic
+def prefetch(typingctx, array, index):
+    """Asks for the cache line of an element that will be read soon."""
+
+    def emit(context, builder, signature, args):
+        byte = ir.IntType(8)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch",
+            [byte.as_pointer()],
+            ir.FunctionType(ir.VoidType(), [byte.as_pointer(), _I32, _I32, _I32]),
+        )
+        builder.call(function, [_address(context, builder, array, *args, byte), _I32(0), _I32(3), _I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), emit
+
+
+@intrinsic
+def splat(typingctx, scalar):
+    """A float32 in every lane."""
+
+    def emit(context, builder, signature, args):
+        return _spread(builder, args[0], _FLOATS)
+
+    return floats(types.float32), emit
+
+
+@intrinsic
+def add(typingctx, a, b):
+    """a + b, of floats or of ints."""
+
+    def emit(context, builder, signature, args):
+        return builder.fadd(*args) if a == floats else builder.add(*args)
+
+    return a(a, a), emit
+
+
+@intrinsic
+def mul(typingctx, a, b):
+    def emit(context, builder, signature, args):
+        return builder.fmul(*args)
+
+    return floats(floats, floats), emit
+
+
+@intrinsic
+def to_floats(typingctx, a):
+    """int32 lanes rounded to float32."""
+
+    def emit(context, builder, signature, args):
+        return builder.sitofp(args[0], _FLOATS)
+
+    return floats(ints), emit
+
+
+@intrinsic
+def to_ints(typingctx, a):
+    """Non-negative float32 lanes rounded to int32, halves up."""
+
+    def emit(context, builder, signature, args):
+        half = ir.Constant(_FLOATS, [0.5] * LANES)
+        return builder.fptosi(builder.fadd(args[0], half), _INTS)
+
+    return ints(floats), emit
+
+
+@intrinsic
+def one_hot(typingctx, lane, value):
+    """`value` in one lane, zero in the others."""
+
+    def emit(context, builder, signature, args):
+        lane = _spread(builder, builder.trunc(args[0], _I32), _INTS)
+        chosen = builder.icmp_signed("==", _IOTA, lane)
+        return builder.select(chosen, _spread(builder, args[1], _FLOATS), _ZERO)
+
+    return floats(types.intp, types.float32), emit
+
+
+@intrinsic
+def prefix(typingctx, a):
+    """Inclusive sums over lanes, in four steps: within pairs, fours, eights, and all.
+
+    Step s ∈ (1, 2): lane i gains lane i − s of its own four. Then the upper four of every eight
+    gain the sum of the lower four, and the upper eight that of the lower eight.
+    """
+
+    def emit(context, builder, signature, args):
+        sums = args[0]
+        sources = (
+            [i - 1 if i % 4 >= 1 else None for i in range(LANES)],
+            [i - 2 if i % 4 >= 2 else None for i in range(LANES)],
+            [i // 8 * 8 + 3 if i % 8 >= 4 else None for i in range(LANES)],
+            [7 if i >= 8 else None for i in range(LANES)],
+        )
+        for source in sources:
+            mask = ir.Constant(_INTS, [LANES + i if i is not None else 0 for i in source])
+            sums = builder.fadd(sums, builder.shuffle_vector(_ZERO, sums, mask))
+        return sums
+
+    return floats(floats), emit
+
+
+@intrinsic
+def last(typingctx, a):
+    """The value of lane 15."""
+
+    def emit(context, builder, signature, args):
+        return builder.extract_element(args[0], _I32(LANES - 1))
+
+    return types.float32(floats), emit
+
+
+@intrinsic
+def before(typingctx, a, lane):
+    """The value of lane − 1; zero for lane 0."""
+
+    def emit(context, builder, signature, args):
+        shift = ir.Constant(_INTS, [LANES + i - 1 if i else 0 for i in range(LANES)])
+        return builder.extract_element(builder.shuffle_vector(_ZERO, args[0], shift), args[1])
+
+    return types.float32(floats, types.intp), emit
+
+
+@intrinsic
+def count_at_most(typingctx, a, bound):
+    """How many lanes are ≤ bound, as intp."""
+
+    def emit(context, builder, signature, args):
+        below = builder.fcmp_ordered("<=", args[0], _spread(builder, args[1], _FLOATS))
+        return builder.zext(builder.ctpop(builder.bitcast(below, _I16)), _I64)
+
+    return types.intp(floats, types.float32), emit
+
+
+@intrinsic
+def philox_lanes(typingctx, key, c0, c1, c2, c3, out, index):
+    """64 uniforms of [0, 1) to out[index : index + 64], multiples of 2^−24.
+
+    Philox4x32-10 on the counters (c0 + i, c1, c2, c3), i = 0 … 15; word j of counter i becomes
+    element 16 j + i, by its upper 24 bits.
+    """
+
+    def emit(context, builder, signature, args):
+        key, c0, c1, c2, c3, out_array, index = args
+
+        def constant(value, vector):
+            return ir.Constant(vector, [value] * LANES)
+
+        def multiply(x, m):
+            wide = builder.mul(builder.zext(x, _LONGS), constant(m, _LONGS))
+            high = builder.trunc(builder.lshr(wide, constant(32, _LONGS)), _INTS)
+            return high, builder.trunc(wide, _INTS)
+
+        x0, x1, x2, x3 = (_spread(builder, builder.trunc(c, _I32), _INTS) for c in (c0, c1, c2, c3))
+        x0 = builder.add(x0, _IOTA)
+        k0 = builder.trunc(key, _I32)
+        k1 = builder.trunc(builder.lshr(key, _I64(32)), _I32)
+        for _ in range(10):
+            h0, l0 = multiply(x0, 0xD2511F53)
+            h1, l1 = multiply(x2, 0xCD9E8D57)
+            x0 = builder.xor(builder.xor(h1, x1), _spread(builder, k0, _INTS))
+            x2 = builder.xor(builder.xor(h0, x3), _spread(builder, k1, _INTS))
+            x1, x3 = l1, l0
+            k0 = builder.add(k0, _I32(0x9E3779B9))
+            k1 = builder.add(k1, _I32(0xBB67AE85))
+        for j, x in enumerate((x0, x1, x2, x3)):
+            upper = builder.uitofp(builder.lshr(x, constant(8, _INTS)), _FLOATS)
+            uniform = builder.fmul(upper, constant(2.0**-24, _FLOATS))
+            at = builder.add(index, _I64(LANES * j))
+            builder.store(uniform, _address(context, builder, out, out_array, at, _FLOATS), align=4)
+        return context.get_dummy_value()
+
+    counter = types.int64
+    return types.void(types.uint64, counter, counter, counter, counter, out, types.intp), emit
+
+
+# A cumulative table of one draw: a block that ends in zero, a block for the sums over lanes, the
+# blocks of the topics, and blocks of infinity so that `pick` may read on past the end.
+_STRIDE = 8
+TABLE_HEAD = 2 * LANES
+TABLE_EXTRA = TABLE_HEAD + _STRIDE * LANES
+
+
+def tables(n_tables: int, n_padded: int) -> np.ndarray:
+    """Empty cumulative tables for `pick`: float32 (n_tables, n_padded + TABLE_EXTRA), aligned."""
+    out = aligned_zeros((n_tables, n_padded + TABLE_EXTRA), np.float32)
+    out[:, TABLE_HEAD + n_padded :] = np.inf
+    return out
+
+
+def aligned_zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
+    """Zeros that start at a cache line, so that no vector of a row straddles two."""
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(n_bytes + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + n_bytes].view(dtype).reshape(shape)
+
+
+@njit(inline="always")
+def pick(table, start, n_padded, row, uniform):
+    """Draws an index with probability proportional to its weight, given cumulative sums.
+
+    Weight k is in lane k % 16 of block k // 16; from table[start + TABLE_HEAD] on lie the sums of
+    each lane over blocks so far, of which `row` is the last. A lane is drawn by the sums of all
+    blocks, then a block within the lane, both by counting: searching would branch on random bits.
+
+    Returns −1 when the total is zero or infinite, or when the target falls into a gap left by
+    rounding (less than once in 10⁶ draws); the caller needs an answer for that. NaN gives 0.
+    """
+    sums = prefix(row)
+    store(table, start + LANES, sums)
+    target = uniform * last(sums)
+    lane = count_at_most(sums, target)
+    rest = target - peek(table, start + LANES - 1 + lane)
+    column = start + TABLE_HEAD + lane
+    n_blocks = n_padded // LANES
+    coarse = 0
+    for end in range(_STRIDE - 1, n_blocks, _STRIDE):
+        coarse += np.intp(peek(table, column + LANES * end) <= rest)
+    block = _STRIDE * coarse
+    column += LANES * block
+    for step in range(_STRIDE - 1):
+        block += np.intp(peek(table, column + LANES * step) <= rest)
+    return LANES * block + lane if lane < LANES and block < n_blocks else -1
