@@ -26,7 +26,7 @@ def stream_key(seed: int, purpose: str, chain: int = 0) -> np.uint64:
     return np.uint64(int.from_bytes(digest, "little"))
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def philox(key, c0, c1, c2, c3):
     """Four uint32 from a uint64 key and four uint32 counters (ten rounds)."""
     k0 = np.uint32(key & _LOW)
@@ -68,7 +68,7 @@ _S0, _S1, _S2, _S3 = map(np.float32, (6.2831852879, -41.3416626331, 81.592553540
 _C1, _C2, _C3, _C4 = map(np.float32, (-19.7392086504, 64.9393162084, -85.4428521290, 59.2204072151))
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def log1p_mantissa(f):
     """log(1 + f) for float32 f in [√½ − 1, √2 − 1]."""
     p = _L5 + f * (_L6 + f * (_L7 + f * _L8))
@@ -76,7 +76,7 @@ def log1p_mantissa(f):
     return f - f * f * (_HALF - f * p)
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def log32(x):
     """log x for a positive normal float32."""
     bits = np.uint32(np.uint32(np.float32(x).view(np.uint32)) - _SQRT_HALF_BITS)
@@ -85,7 +85,7 @@ def log32(x):
     return log1p_mantissa(np.uint32(mantissa).view(np.float32) - _ONE) + exponent * _LN2
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def exp32(x):
     """exp x for float32 x in [−87, 88]."""
     whole = np.float32(math.floor(x * _LOG2E + _HALF))
@@ -95,13 +95,13 @@ def exp32(x):
     return p * np.uint32(bits).view(np.float32)
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def uniform(x):
     """Float32 in (0, 1] from 32 bits; small values keep full relative precision."""
     return (np.float32(x) + _HALF) * _UNIT
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def exponential(x):
     """Exp(1) as float32 from 32 bits: −log(1 − u) for u = (x + ½)/2³², precise at both ends."""
     u = uniform(x)
@@ -114,7 +114,7 @@ def exponential(x):
     return -(log1p_mantissa(f) + exponent * _LN2)
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def normal_pair(x, y):
     """Two independent N(0, 1) as float32 from two 32-bit words (Box and Muller 1958)."""
     radius = np.float32(math.sqrt(_TWO * exponential(x)))

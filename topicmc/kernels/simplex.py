@@ -1,9 +1,9 @@
 """Moves of θ, the topic-word weights: one SGRLD step, one exact CIR transition.
 
-θ is float32 (n_words, n_topics), word-major. The rows to move are `words` (M,), split into blocks of
-`BLOCK`: a thread takes whole blocks, and every block leaves its float64 topic sums, which are then
-added in the order of the blocks. A draw is a pure function of (key, word, topic, update). So the
-bits depend neither on the number of threads nor on how the blocks were shared out.
+θ is float32 (n_words, n_topics), word-major. The rows to move are `words` (M,), split into blocks
+of `BLOCK`: a thread takes whole blocks, and every block leaves its float64 topic sums, which are
+then added in the order of the blocks. A draw is a pure function of (key, word, topic, update). So
+the bits depend neither on the number of threads nor on how the blocks were shared out.
 
 `slots[w]` is the row of word w in `counts`, the minibatch's expected counts, or −1 if w is absent.
 """
@@ -37,7 +37,7 @@ _SLACK = np.float32(1.00001)  # for the rounding of quick tests
 _CLAMP = np.float32(-80)
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def padded(n_topics):
     """n_topics rounded up to whole vectors."""
     return (n_topics + LANES - 1) // LANES * LANES
@@ -77,7 +77,7 @@ def add_blocks(theta, words, first, last, block_sums):
     return at_floor
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def _shapes(slot, counts, beta, scale, shape):
     """shape[k] = β + N̂ n_kw, of the word whose counts stand in row `slot`, or β if slot < 0."""
     if slot < 0:
@@ -151,7 +151,7 @@ def _gamma(shape, key, k, word, update):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _small_gamma(shape, key, k, word, update):
-    """Gamma(shape, 1), shape ≤ ½: Gamma(1 + shape) by rejection from an exponential, times U^1/shape.
+    """Gamma(shape, 1), shape ≤ ½: Gamma(1 + shape) by rejection from an exponential, × U^(1/shape).
 
     The proposal of the first pass is judged again, exactly; redraw rounds follow.
     """
@@ -283,14 +283,15 @@ def cir_blocks(
     beta, scale = np.float32(beta), np.float32(scale)
     at_floor = 0
     for block in range(first, last):
-        n = 0
+        n = np.int64(0)
         members = words[block * BLOCK : (block + 1) * BLOCK]
         for i in range(members.size):
             w, h = members[i], steps[block * BLOCK + i]
             rate, span = 1.0 / math.expm1(h), -math.expm1(-h)
             rate32, span32 = np.float32(rate), np.float32(span)
             row, word = theta[w], np.uint32(w)
-            old[:n_topics] = row
+            for k in range(n_topics):
+                old[k] = row[k]
             _shapes(slots[w], counts, beta, scale, shape[:n_topics])
             _first_pass(old, shape, rate32, span32, key, word, update, arrival, moved, code)
             for k in range(n_topics):
