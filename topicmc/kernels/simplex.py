@@ -13,7 +13,19 @@ import math
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.random import exp32, exponential, log32, normal_pair, philox, uniform
+from topicmc.kernels.draws import (
+    FIRST_ROUND,
+    SECOND_ROUND,
+    exp32,
+    exponential,
+    gamma,
+    log32,
+    normal_pair,
+    refined_arrival,
+    small_gamma,
+    uniform,
+)
+from topicmc.kernels.random import philox
 
 BLOCK = 64  # words; a multiple of the four words that share one Philox counter in SGRLD
 LANES = 16  # rows are padded to whole vectors of float32
@@ -22,12 +34,6 @@ FLOOR = np.float32(1e-30)
 
 _ONE, _HALF, _THIRD = np.float32(1), np.float32(0.5), np.float32(1 / 3)
 _QUICK = np.float32(11.999)  # 12, less the rounding of a quick test
-
-# Draw rounds of one entry of θ: the fourth word of its Philox counters is the update.
-_FIRST = np.uint32(0)
-_SHIFTED = np.uint32(1)
-_REDRAW = np.uint32(2)
-_REFINE = np.uint32(0xFFFFFFFF)
 
 # Below this an arrival time drawn from 32 bits is refined by 32 more.
 _COARSE = np.float32(2.0**-15)
@@ -78,6 +84,12 @@ def add_blocks(theta, words, first, last, block_sums):
 
 
 @njit(forceinline=True)
+def _floored(x):
+    """x, or FLOOR if x is less; NaN stays, so that a chain that has diverged shows it."""
+    return FLOOR if x < FLOOR else x
+
+
+@njit(forceinline=True)
 def _shapes(slot, counts, beta, scale, shape):
     """shape[k] = β + N̂ n_kw, of the word whose counts stand in row `slot`, or β if slot < 0."""
     if slot < 0:
@@ -93,7 +105,7 @@ def _normals(key, update, quad, z):
     """z (4, K padded): the normals of words 4·quad … 4·quad + 3, one counter per topic."""
     z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
     for k in range(z0.size):
-        a, b, c, d = philox(key, np.uint32(k), quad, _FIRST, update)
+        a, b, c, d = philox(key, np.uint32(k), quad, FIRST_ROUND, update)
         z0[k], z1[k] = normal_pair(a, b)
         z2[k], z3[k] = normal_pair(c, d)
 
@@ -125,46 +137,9 @@ def langevin_blocks(
             for k in range(n_topics):
                 spread = np.float32(math.sqrt(variance * row[k])) * noise[k]
                 moved = row[k] + half * (gain[k] - row[k] * shrink[k]) + spread
-                moved = np.float32(abs(moved))
-                row[k] = FLOOR if moved < FLOOR else moved
+                row[k] = _floored(np.float32(abs(moved)))
         at_floor += add_rows(theta, members, block_sums[block])
     return at_floor
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _gamma(shape, key, k, word, update):
-    """Gamma(shape, 1), shape ≥ 1, from redraw rounds (Marsaglia and Tsang 2000)."""
-    d = shape - 1.0 / 3.0
-    c = 1.0 / math.sqrt(9.0 * d)
-    draw = _REDRAW
-    while True:
-        a, b, x, _ = philox(key, k, word, draw, update)
-        z, _ = normal_pair(a, b)
-        v = 1.0 + c * np.float64(z)
-        if v > 0.0:
-            v = v * v * v
-            u = (np.float64(x) + 0.5) * 2.0**-32
-            if math.log(u) < 0.5 * np.float64(z) ** 2 + d - d * v + d * math.log(v):
-                return d * v
-        draw = np.uint32(draw + np.uint32(1))
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _small_gamma(shape, key, k, word, update):
-    """Gamma(shape, 1), shape ≤ ½: Gamma(1 + shape) by rejection from an exponential, × U^(1/shape).
-
-    The proposal of the first pass is judged again, exactly; redraw rounds follow.
-    """
-    shape = np.float64(shape)
-    _, a, b, x3 = philox(key, k, word, _FIRST, update)
-    power = -np.float64(exponential(x3)) / shape
-    draw = _REDRAW
-    while True:
-        t = np.float64(exponential(a))
-        if np.float64(exponential(b)) >= shape * (t - 1.0 - math.log(t)):
-            return (1.0 + shape) * t * math.exp(power)
-        a, b, _, _ = philox(key, k, word, draw, update)
-        draw = np.uint32(draw + np.uint32(1))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -175,7 +150,7 @@ def _first_pass(theta, shape, rate, span, key, word, update, arrival, moved, cod
     quick tests decide, so a flag is raised a little too often, never too seldom.
     """
     for k in range(theta.size):
-        x0, x1, x2, x3 = philox(key, np.uint32(k), word, _FIRST, update)
+        x0, x1, x2, x3 = philox(key, np.uint32(k), word, FIRST_ROUND, update)
         a = shape[k]
         first = exponential(x0)
         t = exponential(x1)
@@ -199,14 +174,6 @@ def _flagged(code, chosen):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _refined_arrival(key, k, word, update):
-    """The first arrival time of an entry from 64 bits, for times so early that 32 are coarse."""
-    high = philox(key, k, word, _FIRST, update)[0]
-    low = philox(key, k, word, _REFINE, update)[0]
-    return -math.log1p(-(np.float64(high) + (np.float64(low) + 0.5) * 2.0**-32) * 2.0**-32)
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
 def _second_pass(n, topic, word, shape, excess, span, key, update, moved, accepted):
     """n listed entries: span · (Gamma(shape) + ½ (N(0, 1) + √(2 excess))²).
 
@@ -215,7 +182,7 @@ def _second_pass(n, topic, word, shape, excess, span, key, update, moved, accept
     probability is −z²y² q(y)/12, and q(y) = 4 Σ_j (−y)^j/(j + 4) ≤ 1/(1 + min(y, 0)).
     """
     for i in range(n):
-        x0, x1, x2, x3 = philox(key, topic[i], word[i], _SHIFTED, update)
+        x0, x1, x2, x3 = philox(key, topic[i], word[i], SECOND_ROUND, update)
         z, z1 = normal_pair(x0, x1)
         small = shape[i] < _ONE
         d = (shape[i] + _ONE if small else shape[i]) - _THIRD
@@ -223,34 +190,34 @@ def _second_pass(n, topic, word, shape, excess, span, key, update, moved, accept
         v = _ONE + y
         power = -exponential(x3) / shape[i]
         boost = exp32(max(power, _CLAMP)) if small else _ONE
-        gamma = np.float64(d * boost) * np.float64(v * v * v)
+        drawn = np.float64(d * boost) * np.float64(v * v * v)
         shifted = np.float64(z1) + math.sqrt(max(2.0 * excess[i], 0.0))
         square = 0.5 * shifted * shifted if excess[i] >= 0.0 else 0.0
-        moved[i] = np.float32(span[i] * (gamma + square))
+        moved[i] = np.float32(span[i] * (drawn + square))
         accepted[i] = np.uint32(uniform(x2) * _QUICK * min(v, _ONE) > (z * z) * (y * y))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _settled(topic, word, shape, excess, span, key, update):
     """An entry of the second pass whose proposal was not accepted by the quick test."""
-    x0, x1, x2, x3 = philox(key, topic, word, _SHIFTED, update)
+    x0, x1, x2, x3 = philox(key, topic, word, SECOND_ROUND, update)
     z, z1 = normal_pair(x0, x1)
     whole = np.float64(shape) + (1.0 if shape < _ONE else 0.0)
     d = whole - 1.0 / 3.0
     v = 1.0 + np.float64(z) / math.sqrt(9.0 * d)
-    gamma = -1.0
+    drawn = -1.0
     if v > 0.0:
         v = v * v * v
         log_u = math.log1p(-(np.float64(x2) + 0.5) * 2.0**-32)
         if log_u < 0.5 * np.float64(z) ** 2 + d - d * v + d * math.log(v):
-            gamma = d * v
-    if gamma < 0.0:
-        gamma = _gamma(whole, key, topic, word, update)
+            drawn = d * v
+    if drawn < 0.0:
+        drawn = gamma(whole, key, topic, word, update)
     if shape < _ONE:
-        gamma *= math.exp(-np.float64(exponential(x3)) / np.float64(shape))
+        drawn *= math.exp(-np.float64(exponential(x3)) / np.float64(shape))
     if excess >= 0.0:
-        gamma += 0.5 * (np.float64(z1) + math.sqrt(2.0 * excess)) ** 2
-    return np.float32(span * gamma)
+        drawn += 0.5 * (np.float64(z1) + math.sqrt(2.0 * excess)) ** 2
+    return np.float32(span * drawn)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -295,7 +262,7 @@ def cir_blocks(
             _shapes(slots[w], counts, beta, scale, shape[:n_topics])
             _first_pass(old, shape, rate32, span32, key, word, update, arrival, moved, code)
             for k in range(n_topics):
-                row[k] = max(FLOOR, moved[k])
+                row[k] = _floored(moved[k])
             for j in range(_flagged(code[:n_topics], chosen)):
                 k = chosen[j]
                 topic, a = np.uint32(k), shape[k]
@@ -303,7 +270,7 @@ def cir_blocks(
                 if code[k] & _ARRIVED:
                     time = np.float64(arrival[k])
                     if arrival[k] <= _COARSE:
-                        time = _refined_arrival(key, topic, word, update)
+                        time = refined_arrival(key, topic, word, update)
                     excess = np.float64(old[k]) * rate - time
                 if excess >= 0.0 or a > _LARGE_SHAPE:
                     list_topic[n], list_word[n] = topic, word
@@ -311,9 +278,8 @@ def cir_blocks(
                     list_excess[n], list_span[n] = excess, span
                     n += 1
                 elif code[k] & _REJECTED:
-                    row[k] = max(
-                        FLOOR, np.float32(span * _small_gamma(a, key, topic, word, update))
-                    )
+                    drawn = small_gamma(a, key, topic, word, update)
+                    row[k] = _floored(np.float32(span * drawn))
         _second_pass(
             n,
             list_topic,
@@ -332,6 +298,6 @@ def cir_blocks(
                 new = _settled(
                     topic, word, list_shape[i], list_excess[i], list_span[i], key, update
                 )
-            theta[word, topic] = max(FLOOR, new)
+            theta[word, topic] = _floored(new)
         at_floor += add_rows(theta, members, block_sums[block])
     return at_floor

@@ -13,7 +13,8 @@ import numpy as np
 
 from topicmc.errors import UsageError
 from topicmc.kernels import simplex
-from topicmc.kernels.random import fill_exponential, stream_key
+from topicmc.kernels.draws import fill_exponential
+from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
 

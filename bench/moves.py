@@ -1,0 +1,65 @@
+"""Nanoseconds per entry of θ of each move, on one thread.
+
+    python bench/moves.py [--topics 100] [--words 20000] [--beta 0.01] [--repeats 7]
+
+Three states: "tiny", a θ drawn from the prior; "topics", a sparse state as of a trained LDA model
+(Zipf word frequencies, every word spread over few topics, a minibatch that holds a quarter of the
+words); "large", every θ near 100. The least of the repeats is printed: the machine may be shared.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+from topicmc.samplers import Chain, TopicCounts, sum_topics
+from topicmc.samplers.scir import Scir
+from topicmc.samplers.sgrld import Sgrld
+
+
+def zipf_topics(n_words: int, n_topics: int, rng: np.random.Generator) -> np.ndarray:
+    """Counts n_kw of 1e7 tokens: Zipf frequencies, each word's topics from a sparse Dirichlet."""
+    frequency = 1.0 / (np.arange(n_words) + 2.7)
+    tokens = 1e7 * frequency / frequency.sum()
+    mix = rng.dirichlet(np.full(n_topics, 0.05), n_words)
+    return rng.poisson(tokens[:, None] * mix).astype(np.float32)
+
+
+def states(n_words, n_topics, beta, rng):
+    """(name, θ, minibatch) for each state; the minibatch is one hundredth of the corpus."""
+    counts = zipf_topics(n_words, n_topics, rng)
+    words = np.flatnonzero(rng.random(n_words) < 0.25).astype(np.int32)
+    batch = TopicCounts(words, rng.poisson(counts[words] / 100).astype(np.float32))
+    nobody = TopicCounts(words[:0], batch.counts[:0])
+    floor = np.float32(1e-30)
+    prior = np.maximum(rng.gamma(beta, size=counts.shape), floor).astype(np.float32)
+    yield "tiny", prior, nobody
+    yield "topics", np.maximum(rng.gamma(beta + counts), floor).astype(np.float32), batch
+    yield "large", np.full(counts.shape, 100, np.float32), nobody
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--topics", type=int, default=100)
+    parser.add_argument("--words", type=int, default=20_000)
+    parser.add_argument("--beta", type=float, default=0.01)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    rng = np.random.default_rng(0)
+    threads, key = Threads(options.threads), stream_key(0, "move")
+    for name, theta, batch in states(options.words, options.topics, options.beta, rng):
+        for sampler, step in ((Sgrld(options.beta), 0.01), (Scir(options.beta), 0.3)):
+            best = np.inf
+            for _ in range(options.repeats):
+                chain = Chain(0, theta.copy(), sum_topics(theta))
+                start = time.perf_counter()
+                sampler.move(chain, batch, scale=100.0, step=step, key=key, threads=threads)
+                best = min(best, time.perf_counter() - start)
+            print(f"{name:7s} {type(sampler).__name__:6s} {best / theta.size * 1e9:6.2f} ns/entry")
+
+
+if __name__ == "__main__":
+    main()
