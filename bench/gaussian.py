@@ -98,8 +98,8 @@ def _minibatch_means(
     return np.stack([column[chosen].mean(axis=1) for column in shard.T.copy()], axis=1)
 
 
-# The settings of section 4.1. How large the bias is depends on the data drawn: 1.8 posterior standard
-# deviations in the median of 60 draws, 0.4 to 4.5 among them. Draw 3 (2.4) shows it well.
+# The settings of section 4.1. How large the bias is depends on the data: 1.8 posterior standard
+# deviations in the median of 60 draws, 0.1 to 4.5 among them. Draw 3 (2.4) shows it well.
 UNEQUAL_SIZES = [500] * 10 + [1500] * 10
 UNEQUAL_PLAN = Plan((70,) * 10 + (10,) * 10)  # small shards seven times as often
 UNEQUAL: dict = {"step": 1e-7, "batch_size": 300}
