@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
+
 from topicmc.config import SAMPLERS, SCHEDULES, TrainConfig, parse_duration
 from topicmc.errors import UsageError
 
@@ -107,14 +107,20 @@ def train(
     Only --topics matters to most people. Ctrl-C stops with a checkpoint; --resume goes on.
     """
     from topicmc import jobs
-    from topicmc.distributed.transport import abort_on_error, open_transport
+    from topicmc.distributed.launch import launch, must_launch
+    from topicmc.distributed.transport import abort_on_error, launched_size, open_transport
 
     settings = _settings(given, config_file)
     if output is None:
-        if corpus is not None:
+        if corpus is not None and not dry_run:
             raise UsageError("-o RUN is missing: name the run directory to write")
         output = Path("topicmc-run")
-    channel = open_transport(transport, settings.get("workers"))
+    workers = settings.get("workers")
+    if workers is None and resume and launched_size() == 1:
+        workers = jobs.workers_of(output)
+    if workers is not None and must_launch(workers, transport) and not dry_run:
+        sys.exit(launch(workers, sys.argv[1:]))
+    channel = open_transport(transport, workers)
     with abort_on_error(channel):
         settings["workers"] = channel.n_workers
         if dry_run:
@@ -126,11 +132,13 @@ def train(
             config, opened, run = jobs.start(
                 TrainConfig(**settings), corpus, output, channel, force
             )
-        _train(config, opened, run, channel, progress, resume, _slow(slow), as_json)
+        status = _train(config, opened, run, channel, progress, resume, _slow(slow), as_json)
+    sys.exit(status)
 
 
-def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> None:
+def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> int:
     from topicmc.cli.progress import listener
+
     from topicmc.files import write_json
     from topicmc.interrupts import interruptible
     from topicmc.posterior import posterior_mean
@@ -147,14 +155,14 @@ def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> Non
         finally:
             told.close()
     if not channel.is_root:
-        sys.exit(130 if outcome.interrupted else 0)
+        return 130 if outcome.interrupted else 0
     if outcome.interrupted:
         click.echo(
             f"Stopped after update {outcome.update:,}; a checkpoint is written. Go on with:\n"
-            f"  {_resume_command(run.path)}",
+            f"  {_resume_command(run.path, channel)}",
             err=True,
         )
-        sys.exit(130)
+        return 130
     phi, share = posterior_mean(run)
     topics = describe(phi, share, corpus.vocabulary)
     write_json(
@@ -175,6 +183,7 @@ def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> Non
     else:
         print_topics(topics)
         click.echo(f"Trained {run.path}: {_result(outcome)}", err=True)
+    return 0
 
 
 def _headline(config, corpus) -> str:
@@ -239,8 +248,9 @@ def _slow(items: tuple[str, ...]) -> dict[int, float]:
 
 
 def _dry_run(corpus, settings, channel, as_json) -> None:
-    from topicmc import jobs
     from topicmc.corpora import Corpus
+
+    from topicmc import jobs
 
     config = TrainConfig(**settings)
     if corpus is not None:
@@ -253,5 +263,6 @@ def _dry_run(corpus, settings, channel, as_json) -> None:
             click.echo(f"{name.replace('_', '-')} = {value}")
 
 
-def _resume_command(path: Path) -> str:
-    return f"topicmc train -o {shlex.quote(str(path))} --resume"
+def _resume_command(path: Path, channel) -> str:
+    launcher = f"mpiexec -n {channel.n_processes} " if channel.n_processes > 1 else ""
+    return f"{launcher}topicmc train -o {shlex.quote(str(path))} --resume"

@@ -153,8 +153,8 @@ _BATCH_TOKENS = 100_000
 _STEP = {"scir": (0.3, 20.0, 0.6), "sgrld": (0.01, 1000.0, 0.6)}
 
 
-def resolve(config: TrainConfig, *, n_docs: int, n_tokens: int) -> TrainConfig:
-    """``config`` with every ``"auto"`` decided for a corpus of that size.
+def resolve(config: TrainConfig, *, n_docs: int, n_tokens: int, cores: int = 1) -> TrainConfig:
+    """``config`` with every ``"auto"`` decided for a corpus of that size and so many cores.
 
     Raises UsageError when the corpus cannot bear what was asked.
     """
@@ -191,7 +191,7 @@ def resolve(config: TrainConfig, *, n_docs: int, n_tokens: int) -> TrainConfig:
         step_offset=_or(config.step_offset, step_offset),
         step_decay=_or(config.step_decay, step_decay),
         updates=updates,
-        threads=_or(config.threads, max(1, available_cores() // config.workers)),
+        threads=_or(config.threads, cores),
         chains=chains,
         groups=_or(config.groups, 1),
         trajectory=_or(config.trajectory, 1 if config.workers == 1 else 10),

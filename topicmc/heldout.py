@@ -6,7 +6,7 @@ all of them, each scores its share, and only two sums travel back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,19 +51,19 @@ class HeldOut:
         self._threads = threads
         self._of_samples: dict[str, np.ndarray] = {}
 
-    def of_chains(self, chains: Mapping[int, Chain], n_chains: int) -> float:
+    def of_chains(self, chains: Mapping[int, Chain], distinct: Sequence[int]) -> float:
         """Single-sample perplexity of the chains as they are: the mean over chains of mean log p.
 
         Args:
             chains: the chains that this process holds, by worker.
-            n_chains: how many there are everywhere.
+            distinct: the chains to score, here or elsewhere; the same on every process.
         """
         mine = {chain.index: chain for chain in chains.values()}
         log_sum = 0.0
-        for index in range(n_chains):
+        for index in distinct:
             theta = self._show(mine[index].theta if index in mine else None)
             log_sum += self._log_sum(self._score(theta))
-        return self._perplexity(log_sum / n_chains)
+        return self._perplexity(log_sum / len(distinct))
 
     def of_samples(self, run: RunDirectory, entries: Iterable[Mapping[str, Any]]) -> float | None:
         """Perplexity with p averaged over kept samples of all chains; None when there are none."""

@@ -12,14 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from topicmc import __version__
-from topicmc.config import TrainConfig, resolve
+from topicmc.config import TrainConfig, available_cores, resolve
 from topicmc.corpora import Corpus
+from topicmc.distributed.launch import ranks_on_this_machine
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DataError, UsageError
 from topicmc.runs import RunDirectory
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
-RESUMABLE = ("updates", "epochs", "time_budget", "threads", "evaluate_every", "checkpoint_every")
+RESUMABLE = (
+    "updates",
+    "epochs",
+    "time_budget",
+    "threads",
+    "evaluate_every",
+    "checkpoint_every",
+    "average_until",
+    "workers",
+)
 
 
 def start(
@@ -86,6 +96,7 @@ def resume(
                 f" {getattr(config, name)}, which --resume cannot change; start a new run instead"
             )
     corpus = open_corpus(run, corpus_path)
+    config = on_workers(config, transport.n_workers)
     if any(name in changes for name in ("updates", "epochs", "time_budget")):
         config = replace(config, updates=None, epochs=None, time_budget=None)
     config = replace(config, **changes)
@@ -94,6 +105,23 @@ def resume(
         run.update_facts(config=config.as_dict())
     transport.barrier()
     return config, corpus, run
+
+
+def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
+    """The settings with another number of workers: each still holds at most one chain, so chains
+    beyond their number are given up."""
+    if n_workers == config.workers:
+        return config
+    chains = min(int(config.chains), n_workers)
+    return replace(
+        config, workers=n_workers, chains=chains, groups=min(int(config.groups), chains)
+    )
+
+
+def workers_of(run_path: Path) -> int | None:
+    """How many workers the run in a directory last had; None where there is no run."""
+    run = RunDirectory(run_path)
+    return run.facts()["config"]["workers"] if (run.path / "run.json").is_file() else None
 
 
 def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
@@ -117,7 +145,8 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
 
 def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
     """The settings resolved for a corpus; UsageError when memory or corpus cannot bear them."""
-    config = resolve(config, n_docs=corpus.n_docs, n_tokens=corpus.n_tokens)
+    cores = max(1, available_cores() // ranks_on_this_machine(transport.n_processes))
+    config = resolve(config, n_docs=corpus.n_docs, n_tokens=corpus.n_tokens, cores=cores)
     needed = memory_needed(config, corpus.n_words) * len(transport.workers)
     available = available_memory()
     if available is not None and needed > available:

@@ -157,7 +157,11 @@ class Training:
             done = self.transport.sum(np.array([info.documents, info.tokens], np.int64))
         self.documents += int(done[0])
         self.tokens += int(done[1])
-        self.samples.keep(self.method.round_number, self.method.chains.values())
+        distinct = self.method.distinct()
+        self.samples.keep(
+            self.method.round_number,
+            [chain for chain in self.method.chains.values() if chain.index in distinct],
+        )
         if self.transport.is_root:
             self.listener.progress(self._status())
 
@@ -172,7 +176,7 @@ class Training:
             "documents": self.documents,
             "tokens": self.tokens,
             "seconds": round(self.clock.seconds, 3),
-            "perplexity": self.heldout.of_chains(self.method.chains, int(self.config.chains)),
+            "perplexity": self.heldout.of_chains(self.method.chains, self.method.distinct()),
             "perplexity_averaged": averaged,
             "samples": len(self.samples.at(number)),
             "tokens_per_second": round((self.tokens - before.get("tokens", 0)) / max(seconds, 1e-9)),
@@ -217,7 +221,9 @@ class Training:
         checkpoint = self.run.checkpoint()
         number = 0
         if checkpoint is not None:
-            self.method.restore(checkpoint)
+            notice = self.method.restore(checkpoint)
+            if notice is not None and self.transport.is_root:
+                self.listener.message(notice)
             number = self._saved_round = self.method.round_number
             self.clock.seconds = checkpoint.manifest["seconds"]
             self.documents = checkpoint.manifest["documents"]
@@ -226,7 +232,6 @@ class Training:
         self.samples.rewind(number)
         if self.transport.is_root:
             self.run.rewind_metrics(number)
-        self.transport.barrier()
 
     def _warm_up(self) -> None:
         """Compiles the kernels before the clock starts; says so when they are not in the cache."""
@@ -341,5 +346,6 @@ class _KeptSamples:
     def rewind(self, number: int) -> None:
         """Forgets what was drawn after a round: a resumed run draws it again."""
         self._entries = [e for e in self._run.sample_index() if e["round"] <= number]
+        self._transport.barrier()
         if self._transport.is_root:
             self._run.write_sample_index(self._entries)

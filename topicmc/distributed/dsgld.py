@@ -190,9 +190,20 @@ class Dsgld:
             for worker, (theta, topic_sums, header) in moved.items()
         }
 
-    def _average(self) -> None:
+    @property
+    def averaging(self) -> bool:
+        """Whether the round just made ended with the averaging of groups."""
         until = self.config.average_until
-        if until is not None and self.round_number * self.config.trajectory > until:
+        return until is None or self.round_number * int(self.config.trajectory) <= until
+
+    def distinct(self) -> list[int]:
+        """The chains whose states differ now: after averaging, the first of each group."""
+        if self.averaging and self.round_number > 0:
+            return [group[0] for group in self.groups]
+        return list(range(int(self.config.chains)))
+
+    def _average(self) -> None:
+        if not self.averaging:
             return
         places = self._places(self.round_number - 1)
         groups = [[places[chain] for chain in group] for group in self.groups if len(group) > 1]
@@ -244,16 +255,26 @@ class Dsgld:
             "chains": {str(chain.index): chain.update for chain in self.chains.values()},
         }
 
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Puts the hosted chains and workers where the checkpoint left them."""
+    def restore(self, checkpoint: Checkpoint) -> str | None:
+        """Puts the hosted chains and workers where the checkpoint left them.
+
+        On another number of workers the documents are shared out anew: the plan starts over, each
+        worker goes on past the minibatches that any had seen, and chains beyond the number of
+        workers are dropped. Returns a sentence that says so, or None.
+        """
         parts = [checkpoint.facts(name) for name in checkpoint.parts()]
+        first = parts[0]
         positions = {int(w): n for part in parts for w, n in part["positions"].items()}
         updates = {int(c): n for part in parts for c, n in part["chains"].items()}
-        self.round_number = parts[0]["round"]
-        self.plan = Plan(tuple(parts[0]["trajectory"]))
-        if parts[0]["delays"] is not None:
-            self.delays = np.array(parts[0]["delays"])
-        self._planned_for = np.array(parts[0]["planned_for"])
+        self.round_number = first["round"]
+        n_before = len(first["trajectory"])
+        same = n_before == self.config.workers
+        if same:
+            self.plan = Plan(tuple(first["trajectory"]))
+            self.delays = None if first["delays"] is None else np.array(first["delays"])
+            self._planned_for = np.array(first["planned_for"])
+        else:
+            positions = dict.fromkeys(range(self.config.workers), max(positions.values()))
         self.positions = {worker: positions[worker] for worker in self.transport.workers}
         self.chains = {}
         for chain, worker in enumerate(self._places(self.round_number - 1)):
@@ -261,6 +282,14 @@ class Dsgld:
                 theta = checkpoint.array(f"theta-{chain:03d}")
                 sums = sum_topics(theta, self.threads)
                 self.chains[worker] = Chain(chain, theta, sums, updates[chain])
+        if same:
+            return None
+        return (
+            f"This run was made on {n_before} workers and goes on with {self.config.workers}: the"
+            f" documents are shared out anew, {self.config.chains} of {len(updates)} chains go on"
+            " from their last state, and the result is as valid but not bit for bit what the"
+            f" {n_before} workers would have given."
+        )
 
     # ---- compilation
 

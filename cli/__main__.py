@@ -1,0 +1,5 @@
+"""``python -m topicmc.cli``: what mpiexec starts on each rank."""
+
+from topicmc.cli import main
+
+main()
