@@ -9,7 +9,7 @@ from topicmc.corpora.streams import SUFFIXES, Stream, require_file
 
 from topicmc.errors import DataError, UsageError
 
-_PAIRS = re.compile(r"[-+]?[\d.,eE+-]+(\s+\d+:[\d.eE+-]+)+\s*(#.*)?")
+_LABELLED = re.compile(r"[-+]?[\d.,eE+-]+(\s+(qid|\d+):[\d.eE+-]+)*\s*(#.*)?")
 _SUFFIXES = {
     ".npz": "npz",
     ".mtx": "mm",
@@ -63,7 +63,7 @@ def _by_content(head: bytes) -> str | None:
         "docword": _is_docword,
         "jsonl": _is_json,
         "ldac": _is_ldac,
-        "svmlight": lambda lines: all(_PAIRS.fullmatch(line) for line in _some(lines)),
+        "svmlight": _is_svmlight,
     }
     return next((name for name, test in tests.items() if any(lines) and test(lines)), None)
 
@@ -100,3 +100,8 @@ def _is_ldac(lines: list[str]) -> bool:
         if not all(re.fullmatch(r"\d+:\d+", pair) for pair in pairs):
             return False
     return True
+
+
+def _is_svmlight(lines: list[str]) -> bool:
+    found = [_LABELLED.fullmatch(line) for line in _some(lines)]
+    return all(found) and any(match and match[1] for match in found)

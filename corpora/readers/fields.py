@@ -38,6 +38,6 @@ def header_numbers(path: Path, line: int, fields: list[bytes], wanted: list[str]
     if len(fields) != len(wanted) or not all(f.isdigit() and len(f) < 19 for f in fields):
         raise DataError(
             f"{path}, line {line}: {shown(b' '.join(fields))} where the number of "
-            f"{', '.join(wanted)} should stand; is this the right --format?"
+            f"{', '.join(wanted)} should stand; check --format."
         )
     return [int(field) for field in fields]

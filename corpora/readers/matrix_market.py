@@ -50,7 +50,7 @@ class MatrixMarketReader:
         if words[:3] != [b"%%matrixmarket", b"matrix", b"coordinate"] or len(words) != 5:
             raise DataError(
                 f"{self.path}, line 1: {shown(line.strip())} where '%%MatrixMarket matrix "
-                "coordinate …' should stand; is this the right --format?"
+                "coordinate …' should stand; check --format."
             )
         if words[3] not in _FIELDS or words[4] != b"general":
             raise DataError(

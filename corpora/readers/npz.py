@@ -55,12 +55,14 @@ class NpzReader:
             )
         shape = tuple(int(n) for n in _whole(archive, "shape.npy"))
         indptr = _whole(archive, "indptr.npy").astype(np.int64)
+        if len(shape) != 2 or len(indptr) != shape[0] + 1 or indptr[0] != 0:
+            raise DataError(f"{self.path} is damaged (indptr is not one of CSR): save it again.")
         if shape[1] != n_words:
             raise DataError(
                 f"{self.path} has {shape[1]} columns, but its vocabulary has {n_words} words; "
                 "give the vocabulary that belongs to it with --vocab."
             )
-        if len(indptr) != shape[0] + 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any():
+        if (np.diff(indptr) < 0).any():
             raise DataError(f"{self.path} is damaged (indptr is not one of CSR): save it again.")
         return indptr
 

@@ -78,7 +78,7 @@ def _by_line(
             if not base <= word < n_words + base:
                 raise DataError(
                     f"{where}: word id {word}, but ids go from {base} to {n_words + base - 1}; "
-                    "does the vocabulary belong to this file?"
+                    "give the vocabulary that belongs to it by --vocab."
                 )
             check_count(count, where)
             rows.append((word - base, count))

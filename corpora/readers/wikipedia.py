@@ -51,8 +51,8 @@ class WikipediaReader:
                 ) from error
             except (ValueError, AttributeError, StopIteration, RuntimeError) as error:
                 raise DataError(
-                    f"{self.path} is not a MediaWiki dump of pages ({error}): "
-                    "is this the right --format?"
+                    f"{self.path} is not a MediaWiki dump of pages ({str(error).strip()}): "
+                    "check --format."
                 ) from error
 
 

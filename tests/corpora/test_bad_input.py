@@ -1,0 +1,341 @@
+"""Whatever is wrong with a source is told in one sentence that names file, line and way out, and
+leaves nothing behind."""
+
+import gzip
+import re
+import zipfile
+
+import bags
+import numpy as np
+import pytest
+import scipy.sparse
+from topicmc.corpora import prepare, wikipedia_extract
+
+from topicmc.errors import DataError, UsageError
+
+HEAD = "3\n5\n3\n"
+MARKET = "%%MatrixMarket matrix coordinate integer general\n% made by hand\n3 5 2\n"
+VOCABULARY = "one\ntwo\nthree\nfour\nfive\n"
+
+
+def refused(tmp_path, files, *patterns, source=None, error=DataError, **options):
+    """Writes files, prepares the first, and looks for every pattern in the one sentence."""
+    for name, content in files.items():
+        content = content.encode() if isinstance(content, str) else content
+        (tmp_path / name).write_bytes(content)
+    made = {tmp_path / "made"}
+    before = set(tmp_path.rglob("*")) - made
+    sources = source if source is not None else tmp_path / next(iter(files))
+    with pytest.raises(error) as caught:
+        prepare(sources, tmp_path / "made" / "out", **options)
+    message = str(caught.value)
+    for pattern in patterns:
+        assert re.search(pattern, message), message
+    assert "\n" not in message
+    assert message.endswith((".", ")"))
+    assert set(tmp_path.rglob("*")) - made == before
+
+
+BODIES = {
+    "word 0": ("1 1 1\n1 0 2\n2 1 1\n", "line 5: word id 0, .*1 to 5"),
+    "word beyond W": ("1 1 1\n1 2 2\n2 6 1\n", "line 6: word id 6, .*1 to 5"),
+    "document 0": ("0 1 1\n1 2 2\n2 5 1\n", "line 4: document 0.*1 to 3"),
+    "document beyond D": ("1 1 1\n1 2 2\n4 5 1\n", "line 6: document 4.*1 to 3"),
+    "count 0": ("1 1 1\n1 2 0\n2 5 1\n", "line 5: count 0"),
+    "count negative": ("1 1 1\n1 2 2\n2 5 -3\n", "line 6: count -3"),
+    "count beyond int32": ("1 1 1\n1 2 99999999999\n2 5 3\n", "line 5: count 99999999999"),
+    "count beyond all": (f"1 1 1\n1 2 {'9' * 5000}\n2 5 3\n", "line 5: count .*not a whole number"),
+    "count not whole": ("1 1 1\n1 2 2.5\n2 5 1\n", "line 5: count '2.5' is not a whole number"),
+    "count a word": ("1 1 x\n1 2 2\n2 5 1\n", "line 4: count 'x' is not a whole number"),
+    "count missing": ("1 1 1\n1 2 1\n2 5\n", "line 6: '2 5' where document, word and count"),
+    "column too many": ("1 1 1\n1 2 1 1\n2 5 1\n", "line 5: '1 2 1 1' where"),
+    "unsorted": ("1 1 1\n2 2 2\n1 5 1\n", "line 6: document 1 after document 2; sort"),
+    "too few entries": ("1 1 1\n1 2 2\n", "header promises 3 entries, the body holds 2"),
+    "too many entries": ("1 1 1\n1 2 2\n1 3 2\n1 4 1\n", "promises 3 entries, the body holds 4"),
+    "binary": ("1 1 1\n\x00\x01\x02 2 2\n1 3 2\n", "line 5: document .* is not a whole number"),
+}
+
+
+@pytest.mark.parametrize(("body", "pattern"), BODIES.values(), ids=BODIES)
+def test_docword_body(tmp_path, body, pattern):
+    files = {"docword.x.txt": HEAD + body, "vocab.x.txt": VOCABULARY}
+    refused(tmp_path, files, r"docword\.x\.txt", pattern)
+
+
+def test_wrong_line_is_named_far_into_the_file(tmp_path):
+    """Beyond the first block of 8 MB, after blank lines."""
+    lines = "".join(f"{d} {w} 1\n" for d in range(1, 200_001) for w in (1, 2, 3, 4, 5))
+    head = f"200000\n5\n{5 * 200_000}\n\n\n"
+    files = {"docword.x.txt": head + lines.replace("\n180000 3 1\n", "\n180000 33 1\n")}
+    number = 5 + 179_999 * 5 + 3
+    refused(tmp_path, files | {"vocab.txt": VOCABULARY}, f"line {number}: word id 33")
+
+
+@pytest.mark.parametrize(
+    ("head", "pattern"),
+    [
+        ("", "line 1"),
+        ("3\n5\n", "line 3: '' where the number of entries"),
+        ("3\nfive\n2\n", "line 2: 'five' where the number of words"),
+        ("-3\n5\n2\n", "line 1: '-3' where the number of documents"),
+        ("3 5 2\n1 1 1\n", "line 1: '3 5 2' where the number of documents.*--format"),
+        ("3\n6\n2\n1 1 1\n2 1 1\n", "line 2: 6 words, but its vocabulary has 5.*--vocab"),
+        ("3\n5\n0\n", "holds no documents"),
+        ("0\n5\n0\n", "holds no documents"),
+    ],
+)
+def test_docword_header(tmp_path, head, pattern):
+    refused(tmp_path, {"docword.x.txt": head, "vocab.txt": VOCABULARY}, pattern, format="docword")
+
+
+def test_documents_beyond_memory_in_the_header_cost_nothing(tmp_path):
+    body = "999999999999999999\n5\n2\n1 1 1\n999999999999999999 2 1\n"
+    path = tmp_path / "docword.x.txt"
+    path.write_text(body)
+    (tmp_path / "vocab.txt").write_text(VOCABULARY)
+    corpus = prepare(path, tmp_path / "out")
+    assert corpus.n_docs == 2
+    assert corpus.provenance["documents_empty"] == 999999999999999997
+
+
+@pytest.mark.parametrize("cut", [20, 60, -1])
+@pytest.mark.parametrize("format", ["auto", "docword"])
+def test_truncated_gzip(tmp_path, cut, format):
+    raw = "".join(f"{d} {w} {d % 7 + 1}\n" for d in range(1, 301) for w in range(1, 6))
+    whole = gzip.compress(f"300\n5\n1500\n{raw}".encode())
+    files = {"docword.x.txt.gz": whole[:cut], "vocab.x.txt": VOCABULARY}
+    refused(tmp_path, files, r"docword\.x\.txt\.gz is cut short or damaged.*again", format=format)
+
+
+def test_damaged_gzip(tmp_path):
+    raw = bytearray(gzip.compress((HEAD + "1 1 1\n1 2 2\n2 5 1\n").encode()))
+    raw[-6] ^= 1  # in the checksum
+    refused(tmp_path, {"docword.x.txt.gz": bytes(raw), "vocab.x.txt": VOCABULARY}, "damaged")
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "pattern"),
+    [
+        ("one\ntwo\none\nfour\nfive\n", "line 3: 'one' stands on line 1 already"),
+        ("one\n\nthree\nfour\nfive\n", "line 2: no word"),
+        (b"one\ntwo\nthr\xff\xfe\nfour\nfive\n", "line 3: not UTF-8"),
+        ("", "holds no words"),
+        ("one\ntwo\n", "5 words, but its vocabulary has 2"),
+    ],
+)
+def test_vocabulary(tmp_path, vocabulary, pattern):
+    body = HEAD + "1 1 1\n1 2 2\n2 5 1\n"
+    refused(tmp_path, {"docword.x.txt": body, "vocab.x.txt": vocabulary}, pattern)
+
+
+def test_vocabulary_is_asked_for(tmp_path):
+    body = HEAD + "1 1 1\n1 2 2\n2 5 1\n"
+    refused(tmp_path, {"docword.x.txt": body}, "no vocabulary lies beside it", "--vocab")
+    refused(tmp_path, {"docword.x.txt": body}, "nowhere.txt does not exist", vocab="nowhere.txt")
+
+
+@pytest.mark.parametrize(
+    ("content", "pattern"),
+    [
+        (MARKET + "1 1 1\n3 6 1\n", "line 5: word id 6"),
+        (MARKET + "2 1 1\n1 2 1\n", "line 5: document 1 after document 2"),
+        (MARKET + "1 1 1\n", "promises 2 entries, the body holds 1"),
+        (MARKET.replace("3 5 2", "3 4 2") + "1 1 1\n2 1 1\n", "line 3: 4 columns.*5 words"),
+        (MARKET.replace("3 5 2", "3 5"), "line 3: '3 5' where the number of rows"),
+        (MARKET.replace("integer", "complex"), "line 1: a complex general matrix"),
+        (MARKET.replace("coordinate", "array"), "line 1: .*coordinate"),
+        (MARKET.replace("integer", "real") + "1 1 1\n2 1 0.5\n", "line 5: count '0.5' is not"),
+        (MARKET.replace("integer", "real") + "1 1 1\n2 1 nan\n", "line 5: count 'nan' is not"),
+    ],
+)
+def test_matrix_market(tmp_path, content, pattern):
+    files = {"x.mtx": content, "vocab.txt": VOCABULARY}
+    refused(tmp_path, files, r"x\.mtx", pattern, format="mm")
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "pattern"),
+    [
+        ("ldac", "1 0:1\n2 0:1\n", "line 2: 2 words announced, 1 follow"),
+        ("ldac", "1 0:1\n1 5:1\n", "line 2: word id 5, but ids go from 0 to 4"),
+        ("ldac", "1 0:1\n1 4:-1\n", "line 2: count -1"),
+        ("ldac", "1 0:1\n1 4:0\n", "line 2: count 0"),
+        ("ldac", "1 0:1.0\n", "line 1: count '1.0' is not a whole number"),
+        ("ldac", "1 0:1\n1 4\n", "line 2: '4' where id:count"),
+        ("ldac", "1 0:1\n1 1:2:3\n", "line 2: count '2:3'"),
+        ("ldac", "1 0:1_0\n", "line 1: count '1_0'"),
+        ("ldac", "word 0:1\n", "line 1: number of words 'word'"),
+        ("svmlight", "1 1:1\n1 6:1\n", "line 2: word id 6, but ids go from 1 to 5"),
+        ("svmlight", "1 0:1\n1 5:1\n", "line 2: word id 5, but ids go from 0 to 4"),
+        ("svmlight", "1 1:1\n\n1 2:0.5\n", "line 3: count '0.5' is not a whole number"),
+        ("svmlight", "some words here\n", "line 1: 'some' where a label"),
+        ("svmlight", "1 1:-1\n", "line 1: count -1"),
+    ],
+)
+def test_pairs(tmp_path, format, content, pattern):
+    refused(tmp_path, {"x.dat": content, "vocab.txt": VOCABULARY}, pattern, format=format)
+
+
+def npz(tmp_path, **members):
+    matrix = scipy.sparse.csr_matrix(np.array([[1, 0, 0, 2, 0], [0, 0, 3, 0, 0]]))
+    content = {
+        "format": np.array(b"csr"),
+        "shape": np.array(matrix.shape),
+        "indptr": matrix.indptr,
+        "indices": matrix.indices,
+        "data": matrix.data,
+    }
+    np.savez_compressed(tmp_path / "x.npz", **(content | members))
+    return (tmp_path / "x.npz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("members", "pattern"),
+    [
+        ({"indices": np.array([0, 5, 2], np.int32)}, "row 0: column 5.*0 to 4"),
+        ({"indices": np.array([0, 3, -1], np.int32)}, "row 1: column -1"),
+        ({"data": np.array([1, 2, -3])}, "row 1, column 2: count -3 is not"),
+        ({"data": np.array([1, 0, 3])}, r"row 0, column 3: count 0 .*eliminate_zeros"),
+        ({"data": np.array([1, 2.5, 3])}, "row 0, column 3: count 2.5 is not"),
+        ({"data": np.array([1, np.nan, 3])}, "row 0, column 3: count nan is not"),
+        ({"data": np.array([1, np.inf, 3])}, "row 0, column 3: count inf is not"),
+        ({"data": np.array([1, 2])}, "data holds .* where 3 numbers"),
+        ({"data": np.array(["a", "b", "c"])}, "data holds"),
+        ({"data": np.array([1, 2, {}], dtype=object)}, "data holds|[Oo]bject"),
+        ({"indptr": np.array([0, {}, 3], dtype=object)}, "[Oo]bject"),
+        ({"indptr": np.array([0, 4, 3])}, "indptr"),
+        ({"indptr": np.array([0, 3])}, "indptr"),
+        ({"shape": np.array([2, 6])}, "6 columns, but its vocabulary has 5 words"),
+        ({"shape": np.array([2])}, "damaged|shape"),
+        ({"format": np.array(b"csc")}, r"csc matrix: save matrix.tocsr\(\)"),
+    ],
+)
+def test_npz(tmp_path, members, pattern):
+    files = {"x.npz": npz(tmp_path, **members), "vocab.txt": VOCABULARY}
+    refused(tmp_path, files, r"x\.npz", pattern)
+
+
+def test_npz_that_is_none(tmp_path):
+    files = {"x.npz": b"not a zip", "vocab.txt": VOCABULARY}
+    refused(tmp_path, files, "damaged or not a CSR matrix")
+    refused(tmp_path, {"x.npz": npz(tmp_path)[:-40]}, "damaged or not a CSR matrix")
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("indices.npy", b"")
+    raw = (tmp_path / "x.npz").read_bytes()
+    refused(tmp_path, {"x.npz": raw}, "damaged or not a CSR matrix")
+
+
+def test_npz_with_a_flipped_byte(tmp_path):
+    matrix = scipy.sparse.random(200, 5, 0.5, "csr", rng=np.random.default_rng(1))
+    matrix.data[:] = np.arange(len(matrix.data)) % 50 + 1
+    scipy.sparse.save_npz(tmp_path / "x.npz", matrix, compressed=False)
+    raw = bytearray((tmp_path / "x.npz").read_bytes())
+    at = raw.find(np.float64(17).tobytes(), raw.find(b"data.npy"))
+    raw[at : at + 8] = np.float64(18).tobytes()  # sound, but for the archive's checksum
+    refused(tmp_path, {"x.npz": bytes(raw), "vocab.txt": VOCABULARY}, "damaged", "CRC")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "pattern", "error"),
+    [
+        ("x.jsonl", '{"text": "a b"}\n{"text": \n', {}, "line 2: not JSON", DataError),
+        ("x.jsonl", '{"text": "a b"}\n[1]\n', {}, "line 2: not a JSON object", DataError),
+        ("x.jsonl", "{" + '"text":[' * 1 + "[" * 100_000, {}, "line 1: not JSON", DataError),
+        ("x.jsonl", '{"text": "a"}\n{"b": 1}\n', {"field": "text"}, "line 2: no field", DataError),
+        ("x.jsonl", '{"id": 1, "body": "a"}\n', {}, "--field .has: id, body", UsageError),
+        ("x.jsonl", '{"text": 3}\n', {}, "line 1: field 'text' is not text", DataError),
+        ("x.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', {}, "line 2: not UTF-8", DataError),
+        ("x.jsonl", "", {}, "holds no documents", DataError),
+        ("x.csv", "id,body\n1,a\n", {}, "--field .has: id, body", UsageError),
+        ("x.csv", "id,body\n1,a\n", {"field": "text"}, "line 1: no column 'text'", DataError),
+        ("x.csv", 'text,id\n"a\nb",1\nc\n', {}, "line 4: 1 columns, .*header has 2", DataError),
+        ("x.csv", 'text,id\n"a,1\n', {}, "line 2: not CSV", DataError),
+        ("x.csv", b"text\na\n\xff\n", {}, "line 3: not UTF-8", DataError),
+        ("x.txt", b"good line\n\xe9t\xe9\n", {}, "line 2: not UTF-8.*iconv", DataError),
+        ("x.txt", "12 34\n5\n", {}, "holds no documents", DataError),
+        ("x.txt", "a word\n", {"field": "text"}, "--field text: only jsonl and csv", UsageError),
+        ("x.bin", b"\x00\x01\x02", {}, "format is not clear.*--format", DataError),
+        ("x.txt", "a word\n", {"format": "parquet"}, "--format parquet: it is one of", UsageError),
+    ],
+)
+def test_text(tmp_path, name, content, options, pattern, error):
+    refused(tmp_path, {name: content}, pattern, error=error, **options)
+
+
+def test_folder(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    refused(tmp_path, {}, "holds no files", source=folder)
+    (folder / "a.txt").write_text("fine words here")
+    (folder / "b.txt").write_bytes(b"fine\nwords\nh\xe9re\n")
+    refused(tmp_path, {}, r"b\.txt, line 3: not UTF-8", source=folder)
+    refused(tmp_path, {}, "is a folder", source=folder, format="jsonl")
+
+
+def test_missing_source(tmp_path):
+    refused(tmp_path, {}, "nowhere.txt does not exist", source=tmp_path / "nowhere.txt")
+    refused(tmp_path, {}, "No source", source=[], error=UsageError)
+
+
+def test_sources_that_differ(tmp_path):
+    bags.docword(tmp_path / "docword.a.txt", [{0: 1}], 5)
+    files = {"b.jsonl": '{"text": "a"}\n', "vocab.txt": VOCABULARY}
+    both = [tmp_path / "docword.a.txt", tmp_path / "b.jsonl"]
+    refused(tmp_path, files, "b.jsonl looks like jsonl, .* like docword", source=both)
+    bags.docword(tmp_path / "docword.c.txt", [{0: 1}], 5)
+    files = {"vocab.c.txt": VOCABULARY.replace("one", "uno")}
+    both = [tmp_path / "docword.a.txt", tmp_path / "docword.c.txt"]
+    refused(tmp_path, files, "differ: .*share one vocabulary", source=both)
+
+
+@pytest.mark.parametrize(
+    ("options", "pattern"),
+    [
+        ({"min_df": -1}, "--min-df -1"),
+        ({"max_df": 0.0}, "--max-df 0"),
+        ({"max_df": 1.5}, "--max-df 1.5"),
+        ({"keep": 0}, "--keep 0"),
+        ({"seed": -1}, "--seed -1"),
+        ({"n_shards": 0}, "--shards 0"),
+        ({"n_shards": 5, "n_heldout": 0}, "--shards 5: 4 training documents make 1 to 4"),
+        ({"n_heldout": 4}, "--heldout 4: of 4 documents 0 to 3"),
+        ({"n_heldout": -1}, "--heldout -1"),
+        ({"stopwords": "klingon"}, "no file klingon"),
+    ],
+)
+def test_options(tmp_path, options, pattern):
+    files = {"x.txt": "red green\nblue\ngreen grey\nblack\n"}
+    refused(tmp_path, files, pattern, error=UsageError, **options)
+
+
+def test_pruning_that_leaves_nothing(tmp_path):
+    refused(tmp_path, {"x.txt": "red green\nblue\n"}, "pruning leaves no words", min_df=2)
+    files = {"x.txt": "red green\nblue\n", "words": "yellow\n"}
+    refused(tmp_path, files, "against the vocabulary", vocab=tmp_path / "words")
+
+
+DUMP_HEAD = (
+    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/"><siteinfo></siteinfo>\n'
+    "<page><title>T</title><ns>0</ns><id>1</id><revision><text>word</text></revision></page>\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "pattern"),
+    [
+        (DUMP_HEAD, "line 3: the XML is broken or cut short"),
+        (DUMP_HEAD + "<page><title>&</title></page></mediawiki>", "line 3: the XML is broken"),
+        (DUMP_HEAD + "</mediawiki>", "holds no documents"),
+        (DUMP_HEAD + "<page></page></mediawiki>", "not a MediaWiki dump"),
+        ("<html><body></body></html>", "not a MediaWiki dump"),
+        ("", "line 1: the XML is broken"),
+    ],
+)
+def test_wikipedia(tmp_path, content, pattern):
+    refused(tmp_path, {"x.xml": content}, r"x\.xml", pattern, format="wikipedia")
+
+
+def test_truncated_dump(tmp_path):
+    """gensim's own reader waits for ever here."""
+    raw = wikipedia_extract().read_bytes()
+    refused(tmp_path, {"x.xml.bz2": raw[: len(raw) // 8]}, "cut short or damaged")

@@ -1,0 +1,209 @@
+"""Every format, read back, is what was written: across block borders, compressions and shards."""
+
+import bz2
+import gzip
+import lzma
+import tempfile
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import bags
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.io
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from topicmc.corpora import prepare, streams, verify
+from topicmc.corpora.readers import pairs, triplets
+
+N_WORDS = 30
+ids = st.integers(0, N_WORDS - 1)
+corpora = st.lists(
+    st.dictionaries(ids, st.integers(1, 9) | st.just(70_000), max_size=8), min_size=1, max_size=25
+).filter(any)
+text_corpora = st.lists(
+    st.dictionaries(ids, st.integers(1, 3), max_size=8), min_size=1, max_size=19
+).filter(any)
+
+
+def prepared(source, **options):
+    options = {"n_heldout": 0, "force": True, "stopwords": "none"} | options
+    return prepare(source, Path(source).parent / "out", **options)
+
+
+def blocks_of(size):
+    return lambda stream, _=0: streams.line_blocks(stream, size)
+
+
+@pytest.mark.parametrize("name", ["docword", "mm", "npz", "ldac", "svmlight"])
+@given(written=corpora, size=st.integers(1, 60), n_shards=st.integers(1, 3))
+@settings(max_examples=25, deadline=None)
+def test_ids_round_trip(name, written, size, n_shards):
+    """Tiny blocks put every document once on a border between two of them."""
+    write, file = bags.WRITERS[name]
+    full = [bag for bag in written if bag]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / file
+        write(path, written, N_WORDS)
+        bags.write_vocabulary(path.with_name("vocab.txt"), N_WORDS)
+        small = lambda stream, _=0: streams.line_blocks(stream, size)  # noqa: E731
+        with (
+            patch.object(triplets, "line_blocks", small),
+            patch.object(pairs, "line_blocks", small),
+        ):
+            corpus = prepared(path, n_shards=min(n_shards, len(full)))
+        assert bags.training(corpus) == [dict(sorted(bag.items())) for bag in full]
+        assert corpus.vocabulary == bags.words(N_WORDS)
+        assert corpus.provenance["documents_read"] == len(written)
+        assert corpus.provenance["documents_empty"] == len(written) - len(full)
+        assert corpus.n_tokens == sum(sum(bag.values()) for bag in full)
+        verify(corpus.path)
+
+
+@pytest.mark.parametrize("name", ["text", "jsonl", "csv"])
+@pytest.mark.parametrize("known", [False, True])
+@given(written=text_corpora)
+@settings(max_examples=10, deadline=None)
+def test_text_round_trips(name, known, written):
+    write, file = bags.WRITERS[name]
+    full = [bag for bag in written if bag]
+    used = sorted(set().union(*full))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / file
+        write(path, written, N_WORDS)
+        vocab = path.with_name("words")
+        bags.write_vocabulary(vocab, N_WORDS)
+        corpus = prepared(path, vocab=vocab if known else None)
+        rename = {w: w if known else used.index(w) for w in used}
+        expected = [{rename[w]: bag[w] for w in sorted(bag)} for bag in full]
+        assert bags.training(corpus) == expected
+        assert corpus.vocabulary == [
+            w for i, w in enumerate(bags.words(N_WORDS)) if known or i in used
+        ]
+        assert corpus.provenance["documents_read"] == len(written)
+
+
+WRITTEN = [{0: 2, 3: 1}, {}, {1: 1, 2: 5, 29: 1}, {4: 3}]
+FULL = [bag for bag in WRITTEN if bag]
+
+
+@pytest.mark.parametrize("name", list(bags.WRITERS))
+@pytest.mark.parametrize(
+    "compress",
+    [gzip.compress, bz2.compress, lzma.compress, partial(pa.compress, codec="zstd", asbytes=True)],
+)
+def test_compressions_by_content(name, compress, tmp_path):
+    if name == "npz":
+        pytest.skip("an .npz is compressed by itself")
+    write, file = bags.WRITERS[name]
+    path = tmp_path / file
+    write(path, WRITTEN, N_WORDS)
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    path.write_bytes(compress(path.read_bytes()))  # the name says nothing of it
+    corpus = prepared(path, format=name, vocab=tmp_path / "vocab.txt")
+    assert bags.training(corpus) == FULL
+
+
+def test_gzip_of_several_members(tmp_path):
+    path = tmp_path / "docword.x.txt.gz"
+    bags.docword(path, WRITTEN, N_WORDS)
+    raw = path.read_bytes()
+    path.write_bytes(gzip.compress(raw[:9]) + gzip.compress(raw[9:]))
+    bags.write_vocabulary(tmp_path / "vocab.x.txt", N_WORDS)
+    assert bags.training(prepared(path)) == FULL
+
+
+def test_folder_of_files(tmp_path):
+    folder = tmp_path / "texts"
+    (folder / "sub").mkdir(parents=True)
+    (folder / ".hidden").write_text("secret")
+    (folder / "b.txt").write_text("waab waab\nwaaa")
+    (folder / "a.txt").write_text("\ufeffwaac")
+    (folder / "sub" / "c.txt").write_text("waaa")
+    corpus = prepared(folder)
+    assert corpus.vocabulary == ["waaa", "waab", "waac"]
+    assert bags.training(corpus) == [{2: 1}, {0: 1, 1: 2}, {0: 1}]
+
+
+def test_several_sources_follow_each_other(tmp_path):
+    paths = [tmp_path / "docword.a.txt", tmp_path / "docword.b.txt"]
+    for path in paths:
+        bags.docword(path, WRITTEN, N_WORDS)
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    corpus = prepare(paths, tmp_path / "out", n_heldout=0)
+    assert bags.training(corpus) == FULL + FULL
+    assert corpus.provenance["documents_read"] == 8
+
+
+def test_any_spacing_and_line_ends_in_docword(tmp_path):
+    path = tmp_path / "docword.x.txt"
+    path.write_bytes(b"2\r\n30\r\n3\r\n1 1 2\r\n\r\n1\t4  1\r\n2 2 1")
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    assert bags.training(prepared(path)) == [{0: 2, 3: 1}, {1: 1}]
+
+
+def test_repeated_words_of_a_document_are_summed_and_told(tmp_path):
+    path = tmp_path / "docword.x.txt"
+    path.write_text("2\n30\n5\n1 9 2\n1 4 1\n1 9 1\n2 9 1\n2 4 1\n")
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    corpus = prepared(path)
+    assert bags.training(corpus) == [{3: 1, 8: 3}, {3: 1, 8: 1}]
+    assert corpus.provenance["entries_merged"] == 1
+
+
+def test_real_and_pattern_matrix_market(tmp_path):
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    real = tmp_path / "real.mm"
+    with real.open("wb") as file:
+        scipy.io.mmwrite(file, bags.csr(WRITTEN, N_WORDS, np.float64), comment="of counts")
+    assert b"real" in real.read_bytes()[:60]
+    assert bags.training(prepared(real)) == FULL
+    pattern = tmp_path / "pattern.mtx"
+    pattern.write_text("%%MatrixMarket matrix coordinate pattern general\n%\n2 30 2\n1 3\n2 1\n")
+    assert bags.training(prepared(pattern)) == [{2: 1}, {0: 1}]
+
+
+def test_svmlight_from_zero_with_real_counts_and_queries(tmp_path):
+    path = tmp_path / "x.svmlight"
+    path.write_text("# made by hand\n-1.5 qid:3 0:2.0 4:1\n1,2 29:3e0\n\n")
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    assert bags.training(prepared(path)) == [{0: 2, 4: 1}, {29: 3}]
+
+
+def test_npz_of_floats_and_unsorted_rows(tmp_path):
+    matrix = scipy.sparse.csr_matrix(
+        (np.array([1.0, 2.0, 1.0]), np.array([5, 1, 5]), np.array([0, 3])), shape=(1, N_WORDS)
+    )
+    scipy.sparse.save_npz(tmp_path / "x.npz", matrix)
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    assert bags.training(prepared(tmp_path / "x.npz")) == [{1: 2, 5: 2}]
+
+
+def test_json_lists_nulls_and_another_field(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"body": ["waaa", "waab"]}\n\n{"body": null}\n{"body": "waab"}\n')
+    corpus = prepared(path, field="body")
+    assert bags.training(corpus) == [{0: 1, 1: 1}, {1: 1}]
+    assert corpus.provenance["documents_empty"] == 1
+
+
+def test_tab_separated_with_byte_order_mark(tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text('\ufefftext\tid\n"waaa\nwaab"\t1\n', encoding="utf-8")
+    assert bags.training(prepared(path)) == [{0: 1, 1: 1}]
+
+
+@pytest.mark.parametrize("name", list(bags.WRITERS))
+def test_content_is_recognised_without_a_telling_name(name, tmp_path):
+    if name in ("text", "csv"):
+        pytest.skip("known by name only")
+    write, _ = bags.WRITERS[name]
+    path = tmp_path / ("x.npz" if name == "npz" else "x.dat")
+    write(path, WRITTEN, N_WORDS)
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    corpus = prepared(path, vocab=tmp_path / "vocab.txt")
+    assert corpus.provenance["format"] == name
+    assert bags.training(corpus) == FULL
