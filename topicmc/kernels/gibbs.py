@@ -17,14 +17,13 @@ from topicmc.kernels.lanes import (
     TABLE_HEAD,
     add,
     aligned_zeros,
-    last,
+    close,
     load,
     mul,
     one_hot,
     peek,
     philox_lanes,
     pick,
-    prefix,
     splat,
     store,
     tables,
@@ -211,16 +210,18 @@ def _sample(
                         weight = mul(load(weights, base + k), load(phi, row + k))
                         cumulative = add(cumulative, weight)
                         store(table, begin + TABLE_HEAD + k, cumulative)
+                    total = close(table, begin, cumulative)
                     uniform = peek(uniforms, j * uniform_stride + i)
-                    new = pick(table, begin, n_padded, cumulative, uniform)
+                    new = pick(table, begin, n_padded, uniform * total)
                     if new < 0:
                         new = _draw_prior(alpha, uniform) if sweep == 0 else old
                     z[token] = new
                     pending[j] = new
                     if kept:
                         if rao_blackwell:
-                            total = last(prefix(cumulative))
-                            _add_shares(word_topic, row, weights, base, phi, n_padded, unit, total, new)
+                            _add_shares(
+                                word_topic, row, weights, base, phi, n_padded, unit, total, new
+                            )
                         else:
                             word_topic[row + new] += 1
             if kept and len(doc_topic):

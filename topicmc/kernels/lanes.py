@@ -68,6 +68,10 @@ def _vectors_of(array_type):
     return floats if array_type.dtype == types.float32 else ints
 
 
+def _is_lane(builder, lane):
+    return builder.icmp_signed("==", _IOTA, _spread(builder, builder.trunc(lane, _I32), _INTS))
+
+
 @intrinsic
 def load(typingctx, array, index):
     """Sixteen consecutive elements of a float32 or int32 array."""
@@ -114,7 +118,9 @@ def prefetch(typingctx, array, index):
             [byte.as_pointer()],
             ir.FunctionType(ir.VoidType(), [byte.as_pointer(), _I32, _I32, _I32]),
         )
-        builder.call(function, [_address(context, builder, array, *args, byte), _I32(0), _I32(3), _I32(1)])
+        builder.call(
+            function, [_address(context, builder, array, *args, byte), _I32(0), _I32(3), _I32(1)]
+        )
         return context.get_dummy_value()
 
     return types.void(array, types.intp), emit
@@ -171,14 +177,26 @@ def to_ints(typingctx, a):
 
 @intrinsic
 def one_hot(typingctx, lane, value):
-    """`value` in one lane, zero in the others."""
+    """A float32 or int32 in one lane, zero in the others."""
+    result = floats if value == types.float32 else ints
 
     def emit(context, builder, signature, args):
-        lane = _spread(builder, builder.trunc(args[0], _I32), _INTS)
-        chosen = builder.icmp_signed("==", _IOTA, lane)
-        return builder.select(chosen, _spread(builder, args[1], _FLOATS), _ZERO)
+        vector = context.get_value_type(result)
+        zero = ir.Constant(vector, [0] * LANES)
+        return builder.select(_is_lane(builder, args[0]), _spread(builder, args[1], vector), zero)
 
-    return floats(types.intp, types.float32), emit
+    return result(types.intp, types.float32 if result == floats else types.int32), emit
+
+
+@intrinsic
+def replace(typingctx, a, lane, value):
+    """a with another float32 in one lane."""
+
+    def emit(context, builder, signature, args):
+        value = _spread(builder, args[2], _FLOATS)
+        return builder.select(_is_lane(builder, args[1]), value, args[0])
+
+    return floats(floats, types.intp, types.float32), emit
 
 
 @intrinsic
@@ -213,17 +231,6 @@ def last(typingctx, a):
         return builder.extract_element(args[0], _I32(LANES - 1))
 
     return types.float32(floats), emit
-
-
-@intrinsic
-def before(typingctx, a, lane):
-    """The value of lane − 1; zero for lane 0."""
-
-    def emit(context, builder, signature, args):
-        shift = ir.Constant(_INTS, [LANES + i - 1 if i else 0 for i in range(LANES)])
-        return builder.extract_element(builder.shuffle_vector(_ZERO, args[0], shift), args[1])
-
-    return types.float32(floats, types.intp), emit
 
 
 @intrinsic
@@ -302,20 +309,26 @@ def aligned_zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
 
 
 @njit(inline="always")
-def pick(table, start, n_padded, row, uniform):
-    """Draws an index with probability proportional to its weight, given cumulative sums.
-
-    Weight k is in lane k % 16 of block k // 16; from table[start + TABLE_HEAD] on lie the sums of
-    each lane over blocks so far, of which `row` is the last. A lane is drawn by the sums of all
-    blocks, then a block within the lane, both by counting: searching would branch on random bits.
-
-    Returns −1 when the total is zero or infinite, or when the target falls into a gap left by
-    rounding (less than once in 10⁶ draws); the caller needs an answer for that. NaN gives 0.
-    """
+def close(table, start, row):
+    """Completes a table whose last block is `row` by its sums over lanes; returns the total."""
     sums = prefix(row)
     store(table, start + LANES, sums)
-    target = uniform * last(sums)
-    lane = count_at_most(sums, target)
+    return last(sums)
+
+
+@njit(inline="always")
+def pick(table, start, n_padded, target):
+    """The topic at which the sum of weights, lane after lane, passes the target.
+
+    With target = u · total, u uniform on [0, 1), that is a draw in proportion to the weights. Weight
+    k is in lane k % 16 of block k // 16; from table[start + TABLE_HEAD] on lie the sums of each lane
+    over blocks so far, and before them the sums over lanes (`close`). First a lane is found, then a
+    block within it, both by counting: searching would branch on random bits.
+
+    Returns −1 when target ≥ total, or when the target falls into a gap left by rounding (less than
+    once in 10⁶ draws); the caller needs an answer for that. A NaN gives 0.
+    """
+    lane = count_at_most(load(table, start + LANES), target)
     rest = target - peek(table, start + LANES - 1 + lane)
     column = start + TABLE_HEAD + lane
     n_blocks = n_padded // LANES

@@ -1,0 +1,232 @@
+"""Collapsed Gibbs sampling of topic assignments (Griffiths & Steyvers 2004), θ and η integrated out:
+
+    p(z_di = k | …) ∝ (n_dk + α_k) (n_kw + β) / (n_k + W β),   counts without token i itself.
+
+Counts are int32 and exact, so that workers that sweep their own documents on their own copies
+(AD-LDA; Newman et al. 2007) are reconciled by adding up what each has changed, in any order.
+
+A token is not taken out of the counts to be drawn anew. The cumulative weights are those with the
+token in; what it adds to its own topic is a known slice of their range, which the target steps
+over. Only a token that changes topic then touches the counts, and while tokens keep their topics,
+as most do after a few sweeps, the processor runs ahead from one to the next.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import DTypeLike
+
+from topicmc.kernels.lanes import (
+    LANES,
+    TABLE_HEAD,
+    add,
+    aligned_zeros,
+    close,
+    load,
+    mul,
+    one_hot,
+    peek,
+    philox_lanes,
+    pick,
+    replace,
+    splat,
+    store,
+    tables,
+    to_floats,
+)
+
+_ONE = np.int32(1)
+# Beyond this share of the total, a token's own slice would leave too few digits of the rest.
+_LARGEST_SLICE = np.float32(1 - 1 / 64)
+
+
+def assignment_dtype(n_topics: int) -> DTypeLike:
+    """The smallest unsigned type that holds a topic."""
+    return np.min_scalar_type(n_topics - 1)
+
+
+def empty_counts(n_words: int, n_topics: int) -> tuple[np.ndarray, np.ndarray]:
+    """word_topic int32 (W, Kp), rows on cache lines, and topic_totals int64 (Kp,), all zero."""
+    n_padded = -(-n_topics // LANES) * LANES
+    return aligned_zeros((n_words, n_padded), np.int32), np.zeros(n_padded, np.int64)
+
+
+def collapsed_sweep(
+    offsets: np.ndarray,
+    tokens: np.ndarray,
+    z: np.ndarray,
+    word_topic: np.ndarray,
+    topic_totals: np.ndarray,
+    alpha: np.ndarray,
+    beta: float,
+    *,
+    key: np.uint64,
+    sweep: int,
+    docs: np.ndarray | None = None,
+    first_id: int = 0,
+) -> None:
+    """One sweep over the given documents (all by default), in their order.
+
+    offsets int64 (D + 1,): document d owns tokens[offsets[d] : offsets[d + 1]]; tokens: word ids,
+    any unsigned type; z: topics, uint8, uint16 or uint32. word_topic int32 (W, Kp) and topic_totals
+    int64 (Kp,) must count the assignments; they and z are renewed in place. alpha float32 (Kp,),
+    zero in the padding. Randomness is keyed by (place in the document, sweep, first_id + d).
+    A token whose weights sum to zero keeps its topic. Threads may sweep disjoint documents at once,
+    each on its own copy of the counts. Raises ValueError when the arguments do not fit together.
+    """
+    _sweep(*_arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs), first_id,
+           np.uint64(key), sweep)  # fmt: skip
+
+
+def assign(
+    offsets: np.ndarray,
+    tokens: np.ndarray,
+    z: np.ndarray,
+    word_topic: np.ndarray,
+    topic_totals: np.ndarray,
+    alpha: np.ndarray,
+    beta: float,
+    *,
+    key: np.uint64,
+    docs: np.ndarray | None = None,
+    first_id: int = 0,
+    sequential: bool = False,
+) -> None:
+    """First topics for the tokens of documents that are not in the counts yet, and counts them.
+
+    Uniformly at random; or, if ``sequential``, from the collapsed conditional under the counts so
+    far, the document's own tokens before it included. Arguments as for `collapsed_sweep`.
+    """
+    n_topics = int(np.flatnonzero(alpha)[-1]) + 1
+    _assign(*_arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs), first_id,
+            np.uint64(key), n_topics, sequential)  # fmt: skip
+
+
+def add_changes(total: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
+    """total += after − before, for the counts of one worker."""
+    total += after
+    total -= before
+
+
+def _arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs):
+    """The checked arguments of the kernels, with scratch space."""
+    n_words, n_padded = word_topic.shape
+    if n_padded % LANES or not len(alpha) == len(topic_totals) == n_padded:
+        raise ValueError("word_topic, topic_totals and alpha must share a multiple of 16 columns")
+    if not (word_topic.flags.c_contiguous and word_topic.dtype == np.int32):
+        raise ValueError("word_topic must be C-contiguous int32")
+    if len(z) != len(tokens) or offsets[-1] > len(tokens):
+        raise ValueError("z and tokens must have one entry for every token")
+    docs = np.arange(len(offsets) - 1) if docs is None else np.asarray(docs, np.int64)
+    if len(docs) and not 0 <= docs.min() <= docs.max() < len(offsets) - 1:
+        raise ValueError(f"documents must lie in 0 … {len(offsets) - 2}")
+    mix, counts, inverse, uniforms = (
+        aligned_zeros(n, np.float32) for n in (n_padded, n_padded, n_padded, 64)
+    )
+    return (
+        docs, offsets, tokens, z, word_topic.reshape(-1), topic_totals,
+        np.asarray(alpha, np.float32), np.float32(beta), np.float32(beta * n_words),
+        (mix, counts, inverse, tables(1, n_padded).reshape(-1), uniforms),
+    )  # fmt: skip
+
+
+@njit(inline="always")
+def _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, k, by):
+    """Adds a token of word `row` to topic k or takes it away; keeps what depends on the counts.
+
+    Vectors are rewritten whole: a single number stored into one would hold up its next load.
+    """
+    totals[k] += by
+    counts[k] += np.float32(by)
+    inverse[k] = np.float32(1) / (np.float32(totals[k]) + smooth)
+    renewed = (counts[k] + alpha[k]) * inverse[k]
+    block, lane = k & -LANES, k & (LANES - 1)
+    store(mix, block, replace(load(mix, block), lane, renewed))
+    store(word_topic, row + block, add(load(word_topic, row + block), one_hot(lane, by)))
+
+
+@njit(inline="always")
+def _build(table, word_topic, row, mix, beta):
+    """The cumulative table of a token of word `row`; returns its total."""
+    cumulative = splat(np.float32(0))
+    beta_lanes = splat(beta)
+    for k in range(0, len(mix), LANES):
+        weight = mul(add(to_floats(load(word_topic, row + k)), beta_lanes), load(mix, k))
+        cumulative = add(cumulative, weight)
+        store(table, TABLE_HEAD + k, cumulative)
+    return close(table, 0, cumulative)
+
+
+@njit(inline="always")
+def _enter(mix, counts, inverse, alpha):
+    """Prepares mix_k = (n_dk + α_k) / (n_k + W β) for a document."""
+    for k in range(len(mix)):
+        mix[k] = (counts[k] + alpha[k]) * inverse[k]
+
+
+@njit(nogil=True, cache=True)
+def _sweep(
+    docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key, sweep
+):  # fmt: skip
+    mix, counts, inverse, table, uniforms = scratch
+    one = np.float32(1)
+    n_padded = len(mix)
+    for k in range(n_padded):
+        inverse[k] = one / (np.float32(totals[k]) + smooth)
+    for d in docs:
+        first = offsets[d]
+        counts[:] = 0
+        for i in range(first, offsets[d + 1]):
+            counts[z[i]] += one
+        _enter(mix, counts, inverse, alpha)
+        for i in range(offsets[d + 1] - first):
+            if i & 63 == 0:
+                philox_lanes(key, i >> 2, sweep, first_id + d, 0, uniforms, 0)
+            uniform = peek(uniforms, i & 63)
+            row = np.intp(tokens[first + i]) * n_padded
+            old = np.intp(z[first + i])
+            total = _build(table, word_topic, row, mix, beta)
+            # The slice (end − own, end) of the weights is the token's own.
+            n_kw = np.float32(word_topic[row + old]) - one
+            others = (counts[old] - one + alpha[old]) / (np.float32(totals[old]) - one + smooth)
+            own = (n_kw + one + beta) * mix[old] - (n_kw + beta) * others
+            end = peek(table, TABLE_HEAD + old) + peek(table, LANES - 1 + (old & (LANES - 1)))
+            if own > _LARGEST_SLICE * total:
+                _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, old, -_ONE)
+                target = uniform * _build(table, word_topic, row, mix, beta)
+                _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, old, _ONE)
+            else:
+                target = uniform * (total - own)
+                target += own * np.float32(target >= end - own)
+            new = pick(table, 0, n_padded, target)
+            if new != old and new >= 0:
+                _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, old, -_ONE)
+                _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, new, _ONE)
+                z[first + i] = new
+
+
+@njit(nogil=True, cache=True)
+def _assign(
+    docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key,
+    n_topics, sequential,
+):  # fmt: skip
+    mix, counts, inverse, table, uniforms = scratch
+    n_padded = len(mix)
+    for k in range(n_padded):
+        inverse[k] = np.float32(1) / (np.float32(totals[k]) + smooth)
+    for d in docs:
+        first = offsets[d]
+        counts[:] = 0
+        _enter(mix, counts, inverse, alpha)
+        for i in range(offsets[d + 1] - first):
+            if i & 63 == 0:
+                philox_lanes(key, i >> 2, 0, first_id + d, 1, uniforms, 0)
+            row = np.intp(tokens[first + i]) * n_padded
+            uniform = peek(uniforms, i & 63)
+            new = np.intp(-1)
+            if sequential:
+                total = _build(table, word_topic, row, mix, beta)
+                new = pick(table, 0, n_padded, uniform * total)
+            if new < 0:
+                new = np.intp(uniform * np.float32(n_topics))
+            _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, new, _ONE)
+            z[first + i] = new
