@@ -8,7 +8,7 @@ from topicmc.corpora.documents import Documents
 from topicmc.corpora.store import Corpus
 
 _BLOCK_ENTRIES = 1 << 22
-_BOUNDS = [1] + [m * 10**e for e in range(1, 9) for m in (1, 2, 5)]
+_BOUNDS = [m * 10**e for e in range(9) for m in (1, 2, 5)]
 
 
 def blocks(documents: Documents) -> Iterator[Documents]:

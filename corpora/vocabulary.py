@@ -13,6 +13,7 @@ from topicmc.errors import DataError, UsageError
 _CONTENT_WORDS = frozenset(
     "bill computer cry detail fire interest mill serious sincere system thick thin".split()  # noqa: SIM905
 )
+_WEB_WORDS = frozenset(["http", "https", "www", "html", "isbn"])
 
 
 def read_vocabulary(path: Path) -> list[str]:
@@ -45,7 +46,7 @@ def stop_words(choice: str) -> frozenset[str]:
     if choice == "english":
         from gensim.parsing.preprocessing import STOPWORDS
 
-        return frozenset(STOPWORDS) - _CONTENT_WORDS
+        return (frozenset(STOPWORDS) - _CONTENT_WORDS) | _WEB_WORDS
     if not Path(choice).exists():
         raise UsageError(f"Stop words are english, none or a file; there is no file {choice}.")
     with Stream(Path(choice)) as stream:

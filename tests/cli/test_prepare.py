@@ -1,0 +1,114 @@
+"""topicmc prepare and topicmc corpus, as a user meets them."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from topicmc.cli.corpus import corpus
+from topicmc.cli.prepare import _FORMATS, prepare
+from topicmc.corpora.readers.sources import FORMATS
+
+from topicmc.errors import DataError, UsageError
+
+DOCWORD = "4\n5\n6\n1 1 2\n1 5 1\n2 2 1\n3 2 1\n3 3 40\n3 4 1\n"
+
+
+@pytest.fixture
+def source(tmp_path):
+    (tmp_path / "docword.x.txt").write_text(DOCWORD)
+    (tmp_path / "vocab.x.txt").write_text("red\ngreen\nblue\ngrey\nblack\n")
+    return tmp_path / "docword.x.txt"
+
+
+def run(command, *arguments):
+    result = CliRunner().invoke(command, [str(a) for a in arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_summary(source, tmp_path):
+    result = run(prepare, source, "-o", tmp_path / "out", "--shards", 2)
+    assert result.stdout.splitlines() == [
+        "documents   3 to train on, 0 held out; of 4 read, 1 empty",
+        "vocabulary  5 words",
+        "tokens      46 in 6 entries",
+        "shards      2",
+        f"written to  {tmp_path / 'out'}",
+    ]
+
+
+def test_json(source, tmp_path):
+    result = run(prepare, source, "-o", tmp_path / "out", "--heldout", 1, "--seed", 4, "--json")
+    told = json.loads(result.stdout)
+    assert (told["documents"], told["heldout"], told["words"]) == (2, 1, 5)
+    assert told["provenance"]["documents_empty"] == 1
+    assert told["provenance"]["seed"] == 4
+
+
+def test_every_option_reaches_the_corpus(tmp_path):
+    (tmp_path / "x.csv").write_text("id,body\n1,red green\n2,red blue\n3,red the\n4,grey blue\n")
+    (tmp_path / "stop").write_text("grey\n")
+    options = ["--format", "csv", "--field", "body", "--min-df", "1", "--max-df", "0.7"]
+    options += ["--keep", "2", "--stopwords", str(tmp_path / "stop"), "--heldout", "0", "--json"]
+    told = json.loads(run(prepare, tmp_path / "x.csv", "-o", tmp_path / "out", *options).stdout)
+    assert (tmp_path / "out" / "vocabulary.txt").read_text() == "blue\ngreen\n"
+    assert told["documents"] == 3
+    (tmp_path / "words").write_text("red\nblue\n")
+    options = ["--field", "body", "--vocab", tmp_path / "words", "--force", "--json"]
+    told = json.loads(run(prepare, tmp_path / "x.csv", "-o", tmp_path / "out", *options).stdout)
+    assert (told["documents"], told["tokens"]) == (4, 5)
+
+
+def test_formats_are_all_offered():
+    assert set(_FORMATS) == {"auto", *FORMATS}
+
+
+def test_errors_go_up(source, tmp_path):
+    with pytest.raises(DataError, match="nowhere does not exist"):
+        run(prepare, tmp_path / "nowhere", "-o", tmp_path / "out")
+    run(prepare, source, "-o", tmp_path / "out")
+    with pytest.raises(UsageError, match="--force"):
+        run(prepare, source, "-o", tmp_path / "out")
+    with pytest.raises(DataError, match="nowhere does not exist"):
+        run(corpus, "info", tmp_path / "nowhere")
+    (tmp_path / "out" / "vocabulary.txt").write_text("x\n")
+    with pytest.raises(DataError, match=r"vocabulary\.txt was changed"):
+        run(corpus, "verify", tmp_path / "out")
+    assert run(prepare, source).exit_code == 2
+
+
+def test_info(source, tmp_path):
+    run(prepare, source, "-o", tmp_path / "out")
+    lines = run(corpus, "info", tmp_path / "out", "--topics", 1000).stdout.splitlines()
+    assert lines[:7] == [
+        f"corpus       {tmp_path / 'out'}",
+        "documents    3 to train on, 0 held out",
+        "vocabulary   5 words",
+        "tokens       46 to train on, 0 held out",
+        "entries      6 to train on, 0 held out",
+        "shards       1 of 3 to 3 documents",
+        lines[6],
+    ]
+    assert lines[7] == "memory       20.0 kB a chain for 1,000 topics"
+    assert lines[10:16] == [
+        "documents by tokens",
+        "          1 to 1                    1  ████████████████████████████████████████",
+        "          2 to 4                    1  ████████████████████████████████████████",
+        "          5 to 9                    0",
+        "         10 to 19                   0",
+        "         20 to 49                   1  ████████████████████████████████████████",
+    ]
+    assert lines[-1] == "blue 40, red 2, green 2, grey 1, black 1"
+
+
+def test_info_and_verify_json(source, tmp_path):
+    made = json.loads(run(prepare, source, "-o", tmp_path / "out", "--json").stdout)
+    facts = json.loads(run(corpus, "info", tmp_path / "out", "--json").stdout)
+    assert facts["lengths"] == [[1, 2, 1], [2, 5, 1], [5, 10, 0], [10, 20, 0], [20, 50, 1]]
+    assert facts["frequent"][0] == ["blue", 40]
+    assert facts["memory_per_chain"] == 4 * 5 * 100
+    checked = run(corpus, "verify", tmp_path / "out", "--json")
+    assert json.loads(checked.stdout)["sound"] is True
+    assert json.loads(checked.stdout)["fingerprint"] == facts["fingerprint"] == made["fingerprint"]
+    assert "checking shards/00000" in checked.stderr

@@ -1,0 +1,184 @@
+"""Nothing half-written: whatever ends a preparation early, the folder is as it was."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import bags
+import numpy as np
+import pytest
+from topicmc.corpora import Corpus, emission, files, prepare, spool, streams, verify
+from topicmc.corpora.files import NpyWriter
+from topicmc.corpora.readers import triplets
+
+from topicmc.errors import DataError, UsageError
+
+
+def small(folder: Path, n_docs: int = 50) -> Path:
+    written = [{d % 40: 1, 40 + d % 5: 2} for d in range(n_docs)]
+    bags.docword(folder / "docword.x.txt", written, 50)
+    bags.write_vocabulary(folder / "vocab.txt", 50)
+    return folder / "docword.x.txt"
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (MemoryError(), MemoryError),
+        (OSError(errno.ENOSPC, "No space left on device"), DataError),
+        (OSError(errno.EIO, "Input/output error"), DataError),
+    ],
+)
+@pytest.mark.parametrize("place", ["spool", "shards", "index"])
+@pytest.mark.parametrize("existing", [False, True])
+def test_failure_leaves_what_was(tmp_path, monkeypatch, raised, expected, place, existing):
+    source = small(tmp_path)
+    output = tmp_path / "out"
+    if existing:
+        before = prepare(source, output, seed=9).fingerprint
+    left = names(tmp_path)
+
+    def fail(*args, **kwargs):
+        raise raised
+
+    if place == "spool":
+        monkeypatch.setattr(spool.Spool, "append", fail)
+    elif place == "shards":
+        monkeypatch.setattr(NpyWriter, "append", fail)
+    else:
+        monkeypatch.setattr("topicmc.corpora.preparation.write_index", fail)
+    with pytest.raises(expected) as caught:
+        prepare(source, output, force=True)
+    if isinstance(raised, OSError):
+        pattern = "No space left for .*-o" if raised.errno == errno.ENOSPC else "Input/output"
+        assert caught.match(pattern)
+    assert names(tmp_path) == left
+    if existing:
+        assert verify(output).fingerprint == before
+
+
+def test_existing_output_is_kept_unless_forced(tmp_path):
+    source = small(tmp_path)
+    first = prepare(source, tmp_path / "out", seed=1)
+    with pytest.raises(UsageError, match=r"out exists: .*--force"):
+        prepare(source, tmp_path / "out", seed=2)
+    assert Corpus.open(tmp_path / "out").fingerprint == first.fingerprint
+    assert prepare(source, tmp_path / "out", seed=2, force=True).fingerprint != first.fingerprint
+    assert names(tmp_path) == {"docword.x.txt", "vocab.txt", "out"}
+
+
+def test_what_is_no_corpus_is_never_replaced(tmp_path):
+    source = small(tmp_path)
+    precious = tmp_path / "home"
+    precious.mkdir()
+    (precious / "thesis.txt").write_text("all of it")
+    for output in (precious, source):
+        with pytest.raises(UsageError, match="is not a corpus"):
+            prepare(source, output, force=True)
+    assert (precious / "thesis.txt").read_text() == "all of it"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert prepare(source, empty).n_docs == 45
+
+
+SLOW = """
+import sys, time
+from topicmc.corpora import emission, prepare
+plain = emission.pruned_blocks
+def slow(*args):
+    print("writing", flush=True)
+    time.sleep(60)
+    yield from plain(*args)
+emission.pruned_blocks = slow
+prepare(sys.argv[1], sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_signals(tmp_path, number):
+    """A killed process cannot clean up: the next preparation of that output does."""
+    source = small(tmp_path)
+    output = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, source, output],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"writing\n"
+    process.send_signal(number)
+    assert process.wait(20) != 0
+    process.stdout.close()
+    assert not output.exists()
+    if number == signal.SIGKILL:
+        assert any(name.endswith(".partial") for name in names(tmp_path))
+        prepare(source, output)
+        assert names(tmp_path) == {"docword.x.txt", "vocab.txt", "out"}
+    else:
+        assert names(tmp_path) == {"docword.x.txt", "vocab.txt"}
+
+
+def test_a_running_preparation_is_not_cleaned_away(tmp_path):
+    source = small(tmp_path)
+    other = tmp_path / f".out.{files.socket.gethostname()}-{os.getppid()}.partial"
+    other.mkdir()
+    prepare(source, tmp_path / "out")
+    assert other.exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_folder_that_cannot_be_written(tmp_path):
+    source = small(tmp_path)
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(DataError, match="Permission denied"):
+            prepare(source, tmp_path / "out")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_parent_that_is_a_file(tmp_path):
+    source = small(tmp_path)
+    with pytest.raises(DataError, match=r"docword\.x\.txt"):
+        prepare(source, source / "out")
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
+    """Peak of what Python and NumPy allocate, at small blocks; four times the documents may add a
+    tenth. A reader that kept its documents would add 300 %."""
+    monkeypatch.setattr(triplets, "line_blocks", lambda s: streams.line_blocks(s, 1 << 16))
+    monkeypatch.setattr(spool, "_BLOCK_ENTRIES", 1 << 14)
+    monkeypatch.setattr(emission, "choose_heldout", lambda *_: np.array([1, 5]))
+    peaks = []
+    for n_docs in (30_000, 30_000, 120_000):
+        source = small(tmp_path, n_docs)
+        tracemalloc.start()
+        prepare(source, tmp_path / "out", force=True)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.1 * peaks[1]
+
+
+def test_quick_enough(tmp_path):
+    """A guard against line-by-line parsing: a million entries take about 0.3 s."""
+    rows = np.arange(1_000_000)
+    body = np.stack([rows // 10 + 1, rows % 10 + 1, rows % 3 + 1], axis=1)
+    path = tmp_path / "docword.x.txt"
+    with path.open("w") as file:
+        file.write("100000\n10\n1000000\n")
+        np.savetxt(file, body, fmt="%d")
+    bags.write_vocabulary(tmp_path / "vocab.txt", 10)
+    start = time.perf_counter()
+    corpus = prepare(path, tmp_path / "out")
+    assert time.perf_counter() - start < 10
+    assert corpus.n_entries + corpus.heldout.n_entries == 1_000_000

@@ -1,0 +1,128 @@
+"""Vocabularies: pruning against a naive count, files in any order, bounded tables."""
+
+from collections import Counter
+
+import bags
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from topicmc.corpora import prepare
+from topicmc.corpora.preparation import default_pruning
+from topicmc.corpora.tokens import count_words, tokenize
+from topicmc.corpora.vocabulary import Pruning, WordTable, stop_words
+
+TEXTS = ["The cat and the dog", "A cat, a hat", "dog eats cat", "Der Hund", "zebra zebra zebra"]
+
+
+def made(tmp_path, **options):
+    (tmp_path / "x.txt").write_text("\n".join(TEXTS))
+    return prepare(tmp_path / "x.txt", tmp_path / "out", force=True, n_heldout=0, **options)
+
+
+@given(
+    documents=st.lists(st.sets(st.sampled_from("abcdefgh")), min_size=1, max_size=30),
+    min_df=st.integers(0, 6),
+    max_df=st.floats(0.05, 1),
+    keep=st.none() | st.integers(1, 8),
+)
+@settings(max_examples=100, deadline=None)
+def test_pruning_is_what_it_says(documents, min_df, max_df, keep):
+    words = list("hgfedcba")
+    doc_freq = Counter(word for document in documents for word in document)
+    pruning = Pruning(min_df, max_df, keep)
+    mask = pruning.mask(words, np.array([doc_freq[w] for w in words]), len(documents))
+    fit = [w for w in words if min_df <= doc_freq[w] <= max_df * len(documents)]
+    fit.sort(key=lambda word: (-doc_freq[word], word))
+    assert {w for w, kept in zip(words, mask, strict=True) if kept} == set(fit[:keep])
+
+
+def test_options_prune_text(tmp_path):
+    assert made(tmp_path, stopwords="none").vocabulary == sorted(
+        {"the", "cat", "and", "dog", "hat", "eats", "der", "hund", "zebra"}
+    )
+    assert "the" not in made(tmp_path).vocabulary  # the default is english
+    assert made(tmp_path, min_df=2).vocabulary == ["cat", "dog"]
+    assert made(tmp_path, max_df=0.4, min_df=2).vocabulary == ["dog"]
+    assert made(tmp_path, keep=1).vocabulary == ["cat"]
+    (tmp_path / "stop").write_text("Cat\nhat\n")
+    corpus = made(tmp_path, stopwords=str(tmp_path / "stop"))
+    assert not {"cat", "hat"} & set(corpus.vocabulary)
+    told = corpus.provenance
+    assert told["documents_empty"] == 1  # "A cat, a hat"
+    assert told["tokens_read"] - told["tokens_left_out"] == corpus.n_tokens
+
+
+def test_options_prune_ids_too(tmp_path):
+    """Only when they are given: ids keep their vocabulary by default, unused words included."""
+    written = [{0: 1, 1: 1}, {1: 1, 2: 1}, {1: 4}]
+    bags.docword(tmp_path / "docword.x.txt", written, 4)
+    (tmp_path / "vocab.x.txt").write_text("zebra\nthe\napple\nunused\n")
+    plain = prepare(tmp_path / "docword.x.txt", tmp_path / "plain", n_heldout=0)
+    assert plain.vocabulary == ["zebra", "the", "apple", "unused"]
+    pruned = prepare(
+        tmp_path / "docword.x.txt", tmp_path / "pruned", n_heldout=0, stopwords="english", min_df=1
+    )
+    assert pruned.vocabulary == ["zebra", "apple"]  # in the order of the file
+    assert bags.training(pruned) == [{0: 1}, {1: 1}]
+    assert pruned.provenance["documents_empty"] == 1
+    assert pruned.provenance["words_left_out"] == 2
+
+
+def test_vocabulary_file_in_any_order(tmp_path):
+    """The same counts by word; words of the file that do not occur stay."""
+    words = ["zebra", "cat", "missing", "dog"]
+    found = []
+    for order in (words, words[::-1]):
+        (tmp_path / "words").write_text("\n".join(order))
+        corpus = made(tmp_path, vocab=tmp_path / "words")
+        assert corpus.vocabulary == order
+        found.append([{order[i]: n for i, n in bag.items()} for bag in bags.training(corpus)])
+    expected = [{"cat": 1, "dog": 1}, {"cat": 1}, {"dog": 1, "cat": 1}, {"zebra": 3}]
+    assert found == [expected, expected]
+    assert corpus.provenance["tokens_read"] == 15
+    assert corpus.provenance["tokens_left_out"] == 15 - 8
+
+
+def test_tokens():
+    assert tokenize("Don't: H2O, naïve_Ärzte 1984 x ПРИВЕТ") == ["don", "naïve", "ärzte", "привет"]
+    assert tokenize("a" * 40 + " " + "a" * 41) == ["a" * 40]
+
+
+def test_stop_words_leave_words_with_content():
+    stop = stop_words("english")
+    assert {"the", "and", "of", "which"} <= stop
+    assert not {"computer", "system", "fire"} & stop
+    assert stop_words("none") == frozenset()
+
+
+@pytest.mark.parametrize("n_docs", [1, 19, 20, 106, 10_000, 10**7])
+def test_default_pruning_is_mild(n_docs):
+    pruning = default_pruning(n_docs)
+    assert pruning.min_df <= min(5, max(0, n_docs // 10))
+    assert pruning.stopwords == "english"
+
+
+def test_word_table_is_bounded_and_forgets_rare_words_only():
+    table = WordTable(limit=100)
+    rng = np.random.default_rng(0)
+    for start in range(0, 3000, 30):
+        rare = [f"rare{i}" for i in range(start, start + 30)]
+        words = ["common", "frequent", *rng.permutation(rare)]
+        table.add(words, np.ones(len(words), dtype=np.int64))
+        assert len(table.ids) <= 100
+    words, ids, doc_freq, n_ids = table.columns()
+    counts = dict(zip(words, doc_freq.tolist(), strict=True))
+    assert counts["common"] == counts["frequent"] == 100
+    assert len(words) + table.n_forgotten == 3002 == n_ids
+    assert len(set(ids.tolist())) == len(ids) and ids.max() < n_ids
+
+
+def test_words_of_a_batch_are_counted():
+    batch = count_words(["Red red blue", "tiny", "blue green GREEN red"], min_tokens=2)
+    assert batch.words == ["red", "blue", "green"]
+    assert batch.doc_freq.tolist() == [2, 2, 1]
+    assert batch.lengths.tolist() == [2, 3]
+    assert batch.word_ids.tolist() == [0, 1, 1, 2, 0]
+    assert batch.counts.tolist() == [2, 1, 1, 2, 1]
+    assert batch.n_skipped == 1

@@ -1,0 +1,113 @@
+"""The dump reader against gensim's own, and its worker processes."""
+
+import bz2
+import time
+from collections import Counter
+
+import bags
+import pytest
+from topicmc.corpora import parallel, prepare, wikipedia_extract
+from topicmc.corpora.tokens import tokenize
+
+
+def own_tokens(text, token_min_len, token_max_len, lower):
+    return tokenize(text)
+
+
+@pytest.fixture(scope="module")
+def extract(tmp_path_factory):
+    return prepare(wikipedia_extract(), tmp_path_factory.mktemp("wiki") / "out")
+
+
+def test_extract_is_what_gensim_reads(tmp_path):
+    from gensim.corpora import WikiCorpus
+
+    wiki = WikiCorpus(str(wikipedia_extract()), dictionary={}, tokenizer_func=own_tokens)
+    expected = [Counter(tokens) for tokens in wiki.get_texts()]
+    corpus = prepare(
+        wikipedia_extract(),
+        tmp_path / "out",
+        n_heldout=0,
+        stopwords="none",
+        min_df=1,
+        max_df=1.0,
+        keep=10**6,
+    )
+    words = corpus.vocabulary
+    found = [{words[i]: n for i, n in bag.items()} for bag in bags.training(corpus)]
+    assert len(found) == 106
+    assert found == expected
+
+
+def test_defaults_leave_a_fine_vocabulary(extract):
+    assert (extract.n_docs, extract.n_heldout) == (96, 10)
+    assert 5_000 < extract.n_words < 20_000
+    assert not {"the", "of", "and", "http"} & set(extract.vocabulary)
+    assert {"apollo", "einstein", "computer"} <= set(extract.vocabulary)
+    told = extract.provenance
+    assert told["documents_read"] == 106 + told["documents_skipped"]
+
+
+PAGE = """<page><title>{title}</title><ns>{ns}</ns><id>{id}</id><revision><text>{text}</text>
+</revision></page>
+"""
+
+
+def dump(path, pages):
+    body = "".join(PAGE.format(id=i, **page) for i, page in enumerate(pages))
+    head = '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/"><siteinfo/>\n'
+    path.write_bytes(bz2.compress((head + body + "</mediawiki>\n").encode()))
+
+
+def test_redirects_stubs_templates_tables_and_other_namespaces(tmp_path):
+    text = "привет мир {{template|no}} [[link|shown]] " * 20
+    table = "{| class=x\n|-\n| cell || other\n|}\n" + "word " * 60
+    pages = [
+        {"title": "Good", "ns": 0, "text": text},
+        {"title": "Redirect", "ns": 0, "text": "#REDIRECT [[Good]]"},
+        {"title": "Talk", "ns": 1, "text": text},
+        {"title": "Stub", "ns": 0, "text": "too short"},
+        {"title": "Table", "ns": 0, "text": table},
+        {"title": "Template:Odd", "ns": 0, "text": text},
+    ]
+    dump(tmp_path / "x-pages-articles.xml.bz2", pages)
+    corpus = prepare(tmp_path / "x-pages-articles.xml.bz2", tmp_path / "out", stopwords="none")
+    assert corpus.n_docs == 2
+    assert corpus.provenance["documents_skipped"] == 4
+    found = [{corpus.vocabulary[i]: n for i, n in b.items()} for b in bags.training(corpus)]
+    assert found[0] == {"привет": 20, "мир": 20, "shown": 20}
+    assert found[1]["word"] == 60 and "cell" in found[1]
+
+
+def square(number):
+    if number == 13:
+        raise ValueError("thirteen")
+    time.sleep(0.001 * (number % 3))
+    return number * number
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3])
+@pytest.mark.parametrize("n_items", [0, 1, 2, 3, 4, 12])
+def test_process_map_keeps_order(cores, n_items, monkeypatch):
+    monkeypatch.setattr(parallel, "usable_cores", lambda: cores)
+    assert list(parallel.process_map(square, range(n_items), inline=2)) == [
+        i * i for i in range(n_items)
+    ]
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_process_map_holds_few_items_and_passes_errors_on(cores, monkeypatch):
+    monkeypatch.setattr(parallel, "usable_cores", lambda: cores)
+    taken = []
+
+    def items():
+        for number in range(100):
+            taken.append(number)
+            yield number
+
+    results = []
+    with pytest.raises(ValueError, match="thirteen"):
+        for result in parallel.process_map(square, items()):
+            results.append(result)
+            assert len(taken) <= len(results) + 2 * cores + 2
+    assert results == [i * i for i in range(13)]
