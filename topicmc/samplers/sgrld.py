@@ -4,7 +4,10 @@
 
 with the sum over the documents of the minibatch, φ_kw = θ_kw / Σ_w θ_kw and N̂ = D/n (in D-SGLD,
 N̂ = D_s / (q_s n)). This is Eqn 6.2 of Ahn's thesis, whose closing bracket is misplaced: the noise
-stands outside the factor ε/2. The stationary law for small ε is θ_kw ~ Gamma(β + n_kw, 1).
+stands outside the factor ε/2. For small ε the stationary law of φ is the posterior, and Σ_w θ_wk is
+independent of it, Gamma(β W, 1) as in the prior: minibatches do not pull on the sum. So θ lives on
+the scale of the prior, not of the counts (as SCIR's does), and φ moves by the relative amount
+ε/2 · N̂ n_k· / Σ_w θ_wk per update: a chain that starts with larger sums moves more slowly.
 
 Convention: `step` is this ε. The code released by Patterson and Teh moves by ε·drift with noise
 √(2ε θ), so its epsilon is half of this one.

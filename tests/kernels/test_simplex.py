@@ -1,0 +1,89 @@
+"""The kernels of the moves against their slow twins, draw for draw, and their bookkeeping."""
+
+import numpy as np
+import pytest
+
+from tests import naive
+from topicmc.kernels import simplex
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+from topicmc.samplers import Chain, TopicCounts, sum_topics
+from topicmc.samplers.scir import Scir
+from topicmc.samplers.sgrld import Sgrld
+
+KEY = stream_key(5, "move")
+THETA = (1e-30, 1e-6, 1e-3, 0.3, 1.0, 5.0, 300.0, 1e5, 1e7)
+SHAPES = (0.0, 0.05, 0.4, 0.6, 1.0, 5.0, 1e4, 1e6)
+
+
+def state(n_words=131, n_topics=37, seed=0):
+    """θ over all its range and a minibatch that holds some of the words, some topics."""
+    generator = np.random.default_rng(seed)
+    theta = generator.choice(THETA, (n_words, n_topics)).astype(np.float32)
+    words = np.flatnonzero(generator.random(n_words) < 0.5).astype(np.int32)
+    counts = np.zeros((words.size, simplex.padded.py_func(n_topics)), np.float32)
+    counts[:, :n_topics] = generator.choice(SHAPES, (words.size, n_topics))
+    return Chain(0, theta, sum_topics(theta), update=3), TopicCounts(words, counts)
+
+
+def dense(counts, n_words, n_topics):
+    full = np.zeros((n_words, n_topics))
+    full[counts.words] = counts.counts[:, :n_topics]
+    return full
+
+
+def test_sgrld_equals_its_equation_draw_for_draw():
+    chain, counts = state()
+    full = dense(counts, *chain.theta.shape)
+    expected = naive.langevin(chain.theta, full, beta=0.1, scale=2.0, step=0.01, key=KEY, update=3)
+    size = chain.theta + 0.01 * full + 1
+    Sgrld(0.1).move(chain, counts, scale=2.0, step=0.01, key=KEY, threads=Threads(1))
+    assert np.max(np.abs(chain.theta - expected) / size) < 2e-5
+    assert chain.update == 4
+
+
+@pytest.mark.parametrize("beta", [1e-4, 0.01, 0.5])
+@pytest.mark.parametrize("step", [1e-4, 0.3, 20])
+def test_scir_equals_its_twin_draw_for_draw(beta, step):
+    chain, counts = state()
+    full = dense(counts, *chain.theta.shape)
+    before = chain.theta.copy()
+    Scir(beta).move(chain, counts, scale=2.0, step=step, key=KEY, threads=Threads(1))
+    for w, k in np.ndindex(before.shape):
+        shape = float(np.float32(beta) + np.float32(2) * np.float32(full[w, k]))
+        expected = naive.cir(float(before[w, k]), shape, step, key=KEY, topic=k, word=w, update=3)
+        expected = max(expected, float(simplex.FLOOR))
+        assert chain.theta[w, k] == pytest.approx(expected, rel=3e-5), (before[w, k], shape)
+
+
+@pytest.mark.parametrize("sampler", [Scir(0.01), Sgrld(0.01)])
+def test_same_bits_for_any_number_of_threads(sampler):
+    results = []
+    for n_threads in (1, 2, 3):
+        chain, counts = state(n_words=700)
+        for _ in range(3):
+            info = sampler.move(
+                chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(n_threads)
+            )
+        results.append((chain.theta.tobytes(), chain.topic_sums.tobytes(), info))
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("sampler", [Scir(0.01), Sgrld(0.01)])
+def test_topic_sums_and_floored_entries_are_those_of_theta(sampler):
+    chain, counts = state()
+    info = sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(1))
+    np.testing.assert_allclose(chain.topic_sums, chain.theta.sum(0, dtype=float), rtol=1e-12)
+    assert chain.topic_sums.tobytes() == sum_topics(chain.theta, Threads(2)).tobytes()
+    assert info.floored == np.sum(chain.theta == simplex.FLOOR)
+    assert info.finite
+    assert chain.theta.min() >= simplex.FLOOR
+
+
+@pytest.mark.parametrize("sampler", [Scir(0.01), Sgrld(0.01)])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_divergence_is_reported(sampler, bad):
+    chain, counts = state()
+    counts.counts[0, 0] = bad
+    info = sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(1))
+    assert not info.finite
