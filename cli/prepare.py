@@ -93,7 +93,9 @@ def _progress(sources: tuple[Path, ...]) -> Iterator[Progress | None]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=source_size(sources), documents=0)
-        yield lambda tally: bar.update(task, completed=tally.position, documents=tally.n_read)
+        yield lambda tally: bar.update(
+            task, completed=tally.finished + tally.position, documents=tally.n_read
+        )
 
 
 def _summary(corpus: Corpus) -> dict[str, Any]:

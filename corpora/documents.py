@@ -90,7 +90,9 @@ def from_entries(
     first[1:] = (rows[1:] != rows[:-1]) | (word_ids[1:] != word_ids[:-1])
     sums = np.add.reduceat(counts.astype(np.int64), np.flatnonzero(first))
     if sums.max() > np.iinfo(np.uint32).max:
-        raise DataError("the counts of one word in one document sum to more than 2³² − 1")
+        raise DataError(
+            "The counts of one word in one document sum to more than 2³² − 1: mend the source."
+        )
     indptr = offsets(np.bincount(rows[first], minlength=len(lengths)))
     documents = Documents(indptr, word_ids[first].astype(np.uint32), sums.astype(np.uint32))
     return documents, int(len(rows) - first.sum())

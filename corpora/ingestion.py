@@ -37,6 +37,7 @@ def ingest_ids(
             spool.append(documents)
             doc_freq += np.bincount(documents.word_ids, minlength=len(words))
             report(tally)
+        tally.next_source()
     ids = np.arange(len(words))
     return Ingested(words, ids, doc_freq, len(words), len(words), spool.n_tokens)
 
@@ -78,6 +79,7 @@ def _batches(readers: Iterable[TextReader], tally: Tally) -> Iterable[WordCounts
         for batch in process_map(count, reader.texts(tally), inline=2):
             tally.skipped += batch.n_skipped
             yield batch
+        tally.next_source()
 
 
 def _documents(batch: WordCounts) -> Documents:

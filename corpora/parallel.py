@@ -6,8 +6,11 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from typing import TypeVar
+
+from topicmc.errors import TopicmcError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -41,9 +44,14 @@ def process_map(function: Callable[[T], R], items: Iterable[T], *, inline: int =
     # A fork needs no import of __main__ again, which scripts without a guard could not bear.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
     context = multiprocessing.get_context(method)
-    with ProcessPoolExecutor(n_processes, context, initializer=_ignore_interrupt) as pool:
-        queue = chain(first, [following], items)
-        yield from _windowed(pool, function, queue, 2 * n_processes)
+    queue = chain(first, [following], items)
+    try:
+        with ProcessPoolExecutor(n_processes, context, initializer=_ignore_interrupt) as pool:
+            yield from _windowed(pool, function, queue, 2 * n_processes)
+    except BrokenProcessPool as error:
+        raise TopicmcError(
+            "A worker process was killed, perhaps for want of memory: free some and try again."
+        ) from error
 
 
 def _ignore_interrupt() -> None:

@@ -7,6 +7,7 @@ the end.
 
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -65,11 +66,13 @@ def prepare(
     if seed < 0:
         raise UsageError(f"--seed {seed}: give a whole number, 0 or more.")
 
-    with staging(Path(output), marker=INDEX, force=force) as folder:
+    with ExitStack() as stack:
+        folder = stack.enter_context(staging(Path(output), marker=INDEX, force=force))
         format, readers = open_sources(paths, format, field)
         is_ids = format in ID_READERS
         given = _given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
-        spool, tally = Spool(folder / "spool"), Tally()
+        spool = stack.enter_context(closing(Spool(folder / "spool")))
+        tally = Tally()
         ingested = _ingest(readers, is_ids, given, spool, tally, progress or _silent)
         if spool.n_docs == 0:
             raise DataError(f"{paths[0]} holds no documents with words that count: {_why(given)}.")

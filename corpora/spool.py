@@ -1,6 +1,7 @@
 """All documents of a preparation as read, on disk, before pruning and splitting."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -60,5 +61,7 @@ class Spool:
                 )
 
     def close(self) -> None:
+        """Also after a failure, when what is still buffered may find no space: nobody needs it."""
         for file in self._files:
-            file.close()
+            with suppress(OSError):
+                file.close()

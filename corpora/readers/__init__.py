@@ -15,7 +15,12 @@ class Tally:
     n_read: int = 0  # documents, empty ones included
     merged: int = 0  # entries that repeated a word of their document and were summed
     skipped: int = 0  # documents that the reader passes over by rule, as Wikipedia's stubs
-    position: int = 0  # bytes of the source taken in
+    position: int = 0  # bytes of the present source taken in
+    finished: int = 0  # bytes of the sources before it
+
+    def next_source(self) -> None:
+        self.finished += self.position
+        self.position = 0
 
 
 class IdReader(Protocol):

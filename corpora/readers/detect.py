@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from topicmc.corpora.readers.text import text_files
 from topicmc.corpora.streams import SUFFIXES, Stream, require_file
 
 from topicmc.errors import DataError, UsageError
@@ -38,13 +39,10 @@ def detect(path: Path) -> str:
     if path.is_dir():
         if (path / "corpus.json").is_file():
             raise UsageError(f"{path} is a prepared corpus already: train on it.")
+        _check_folder(path)
         return "text"
     require_file(path)
-    with Stream(path) as stream:
-        head = stream.read(1 << 16)
-    if head.startswith(b"PK\x03\x04"):
-        return "npz"
-    found = _by_content(head) or _SUFFIXES.get(Path(bare_name(path)).suffix.lower())
+    found = _by_content(_head(path)) or _SUFFIXES.get(Path(bare_name(path)).suffix.lower())
     if found is None and "pages-articles" in path.name:
         found = "wikipedia"
     if found is None:
@@ -52,7 +50,24 @@ def detect(path: Path) -> str:
     return found
 
 
+def _head(path: Path) -> bytes:
+    with Stream(path) as stream:
+        return stream.read(1 << 16)
+
+
+def _check_folder(folder: Path) -> None:
+    """A folder of data files is not a folder of texts: the first files tell."""
+    for path in text_files(folder)[:5]:
+        if (found := _by_content(_head(path))) is not None:
+            raise DataError(
+                f"{path} looks like {found}: give the file itself, or --format text if each file "
+                f"of {folder} is a document."
+            )
+
+
 def _by_content(head: bytes) -> str | None:
+    if head.startswith(b"PK\x03\x04"):
+        return "npz"
     lines = head.decode("utf-8-sig", "replace").split("\n")
     if len(lines) > 1 and len(head) >= 1 << 16:
         lines.pop()  # cut in the middle

@@ -76,7 +76,7 @@ class NpzReader:
     ) -> Iterator[Documents]:
         id_type = self._header(indices, "indices", int(indptr[-1]))
         count_type = self._header(data, "data", int(indptr[-1]))
-        total, start, row = self.path.stat().st_size, tally.position, 0
+        total, row = self.path.stat().st_size, 0
         while row < len(indptr) - 1:
             stop = int(np.searchsorted(indptr, indptr[row] + _BLOCK_ENTRIES, "right")) - 1
             stop = min(max(stop, row + 1), len(indptr) - 1)
@@ -89,7 +89,7 @@ class NpzReader:
             documents, merged = from_entries(lengths, ids.astype(np.int64), counts)
             tally.merged += merged
             tally.n_read += stop - row
-            tally.position = start + total * int(indptr[stop]) // max(1, int(indptr[-1]))
+            tally.position = total * int(indptr[stop]) // max(1, int(indptr[-1]))
             yield documents
             row = stop
         # The archive's own checksum is compared at the end of each member.

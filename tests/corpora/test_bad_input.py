@@ -270,6 +270,8 @@ def test_folder(tmp_path):
     (folder / "b.txt").write_bytes(b"fine\nwords\nh\xe9re\n")
     refused(tmp_path, {}, r"b\.txt, line 3: not UTF-8", source=folder)
     refused(tmp_path, {}, "is a folder", source=folder, format="jsonl")
+    bags.docword(folder / "a.txt", [{0: 1}], 5)
+    refused(tmp_path, {}, r"a\.txt looks like docword: give the file itself", source=folder)
 
 
 def test_missing_source(tmp_path):

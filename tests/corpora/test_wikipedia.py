@@ -1,6 +1,8 @@
 """The dump reader against gensim's own, and its worker processes."""
 
 import bz2
+import os
+import signal
 import time
 from collections import Counter
 
@@ -8,6 +10,8 @@ import bags
 import pytest
 from topicmc.corpora import parallel, prepare, wikipedia_extract
 from topicmc.corpora.tokens import tokenize
+
+from topicmc.errors import TopicmcError
 
 
 def own_tokens(text, token_min_len, token_max_len, lower):
@@ -111,3 +115,13 @@ def test_process_map_holds_few_items_and_passes_errors_on(cores, monkeypatch):
             results.append(result)
             assert len(taken) <= len(results) + 2 * cores + 2
     assert results == [i * i for i in range(13)]
+
+
+def die(number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_killed_worker_is_an_error_and_no_hang(monkeypatch):
+    monkeypatch.setattr(parallel, "usable_cores", lambda: 2)
+    with pytest.raises(TopicmcError, match="worker process was killed"):
+        list(parallel.process_map(die, range(9)))
