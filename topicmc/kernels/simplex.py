@@ -5,7 +5,7 @@ of `BLOCK`: a thread takes whole blocks, and every block leaves its float64 topi
 then added in the order of the blocks. A draw is a pure function of (key, word, topic, update). So
 the bits depend neither on the number of threads nor on how the blocks were shared out.
 
-`slots[w]` is the row of word w in `counts`, the minibatch's expected counts, or −1 if w is absent.
+`slots[i]` is the row of words[i] in `counts`, the minibatch's expected counts; −1 if it is absent.
 """
 
 import math
@@ -83,6 +83,18 @@ def add_blocks(theta, words, first, last, block_sums):
     return at_floor
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def decayed_sum(theta, words, steps, beta):
+    """Σ_i E[θ' of words[i] after a CIR move of steps[i] with â = β], float64 (K,), in order."""
+    sums = np.zeros(theta.shape[1])
+    for i in range(words.size):
+        decay, row = math.exp(-steps[i]), theta[words[i]]
+        gain = -beta * math.expm1(-steps[i])
+        for k in range(sums.size):
+            sums[k] += decay * np.float64(row[k]) + gain
+    return sums
+
+
 @njit(forceinline=True)
 def _floored(x):
     """x, or FLOOR if x is less; NaN stays, so that a chain that has diverged shows it."""
@@ -128,11 +140,12 @@ def langevin_blocks(
     for block in range(first, last):
         members = words[block * BLOCK : (block + 1) * BLOCK]
         quad = -1
-        for w in members:
+        for i in range(members.size):
+            w = members[i]
             if w // 4 != quad:
                 quad = w // 4
                 _normals(key, update, np.uint32(quad), z)
-            _shapes(slots[w], counts, beta, scale, gain)
+            _shapes(slots[block * BLOCK + i], counts, beta, scale, gain)
             row, noise = theta[w], z[w % 4]
             for k in range(n_topics):
                 spread = np.float32(math.sqrt(variance * row[k])) * noise[k]
@@ -259,7 +272,7 @@ def cir_blocks(
             row, word = theta[w], np.uint32(w)
             for k in range(n_topics):
                 old[k] = row[k]
-            _shapes(slots[w], counts, beta, scale, shape[:n_topics])
+            _shapes(slots[block * BLOCK + i], counts, beta, scale, shape[:n_topics])
             _first_pass(old, shape, rate32, span32, key, word, update, arrival, moved, code)
             for k in range(n_topics):
                 row[k] = _floored(moved[k])

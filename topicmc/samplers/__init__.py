@@ -37,6 +37,10 @@ class Chain:
     topic_sums: np.ndarray
     """float64 (K,): Σ_w θ_wk, always summed in the same order."""
     update: int = 0
+    clock: float = 0.0
+    """Time that the chain has moved for; only `LazyScir` needs it and the next."""
+    moved_at: np.ndarray | None = None
+    """float64 (W,): the clock at which each word was last moved; None if all are up to date."""
 
 
 class MoveInfo(NamedTuple):
@@ -54,17 +58,26 @@ def step_size(t: int, a: float, b: float, c: float) -> float:
 
 
 def initial_chain(
-    index: int, n_words: int, n_topics: int, *, beta: float, n_tokens: int, seed: int
+    index: int,
+    n_words: int,
+    n_topics: int,
+    *,
+    beta: float,
+    n_tokens: int,
+    seed: int,
+    total: float | None = None,
 ) -> Chain:
-    """A chain whose topics are random: θ_wk ~ Exp(1), scaled so that Σ_wk θ = β W K + n_tokens.
+    """A chain whose topics are random: θ_wk ~ Exp(1), scaled so that E Σ_w θ_wk = total.
 
-    That is the scale θ has in the posterior, where θ_wk ~ Gamma(β + n_kw, 1); the spread of Exp(1)
-    makes topics differ enough for the first updates to tell them apart.
+    The default, total = β W + n_tokens / K, is the scale of SCIR's posterior, θ_wk ~
+    Gamma(β + n_kw, 1). SGRLD's is the prior's, total = β W (see `topicmc.samplers.sgrld`). The spread
+    of Exp(1) makes topics differ enough for the first updates to tell them apart.
     """
     theta = np.empty((n_words, n_topics), np.float32)
-    key = stream_key(seed, "initial", index)
-    fill_exponential(theta.reshape(-1), key)
-    theta *= np.float32(beta + n_tokens / (n_words * n_topics))
+    fill_exponential(theta.reshape(-1), stream_key(seed, "initial", index))
+    theta *= np.float32(
+        (beta * n_words + n_tokens / n_topics if total is None else total) / n_words
+    )
     np.maximum(theta, simplex.FLOOR, out=theta)
     return Chain(index, theta, sum_topics(theta))
 
@@ -102,8 +115,12 @@ def finish_move(chain: Chain, block_sums: np.ndarray, floored: int) -> MoveInfo:
     """Renews the topic sums, counts the update, and looks for a chain that has diverged."""
     chain.topic_sums = simplex.sum_blocks(block_sums)
     chain.update += 1
-    finite = bool(np.all(np.isfinite(chain.topic_sums)) and np.all(chain.topic_sums > 0))
-    return MoveInfo(floored, finite)
+    return MoveInfo(floored, is_finite(chain))
+
+
+def is_finite(chain: Chain) -> bool:
+    """Whether every topic's sum is finite and positive."""
+    return bool(np.all(np.isfinite(chain.topic_sums)) and np.all(chain.topic_sums > 0))
 
 
 def check_beta(beta: float) -> None:

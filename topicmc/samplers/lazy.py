@@ -1,0 +1,137 @@
+"""SCIR whose cost depends on the words of the minibatch, not on the vocabulary.
+
+A word that is absent from the minibatch has â = β, and CIR moves with the same â compose
+(Chapman-Kolmogorov): moves of h₁ and h₂ are one move of h₁ + h₂ in law. So such a word waits, and is
+moved over the time that has passed when it is next seen (`refresh`) or read (`settle`).
+
+What holds. Each word's path, seen at the updates that hold it and wherever it is settled, has exactly
+the law of `Scir` given its â. Meanwhile Σ_w θ_wk, by which φ is normalised, counts a waiting word
+by its conditional mean, so that `Chain.topic_sums` is the conditional expectation of the eager
+chain's sum:
+
+    S_k ← e^−h S_k + (1 − e^−h) β W + Σ_{w in batch} (θ'_wk − e^−h θ_wk − (1 − e^−h) β).
+
+What it lacks is noise of variance at most Σ_w (2 θ_wk t_w + β t_w²), t_w the time that w has waited:
+a relative error of about √(2t/S_k). After `settle` the sums are those of θ itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from topicmc.kernels import simplex
+from topicmc.kernels.threads import Threads
+from topicmc.samplers import (
+    Chain,
+    MoveInfo,
+    TopicCounts,
+    check_beta,
+    check_step,
+    is_finite,
+    n_blocks,
+    over_blocks,
+    sum_topics,
+)
+
+_WAITED = np.uint64(0x6A09E667F3BCC909)  # tells the draws of a refresh from those of a move
+
+
+@dataclass(frozen=True)
+class LazyScir:
+    """SCIR with waiting words; raises UsageError unless β > 0.
+
+    Per update: `refresh` the words of the minibatch, estimate their counts from the refreshed θ,
+    then `move`. Call `settle` before θ is read as a whole, averaged, or handed to another worker.
+    """
+
+    beta: float
+
+    def __post_init__(self) -> None:
+        check_beta(self.beta)
+
+    def refresh(
+        self, chain: Chain, words: np.ndarray, *, key: np.uint64, threads: Threads
+    ) -> MoveInfo:
+        """Moves `words` (int32, distinct, ascending) by the time that each has waited."""
+        if chain.moved_at is None:
+            chain.moved_at = np.full(len(chain.theta), chain.clock)
+        waited = chain.clock - chain.moved_at[words]
+        late = waited > 0
+        words, waited = words[late], waited[late]
+        nobody = TopicCounts(words, np.empty((0, chain.theta.shape[1]), np.float32))
+        slots = np.full(len(words), -1, np.int32)
+        gained, floored = self._transition(
+            chain, nobody, slots, waited, 1.0, np.uint64(key ^ _WAITED), threads
+        )
+        chain.topic_sums = chain.topic_sums + gained
+        chain.moved_at[words] = chain.clock
+        return MoveInfo(floored, is_finite(chain))
+
+    def move(
+        self,
+        chain: Chain,
+        counts: TopicCounts,
+        *,
+        scale: float,
+        step: float,
+        key: np.uint64,
+        threads: Threads,
+    ) -> MoveInfo:
+        """One update of the words of `counts`, which must be fresh: `scale` is N̂, `step` is h."""
+        check_step(step)
+        if chain.moved_at is None:
+            chain.moved_at = np.full(len(chain.theta), chain.clock)
+        words = counts.words
+        if np.any(chain.moved_at[words] != chain.clock):
+            raise ValueError("refresh the words of a minibatch before they are moved")
+        slots = np.arange(len(words), dtype=np.int32)
+        steps = np.full(len(words), float(step))
+        gained, floored = self._transition(chain, counts, slots, steps, scale, key, threads)
+        # All words as if absent, then what the words of the batch have gained over that.
+        gain = -np.expm1(-step) * self.beta * len(chain.theta)
+        chain.topic_sums = np.exp(-step) * chain.topic_sums + gain + gained
+        chain.clock += step
+        chain.moved_at[words] = chain.clock
+        chain.update += 1
+        return MoveInfo(floored, is_finite(chain))
+
+    def settle(self, chain: Chain, *, key: np.uint64, threads: Threads) -> MoveInfo:
+        """Brings every word up to date and renews the topic sums from θ."""
+        everyone = np.arange(len(chain.theta), dtype=np.int32)
+        info = self.refresh(chain, everyone, key=key, threads=threads)
+        chain.topic_sums = sum_topics(chain.theta, threads)
+        return info
+
+    def _transition(
+        self,
+        chain: Chain,
+        counts: TopicCounts,
+        slots: np.ndarray,
+        steps: np.ndarray,
+        scale: float,
+        key: np.uint64,
+        threads: Threads,
+    ) -> tuple[np.ndarray, int]:
+        """Moves counts.words; returns Σ (θ' − E[θ' | θ, â = β]) float64 (K,), and the floored."""
+        words = counts.words
+        expected = simplex.decayed_sum(chain.theta, words, steps, self.beta)
+        block_sums = np.empty((n_blocks(len(words)), chain.theta.shape[1]))
+
+        def work(first: int, last: int) -> int:
+            return simplex.cir_blocks(
+                chain.theta,
+                words,
+                steps,
+                slots,
+                counts.counts,
+                self.beta,
+                scale,
+                key,
+                np.uint32(chain.update),
+                first,
+                last,
+                block_sums,
+            )
+
+        floored = over_blocks(work, len(block_sums), threads)
+        return simplex.sum_blocks(block_sums) - expected, floored
