@@ -15,6 +15,7 @@ import numpy as np
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.samplers import Chain, TopicCounts, sum_topics
+from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
 
@@ -59,6 +60,29 @@ def main() -> None:
                 sampler.move(chain, batch, scale=100.0, step=step, key=key, threads=threads)
                 best = min(best, time.perf_counter() - start)
             print(f"{name:7s} {type(sampler).__name__:6s} {best / theta.size * 1e9:6.2f} ns/entry")
+    for n_words in (8_000, 141_000):
+        best = lazy_update(n_words, options.topics, options.beta, threads, options.repeats)
+        print(f"lazy update of 4,000 words of {n_words:,}: {best * 1e3:.2f} ms")
+
+
+def lazy_update(n_words, n_topics, beta, threads, repeats):
+    """Least seconds of a refresh and a move of 4,000 words, all of which have waited."""
+    rng, key = np.random.default_rng(1), stream_key(1, "move")
+    theta = np.maximum(rng.gamma(beta + zipf_topics(4_000, n_topics, rng)), 1e-30)
+    theta = np.resize(theta.astype(np.float32), (n_words, n_topics))
+    chain = Chain(0, theta, sum_topics(theta))
+    words = np.arange(0, n_words, n_words // 4_000, dtype=np.int32)[:4_000]
+    theta[words] = theta[:4_000].copy()
+    chain.topic_sums = sum_topics(theta)
+    batch = TopicCounts(words, rng.poisson(0.05, (words.size, n_topics)).astype(np.float32))
+    sampler, nobody, best = LazyScir(beta), TopicCounts(words[:0], batch.counts[:0]), np.inf
+    for _ in range(repeats):
+        sampler.move(chain, nobody, scale=1.0, step=0.1, key=key, threads=threads)
+        start = time.perf_counter()
+        sampler.refresh(chain, words, key=key, threads=threads)
+        sampler.move(chain, batch, scale=100.0, step=0.1, key=key, threads=threads)
+        best = min(best, time.perf_counter() - start)
+    return best
 
 
 if __name__ == "__main__":

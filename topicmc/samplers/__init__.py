@@ -70,14 +70,14 @@ def initial_chain(
     """A chain whose topics are random: θ_wk ~ Exp(1), scaled so that E Σ_w θ_wk = total.
 
     The default, total = β W + n_tokens / K, is the scale of SCIR's posterior, θ_wk ~
-    Gamma(β + n_kw, 1). SGRLD's is the prior's, total = β W (see `topicmc.samplers.sgrld`). The spread
-    of Exp(1) makes topics differ enough for the first updates to tell them apart.
+    Gamma(β + n_kw, 1). SGRLD's is the prior's, total = β W (see `topicmc.samplers.sgrld`). The
+    spread of Exp(1) makes topics differ enough for the first updates to tell them apart.
     """
     theta = np.empty((n_words, n_topics), np.float32)
     fill_exponential(theta.reshape(-1), stream_key(seed, "initial", index))
-    theta *= np.float32(
-        (beta * n_words + n_tokens / n_topics if total is None else total) / n_words
-    )
+    if total is None:
+        total = beta * n_words + n_tokens / n_topics
+    theta *= np.float32(total / n_words)
     np.maximum(theta, simplex.FLOOR, out=theta)
     return Chain(index, theta, sum_topics(theta))
 

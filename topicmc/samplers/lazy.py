@@ -1,18 +1,18 @@
 """SCIR whose cost depends on the words of the minibatch, not on the vocabulary.
 
 A word that is absent from the minibatch has â = β, and CIR moves with the same â compose
-(Chapman-Kolmogorov): moves of h₁ and h₂ are one move of h₁ + h₂ in law. So such a word waits, and is
-moved over the time that has passed when it is next seen (`refresh`) or read (`settle`).
+(Chapman-Kolmogorov): moves of h₁ and h₂ are one move of h₁ + h₂ in law. So such a word waits, and
+is moved over the time that has passed when it is next seen (`refresh`) or read (`settle`).
 
-What holds. Each word's path, seen at the updates that hold it and wherever it is settled, has exactly
-the law of `Scir` given its â. Meanwhile Σ_w θ_wk, by which φ is normalised, counts a waiting word
-by its conditional mean, so that `Chain.topic_sums` is the conditional expectation of the eager
-chain's sum:
+What holds. Given every â, the words have exactly the law of `Scir`, jointly, at the updates that
+hold them and wherever they are settled. Meanwhile Σ_w θ_wk, by which φ is normalised when counts
+are estimated, takes a waiting word at its conditional mean: `Chain.topic_sums` is the conditional
+expectation of the eager chain's sums,
 
     S_k ← e^−h S_k + (1 − e^−h) β W + Σ_{w in batch} (θ'_wk − e^−h θ_wk − (1 − e^−h) β).
 
-What it lacks is noise of variance at most Σ_w (2 θ_wk t_w + β t_w²), t_w the time that w has waited:
-a relative error of about √(2t/S_k). After `settle` the sums are those of θ itself.
+It lacks noise of variance at most Σ_w (2 θ_wk t_w + β t_w²), t_w being the time that w has waited: a
+relative error of about √(2t/S_k). After `settle` the sums are those of θ itself.
 """
 
 from dataclasses import dataclass
