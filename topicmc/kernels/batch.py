@@ -42,9 +42,9 @@ def gather(
 ) -> Minibatch:
     """The minibatch of the documents ``doc_ids`` of a corpus in CSR form.
 
-    indptr int64 (D + 1,), word_ids and counts uint16 or uint32 (entries,), which may be memory maps;
-    doc_ids integers (n,), in any order, repeats allowed. Time O(tokens + W / 64), no memory that
-    grows with the corpus. Raises IndexError when a document or a word id is out of range.
+    indptr int64 (D + 1,), word_ids and counts uint16 or uint32 (entries,), which may be memory
+    maps; doc_ids integers (n,), in any order, repeats allowed. Time O(tokens + W / 64), no memory
+    that grows with the corpus. Raises IndexError when a document or a word id is out of range.
     """
     docs = np.ascontiguousarray(doc_ids, dtype=np.int64)
     if len(docs) and not 0 <= docs.min() <= docs.max() < len(indptr) - 1:

@@ -1,4 +1,4 @@
-"""Collapsed Gibbs sampling of topic assignments (Griffiths & Steyvers 2004), θ and η integrated out:
+"""Collapsed Gibbs sampling (Griffiths & Steyvers 2004): with φ and η integrated out,
 
     p(z_di = k | …) ∝ (n_dk + α_k) (n_kw + β) / (n_k + W β),   counts without token i itself.
 
@@ -163,7 +163,7 @@ def _enter(mix, counts, inverse, alpha):
         mix[k] = (counts[k] + alpha[k]) * inverse[k]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _sweep(
     docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key, sweep
 ):  # fmt: skip
@@ -204,7 +204,7 @@ def _sweep(
                 z[first + i] = new
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _assign(
     docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key,
     n_topics, sequential,

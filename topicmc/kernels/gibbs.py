@@ -121,7 +121,7 @@ def sample_assignments(
 def _unit(batch: Minibatch, lengths: np.ndarray, kept: int) -> int:
     """The fixed-point one: a power of two, at most 2²⁰, such that no sum leaves int32."""
     most = max(np.bincount(batch.tokens).max(initial=1), lengths.max(initial=1)) * kept
-    return 1 << max(0, min(20, (2**31 - 1) // (2 * int(most)).bit_length() - 1))
+    return 1 << max(0, min(20, ((2**31 - 1) // (2 * int(most))).bit_length() - 1))
 
 
 def _scratch(group: int, n_padded: int, lengths: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -135,7 +135,7 @@ def _scratch(group: int, n_padded: int, lengths: np.ndarray) -> tuple[np.ndarray
     )
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _divide_rows(theta, inverse, words, rows):
     for i in range(len(words)):
         for k in range(len(inverse)):
@@ -151,7 +151,7 @@ def _change(counts, weights, base, alpha_at, k, by):
     store(weights, base + block, add(changed, load(weights, alpha_at + block)))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _sample(
     order, step, group, doc_ids, offsets, tokens, z, phi, alpha, sweeps, burn_in, key, update,
     unit, rao_blackwell, scratch, word_topic, doc_topic,
@@ -251,10 +251,11 @@ def _draw_prior(alpha, uniform):
 @njit(inline="always")
 def _add_shares(word_topic, row, weights, base, phi, n_padded, unit, total, new):
     """Adds the conditional probabilities of one token, in fixed point."""
-    if 0 < total < np.inf:
-        share = splat(np.float32(unit) / total)
+    share = np.float32(unit) / total
+    if 0 < share < np.inf:
+        shares = splat(share)
         for k in range(0, n_padded, LANES):
-            probability = mul(mul(load(weights, base + k), load(phi, row + k)), share)
+            probability = mul(mul(load(weights, base + k), load(phi, row + k)), shares)
             store(word_topic, row + k, add(load(word_topic, row + k), to_ints(probability)))
     else:
         word_topic[row + new] += unit

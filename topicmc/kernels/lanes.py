@@ -108,25 +108,6 @@ def peek(typingctx, array, index):
 
 
 @intrinsic
-def prefetch(typingctx, array, index):
-    """Asks for the cache line of an element that will be read soon."""
-
-    def emit(context, builder, signature, args):
-        byte = ir.IntType(8)
-        function = builder.module.declare_intrinsic(
-            "llvm.prefetch",
-            [byte.as_pointer()],
-            ir.FunctionType(ir.VoidType(), [byte.as_pointer(), _I32, _I32, _I32]),
-        )
-        builder.call(
-            function, [_address(context, builder, array, *args, byte), _I32(0), _I32(3), _I32(1)]
-        )
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), emit
-
-
-@intrinsic
 def splat(typingctx, scalar):
     """A float32 in every lane."""
 
@@ -320,10 +301,10 @@ def close(table, start, row):
 def pick(table, start, n_padded, target):
     """The topic at which the sum of weights, lane after lane, passes the target.
 
-    With target = u · total, u uniform on [0, 1), that is a draw in proportion to the weights. Weight
-    k is in lane k % 16 of block k // 16; from table[start + TABLE_HEAD] on lie the sums of each lane
-    over blocks so far, and before them the sums over lanes (`close`). First a lane is found, then a
-    block within it, both by counting: searching would branch on random bits.
+    With target = u · total, u uniform on [0, 1), that is a draw in proportion to the weights.
+    Weight k is in lane k % 16 of block k // 16; from table[start + TABLE_HEAD] on lie the sums of
+    each lane over blocks so far, and before them the sums over lanes (`close`). First a lane is
+    found, then a block within it, both by counting: searching would branch on random bits.
 
     Returns −1 when target ≥ total, or when the target falls into a gap left by rounding (less than
     once in 10⁶ draws); the caller needs an answer for that. A NaN gives 0.

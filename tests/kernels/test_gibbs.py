@@ -1,0 +1,207 @@
+"""Assignments given φ: draw for draw against a slow twin, in law against enumeration, and what
+must not matter (threads, companions in the batch) against itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from tests import naive_gibbs
+from topicmc.kernels.batch import Minibatch, gather
+from topicmc.kernels.gibbs import UNASSIGNED, sample_assignments, topic_rows
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+
+KEY = stream_key(3, "gibbs")
+
+
+def setting(n_docs, n_topics, seed=0, longest=90, n_words=50):
+    """A random batch, peaky topics over its words, and an asymmetric α."""
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(1, longest, n_docs)
+    tokens = np.concatenate([np.sort(generator.integers(0, n_words, n)) for n in lengths])
+    batch = Minibatch(
+        np.arange(100, 100 + n_docs), np.r_[0, np.cumsum(lengths)], tokens.astype(np.uint32),
+        np.arange(n_words, dtype=np.int32),
+    )  # fmt: skip
+    theta = generator.gamma(0.1, size=(n_words, n_topics)).astype(np.float32) + np.float32(1e-6)
+    rows = topic_rows(theta, theta.sum(axis=0, dtype=float), batch.words)
+    alpha = np.zeros(rows.shape[1], np.float32)
+    alpha[:n_topics] = generator.uniform(0.01, 0.5, n_topics)
+    return batch, rows, alpha
+
+
+def sample(batch, rows, alpha, *, sweeps=3, burn_in=1, threads=1, **options):
+    return sample_assignments(
+        batch, rows, alpha, sweeps=sweeps, burn_in=burn_in, key=KEY, update=9,
+        threads=Threads(threads), want_doc_topic=True, **options,
+    )  # fmt: skip
+
+
+def document(batch, i):
+    """The batch of one of its documents alone."""
+    here = slice(batch.offsets[i], batch.offsets[i + 1])
+    tokens = batch.tokens[here]
+    return Minibatch(batch.doc_ids[i : i + 1], np.array([0, len(tokens)]), tokens, batch.words)
+
+
+def test_topic_rows():
+    theta = np.random.default_rng(0).gamma(1.0, size=(9, 5)).astype(np.float32)
+    rows = topic_rows(theta, theta.sum(axis=0, dtype=float), np.array([7, 2], np.int32))
+    assert rows.shape == (2, 16)
+    np.testing.assert_allclose(rows[:, :5], (theta / theta.sum(axis=0))[[7, 2]], rtol=1e-6)
+    assert not rows[:, 5:].any()
+
+
+@pytest.mark.parametrize("n_topics", [2, 16, 100, 300])
+def test_equals_the_naive_twin_draw_for_draw(n_topics):
+    batch, rows, alpha = setting(7, n_topics, longest=150 if n_topics < 200 else 40)
+    z = np.full(len(batch.tokens), UNASSIGNED)
+    got = sample(batch, rows, alpha, z=z)
+    word_topic, doc_topic, last = naive_gibbs.gibbs(batch, rows, alpha, 3, 1, KEY, 9)
+    np.testing.assert_array_equal(z, last)
+    np.testing.assert_array_equal(got.word_topic, word_topic)
+    np.testing.assert_array_equal(got.doc_topic, doc_topic)
+    assert got.scale == 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 11), st.sampled_from([2, 17, 530, 2000]), st.booleans(), st.integers(0, 2))
+def test_invariants(n_docs, n_topics, rao_blackwell, burn_in):
+    batch, rows, alpha = setting(n_docs, n_topics, seed=n_docs)
+    options = {"burn_in": burn_in, "rao_blackwell": rao_blackwell}
+    z = np.full(len(batch.tokens), UNASSIGNED)
+    one = sample(batch, rows, alpha, z=z, **options)
+    lengths = np.diff(batch.offsets)
+    np.testing.assert_array_equal(one.doc_topic.sum(axis=1), one.scale * lengths)
+    words = np.bincount(batch.tokens, minlength=len(rows))
+    # Rao-Blackwell rounds each of K shares to 2⁻²⁰.
+    slack = n_topics * 2.0**-21 * (3 - burn_in) * words.max() if rao_blackwell else 0
+    np.testing.assert_allclose(one.word_topic.sum(axis=1) / one.scale, words, atol=slack)
+    assert not one.word_topic[:, n_topics:].any()
+    assert z.max() < n_topics
+    for threads in (2, 3):
+        other = sample(batch, rows, alpha, threads=threads, **options)
+        np.testing.assert_array_equal(other.word_topic, one.word_topic)
+        np.testing.assert_array_equal(other.doc_topic, one.doc_topic)
+    alone = sample(document(batch, n_docs - 1), rows, alpha, **options)
+    np.testing.assert_array_equal(alone.doc_topic[0] / alone.scale, one.doc_topic[-1] / one.scale)
+
+
+def test_remembered_assignments_go_on_where_they_were():
+    """With tiny α and flat φ, documents all in topic 7 stay there; tokens without one join them."""
+    batch, rows, alpha = setting(9, 40)
+    z = np.full(len(batch.tokens), 7, np.uint16)
+    z[batch.offsets[:-1] + 1] = UNASSIGNED
+    flat = np.where(rows > 0, np.float32(1), np.float32(0))
+    got = sample(batch, flat, alpha * np.float32(1e-9), sweeps=1, burn_in=0, z=z)
+    np.testing.assert_array_equal(got.doc_topic[:, 7], np.diff(batch.offsets))
+    assert (z == 7).all()
+
+
+def test_rows_that_say_nothing():
+    """φ = 0, denormal and infinite rows: defined topics within range, no crash, all counted."""
+    batch, rows, alpha = setting(6, 20)
+    for value in (0.0, 1e-44, np.inf, 3e38):
+        damaged = rows.copy()
+        damaged[::2, :20] = value
+        for rao_blackwell in (False, True):
+            got = sample(batch, damaged, alpha, rao_blackwell=rao_blackwell)
+            assert not got.word_topic[:, 20:].any()
+            tokens = got.word_topic.sum() / got.scale
+            assert tokens == pytest.approx(len(batch.tokens), rel=1e-4)
+
+
+def test_a_word_sixty_thousand_times():
+    docs = (np.array([0, 1]), np.array([3], np.uint16), np.array([60_000], np.uint16))
+    batch = gather(*docs, np.array([0]), 5)
+    rows = topic_rows(np.ones((5, 2), np.float32), np.full(2, 5.0), batch.words)
+    alpha = np.r_[np.full(2, 0.5), np.zeros(14)].astype(np.float32)
+    for rao_blackwell in (False, True):
+        got = sample(batch, rows, alpha, rao_blackwell=rao_blackwell)
+        assert got.word_topic.min() >= 0
+        assert got.word_topic.sum() / got.scale == pytest.approx(60_000, rel=1e-4)
+
+
+@pytest.mark.parametrize("n_docs", [0, 1])
+def test_empty_documents(n_docs):
+    empty = Minibatch(
+        np.arange(n_docs), np.zeros(n_docs + 1, np.int64), np.zeros(0, np.uint32),
+        np.zeros(0, np.int32),
+    )  # fmt: skip
+    got = sample(empty, np.zeros((0, 16), np.float32), np.ones(16, np.float32))
+    assert got.word_topic.shape == (0, 16)
+    assert got.doc_topic.sum() == 0
+
+
+def test_arguments_that_do_not_fit():
+    batch, rows, alpha = setting(2, 10)
+    with pytest.raises(ValueError, match="burn_in"):
+        sample(batch, rows, alpha, burn_in=3)
+    with pytest.raises(ValueError, match="alpha"):
+        sample(batch, rows, alpha[:10])
+    with pytest.raises(ValueError, match="token"):
+        sample(batch, rows[:3], alpha)
+    with pytest.raises(ValueError, match="z names"):
+        sample(batch, rows, alpha, z=np.full(len(batch.tokens), 300, np.uint16))
+
+
+def test_frequencies_are_those_of_the_exact_posterior():
+    """χ² over all 81 states of a document of four tokens, 60,000 independent documents: fails by
+    chance once in 10⁶. It catches α off by a tenth, and tokens that are not taken out of the counts
+    while they are drawn (both planted in the exact law)."""
+    phi = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6], [0.2, 0.2, 0.6], [0.1, 0.7, 0.2]])
+    alpha = np.array([0.2, 0.5, 0.3])
+    n = 60_000
+    batch = Minibatch(
+        np.arange(n), 4 * np.arange(n + 1), np.tile(np.arange(4, dtype=np.uint32), n),
+        np.arange(4, dtype=np.int32),
+    )  # fmt: skip
+    rows = np.zeros((4, 16), np.float32)
+    rows[:, :3] = phi
+    padded = np.r_[alpha, np.zeros(13)].astype(np.float32)
+    z = np.full(4 * n, UNASSIGNED)
+    sample(batch, rows, padded, sweeps=30, burn_in=0, z=z)
+    observed = np.bincount(z.reshape(n, 4) @ 3 ** np.arange(3, -1, -1), minlength=81)
+
+    def distance(phi, alpha):
+        expected = n * naive_gibbs.enumerate_given_phi(phi, alpha)[1]
+        return np.sum((observed - expected) ** 2 / expected)
+
+    limit = chi2.isf(1e-6, 80)
+    assert distance(phi, alpha) < limit
+    assert distance(phi, 1.1 * alpha) > limit
+    # A token that counts itself: the stationary law of the chain p(k) ∝ (α_k + n_k) φ_k, iterated.
+    states, law = naive_gibbs.enumerate_given_phi(phi, alpha)
+    for _ in range(30):
+        for i in range(4):
+            new = np.zeros_like(law)
+            counts = (states[:, :, None] == np.arange(3)).sum(axis=1)
+            weights = (counts + alpha) * phi[i]
+            weights /= weights.sum(axis=1, keepdims=True)
+            for k in range(3):
+                target = np.arange(81) + (k - states[:, i]) * 3 ** (3 - i)
+                np.add.at(new, target, law * weights[:, k])
+            law = new
+    assert np.sum((observed - n * law) ** 2 / (n * law)) > limit
+
+
+def test_rao_blackwell_has_the_same_mean_and_less_variance():
+    """Means over 400 batches within 5.5 standard errors in each of 150 cells (fails by chance less
+    than once in 10⁵); the sum of variances at least halved."""
+    batch, rows, alpha = setting(5, 3, longest=30)
+    sums = {}
+    for rao_blackwell in (False, True):
+        draws = []
+        for update in range(400):
+            got = sample_assignments(
+                batch, rows, alpha, sweeps=6, burn_in=5, key=KEY, update=update,
+                threads=Threads(1), rao_blackwell=rao_blackwell,
+            )  # fmt: skip
+            draws.append(got.word_topic[:, :3] / got.scale)
+        sums[rao_blackwell] = np.mean(draws, axis=0), np.var(draws, axis=0) / len(draws)
+    (plain, plain_variance), (rao, rao_variance) = sums[False], sums[True]
+    error = np.sqrt(plain_variance + rao_variance) + 1e-3
+    assert np.all(np.abs(plain - rao) < 5.5 * error)
+    assert rao_variance.sum() < 0.8 * plain_variance.sum()
