@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-
 from topicmc.cli.options import json_option, print_json
 
 

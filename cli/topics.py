@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-
 from topicmc.cli.options import json_option, print_json, run_argument
 
 

@@ -231,9 +231,9 @@ def _from_toml(path: Path) -> dict[str, Any]:
     for name, value in settings.items():
         if name not in kinds:
             raise UsageError(f"{path}: unknown setting {name!r}; see topicmc train --help")
-        if isinstance(value, str) and "str" not in kinds[name] and value != "auto":
-            if name != "time_budget":
-                raise UsageError(f"{path}: {name} = {value!r} is not a number")
+        text_is_fine = "str" in kinds[name] or name == "time_budget" or value == "auto"
+        if isinstance(value, str) and not text_is_fine:
+            raise UsageError(f"{path}: {name} = {value!r} is not a number")
     return settings
 
 

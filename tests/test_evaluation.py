@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from topicmc.corpora import Documents
+
 from topicmc.errors import DataError
 from topicmc.evaluation import (
     check_topics,
@@ -58,9 +58,10 @@ def test_a_tenth_of_each_document_is_scored_and_nothing_is_lost():
 
 def test_the_split_depends_on_the_seed_alone():
     documents = random_documents(50, 30)
-    assert split_documents(documents, seed=1).fingerprint == split_documents(
-        documents, seed=1, known=np.arange(30) % 2 == 0
-    ).fingerprint
+    assert (
+        split_documents(documents, seed=1).fingerprint
+        == split_documents(documents, seed=1, known=np.arange(30) % 2 == 0).fingerprint
+    )
     one, two = split_documents(documents, seed=1), split_documents(documents, seed=2)
     assert one.fingerprint != two.fingerprint
 
@@ -97,7 +98,8 @@ def test_the_topic_mix_agrees_with_its_exact_posterior():
     (false-failure rate below 1e-6). Sampling without the own token removed misses by 0.02 or more.
     """
     phi = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
-    documents = Documents(np.array([0, 3]), np.arange(3, dtype=np.uint16), np.array([4, 3, 3], "u2"))
+    counts = np.array([4, 3, 3], np.uint16)
+    documents = Documents(np.array([0, 3]), np.arange(3, dtype=np.uint16), counts)
     split = split_documents(documents, seed=0)
     tokens = split.observed.words[split.observed.tokens]
     alpha, n = 0.3, len(tokens)

@@ -1,17 +1,17 @@
 """The run directory: nothing that was written can be half read, nothing is overwritten unasked."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from topicmc.errors import DataError, TopicmcError, UsageError
-from topicmc.files import read_array, read_json, replacing, write_array, write_json
+from topicmc.files import read_array, read_json, replacing, speaking_of, write_array, write_json
 from topicmc.runs import RunDirectory
 
 
@@ -26,15 +26,15 @@ def test_a_failed_write_leaves_the_old_content_and_no_debris(tmp_path):
 
 
 def test_no_space_left_is_one_sentence():
-    if not os.path.exists("/dev/full"):  # noqa: PTH110
+    if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
-    from pathlib import Path
-
-    from topicmc.files import speaking_of
-
-    with pytest.raises(DataError, match="no space left on the disk"), speaking_of(Path("x.npy")):
-        with open("/dev/full", "wb", buffering=0) as full:  # noqa: PTH123
-            full.write(b"x")
+    full = Path("/dev/full")
+    with (
+        pytest.raises(DataError, match="x.npy: no space left on the disk"),
+        speaking_of(Path("x.npy")),
+        full.open("wb", buffering=0) as stream,
+    ):
+        stream.write(b"x")
 
 
 def test_an_unwritable_place_is_one_sentence(tmp_path):

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from topicmc.cli.progress import Silent
 
 from topicmc import jobs
-from topicmc.cli.progress import Silent
 from topicmc.config import TrainConfig
 from topicmc.distributed.transport import LocalTransport
 from topicmc.errors import DataError, DivergedError, UsageError
@@ -115,7 +115,7 @@ def test_other_seeds_give_other_topics(small_corpus, tmp_path):
 
 
 def test_work_lost_after_a_checkpoint_is_done_again(small_corpus, tmp_path):
-    """As after kill -9: samples and metrics past the checkpoint are drawn again, with one result."""
+    """As after kill -9: samples and metrics past the checkpoint are drawn again."""
     whole, _ = train(SMALL, small_corpus, tmp_path / "whole")
     run, _ = train(SMALL, small_corpus, tmp_path / "run", StopAfter(14))
     stray = run.keep_sample(0, 16, np.ones((120, 5), np.float32))
@@ -128,7 +128,6 @@ def test_work_lost_after_a_checkpoint_is_done_again(small_corpus, tmp_path):
 
 def test_a_changed_corpus_is_refused(small_corpus, tmp_path):
     from conftest import lda_documents, write_docword
-
     from topicmc.corpora import prepare
 
     train(SMALL, small_corpus, tmp_path / "run", StopAfter(2))

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any
 
 from topicmc.errors import UsageError
 
-Auto = Literal["auto"]
+AUTO: Any = "auto"  # in place of a number that `resolve` will decide
 SAMPLERS = ("scir", "sgrld")
 SCHEDULES = ("rotate", "permute")
 MAX_TOPICS = 65_535
@@ -28,7 +28,7 @@ class Interval:
 
     @classmethod
     def parse(cls, text: str | int | float, option: str = "interval") -> Interval:
-        """``"10s"``, ``"5m"``, ``"2h"``: training time; ``"500"``: updates.  UsageError otherwise."""
+        """``"10s"``, ``"5m"``, ``"2h"``: training time; ``"500"``: updates; else UsageError."""
         text = str(text).strip()
         if re.fullmatch(r"[0-9]+", text) and int(text) > 0:
             return cls(updates=int(text))
@@ -48,21 +48,21 @@ def parse_duration(text: str | int | float, option: str = "duration") -> float:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One training run.  ``"auto"`` is filled in by `resolve`; times are in seconds.
+    """One training run; times are in seconds. Fields that hold AUTO are numbers after `resolve`.
 
     Raises UsageError on any value outside its range.
     """
 
-    topics: int | Auto = "auto"
+    topics: int = AUTO
     sampler: str = "auto"
-    alpha: float | Auto = "auto"
-    beta: float | Auto = "auto"
-    batch_size: int | Auto = "auto"
-    sweeps: int | Auto = "auto"
-    burn_in: int | Auto = "auto"
-    step_size: float | Auto = "auto"
-    step_offset: float | Auto = "auto"
-    step_decay: float | Auto = "auto"
+    alpha: float = AUTO
+    beta: float = AUTO
+    batch_size: int = AUTO
+    sweeps: int = AUTO
+    burn_in: int = AUTO
+    step_size: float = AUTO
+    step_offset: float = AUTO
+    step_decay: float = AUTO
     updates: int | None = None
     epochs: float | None = None
     time_budget: float | None = None
@@ -70,11 +70,11 @@ class TrainConfig:
     checkpoint_every: str = "30s"
     samples: int = 8
     seed: int = 0
-    threads: int | Auto = "auto"
+    threads: int = AUTO
     workers: int = 1
-    chains: int | Auto = "auto"
-    groups: int | Auto = "auto"
-    trajectory: int | Auto = "auto"
+    chains: int = AUTO
+    groups: int = AUTO
+    trajectory: int = AUTO
     schedule: str = "rotate"
     balance: bool = True
     average_until: int | None = None

@@ -2,7 +2,7 @@
 
 
 class TopicmcError(Exception):
-    """Base of every error that topicmc raises on purpose; the command line exits with its status."""
+    """Base of all errors that topicmc raises on purpose; the command line exits with its status."""
 
     exit_status = 1
 

@@ -73,9 +73,11 @@ def split_documents(heldout: Documents, *, seed: int, known: np.ndarray | None =
             cut, so that models with different vocabularies are cut alike.
     """
     tokens = np.repeat(heldout.word_ids.astype(np.int64), heldout.counts)
-    lengths = np.add.reduceat(
-        np.append(heldout.counts.astype(np.int64), 0), heldout.indptr[:-1]
-    ) if heldout.n_docs else np.zeros(0, np.int64)
+    lengths = (
+        np.add.reduceat(np.append(heldout.counts.astype(np.int64), 0), heldout.indptr[:-1])
+        if heldout.n_docs
+        else np.zeros(0, np.int64)
+    )
     starts = np.concatenate([[0], np.cumsum(lengths)])
     scored = np.zeros(len(tokens), bool)
     generator = np.random.Generator(np.random.Philox(key=int(stream_key(seed, "split"))))
@@ -167,6 +169,7 @@ def token_probabilities(
             threads=threads,
             want_doc_topic=True,
         )
+        assert result.doc_topic is not None
         doc_topic = result.doc_topic[:, :n_topics] / result.scale
     mix = doc_topic + alpha
     mix /= mix.sum(axis=1, keepdims=True)
@@ -194,7 +197,9 @@ def check_topics(phi: np.ndarray, n_words: int, name: str) -> np.ndarray:
     vocabulary of ``n_words`` words in which every topic has positive mass.
     """
     if phi.ndim != 2 or not np.issubdtype(phi.dtype, np.number) or np.iscomplexobj(phi):
-        raise DataError(f"{name}: holds {phi.dtype} of shape {phi.shape}, not a K × W matrix of numbers")
+        raise DataError(
+            f"{name}: holds {phi.dtype} of shape {phi.shape}, not a K × W matrix of numbers"
+        )
     if phi.shape[1] != n_words:
         hint = "; transpose it" if phi.shape[0] == n_words else ""
         raise DataError(

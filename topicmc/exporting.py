@@ -53,8 +53,9 @@ def _csv(phi, alpha, share, vocabulary, path: Path) -> list[Path]:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["topic", "share", "alpha", "rank", "word", "probability"])
         for k, row in enumerate(phi):
+            facts = [k, float(share[k]), float(alpha[k])]
             for rank, w in enumerate(np.argsort(-row, kind="stable"), start=1):
-                writer.writerow([k, float(share[k]), float(alpha[k]), rank, vocabulary[w], float(row[w])])
+                writer.writerow([*facts, rank, vocabulary[w], float(row[w])])
     return [path]
 
 

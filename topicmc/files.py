@@ -71,7 +71,7 @@ def read_array(path: Path, expected: str | None = None, mmap: bool = False) -> n
     if not path.is_file():
         raise DataError(f"{path}: no such file")
     if expected is not None and checksum(path) != expected:
-        raise DataError(f"{path}: its checksum is wrong, so the file is damaged; restore or remake it")
+        raise DataError(f"{path}: damaged, its checksum is wrong; restore or remake it")
     try:
         return np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:

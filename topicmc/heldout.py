@@ -67,12 +67,10 @@ class HeldOut:
 
     def of_samples(self, run: RunDirectory, entries: Iterable[Mapping[str, Any]]) -> float | None:
         """Perplexity with p averaged over kept samples of all chains; None when there are none."""
-        scored = {}
+        scored: dict[str, np.ndarray] = {}
         for entry in entries:
-            name = entry["file"]
-            scored[name] = self._of_samples.get(name)
-            if scored[name] is None:
-                scored[name] = self._score(run.read_sample(entry))
+            known = self._of_samples.get(entry["file"])
+            scored[entry["file"]] = self._score(run.read_sample(entry)) if known is None else known
         self._of_samples = scored  # forget samples that are no longer kept
         if not scored:
             return None

@@ -112,10 +112,8 @@ def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
     beyond their number are given up."""
     if n_workers == config.workers:
         return config
-    chains = min(int(config.chains), n_workers)
-    return replace(
-        config, workers=n_workers, chains=chains, groups=min(int(config.groups), chains)
-    )
+    chains = min(config.chains, n_workers)
+    return replace(config, workers=n_workers, chains=chains, groups=min(config.groups, chains))
 
 
 def workers_of(run_path: Path) -> int | None:
@@ -161,7 +159,7 @@ def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainC
 def memory_needed(config: TrainConfig, n_words: int) -> int:
     """Bytes that one worker's chain needs: θ, a copy in flight, and the rows of a minibatch (the
     topics and counts of its distinct words, at most all of them)."""
-    return 4 * n_words * int(config.topics) * 5
+    return 4 * n_words * config.topics * 5
 
 
 def available_memory() -> int | None:

@@ -35,9 +35,7 @@ class Score:
         return asdict(self)
 
 
-def score_run(
-    run: RunDirectory, corpus: Corpus, model_words: list[str], threads: Threads
-) -> Score:
+def score_run(run: RunDirectory, corpus: Corpus, model_words: list[str], threads: Threads) -> Score:
     """The kept samples of all chains of a run, on the held-out documents of ``corpus``.
 
     ``model_words`` is the vocabulary of the run; the corpus may have another one: words are matched

@@ -69,6 +69,9 @@ class Listener(Protocol):
     def message(self, text: str) -> None:
         """A sentence for the person who waits."""
 
+    def close(self) -> None:
+        """When training has ended, however it did."""
+
 
 class Training:
     """One run of a method on a corpus, from wherever it stands to where it should end.
@@ -98,10 +101,10 @@ class Training:
         self.run = run
         self.transport = transport
         self.listener = listener
-        threads = Threads(int(config.threads))
+        threads = Threads(config.threads)
         self.method = Dsgld(config, corpus, transport, threads, slow)
         self.heldout = HeldOut(
-            corpus, int(config.topics), self.method.alpha, SPLIT_SEED, transport, threads
+            corpus, config.topics, self.method.alpha, SPLIT_SEED, transport, threads
         )
         self.samples = _KeptSamples(run, transport, config.samples)
         self.clock = _Clock()
@@ -114,7 +117,7 @@ class Training:
     @property
     def update(self) -> int:
         """Updates per chain, in the mean over chains."""
-        return self.method.round_number * int(self.config.trajectory)
+        return self.method.round_number * self.config.trajectory
 
     def train(self, interrupt: Interrupt) -> Outcome:
         """Rounds until the target or an interruption; always leaves a checkpoint behind.
@@ -170,6 +173,7 @@ class Training:
         averaged = self.heldout.of_samples(self.run, self.samples.at(number))
         before = self._record
         seconds = self.clock.seconds - before.get("seconds", 0.0)
+        tokens = self.tokens - before.get("tokens", 0)
         self._record = {
             "round": number,
             "update": self.update,
@@ -179,7 +183,7 @@ class Training:
             "perplexity": self.heldout.of_chains(self.method.chains, self.method.distinct()),
             "perplexity_averaged": averaged,
             "samples": len(self.samples.at(number)),
-            "tokens_per_second": round((self.tokens - before.get("tokens", 0)) / max(seconds, 1e-9)),
+            "tokens_per_second": round(tokens / max(seconds, 1e-9)),
             "step_size": self._step_size(),
             **self.method.metrics(),
         }
@@ -277,9 +281,9 @@ class Training:
         config = self.config
         return step_size(
             self.update,
-            float(config.step_size),
-            float(config.step_offset),
-            float(config.step_decay),
+            config.step_size,
+            config.step_offset,
+            config.step_decay,
         )
 
 

@@ -30,7 +30,7 @@ from topicmc.distributed.schedule import (
     split_groups,
     worker_of,
 )
-from topicmc.distributed.transport import Transport
+from topicmc.distributed.transport import State, Transport
 from topicmc.distributed.workers import WorkerDocuments
 from topicmc.errors import DivergedError
 from topicmc.kernels.batch import Minibatch
@@ -43,7 +43,7 @@ from topicmc.samplers import Chain, TopicCounts, initial_chain, step_size, sum_t
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
 
-SAMPLERS = {"scir": Scir, "sgrld": Sgrld}
+SAMPLERS: dict[str, type[Scir] | type[Sgrld]] = {"scir": Scir, "sgrld": Sgrld}
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Dsgld:
         before, after = self._places(self.round_number - 1), self._places(self.round_number)
         if before == after:
             return
-        held = {
+        held: dict[int, State] = {
             worker: (chain.theta, chain.topic_sums, np.array([chain.index, chain.update]))
             for worker, chain in self.chains.items()
         }
@@ -194,13 +194,13 @@ class Dsgld:
     def averaging(self) -> bool:
         """Whether the round just made ended with the averaging of groups."""
         until = self.config.average_until
-        return until is None or self.round_number * int(self.config.trajectory) <= until
+        return until is None or self.round_number * self.config.trajectory <= until
 
     def distinct(self) -> list[int]:
         """The chains whose states differ now: after averaging, the first of each group."""
         if self.averaging and self.round_number > 0:
             return [group[0] for group in self.groups]
-        return list(range(int(self.config.chains)))
+        return list(range(self.config.chains))
 
     def _average(self) -> None:
         if not self.averaging:

@@ -13,7 +13,11 @@ from pathlib import Path
 from topicmc.distributed.transport import launched_size
 from topicmc.errors import UsageError
 
-_LOCAL_SIZE_VARIABLES = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE")
+_LOCAL_SIZE_VARIABLES = (
+    "MPI_LOCALNRANKS",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MV2_COMM_WORLD_LOCAL_SIZE",
+)
 
 
 def find_mpiexec() -> str:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from topicmc.errors import UsageError
 
@@ -119,19 +120,19 @@ class Plan:
         return tuple(length / total for length in self.trajectory)
 
 
-def ideal_trajectories(delays: Sequence[float], mean_trajectory: float) -> np.ndarray:
+def ideal_trajectories(delays: ArrayLike, mean_trajectory: float) -> np.ndarray:
     """τ_s = τ̄ S d_s^{-1} / Σ_z d_z^{-1} (section 3.2.2), real-valued, float64 (S,).
 
     `delays` are seconds per update, or anything proportional to them; ValueError unless positive.
     """
     seconds = np.asarray(delays, np.float64)
     if not (np.isfinite(seconds).all() and (seconds > 0).all()):
-        raise ValueError(f"delays must be positive and finite: {list(delays)}")
+        raise ValueError(f"delays must be positive and finite: {seconds.tolist()}")
     speeds = 1 / seconds
     return mean_trajectory * len(speeds) * speeds / speeds.sum()
 
 
-def plan_trajectories(delays: Sequence[float], mean_trajectory: float) -> Plan:
+def plan_trajectories(delays: ArrayLike, mean_trajectory: float) -> Plan:
     """The trajectories in whole updates: each ≥ 1, in sum the whole number nearest to τ̄ S (or S,
     if that is more), by largest remainder. Equal delays give the plan of an unbalanced run."""
     ideal = ideal_trajectories(delays, mean_trajectory)
@@ -144,9 +145,7 @@ def plan_trajectories(delays: Sequence[float], mean_trajectory: float) -> Plan:
     return Plan(tuple(lengths.tolist()))
 
 
-def smooth_delays(
-    old: Sequence[float] | None, measured: Sequence[float], weight: float = 0.3
-) -> np.ndarray:
+def smooth_delays(old: ArrayLike | None, measured: ArrayLike, weight: float = 0.3) -> np.ndarray:
     """Exponentially smoothed delays, float64 (S,); NaN in `measured` (a worker that no chain
     visited) keeps the old value. With no old ones, unmeasured workers get the median."""
     new = np.array(measured, np.float64)
@@ -157,7 +156,7 @@ def smooth_delays(
     return np.where(np.isnan(new), before, (1 - weight) * before + weight * new)
 
 
-def should_replan(old: Sequence[float], new: Sequence[float], threshold: float = 0.2) -> bool:
+def should_replan(old: ArrayLike, new: ArrayLike, threshold: float = 0.2) -> bool:
     """Whether some worker's share of the speed has changed by more than `threshold` (relative)
     since the delays `old` that the present plan rests on. A slowdown of all alike changes nothing.
     """
