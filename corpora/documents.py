@@ -98,6 +98,12 @@ def from_entries(
     return documents, int(len(rows) - first.sum())
 
 
+def kept_lengths(documents: Documents, kept: np.ndarray) -> np.ndarray:
+    """Entries that each document has among those marked in kept, bool (E,)."""
+    running = offsets(kept)
+    return running[documents.indptr[1:]] - running[documents.indptr[:-1]]
+
+
 def remap(documents: Documents, new_ids: np.ndarray) -> Documents:
     """Word i renamed to new_ids[i], int64 (W,); entries whose new id is negative are left out.
 
@@ -105,6 +111,5 @@ def remap(documents: Documents, new_ids: np.ndarray) -> Documents:
     """
     ids = new_ids[documents.word_ids]
     kept = ids >= 0
-    running = offsets(kept)
-    lengths = running[documents.indptr[1:]] - running[documents.indptr[:-1]]
+    lengths = kept_lengths(documents, kept)
     return from_entries(lengths, ids[kept], documents.counts[kept])[0]

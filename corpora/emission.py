@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from topicmc.corpora.documents import Documents, remap, select
+from topicmc.corpora.documents import Documents, kept_lengths, remap, select
 from topicmc.corpora.split import choose_heldout
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.store import ShardWriter, count_dtype, id_dtype
@@ -31,10 +31,12 @@ def measure(spool: Spool, new_ids: np.ndarray | None) -> tuple[int, int]:
     """How many documents and entries pruning leaves."""
     if new_ids is None:
         return spool.n_docs, spool.n_entries
+    stays = new_ids >= 0
     n_docs = n_entries = 0
-    for block in pruned_blocks(spool, new_ids):
-        n_docs += block.n_docs
-        n_entries += block.n_entries
+    for block in spool.blocks():
+        lengths = kept_lengths(block, stays[block.word_ids])
+        n_docs += int(np.count_nonzero(lengths))
+        n_entries += int(lengths.sum())
     return n_docs, n_entries
 
 

@@ -66,13 +66,13 @@ def prepare(
     if seed < 0:
         raise UsageError(f"--seed {seed}: give a whole number, 0 or more.")
 
+    tally = Tally()
     with ExitStack() as stack:
         folder = stack.enter_context(staging(Path(output), marker=INDEX, force=force))
         format, readers = open_sources(paths, format, field)
         is_ids = format in ID_READERS
         given = _given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
-        tally = Tally()
         ingested = _ingest(readers, is_ids, given, spool, tally, progress or _silent)
         if spool.n_docs == 0:
             raise DataError(f"{paths[0]} holds no documents with words that count: {_why(given)}.")
@@ -97,7 +97,6 @@ def prepare(
         spool.close()
         shutil.rmtree(folder / "spool")
         write_vocabulary(folder / "vocabulary.txt", words)
-        n_tokens = sum(table["n_tokens"] for table in [*tables["shards"], tables["heldout"]])
         provenance = {
             "topicmc": __version__,
             "format": format,
@@ -106,17 +105,28 @@ def prepare(
             "vocabulary": given[0] if given else "built",
             "pruning": asdict(pruning),
             "seed": seed,
-            "documents_read": tally.n_read,
-            "documents_skipped": tally.skipped,
-            "documents_empty": tally.n_read - tally.skipped - size[0],
-            "entries_merged": tally.merged,
-            "tokens_read": ingested.n_tokens,
-            "tokens_left_out": ingested.n_tokens - n_tokens,
-            "words_read": ingested.n_words,
-            "words_left_out": ingested.n_words - len(words),
+            **_account(tally, ingested, len(words), tables),
         }
         write_index(folder, n_words=len(words), provenance=provenance, **tables)
     return Corpus.open(output)
+
+
+def _account(
+    tally: Tally, ingested: Ingested, n_words: int, tables: dict[str, Any]
+) -> dict[str, int]:
+    """What became of everything that was read: nothing is lost in silence."""
+    parts = [*tables["shards"], tables["heldout"]]
+    n_docs, n_tokens = (sum(part[name] for part in parts) for name in ("n_docs", "n_tokens"))
+    return {
+        "documents_read": tally.n_read,
+        "documents_skipped": tally.skipped,
+        "documents_empty": tally.n_read - tally.skipped - n_docs,
+        "entries_merged": tally.merged,
+        "tokens_read": ingested.n_tokens,
+        "tokens_left_out": ingested.n_tokens - n_tokens,
+        "words_read": ingested.n_words,
+        "words_left_out": ingested.n_words - n_words,
+    }
 
 
 def default_pruning(n_docs: int) -> Pruning:
