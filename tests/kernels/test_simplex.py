@@ -1,10 +1,17 @@
 """The kernels of the moves against their slow twins, draw for draw, and their bookkeeping."""
 
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests import naive
 from topicmc.kernels import simplex
+from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.samplers import Chain, TopicCounts, sum_topics
@@ -21,7 +28,7 @@ def state(n_words=131, n_topics=37, seed=0):
     generator = np.random.default_rng(seed)
     theta = generator.choice(THETA, (n_words, n_topics)).astype(np.float32)
     words = np.flatnonzero(generator.random(n_words) < 0.5).astype(np.int32)
-    counts = np.zeros((words.size, simplex.padded.py_func(n_topics)), np.float32)
+    counts = np.zeros((words.size, padded_size(n_topics)), np.float32)
     counts[:, :n_topics] = generator.choice(SHAPES, (words.size, n_topics))
     return Chain(0, theta, sum_topics(theta), update=3), TopicCounts(words, counts)
 
@@ -87,3 +94,25 @@ def test_divergence_is_reported(sampler, bad):
     counts.counts[0, 0] = bad
     info = sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(1))
     assert not info.finite
+
+
+def digest():
+    """Names the bits that both moves leave; run by the test below on another machine model."""
+    digests = []
+    for sampler in (Scir(0.01), Sgrld(0.01)):
+        chain, counts = state()
+        sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(1))
+        digests.append(hashlib.sha256(chain.theta.tobytes()).hexdigest())
+    return " ".join(digests)
+
+
+def test_same_bits_on_a_processor_without_wide_vectors():
+    """No fused multiplication, reassociation or vector width may show in the result."""
+    program = "from tests.kernels import test_simplex; print(test_simplex.digest())"
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    environment["PYTHONPATH"] = root
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True
+    )
+    assert result.stdout.strip() == digest(), result.stderr

@@ -3,8 +3,9 @@
 import numpy as np
 from scipy import stats
 
+from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
-from topicmc.kernels.simplex import FLOOR, padded
+from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
 from topicmc.samplers import Chain, TopicCounts, sum_topics
 from topicmc.samplers.scir import Scir
@@ -23,7 +24,7 @@ def replicates(theta: float, n: int) -> Chain:
 
 def everyone(shape, chain: Chain) -> TopicCounts:
     """Counts that give the entries the parameter â = shape, a number or one per entry."""
-    counts = np.zeros((chain.theta.shape[0], padded.py_func(N_TOPICS)), np.float32)
+    counts = np.zeros((chain.theta.shape[0], padded_size(N_TOPICS)), np.float32)
     counts[:, :N_TOPICS] = np.asarray(shape) - BETA
     return TopicCounts(np.arange(len(counts), dtype=np.int32), counts)
 

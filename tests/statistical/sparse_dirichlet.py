@@ -10,8 +10,8 @@ distances of the Rosenblatt transforms from the uniform law.
 import numpy as np
 from scipy import stats
 
+from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
-from topicmc.kernels.simplex import padded
 from topicmc.kernels.threads import Threads
 from topicmc.samplers import Chain, TopicCounts, sum_topics
 
@@ -30,7 +30,7 @@ def sample(sampler, step, *, batch_size, n_replicates, seed, n_kept=1000, n_disc
     generator = np.random.default_rng(seed)
     theta = np.ones((OBSERVED.size, n_replicates), np.float32)
     chain = Chain(0, theta, sum_topics(theta))
-    counts = np.zeros((OBSERVED.size, padded.py_func(n_replicates)), np.float32)
+    counts = np.zeros((OBSERVED.size, padded_size(n_replicates)), np.float32)
     batch = TopicCounts(np.arange(OBSERVED.size, dtype=np.int32), counts)
     key, threads, kept = stream_key(seed, "sparse dirichlet"), Threads(1), []
     for update in range(n_discarded + n_kept):

@@ -20,7 +20,7 @@ from tests.statistical.scir_laws import (
     replicates,
     same_law,
 )
-from topicmc.kernels import simplex
+from topicmc.kernels import cir, simplex
 from topicmc.kernels.random import stream_key
 from topicmc.samplers import n_blocks
 from topicmc.samplers.scir import Scir
@@ -135,7 +135,7 @@ def test_every_word_may_have_its_own_step():
     n_words = chain.theta.shape[0]
     steps = np.resize([0.01, 0.3, 2.0], n_words)
     words, slots = np.arange(n_words, dtype=np.int32), np.full(n_words, -1, np.int32)
-    simplex.cir_blocks(
+    cir.cir_blocks(
         chain.theta, words, steps, slots, np.empty((0, N_TOPICS), np.float32), 0.1, 1.0,
         stream_key(5, "move"), np.uint32(0), 0, n_blocks(n_words),
         np.empty((n_blocks(n_words), N_TOPICS)),

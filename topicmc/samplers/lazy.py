@@ -11,7 +11,7 @@ expectation of the eager chain's sums,
 
     S_k ← e^−h S_k + (1 − e^−h) β W + Σ_{w in batch} (θ'_wk − e^−h θ_wk − (1 − e^−h) β).
 
-It lacks noise of variance at most Σ_w (2 θ_wk t_w + β t_w²), t_w being the time that w has waited: a
+It lacks noise of variance at most Σ_w (2 θ_wk t_w + β t_w²), t_w the time that w has waited: a
 relative error of about √(2t/S_k). After `settle` the sums are those of θ itself.
 """
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicmc.kernels import simplex
+from topicmc.kernels import cir, simplex
 from topicmc.kernels.threads import Threads
 from topicmc.samplers import (
     Chain,
@@ -118,7 +118,7 @@ class LazyScir:
         block_sums = np.empty((n_blocks(len(words)), chain.theta.shape[1]))
 
         def work(first: int, last: int) -> int:
-            return simplex.cir_blocks(
+            return cir.cir_blocks(
                 chain.theta,
                 words,
                 steps,
