@@ -7,7 +7,8 @@ transition (Baker's thesis, Eqn 5.3.3, Algorithm 3) is
     θ'_kw = (1 − e^−h)/2 · V,    V ~ noncentral χ²(2 â_kw, 2 θ_kw e^−h / (1 − e^−h)),
 
 or as a mixture, θ'_kw = (1 − e^−h) Gamma(â_kw + P, 1) with P ~ Poisson(θ_kw e^−h / (1 − e^−h)).
-`topicmc.kernels.cir` says how it is drawn. `step` is h. After M moves of h from θ_0, with V̂ the variance of â (Corollary 5.4.2):
+`topicmc.kernels.cir` says how it is drawn. `step` is h. After M moves of h from θ_0, with V̂ the
+variance of â (Corollary 5.4.2):
 
     E θ_M   = θ_0 e^−Mh + a (1 − e^−Mh),
     Var θ_M = 2 θ_0 (e^−Mh − e^−2Mh) + a (1 − e^−Mh)² + (1 − e^−2Mh) (1 − e^−h)/(1 + e^−h) V̂.
