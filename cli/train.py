@@ -13,7 +13,7 @@ import click
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
 
-from topicmc.config import SAMPLERS, SCHEDULES, TrainConfig, parse_duration
+from topicmc.config import SAMPLERS, SCHEDULES, STARTS, TrainConfig, parse_duration
 from topicmc.errors import UsageError
 
 PROGRESS = ("auto", "bar", "plain", "json", "none")
@@ -54,6 +54,8 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--step-size", Number(float), "a in the step size a (1 + t / b)^-c [auto].")
 @setting("--step-offset", Number(float), "b in the step size [auto].")
 @setting("--step-decay", Number(float), "c in the step size [auto].")
+@setting("--start", click.Choice(["auto", *STARTS]), "How a chain begins [auto: anneal].")
+@setting("--anneal-updates", Number(int), "Updates that lower beta from 1 to its value [auto].")
 @setting("--updates", int, "Stop after so many updates of each chain.")
 @setting("--epochs", float, "Stop after so many passes over the corpus.")
 @setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")

@@ -16,6 +16,7 @@ from topicmc.errors import UsageError
 AUTO: Any = "auto"  # in place of a number that `resolve` will decide
 SAMPLERS = ("scir", "sgrld")
 SCHEDULES = ("rotate", "permute")
+STARTS = ("plain", "anneal")
 MAX_TOPICS = 65_535
 
 
@@ -63,6 +64,8 @@ class TrainConfig:
     step_size: float = AUTO
     step_offset: float = AUTO
     step_decay: float = AUTO
+    start: str = "auto"
+    anneal_updates: int = AUTO
     updates: int | None = None
     epochs: float | None = None
     time_budget: float | None = None
@@ -82,6 +85,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         _one_of("--sampler", self.sampler, ("auto", *SAMPLERS))
         _one_of("--schedule", self.schedule, SCHEDULES)
+        _one_of("--start", self.start, ("auto", *STARTS))
+        _in_range("--anneal-updates", self.anneal_updates, 1, 1_000_000_000)
         _in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
         for name in ("alpha", "beta", "step_size", "step_offset"):
             _in_range(_option(name), getattr(self, name), 0, float("inf"), exclusive=True)
@@ -150,6 +155,8 @@ def _in_range(
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts.
 _BATCH_TOKENS = 100_000
+# Updates over which an annealed start lowers β from 1 to its target.
+_ANNEAL_UPDATES = 400
 _STEP = {"scir": (0.3, 20.0, 0.6), "sgrld": (0.01, 1000.0, 0.6)}
 
 
@@ -190,6 +197,8 @@ def resolve(config: TrainConfig, *, n_docs: int, n_tokens: int, cores: int = 1) 
         step_size=_or(config.step_size, step_size),
         step_offset=_or(config.step_offset, step_offset),
         step_decay=_or(config.step_decay, step_decay),
+        start="anneal" if config.start == "auto" else config.start,
+        anneal_updates=_or(config.anneal_updates, _ANNEAL_UPDATES),
         updates=updates,
         threads=_or(config.threads, cores),
         chains=chains,

@@ -39,7 +39,14 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.runs import Checkpoint
-from topicmc.samplers import Chain, TopicCounts, initial_chain, step_size, sum_topics
+from topicmc.samplers import (
+    Chain,
+    TopicCounts,
+    annealed_beta,
+    initial_chain,
+    step_size,
+    sum_topics,
+)
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
 
@@ -78,7 +85,6 @@ class Dsgld:
         self.transport = transport
         self.threads = threads
         self.slow = slow or {}
-        self.sampler = SAMPLERS[config.sampler](beta=config.beta)
         self.alpha = np.full(config.topics, config.alpha, np.float64)
         self._padded_alpha = padded_topics(self.alpha)
         ranges = partition(corpus.shard_sizes, config.workers)
@@ -147,6 +153,17 @@ class Dsgld:
         self._move(chain, batch, scale)
         return batch
 
+    def burning_in(self, update: int) -> bool:
+        """Whether a chain at that update is still in its annealed start."""
+        return self.config.start == "anneal" and update < self.config.anneal_updates
+
+    def _sampler(self, update: int) -> Scir | Sgrld:
+        config = self.config
+        beta = config.beta
+        if self.burning_in(update):
+            beta = annealed_beta(update, beta, config.anneal_updates)
+        return SAMPLERS[config.sampler](beta=beta)
+
     def _move(self, chain: Chain, batch: Minibatch, scale: float) -> None:
         config = self.config
         assignments = sample_assignments(
@@ -162,7 +179,7 @@ class Dsgld:
         counts = assignments.word_topic.astype(np.float32)
         counts /= assignments.scale
         step = step_size(chain.update, config.step_size, config.step_offset, config.step_decay)
-        info = self.sampler.move(
+        info = self._sampler(chain.update).move(
             chain,
             TopicCounts(batch.words, counts),
             scale=scale,
