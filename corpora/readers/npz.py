@@ -1,5 +1,6 @@
 """SciPy CSR matrices saved by ``scipy.sparse.save_npz``: rows are documents, columns are words."""
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,6 +17,22 @@ from topicmc.corpora.streams import require_file
 from topicmc.errors import DataError
 
 _BLOCK_ENTRIES = 1 << 20
+# What zipfile, zlib and numpy raise at broken archives: encrypted or patched members, headers that
+# are no Python literal or ask for more memory than there is, and plain short reads.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    KeyError,
+    IndexError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    RuntimeError,
+    MemoryError,
+)
 
 
 class NpzReader:
@@ -37,7 +54,7 @@ class NpzReader:
                     archive.open("data.npy") as data,
                 ):
                     yield from self._rows(indptr, indices, data, n_words, tally)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError) as error:
+        except _DAMAGE as error:
             if getattr(error, "errno", None):
                 raise
             raise DataError(

@@ -2,6 +2,7 @@
 leaves nothing behind."""
 
 import gzip
+import io
 import re
 import zipfile
 
@@ -176,7 +177,7 @@ def test_pairs(tmp_path, format, content, pattern):
     refused(tmp_path, {"x.dat": content, "vocab.txt": VOCABULARY}, pattern, format=format)
 
 
-def npz(tmp_path, **members):
+def npz_bytes(**members):
     matrix = scipy.sparse.csr_matrix(np.array([[1, 0, 0, 2, 0], [0, 0, 3, 0, 0]]))
     content = {
         "format": np.array(b"csr"),
@@ -185,8 +186,9 @@ def npz(tmp_path, **members):
         "indices": matrix.indices,
         "data": matrix.data,
     }
-    np.savez_compressed(tmp_path / "x.npz", **(content | members))
-    return (tmp_path / "x.npz").read_bytes()
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **(content | members))
+    return buffer.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -211,18 +213,35 @@ def npz(tmp_path, **members):
     ],
 )
 def test_npz(tmp_path, members, pattern):
-    files = {"x.npz": npz(tmp_path, **members), "vocab.txt": VOCABULARY}
+    files = {"x.npz": npz_bytes(**members), "vocab.txt": VOCABULARY}
     refused(tmp_path, files, r"x\.npz", pattern)
 
 
 def test_npz_that_is_none(tmp_path):
     files = {"x.npz": b"not a zip", "vocab.txt": VOCABULARY}
     refused(tmp_path, files, "damaged or not a CSR matrix")
-    refused(tmp_path, {"x.npz": npz(tmp_path)[:-40]}, "damaged or not a CSR matrix")
+    refused(tmp_path, {"x.npz": npz_bytes()[:-40]}, "damaged or not a CSR matrix")
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         archive.writestr("indices.npy", b"")
     raw = (tmp_path / "x.npz").read_bytes()
     refused(tmp_path, {"x.npz": raw}, "damaged or not a CSR matrix")
+
+
+def test_npz_that_is_encrypted_or_asks_for_all_memory(tmp_path):
+    raw = bytearray(npz_bytes())
+    raw[raw.find(b"PK\x01\x02") + 8] |= 1
+    raw[6] |= 1
+    refused(tmp_path, {"x.npz": bytes(raw), "vocab.txt": VOCABULARY}, "encrypted")
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(3, np.int64))
+    lie = buffer.getvalue().replace(b"(3,), }" + b" " * 16, b"(%d,), }" % 10**16 + b" ")
+    with (
+        zipfile.ZipFile(tmp_path / "x.npz", "w") as archive,
+        zipfile.ZipFile(io.BytesIO(npz_bytes())) as good,
+    ):
+        for name in good.namelist():
+            archive.writestr(name, lie if name == "indptr.npy" else good.read(name))
+    refused(tmp_path, {"x.npz": (tmp_path / "x.npz").read_bytes()}, "damaged")
 
 
 def test_npz_with_a_flipped_byte(tmp_path):
