@@ -27,6 +27,7 @@ from topicmc.kernels.lanes import (
     peek,
     philox_lanes,
     pick,
+    prefetch,
     replace,
     splat,
     store,
@@ -35,6 +36,8 @@ from topicmc.kernels.lanes import (
 )
 
 _ONE = np.int32(1)
+# Tokens from asking for a word's counts to reading them.
+_AHEAD = 3
 # Beyond this share of the total, a token's own slice would leave too few digits of the rest.
 _LARGEST_SLICE = np.float32(1 - 1 / 64)
 
@@ -184,6 +187,9 @@ def _sweep(
             uniform = peek(uniforms, i & 63)
             row = np.intp(tokens[first + i]) * n_padded
             old = np.intp(z[first + i])
+            ahead = np.intp(tokens[min(first + i + _AHEAD, len(tokens) - 1)]) * n_padded
+            for k in range(0, n_padded, LANES):
+                prefetch(word_topic, ahead + k)
             total = _build(table, word_topic, row, mix, beta)
             # The slice (end − own, end) of the weights is the token's own.
             n_kw = np.float32(word_topic[row + old]) - one

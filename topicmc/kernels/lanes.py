@@ -108,6 +108,21 @@ def peek(typingctx, array, index):
 
 
 @intrinsic
+def prefetch(typingctx, array, index):
+    """Asks for the cache line of an element that will be read soon."""
+
+    def emit(context, builder, signature, args):
+        byte = ir.IntType(8).as_pointer()
+        signature = ir.FunctionType(ir.VoidType(), [byte, _I32, _I32, _I32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], signature)
+        address = _address(context, builder, array, *args, ir.IntType(8))
+        builder.call(function, [address, _I32(0), _I32(3), _I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), emit
+
+
+@intrinsic
 def splat(typingctx, scalar):
     """A float32 in every lane."""
 
