@@ -1,3 +1,4 @@
+# mypy: disable-error-code="call-arg,var-annotated"
 """Topic assignments of a minibatch given the topics φ: Gibbs sampling with η integrated out,
 
     p(z_di = k | …) ∝ (α_k + n_dk^{−i}) φ_kw        (Ahn thesis, Eqn 6.3).

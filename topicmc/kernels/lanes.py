@@ -1,3 +1,4 @@
+# mypy: disable-error-code="call-arg,var-annotated"
 """Sixteen-lane vectors for numba kernels, as LLVM vectors: no C compiler, any processor.
 
 A kernel handles `<16 x float>` and `<16 x i32>` as values:
