@@ -52,10 +52,10 @@ def test_bad_settings_name_the_option(setting, option):
 
 
 def test_resolving_leaves_no_auto_and_round_trips():
-    config = resolve(TrainConfig(), n_docs=94_095, n_tokens=11_561_909)
+    config = resolve(TrainConfig(), n_docs=94_095, n_tokens=11_561_909, n_words=1000)
     assert "auto" not in config.as_dict().values()
     assert TrainConfig.from_dict(config.as_dict()) == config
-    assert resolve(config, n_docs=94_095, n_tokens=11_561_909) == config
+    assert resolve(config, n_docs=94_095, n_tokens=11_561_909, n_words=1000) == config
 
 
 def test_unknown_settings_are_named():
@@ -65,9 +65,11 @@ def test_unknown_settings_are_named():
 
 def test_more_topics_than_the_corpus_can_bear():
     with pytest.raises(UsageError, match="can bear: use at most 10"):
-        resolve(TrainConfig(topics=11), n_docs=20, n_tokens=100)
+        resolve(TrainConfig(topics=11), n_docs=20, n_tokens=100, n_words=1000)
 
 
 def test_epochs_become_updates():
-    config = resolve(TrainConfig(epochs=2, batch_size=10), n_docs=1000, n_tokens=100_000)
+    config = resolve(
+        TrainConfig(epochs=2, batch_size=10), n_docs=1000, n_tokens=100_000, n_words=1000
+    )
     assert config.updates == 200

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral, Real
 from typing import Any
 
 from topicmc.errors import UsageError
@@ -83,6 +84,8 @@ class TrainConfig:
     average_until: int | None = None
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            _of_type(_option(field.name), getattr(self, field.name), str(field.type), field.default)
         _one_of("--sampler", self.sampler, ("auto", *SAMPLERS))
         _one_of("--schedule", self.schedule, SCHEDULES)
         _one_of("--start", self.start, ("auto", *STARTS))
@@ -133,6 +136,23 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+_KINDS: dict[str, tuple[type, str]] = {
+    "int": (Integral, "a whole number"),
+    "float": (Real, "a number"),
+    "str": (str, "text"),
+    "bool": (bool, "true or false"),
+}
+
+
+def _of_type(option: str, value: Any, annotation: str, default: Any) -> None:
+    """UsageError unless ``value`` is of the annotated type, or the default, as "auto" or None."""
+    kind, wanted = _KINDS[annotation.partition(" ")[0]]
+    is_default = value is None if default is None else isinstance(value, str) and value == default
+    truth = isinstance(value, bool) and kind is not bool
+    if not is_default and (truth or not isinstance(value, kind)):
+        raise UsageError(f"{option} {value!r} is not {wanted}")
+
+
 def _one_of(option: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise UsageError(f"{option} {value!r} is not one of {', '.join(choices)}")
@@ -154,13 +174,28 @@ def _in_range(
 
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts.
-_BATCH_TOKENS = 100_000
+_BATCH_TOKENS = 200_000
 # Updates over which an annealed start lowers β from 1 to its target.
-_ANNEAL_UPDATES = 400
-_STEP = {"scir": (0.3, 20.0, 0.6), "sgrld": (0.01, 1000.0, 0.6)}
+_ANNEAL_UPDATES = 800
+_STEP = {"scir": (0.5, 20.0, 0.6), "sgrld": (3.0, 20.0, 0.6)}
+_START = {"scir": "anneal", "sgrld": "plain"}
 
 
-def resolve(config: TrainConfig, *, n_docs: int, n_tokens: int, cores: int = 1) -> TrainConfig:
+def initial_total(sampler: str, beta: float, n_words: int, n_topics: int, n_tokens: int) -> float:
+    """Σ_w θ_wk of a new chain: on the scale of the counts for SCIR, of the prior for SGRLD.
+
+    SGRLD's θ keeps the scale that its prior gives it, β W, and φ then moves by the relative amount
+    ε/2 · (n_tokens / K) / β W in an update: `resolve` sizes its ε by that amount. A total so small
+    that it would wander to zero is avoided.
+    """
+    if sampler == "sgrld":
+        return max(beta, 0.01) * n_words
+    return beta * n_words + n_tokens / n_topics
+
+
+def resolve(
+    config: TrainConfig, *, n_docs: int, n_tokens: int, n_words: int, cores: int = 1
+) -> TrainConfig:
     """``config`` with every ``"auto"`` decided for a corpus of that size and so many cores.
 
     Raises UsageError when the corpus cannot bear what was asked.
@@ -178,7 +213,10 @@ def resolve(config: TrainConfig, *, n_docs: int, n_tokens: int, cores: int = 1) 
     batch_size = _or(config.batch_size, round(min(1000, max(50, _BATCH_TOKENS / mean_length))))
     batch_size = min(batch_size, n_docs)
     sweeps = _or(config.sweeps, 10)
+    beta = _or(config.beta, 0.01)
     step_size, step_offset, step_decay = _STEP[sampler]
+    if sampler == "sgrld":
+        step_size *= initial_total(sampler, beta, n_words, topics, n_tokens) * topics / n_tokens
     chains = _or(config.chains, config.workers)
     updates = config.updates
     if updates is None and config.epochs is not None:
@@ -190,14 +228,14 @@ def resolve(config: TrainConfig, *, n_docs: int, n_tokens: int, cores: int = 1) 
         topics=topics,
         sampler=sampler,
         alpha=_or(config.alpha, min(0.5, 10 / topics)),
-        beta=_or(config.beta, 0.01),
+        beta=beta,
         batch_size=batch_size,
         sweeps=sweeps,
         burn_in=_or(config.burn_in, sweeps // 2),
         step_size=_or(config.step_size, step_size),
         step_offset=_or(config.step_offset, step_offset),
         step_decay=_or(config.step_decay, step_decay),
-        start="anneal" if config.start == "auto" else config.start,
+        start=_START[sampler] if config.start == "auto" else config.start,
         anneal_updates=_or(config.anneal_updates, _ANNEAL_UPDATES),
         updates=updates,
         threads=_or(config.threads, cores),

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from topicmc import __version__
 from topicmc.config import TrainConfig, available_cores, resolve
 from topicmc.corpora import Corpus
 from topicmc.distributed.launch import ranks_on_this_machine
+from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DataError, UsageError
+from topicmc.files import remove_temporaries, speaking_of
 from topicmc.runs import RunDirectory
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
@@ -44,38 +48,70 @@ def start(
 
     Raises UsageError or DataError before anything is overwritten where it can be known by then.
     """
-    corpus = None
-    if corpus_path is not None:
-        corpus = Corpus.open(corpus_path)
-        config = checked(config, corpus, transport)
-    run = RunDirectory(run_path)
+    run_path = Path(run_path)
     if transport.is_root:
-        run = RunDirectory.create(run_path, {}, force)
-        if corpus is None:
-            from topicmc.corpora import prepare, wikipedia_extract
-
-            prepare([wikipedia_extract()], run_path / EMBEDDED, seed=0, force=True)
-            corpus = Corpus.open(run_path / EMBEDDED)
-            config = checked(config, corpus, transport)
-        location = EMBEDDED if corpus_path is None else str(Path(corpus_path).resolve())
-        run.update_facts(
-            topicmc=__version__,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            versions=versions(),
-            corpus={
-                "path": location,
-                "fingerprint": corpus.fingerprint,
-                "documents": corpus.n_docs,
-                "tokens": corpus.n_tokens,
-                "words": corpus.n_words,
-            },
-            config=config.as_dict(),
-        )
-    transport.barrier()
-    if corpus is None:
+        RunDirectory.check_free(run_path, force)
+    if corpus_path is None:
+        _create_with_extract(config, run_path, transport, force)
         corpus = Corpus.open(run_path / EMBEDDED)
-        config = checked(config, corpus, transport)
-    return config, corpus, run
+        return checked(config, corpus, transport), corpus, RunDirectory(run_path)
+    corpus = Corpus.open(corpus_path)
+    config = checked(config, corpus, transport)
+    verify_share(corpus, config, transport)
+    transport.barrier()
+    if transport.is_root:
+        _create(run_path, config, corpus, str(Path(corpus_path).resolve()), force)
+    transport.barrier()
+    return config, corpus, RunDirectory(run_path)
+
+
+def _create_with_extract(
+    config: TrainConfig, run_path: Path, transport: Transport, force: bool
+) -> None:
+    """A new run that holds the prepared extract; nothing is left behind when it cannot be."""
+    from topicmc.corpora import prepare, wikipedia_extract
+
+    if transport.is_root:
+        with speaking_of(run_path.parent):
+            run_path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = TemporaryDirectory(prefix=f".{run_path.name}-", dir=run_path.parent)
+        with temporary as folder:
+            corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
+            run = _create(run_path, checked(config, corpus, transport), corpus, EMBEDDED, force)
+            with speaking_of(run.path):
+                shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
+                corpus.path.rename(run.path / EMBEDDED)
+    transport.barrier()
+
+
+def _create(
+    run_path: Path, config: TrainConfig, corpus: Corpus, location: str, force: bool
+) -> RunDirectory:
+    facts = {
+        "topicmc": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "corpus": {
+            "path": location,
+            "fingerprint": corpus.fingerprint,
+            "documents": corpus.n_docs,
+            "tokens": corpus.n_tokens,
+            "words": corpus.n_words,
+        },
+        "config": config.as_dict(),
+    }
+    words = corpus.vocabulary
+    run = RunDirectory.create(run_path, facts, force)
+    run.update_facts(vocabulary=run.write_vocabulary(words))
+    return run
+
+
+def verify_share(corpus: Corpus, config: TrainConfig, transport: Transport) -> None:
+    """Reads the shards of this process's workers, and the held-out documents, against their
+    checksums; DataError names the file that is damaged."""
+    ranges = partition(corpus.shard_sizes, config.workers)
+    shards = {shard for worker in transport.workers for shard, _, _ in ranges[worker]}
+    corpus.check(sorted(shards))
 
 
 def resume(
@@ -88,7 +124,10 @@ def resume(
     """
     run = RunDirectory.open(run_path)
     facts = run.facts()
-    config = TrainConfig.from_dict(facts["config"])
+    try:
+        config = TrainConfig.from_dict(facts["config"])
+    except UsageError as error:
+        raise DataError(f"{run.path / 'run.json'}: {error}") from None
     for name, value in changes.items():
         if name not in RESUMABLE and value != getattr(config, name):
             raise UsageError(
@@ -101,7 +140,9 @@ def resume(
         config = replace(config, updates=None, epochs=None, time_budget=None)
     config = replace(config, **changes)
     config = checked(config, corpus, transport)
+    verify_share(corpus, config, transport)
     if transport.is_root:
+        remove_temporaries(run.path)
         run.update_facts(config=config.as_dict())
     transport.barrier()
     return config, corpus, run
@@ -118,18 +159,19 @@ def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
 
 def workers_of(run_path: Path) -> int | None:
     """How many workers the run in a directory last had; None where there is no run."""
-    run = RunDirectory(run_path)
-    return run.facts()["config"]["workers"] if (run.path / "run.json").is_file() else None
+    if not (Path(run_path) / "run.json").is_file():
+        return None
+    return RunDirectory.open(run_path).facts()["config"].get("workers")
 
 
 def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
     """The corpus of a run, from where it was or from ``corpus_path``; DataError unless the same."""
     facts = run.facts()["corpus"]
     path = Path(corpus_path) if corpus_path is not None else run.path / facts["path"]
-    if not path.exists():
+    if corpus_path is None and not path.exists():
         raise DataError(
             f"{path}: the corpus of the run in {run.path} is not there any more; name its new"
-            " place on the command line"
+            " place on the command line, as CORPUS to train and with --corpus elsewhere"
         )
     corpus = Corpus.open(path)
     if corpus.fingerprint != facts["fingerprint"]:
@@ -144,7 +186,13 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
 def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
     """The settings resolved for a corpus; UsageError when memory or corpus cannot bear them."""
     cores = max(1, available_cores() // ranks_on_this_machine(transport.n_processes))
-    config = resolve(config, n_docs=corpus.n_docs, n_tokens=corpus.n_tokens, cores=cores)
+    config = resolve(
+        config,
+        n_docs=corpus.n_docs,
+        n_tokens=corpus.n_tokens,
+        n_words=corpus.n_words,
+        cores=cores,
+    )
     needed = memory_needed(config, corpus.n_words) * len(transport.workers)
     available = available_memory()
     if available is not None and needed > available:

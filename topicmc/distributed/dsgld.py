@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.config import TrainConfig
+from topicmc.config import TrainConfig, initial_total
 from topicmc.corpora import Corpus
 from topicmc.distributed.schedule import (
     Plan,
@@ -106,6 +106,9 @@ class Dsgld:
                 beta=config.beta,
                 n_tokens=corpus.n_tokens,
                 seed=config.seed,
+                total=initial_total(
+                    config.sampler, config.beta, corpus.n_words, config.topics, corpus.n_tokens
+                ),
             )
             for chain, worker in enumerate(self._places(0))
             if worker in transport.workers
