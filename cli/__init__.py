@@ -7,8 +7,13 @@ Each command lives in a module of its own that is imported only when it runs, so
 from __future__ import annotations
 
 import importlib
+import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from difflib import get_close_matches
+from types import FrameType
 
 import click
 
@@ -39,6 +44,16 @@ class LazyGroup(click.Group):
         module = importlib.import_module(f"topicmc.cli.{COMMANDS[cmd_name][0]}")
         return getattr(module, cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            close = get_close_matches(name, COMMANDS, n=1)
+            hint = f"; did you mean {close[0]}?" if close else "; see topicmc --help"
+            ctx.fail(f"there is no command {name!r}{hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
@@ -60,6 +75,8 @@ def topicmc() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits: 0 done, 1 failure, 2 usage, 3 bad data, 4 diverged, 130
     interrupted."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminate)
     try:
         topicmc.main(args=arguments, prog_name="topicmc", standalone_mode=False)
     except click.ClickException as error:
@@ -75,5 +92,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo(f"Error: out of memory ({error}); use fewer topics or words", err=True)
         sys.exit(1)
     except BrokenPipeError:
-        sys.stderr.close()
+        # Whoever read stdout has enough; Python would complain once more when it flushes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"Error: {where}{error.strerror or error}", err=True)
+        sys.exit(1)
+
+
+def _terminate(signum: int, frame: FrameType | None) -> None:
+    """SIGTERM unwinds the stack, so that nothing half-written is left behind."""
+    sys.exit(128 + signum)

@@ -41,6 +41,8 @@ def evaluate(
     from topicmc.runs import RunDirectory
     from topicmc.scoring import score_run, score_topics
 
+    if alpha is not None and topics_file is None:
+        raise UsageError("--alpha goes with --topics-file; a RUN has its own")
     workers = Threads(threads or available_cores())
     if run is None and corpus is None:
         raise UsageError("name a RUN, or --corpus CORPUS with --topics-file PHI.npy")
@@ -59,8 +61,7 @@ def evaluate(
     elif opened is None:
         raise UsageError("--corpus alone says nothing of the topics; add RUN or --topics-file")
     else:
-        words = open_corpus(opened).vocabulary if corpus is not None else documents.vocabulary
-        score = score_run(opened, documents, words, workers)
+        score = score_run(opened, documents, opened.vocabulary(), workers)
     if as_json:
         print_json(score.as_dict())
         return

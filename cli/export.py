@@ -27,13 +27,12 @@ def export(run: Path, format: str, output: Path, chain: int, force: bool) -> Non
     import numpy as np
 
     from topicmc.exporting import export_topics
-    from topicmc.jobs import open_corpus
     from topicmc.posterior import posterior_mean
     from topicmc.runs import RunDirectory
 
     opened = RunDirectory.open(run)
     phi, share = posterior_mean(opened, chain)
     alpha = np.full(len(phi), float(opened.facts()["config"]["alpha"]))
-    vocabulary = open_corpus(opened).vocabulary
+    vocabulary = opened.vocabulary()
     for path in export_topics(phi, alpha, share, vocabulary, output, format, force):
         click.echo(path)

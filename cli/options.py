@@ -14,6 +14,9 @@ force_option = click.option("--force", is_flag=True, help="Overwrite what is the
 threads_option = click.option(
     "--threads", type=click.IntRange(1, 1024), default=None, help="Threads (all cores)."
 )
+corpus_option = click.option(
+    "--corpus", type=click.Path(path_type=Path), help="Where the corpus of RUN lies now."
+)
 run_argument = click.argument("run", type=click.Path(path_type=Path))
 
 

@@ -99,23 +99,25 @@ class Bar(Silent):
         )
 
     def evaluated(self, record: dict[str, Any]) -> None:
-        self._progress.update(self._task, perplexity=f"{record['perplexity']:,.0f}")
+        perplexity = record["perplexity"]
+        if perplexity is not None:
+            self._progress.update(self._task, perplexity=f"{perplexity:,.0f}")
 
     def message(self, text: str) -> None:
-        self._progress.console.print(text, highlight=False, markup=False)
+        self._progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def close(self) -> None:
         self._progress.stop()
 
 
 def _summary(record: dict[str, Any]) -> str:
-    averaged = record["perplexity_averaged"]
-    tail = "" if averaged is None else f" (averaged over {record['samples']}: {averaged:,.1f})"
-    return (
-        f"update {record['update']:,}  {record['seconds']:.1f} s  "
-        f"perplexity {record['perplexity']:,.1f}{tail}  "
-        f"{_short(record['tokens_per_second'])} tokens/s"
-    )
+    parts = [f"update {record['update']:,}", f"{record['seconds']:.1f} s"]
+    perplexity, averaged = record["perplexity"], record["perplexity_averaged"]
+    if perplexity is not None:
+        tail = "" if averaged is None else f" (averaged over {record['samples']}: {averaged:,.1f})"
+        parts.append(f"perplexity {perplexity:,.1f}{tail}")
+    parts.append(f"{_short(record['tokens_per_second'])} tokens/s")
+    return "  ".join(parts)
 
 
 def _short(number: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from topicmc.cli.options import json_option, print_json, run_argument
+from topicmc.cli.options import corpus_option, json_option, print_json, run_argument
 
 
 @click.command()
@@ -16,8 +16,9 @@ from topicmc.cli.options import json_option, print_json, run_argument
 @click.option(
     "--sort", type=click.Choice(["size", "coherence"]), default="size", help="Order of the topics."
 )
+@corpus_option
 @json_option
-def topics(run: Path, n_words: int, sort: str, as_json: bool) -> None:
+def topics(run: Path, n_words: int, sort: str, corpus: Path | None, as_json: bool) -> None:
     """Show the topics of RUN: their share of all tokens and their likeliest words."""
     from topicmc.jobs import open_corpus
     from topicmc.posterior import posterior_mean
@@ -25,15 +26,14 @@ def topics(run: Path, n_words: int, sort: str, as_json: bool) -> None:
     from topicmc.topics import describe
 
     opened = RunDirectory.open(run)
-    corpus = open_corpus(opened)
     phi, share = posterior_mean(opened)
     described = describe(
         phi,
         share,
-        corpus.vocabulary,
+        opened.vocabulary(),
         n_words,
         sort=sort,
-        corpus=corpus if sort == "coherence" else None,
+        corpus=open_corpus(opened, corpus) if sort == "coherence" else None,
     )
     if as_json:
         print_json({"topics": [topic.as_dict() for topic in described]})

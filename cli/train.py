@@ -113,6 +113,7 @@ def train(
     from topicmc.distributed.transport import abort_on_error, launched_size, open_transport
 
     settings = _settings(given, config_file)
+    slowed = _slow(slow)
     if output is None:
         if corpus is not None and not dry_run:
             raise UsageError("-o RUN is missing: name the run directory to write")
@@ -134,7 +135,7 @@ def train(
             config, opened, run = jobs.start(
                 TrainConfig(**settings), corpus, output, channel, force
             )
-        status = _train(config, opened, run, channel, progress, resume, _slow(slow), as_json)
+        status = _train(config, opened, run, channel, progress, resume, slowed, as_json)
     sys.exit(status)
 
 
@@ -199,7 +200,9 @@ def _headline(config, corpus) -> str:
 
 def _result(outcome) -> str:
     text = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
-    if outcome.perplexity is not None:
+    if outcome.perplexity is None:
+        text += "; no perplexity, for no documents are held out (topicmc prepare --heldout N)"
+    else:
         text += f", held-out perplexity {outcome.perplexity:,.1f}"
     if outcome.perplexity_averaged is not None:
         text += f" ({outcome.perplexity_averaged:,.1f} averaged over samples)"
@@ -210,9 +213,7 @@ def _settings(given: dict[str, Any], config_file: Path | None) -> dict[str, Any]
     """Options over the config file; names of options that were not given are absent."""
     settings = _from_toml(config_file) if config_file is not None else {}
     settings.update({name: value for name, value in given.items() if value is not None})
-    budget = settings.get("time_budget")
-    if budget is not None:
-        settings["time_budget"] = parse_duration(budget, "--time-budget")
+    settings = _durations(settings)
     TrainConfig.from_dict(settings)
     return settings
 
@@ -236,6 +237,21 @@ def _from_toml(path: Path) -> dict[str, Any]:
         text_is_fine = "str" in kinds[name] or name == "time_budget" or value == "auto"
         if isinstance(value, str) and not text_is_fine:
             raise UsageError(f"{path}: {name} = {value!r} is not a number")
+    try:
+        TrainConfig.from_dict(_durations(settings))
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+    return settings
+
+
+def _durations(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the time budget in seconds and the intervals as text."""
+    settings = dict(settings)
+    if "time_budget" in settings:
+        settings["time_budget"] = parse_duration(settings["time_budget"], "--time-budget")
+    for name in ("evaluate_every", "checkpoint_every"):
+        if name in settings:
+            settings[name] = str(settings[name])
     return settings
 
 

@@ -8,6 +8,7 @@ heldout/         the same three
 
 import hashlib
 import json
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -172,6 +173,16 @@ class Corpus:
     def heldout(self) -> Documents:
         """The documents kept out of training, as ``shard`` gives its own."""
         return self._documents(self.index["heldout"])
+
+    def check(self, shards: Iterable[int]) -> None:
+        """Reads some shards and the held-out documents; DataError names a file whose bytes are not
+        those that corpus.json promises."""
+        for table in [*(self.index["shards"][number] for number in shards), self.index["heldout"]]:
+            self._documents(table)
+            for array in ARRAYS:
+                path = self.path / table["name"] / f"{array}.npy"
+                if sha256(path) != table["sha256"][array]:
+                    raise DataError(f"{path} was changed or damaged: prepare the corpus again.")
 
     def _documents(self, table: dict[str, Any]) -> Documents:
         dtypes = self.index["dtypes"]

@@ -68,7 +68,7 @@ def test_runs_are_not_overwritten_unasked(tmp_path):
     RunDirectory.create(tmp_path / "run", {"config": {}})
     with pytest.raises(UsageError, match="--resume.*--force"):
         RunDirectory.create(tmp_path / "run", {})
-    RunDirectory.create(tmp_path / "run", {"config": {"new": 1}}, force=True)
+    RunDirectory.create(tmp_path / "run", {"config": {"new": 1}, "corpus": {}}, force=True)
     assert RunDirectory.open(tmp_path / "run").facts()["config"] == {"new": 1}
 
 

@@ -32,11 +32,15 @@ def export_topics(
     writers = {"npy": _npy, "csv": _csv, "jsonl": _jsonl}
     if format not in writers:
         raise UsageError(f"--to {format!r} is not one of {', '.join(FORMATS)}")
+    is_folder = format == "npy"
+    if path.exists() and path.is_dir() != is_folder:
+        kinds = ("a file", "a folder") if is_folder else ("a folder", "a file")
+        raise UsageError(f"{path}: is {kinds[0]}, and --to {format} writes {kinds[1]}; change -o")
     occupied = path.exists() and (path.is_file() or any(path.iterdir()))
     if occupied and not force:
         raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
     with speaking_of(path):
-        (path if format == "npy" else path.parent).mkdir(parents=True, exist_ok=True)
+        (path if is_folder else path.parent).mkdir(parents=True, exist_ok=True)
     return writers[format](phi, alpha, share, vocabulary, path)
 
 

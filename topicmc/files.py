@@ -7,11 +7,12 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy
 
 from topicmc.errors import DataError, TopicmcError
 
@@ -21,14 +22,22 @@ def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """A file that takes the place of ``path`` when the block ends, and vanishes if it fails."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     encoding = None if "b" in mode else "utf-8"
-    try:
-        with speaking_of(path), temporary.open(mode, encoding=encoding) as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with speaking_of(path):
+        try:
+            with temporary.open(mode, encoding=encoding) as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Deletes what writers that were killed have left in a folder and those below it."""
+    for path in folder.rglob(".*.tmp"):
+        path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -49,20 +58,28 @@ def write_json(path: Path, value: Any) -> None:
         stream.write("\n")
 
 
-def read_json(path: Path) -> Any:
-    """The content of a JSON file; DataError when it is missing or not JSON."""
+def read_json(path: Path, **expected: type) -> Any:
+    """The content of a JSON file; DataError when it is missing or not JSON, or when it is not an
+    object that holds the ``expected`` names with values of these types."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as JSON ({error}); restore or remake it") from None
+    for name, kind in expected.items():
+        if not isinstance(value, dict) or not isinstance(value.get(name), kind):
+            raise DataError(f"{path}: damaged, it has no {name!r}; restore or remake it")
+    return value
 
 
 def write_array(path: Path, array: np.ndarray) -> str:
     """Writes a ``.npy`` file, atomically, and returns its checksum."""
+    array = np.ascontiguousarray(array)
     with replacing(path, "wb") as stream:
-        np.save(stream, array, allow_pickle=False)
+        # np.save would lose the reason why a write fails.
+        npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(array))
+        stream.write(array.data)
     return checksum(path)
 
 

@@ -51,13 +51,16 @@ class HeldOut:
         self._threads = threads
         self._of_samples: dict[str, np.ndarray] = {}
 
-    def of_chains(self, chains: Mapping[int, Chain], distinct: Sequence[int]) -> float:
-        """Single-sample perplexity of the chains as they are: the mean over chains of mean log p.
+    def of_chains(self, chains: Mapping[int, Chain], distinct: Sequence[int]) -> float | None:
+        """Single-sample perplexity of the chains as they are: the mean over chains of mean log p;
+        None when there is nothing to score.
 
         Args:
             chains: the chains that this process holds, by worker.
             distinct: the chains to score, here or elsewhere; the same on every process.
         """
+        if self.n_scored == 0:
+            return None
         mine = {chain.index: chain for chain in chains.values()}
         log_sum = 0.0
         for index in distinct:
@@ -66,7 +69,10 @@ class HeldOut:
         return self._perplexity(log_sum / len(distinct))
 
     def of_samples(self, run: RunDirectory, entries: Iterable[Mapping[str, Any]]) -> float | None:
-        """Perplexity with p averaged over kept samples of all chains; None when there are none."""
+        """Perplexity with p averaged over kept samples of all chains; None when there are none, or
+        nothing to score."""
+        if self.n_scored == 0:
+            return None
         scored: dict[str, np.ndarray] = {}
         for entry in entries:
             known = self._of_samples.get(entry["file"])
@@ -94,4 +100,4 @@ class HeldOut:
             return float(self._transport.sum(np.array([np.log(probabilities).sum()]))[0])
 
     def _perplexity(self, log_sum: float) -> float:
-        return float(np.exp(-log_sum / self.n_scored)) if self.n_scored else float("nan")
+        return float(np.exp(-log_sum / self.n_scored))

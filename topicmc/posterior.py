@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from topicmc.errors import DataError, UsageError
 from topicmc.evaluation import mean_over
 from topicmc.runs import RunDirectory
 
@@ -35,8 +36,19 @@ def posterior_mean(run: RunDirectory, chain: int = 0) -> tuple[np.ndarray, np.nd
     Returns:
         phi: float64 (K, W), rows sum to one.
         share: float64 (K,), sums to one.
+
+    Raises UsageError when the run has no such chain, DataError when it has no samples yet or a
+    file of theirs is damaged.
     """
-    entries = [entry for entry in run.sample_index() if entry["chain"] == chain]
+    index = run.sample_index()
+    if not index:
+        raise DataError(
+            f"{run.path}: no samples yet; train on (topicmc train -o {run.path} --resume)"
+        )
+    entries = [entry for entry in index if entry["chain"] == chain]
+    if not entries:
+        chains = ", ".join(str(number) for number in sorted({entry["chain"] for entry in index}))
+        raise UsageError(f"--chain {chain}: the run in {run.path} has samples of {chains} only")
 
     def phi_of(entry: dict) -> np.ndarray:
         theta = run.read_sample(entry).astype(np.float64)

@@ -1,6 +1,7 @@
 """The run directory: what a training run leaves behind and resumes from.
 
     run.json          format version, resolved configuration, versions, corpus fingerprint
+    vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
     metrics.jsonl     one object per evaluation
     samples/          kept posterior samples of θ, one .npy per chain and round, and an index
     checkpoint/       the newest state of every worker, with a manifest of checksums
@@ -12,6 +13,7 @@ previous one whole.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -45,50 +47,81 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: Path, facts: Mapping[str, Any], force: bool = False) -> RunDirectory:
-        """A new run directory holding ``run.json``.  UsageError when one is there and not force."""
+        """A new run directory holding ``run.json``.  UsageError as `check_free` has it."""
+        cls.check_free(path, force)
         run = cls(path)
-        if run.path.exists():
-            if not run.path.is_dir():
-                raise UsageError(f"{path}: is a file; give a directory that does not exist yet")
-            if any(run.path.iterdir()):
-                if not force:
-                    raise UsageError(
-                        f"{path}: exists already; add --resume to go on with it, --force to"
-                        " overwrite it, or give another -o"
-                    )
-                if not (run.path / "run.json").is_file():
-                    raise UsageError(f"{path}: is not a run directory, so --force leaves it alone")
-                run._clear()
         with speaking_of(run.path):
+            run._clear()
             run.path.mkdir(parents=True, exist_ok=True)
-            (run.path / "samples").mkdir(exist_ok=True)
-            (run.path / "checkpoint").mkdir(exist_ok=True)
-        write_json(run.path / "run.json", {"format": FORMAT, **facts})
+            write_json(run.path / "run.json", {"format": FORMAT, **facts})
+            (run.path / "samples").mkdir()
+            (run.path / "checkpoint").mkdir()
+        run.write_sample_index([])
         return run
+
+    @staticmethod
+    def check_free(path: Path, force: bool = False) -> None:
+        """UsageError where a new run must not be written: a file is there, something that is not a
+        run, or, without ``force``, a run."""
+        path = Path(path)
+        if not path.exists():
+            return
+        if not path.is_dir():
+            raise UsageError(f"{path}: is a file; give a directory that does not exist yet")
+        if not any(path.iterdir()):
+            return
+        if not force:
+            raise UsageError(
+                f"{path}: exists already; add --resume to go on with it, --force to overwrite it,"
+                " or give another -o"
+            )
+        if not (path / "run.json").is_file():
+            raise UsageError(f"{path}: is not a run directory, so --force leaves it alone")
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
-        """An existing run.  DataError when there is none or a newer version wrote it."""
+        """An existing run.  DataError when there is none, it is damaged, or a newer version wrote
+        it."""
         run = cls(path)
         if not (run.path / "run.json").is_file():
             raise DataError(f"{path}: no run here (run.json is missing); check the path")
-        version = run.facts().get("format")
+        version = read_json(run.path / "run.json", format=int)["format"]
         if version != FORMAT:
             raise DataError(
                 f"{run.path / 'run.json'}: written in format {version!r}, this topicmc reads"
                 f" format {FORMAT}; use the topicmc version that made the run"
             )
+        run.facts()
         return run
 
     def _clear(self) -> None:
         for name in ("samples", "checkpoint"):
-            shutil.rmtree(self.path / name, ignore_errors=True)
-        for name in ("metrics.jsonl", "topics.json", "run.json"):
+            if (self.path / name).exists():
+                shutil.rmtree(self.path / name)
+        for name in ("metrics.jsonl", "topics.json", "vocabulary.txt", "run.json"):
             (self.path / name).unlink(missing_ok=True)
 
     def facts(self) -> dict[str, Any]:
-        """The content of ``run.json``."""
-        return read_json(self.path / "run.json")
+        """The content of ``run.json``; DataError when it is damaged."""
+        return read_json(self.path / "run.json", config=dict, corpus=dict)
+
+    # ---- vocabulary
+
+    def write_vocabulary(self, words: list[str]) -> str:
+        """Writes ``vocabulary.txt`` and returns its checksum, which belongs into ``run.json``."""
+        path = self.path / "vocabulary.txt"
+        with replacing(path) as stream:
+            stream.writelines(word + "\n" for word in words)
+        return checksum(path)
+
+    def vocabulary(self) -> list[str]:
+        """The words in the order of θ's rows; DataError when the file is missing or damaged."""
+        path = self.path / "vocabulary.txt"
+        if not path.is_file() or checksum(path) != self.facts().get("vocabulary"):
+            raise DataError(
+                f"{path}: missing or damaged; copy vocabulary.txt from the corpus of the run"
+            )
+        return path.read_text(encoding="utf-8").split("\n")[:-1]
 
     def update_facts(self, **changes: Any) -> None:
         """Rewrites ``run.json`` with some values changed."""
@@ -103,7 +136,8 @@ class RunDirectory:
         with speaking_of(path):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             try:
-                os.write(descriptor, line)
+                if os.write(descriptor, line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(descriptor)
 
@@ -156,8 +190,7 @@ class RunDirectory:
 
     def sample_index(self) -> list[dict[str, Any]]:
         """The index entries of the kept samples, oldest first."""
-        path = self.path / "samples" / "index.json"
-        return read_json(path)["samples"] if path.exists() else []
+        return read_json(self.path / "samples" / "index.json", samples=list)["samples"]
 
     def read_sample(self, entry: Mapping[str, Any]) -> np.ndarray:
         """θ of one index entry, W × K float32; DataError when missing or damaged."""
@@ -175,7 +208,7 @@ class RunDirectory:
         """One process's part of a checkpoint; returns the checksums of its files by name."""
         folder = self.checkpoint_folder(round_number)
         with speaking_of(folder):
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
         checksums = {}
         for key, array in arrays.items():
             checksums[f"{key}.npy"] = write_array(folder / f"{key}.npy", array)
@@ -205,7 +238,10 @@ class RunDirectory:
     def checkpoint(self) -> Checkpoint | None:
         """The checkpoint to resume from, or None when the run never wrote one."""
         path = self.path / "checkpoint" / "current.json"
-        return Checkpoint(self.path / "checkpoint", read_json(path)) if path.exists() else None
+        if not path.exists():
+            return None
+        manifest = read_json(path, round=int, folder=str, files=dict)
+        return Checkpoint(self.path / "checkpoint", manifest)
 
 
 class Checkpoint:

@@ -43,7 +43,9 @@ def score_run(run: RunDirectory, corpus: Corpus, model_words: list[str], threads
     """
     entries = run.sample_index()
     if not entries:
-        raise DataError(f"{run.path}: no samples yet; train first (topicmc train --resume)")
+        raise DataError(
+            f"{run.path}: no samples yet; train on (topicmc train -o {run.path} --resume)"
+        )
     config = run.facts()["config"]
     alpha = np.full(config["topics"], config["alpha"], np.float64)
     rows = _rows_of(corpus.vocabulary, model_words)
@@ -79,6 +81,7 @@ def score_topics(path: Path, corpus: Corpus, alpha: float, threads: Threads) -> 
 def _split(corpus, known):
     if corpus.heldout.n_docs == 0:
         raise DataError(f"{corpus.path}: has no held-out documents; prepare it with --heldout N")
+    corpus.check([])
     split = split_documents(corpus.heldout, seed=SPLIT_SEED, known=known)
     if split.n_scored == 0:
         raise DataError(f"{corpus.path}: none of the held-out words is known to the model")

@@ -170,6 +170,12 @@ class Training:
 
     def _evaluate(self) -> None:
         number = self.method.round_number
+        perplexity = self.heldout.of_chains(self.method.chains, self.method.distinct())
+        if perplexity is not None and not math.isfinite(perplexity):
+            raise DivergedError(
+                f"the held-out perplexity is {perplexity} after update {self.update}; lower"
+                f" --step-size (now {self.config.step_size:g})"
+            )
         averaged = self.heldout.of_samples(self.run, self.samples.at(number))
         before = self._record
         seconds = self.clock.seconds - before.get("seconds", 0.0)
@@ -180,7 +186,7 @@ class Training:
             "documents": self.documents,
             "tokens": self.tokens,
             "seconds": round(self.clock.seconds, 3),
-            "perplexity": self.heldout.of_chains(self.method.chains, self.method.distinct()),
+            "perplexity": perplexity,
             "perplexity_averaged": averaged,
             "samples": len(self.samples.at(number)),
             "tokens_per_second": round(tokens / max(seconds, 1e-9)),
@@ -190,20 +196,12 @@ class Training:
         if self.transport.is_root:
             self.run.append_metrics(self._record)
             self.listener.evaluated(self._record)
-        if not math.isfinite(self._record["perplexity"]) and self.heldout.n_scored:
-            raise DivergedError(
-                f"the held-out perplexity is {self._record['perplexity']} after update"
-                f" {self.update}; lower --step-size (now {self.config.step_size:g})"
-            )
 
     def _checkpoint(self) -> None:
         number = self.method.round_number
         if number == self._saved_round:
             return
         part = f"rank-{self.transport.rank:03d}"
-        if self.transport.is_root:
-            self.run.checkpoint_folder(number).mkdir(exist_ok=True)
-        self.transport.barrier()
         checksums = self.run.write_checkpoint_part(
             number, part, self.method.arrays(), self.method.facts()
         )
@@ -233,6 +231,10 @@ class Training:
             self.documents = checkpoint.manifest["documents"]
             self.tokens = checkpoint.manifest["tokens"]
             self._record = checkpoint.manifest["record"]
+        elif self.transport.is_root:
+            self.listener.message(
+                "no checkpoint was written yet: the run starts from its beginning"
+            )
         self.samples.rewind(number)
         if self.transport.is_root:
             self.run.rewind_metrics(number)
