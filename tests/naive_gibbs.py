@@ -66,17 +66,21 @@ def gibbs(batch, phi_rows, alpha, sweeps, burn_in, key, update):
     return word_topic, doc_topic, np.array(last)
 
 
-def collapsed(offsets, tokens, z, n_words, alpha, beta, key, sweep):
-    """z after one sweep; every token is taken out of the counts and drawn, in double precision."""
+def collapsed(offsets, tokens, z, n_words, alpha, beta, key, sweep, frozen=False):
+    """z after one sweep; every token is taken out of the counts and drawn, in double precision.
+    If frozen, the counts of words are those of before the sweep."""
     z = z.astype(int)
-    word_topic = np.zeros((n_words, len(alpha)))
-    np.add.at(word_topic, (tokens, z), 1)
+    start = np.zeros((n_words, len(alpha)))
+    np.add.at(start, (tokens, z), 1)
+    word_topic = start.copy()
     for d in range(len(offsets) - 1):
         here = slice(offsets[d], offsets[d + 1])
         counts = np.bincount(z[here], minlength=len(alpha)).astype(float)
         for i in range(offsets[d], offsets[d + 1]):
             old, word = z[i], tokens[i]
             counts[old] -= 1
+            if frozen:
+                word_topic = start.copy()
             word_topic[word, old] -= 1
             weights = (counts + alpha) * (word_topic[word] + beta)
             weights /= word_topic.sum(axis=0) + n_words * beta

@@ -66,6 +66,7 @@ def collapsed_sweep(
     sweep: int,
     docs: np.ndarray | None = None,
     first_id: int = 0,
+    frozen: bool = False,
 ) -> None:
     """One sweep over the given documents (all by default), in their order.
 
@@ -73,11 +74,15 @@ def collapsed_sweep(
     any unsigned type; z: topics, uint8, uint16 or uint32. word_topic int32 (W, Kp) and topic_totals
     int64 (Kp,) must count the assignments; they and z are renewed in place. alpha float32 (Kp,),
     zero in the padding. Randomness is keyed by (place in the document, sweep, first_id + d).
-    A token whose weights sum to zero keeps its topic. Threads may sweep disjoint documents at once,
-    each on its own copy of the counts. Raises ValueError when the arguments do not fit together.
+    A token whose weights sum to zero keeps its topic. Raises ValueError when the arguments do not
+    fit together.
+
+    If ``frozen``, word_topic and topic_totals are only read: each document is drawn under the
+    counts as they were, its own earlier draws entering n_dk alone. Threads may then sweep disjoint
+    documents on the same counts, which `count_changes` brings up to date afterwards.
     """
     _sweep(*_arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs), first_id,
-           np.uint64(key), sweep)  # fmt: skip
+           np.uint64(key), sweep, frozen or None)  # fmt: skip
 
 
 def assign(
@@ -93,6 +98,7 @@ def assign(
     docs: np.ndarray | None = None,
     first_id: int = 0,
     sequential: bool = False,
+    frozen: bool = False,
 ) -> None:
     """First topics for the tokens of documents that are not in the counts yet, and counts them.
 
@@ -101,7 +107,30 @@ def assign(
     """
     n_topics = int(np.flatnonzero(alpha)[-1]) + 1
     _assign(*_arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs), first_id,
-            np.uint64(key), n_topics, sequential)  # fmt: skip
+            np.uint64(key), n_topics, sequential, frozen or None)  # fmt: skip
+
+
+def count_changes(
+    offsets: np.ndarray,
+    tokens: np.ndarray,
+    before: np.ndarray,
+    z: np.ndarray,
+    word_topic: np.ndarray,
+    *,
+    docs: np.ndarray,
+    words: tuple[int, int] | None = None,
+) -> np.ndarray:
+    """Counts what the tokens of some documents have changed from ``before`` to ``z`` (T,).
+
+    Topics of ``before`` that are no column of word_topic are no topic: such tokens are new. Returns
+    the change of topic_totals, int64 (Kp,). With ``words`` = (first, last) only tokens of words
+    first … last − 1 are counted, so that threads may share out the words.
+    """
+    n_words, n_padded = word_topic.shape
+    totals = np.zeros(n_padded, np.int64)
+    first, last = words or (0, n_words)
+    _count_changes(docs, offsets, tokens, before, z, word_topic.reshape(-1), totals, first, last)
+    return totals
 
 
 def add_changes(total: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
@@ -133,18 +162,26 @@ def _arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs):
 
 
 @njit(inline="always")
-def _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, k, by):
+def _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, k, by, frozen):
     """Adds a token of word `row` to topic k or takes it away; keeps what depends on the counts.
 
     Vectors are rewritten whole: a single number stored into one would hold up its next load.
+    Whether the counts are frozen is a matter of types (None or bool), so that each way of sampling
+    is compiled on its own.
     """
-    totals[k] += by
-    counts[k] += np.float32(by)
-    inverse[k] = np.float32(1) / (np.float32(totals[k]) + smooth)
-    renewed = (counts[k] + alpha[k]) * inverse[k]
     block, lane = k & -LANES, k & (LANES - 1)
-    store(mix, block, replace(load(mix, block), lane, renewed))
-    store(word_topic, row + block, add(load(word_topic, row + block), one_hot(lane, by)))
+    if frozen is None:
+        totals[k] += by
+        inverse[k] = np.float32(1) / (np.float32(totals[k]) + smooth)
+        store(word_topic, row + block, add(load(word_topic, row + block), one_hot(lane, by)))
+    counts[k] += np.float32(by)
+    _set(mix, k, (counts[k] + alpha[k]) * inverse[k])
+
+
+@njit(inline="always")
+def _set(mix, k, value):
+    block = k & -LANES
+    store(mix, block, replace(load(mix, block), k & (LANES - 1), value))
 
 
 @njit(inline="always")
@@ -168,7 +205,8 @@ def _enter(mix, counts, inverse, alpha):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sweep(
-    docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key, sweep
+    docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key,
+    sweep, frozen,
 ):  # fmt: skip
     mix, counts, inverse, table, uniforms = scratch
     one = np.float32(1)
@@ -197,23 +235,28 @@ def _sweep(
             own = (n_kw + one + beta) * mix[old] - (n_kw + beta) * others
             end = peek(table, TABLE_HEAD + old) + peek(table, LANES - 1 + (old & (LANES - 1)))
             if own > _LARGEST_SLICE * total:
-                _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, old, -_ONE)
+                kept = mix[old]
+                _set(mix, old, (n_kw + beta) * others / (n_kw + one + beta))
                 target = uniform * _build(table, word_topic, row, mix, beta)
-                _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, old, _ONE)
+                _set(mix, old, kept)
             else:
                 target = uniform * (total - own)
                 target += own * np.float32(target >= end - own)
             new = pick(table, 0, n_padded, target)
             if new != old and new >= 0:
-                _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, old, -_ONE)
-                _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, new, _ONE)
+                _change(
+                    word_topic, row, totals, counts, inverse, mix, alpha, smooth, old, -_ONE, frozen
+                )
+                _change(
+                    word_topic, row, totals, counts, inverse, mix, alpha, smooth, new, _ONE, frozen
+                )
                 z[first + i] = new
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _assign(
     docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key,
-    n_topics, sequential,
+    n_topics, sequential, frozen,
 ):  # fmt: skip
     mix, counts, inverse, table, uniforms = scratch
     n_padded = len(mix)
@@ -234,5 +277,20 @@ def _assign(
                 new = pick(table, 0, n_padded, uniform * total)
             if new < 0:
                 new = np.intp(uniform * np.float32(n_topics))
-            _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, new, _ONE)
+            _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, new, _ONE, frozen)
             z[first + i] = new
+
+
+@njit(nogil=True, cache=True)
+def _count_changes(docs, offsets, tokens, before, z, word_topic, totals, first, last):
+    n_padded = len(totals)
+    for d in docs:
+        for i in range(offsets[d], offsets[d + 1]):
+            word = np.intp(tokens[i])
+            old, new = np.intp(before[i]), np.intp(z[i])
+            if old != new and first <= word < last:
+                if old < n_padded:
+                    word_topic[word * n_padded + old] -= _ONE
+                    totals[old] -= 1
+                word_topic[word * n_padded + new] += _ONE
+                totals[new] += 1
