@@ -174,9 +174,9 @@ def _in_range(
 
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts.
-_BATCH_TOKENS = 200_000
+_BATCH_TOKENS = 250_000
 # Updates over which an annealed start lowers β from 1 to its target.
-_ANNEAL_UPDATES = 800
+_ANNEAL_UPDATES = 600
 _STEP = {"scir": (0.5, 20.0, 0.6), "sgrld": (3.0, 20.0, 0.6)}
 _START = {"scir": "anneal", "sgrld": "plain"}
 
@@ -210,9 +210,9 @@ def resolve(
         )
     sampler = "scir" if config.sampler == "auto" else config.sampler
     mean_length = max(1.0, n_tokens / n_docs)
-    batch_size = _or(config.batch_size, round(min(1000, max(50, _BATCH_TOKENS / mean_length))))
-    batch_size = min(batch_size, n_docs)
-    sweeps = _or(config.sweeps, 10)
+    batch_size = _or(config.batch_size, round(min(5000, max(50, _BATCH_TOKENS / mean_length))))
+    batch_size = max(1, min(batch_size, n_docs // config.workers))
+    sweeps = _or(config.sweeps, 5)
     beta = _or(config.beta, 0.01)
     step_size, step_offset, step_decay = _STEP[sampler]
     if sampler == "sgrld":
@@ -220,9 +220,9 @@ def resolve(
     chains = _or(config.chains, config.workers)
     updates = config.updates
     if updates is None and config.epochs is not None:
-        updates = max(1, round(config.epochs * n_docs / batch_size))
+        updates = max(1, round(config.epochs * n_docs / (chains * batch_size)))
     if updates is None and config.time_budget is None:
-        updates = round(min(20_000, max(1_000, 20 * n_docs / batch_size)))
+        updates = round(min(20_000, max(1_000, 20 * n_docs / batch_size)) / chains)
     return replace(
         config,
         topics=topics,
