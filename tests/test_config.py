@@ -68,8 +68,20 @@ def test_more_topics_than_the_corpus_can_bear():
         resolve(TrainConfig(topics=11), n_docs=20, n_tokens=100, n_words=1000)
 
 
-def test_epochs_become_updates():
+@pytest.mark.parametrize(("workers", "chains", "updates"), [(1, 1, 200), (4, 4, 50), (4, 2, 100)])
+def test_epochs_become_updates(workers, chains, updates):
+    """All chains together visit so many documents, whatever their number."""
     config = resolve(
-        TrainConfig(epochs=2, batch_size=10), n_docs=1000, n_tokens=100_000, n_words=1000
+        TrainConfig(epochs=2, batch_size=10, workers=workers, chains=chains),
+        n_docs=1000,
+        n_tokens=100_000,
+        n_words=1000,
     )
-    assert config.updates == 200
+    assert config.updates == updates
+
+
+def test_a_batch_fits_into_a_workers_share():
+    config = resolve(
+        TrainConfig(batch_size=500, workers=4), n_docs=1000, n_tokens=100_000, n_words=1000
+    )
+    assert config.batch_size == 250
