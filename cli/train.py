@@ -112,6 +112,8 @@ def train(
     from topicmc.distributed.launch import launch, must_launch
     from topicmc.distributed.transport import abort_on_error, launched_size, open_transport
 
+    if resume and force:
+        raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
     settings = _settings(given, config_file)
     slowed = _slow(slow)
     if output is None:

@@ -64,7 +64,7 @@ def read_json(path: Path, **expected: type) -> Any:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
+        raise DataError(f"{path}: no such file; check the path, or restore it") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as JSON ({error}); restore or remake it") from None
     for name, kind in expected.items():
@@ -86,7 +86,7 @@ def write_array(path: Path, array: np.ndarray) -> str:
 def read_array(path: Path, expected: str | None = None, mmap: bool = False) -> np.ndarray:
     """A ``.npy`` array; DataError when it is missing, damaged or fails its checksum."""
     if not path.is_file():
-        raise DataError(f"{path}: no such file")
+        raise DataError(f"{path}: no such file; check the path, or restore it")
     if expected is not None and checksum(path) != expected:
         raise DataError(f"{path}: damaged, its checksum is wrong; restore or remake it")
     try:

@@ -144,6 +144,8 @@ def resume(
     if transport.is_root:
         remove_temporaries(run.path)
         run.update_facts(config=config.as_dict())
+        if corpus_path is not None:
+            run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
     return config, corpus, run
 

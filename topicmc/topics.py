@@ -83,6 +83,7 @@ def u_mass(top_words: np.ndarray, corpus: Corpus) -> np.ndarray:
     """
     from scipy.sparse import csr_matrix
 
+    corpus.check(range(corpus.n_shards))
     words, columns = np.unique(top_words, return_inverse=True)
     columns = columns.reshape(top_words.shape)
     position = np.full(corpus.n_words, -1, np.int64)

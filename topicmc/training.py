@@ -127,8 +127,11 @@ class Training:
         if not self._agree(self._fraction() >= 1)[0]:
             self._warm_up()
         at = (self.clock.seconds, self.update)
-        evaluation = _Due(self.config.evaluate_every, *at)
+        evaluated = (self._record.get("seconds", 0.0), self._record.get("update", 0))
+        evaluation = _Due(self.config.evaluate_every, *evaluated)
         checkpoint = _Due(self.config.checkpoint_every, *at)
+        if self._agree(False, evaluation(*at))[1]:
+            self._evaluate()  # it was due when the run was interrupted
         interrupted = False
         while not interrupted and not self._agree(self._fraction() >= 1)[0]:
             self._round()
