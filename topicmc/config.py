@@ -15,10 +15,12 @@ from typing import Any
 from topicmc.errors import UsageError
 
 AUTO: Any = "auto"  # in place of a number that `resolve` will decide
-SAMPLERS = ("scir", "sgrld")
+SAMPLERS = ("scir", "sgrld", "adlda", "asynclda")
+COLLAPSED = ("adlda", "asynclda")  # samplers that remember the topic of every token
 SCHEDULES = ("rotate", "permute")
-STARTS = ("plain", "anneal")
+STARTS = ("plain", "anneal", "grow")
 MAX_TOPICS = 65_535
+MAX_WORKERS = 100_000
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class TrainConfig:
         _in_range("--samples", self.samples, 1, 10_000)
         _in_range("--seed", self.seed, 0, 2**63 - 1)
         _in_range("--threads", self.threads, 1, 1024)
-        _in_range("--workers", self.workers, 1, 100_000)
+        _in_range("--workers", self.workers, 1, MAX_WORKERS)
         _in_range("--trajectory", self.trajectory, 1, 1_000_000)
         _in_range("--chains", self.chains, 1, self.workers, "a worker holds at most one chain")
         most_groups = self.workers if self.chains == "auto" else self.chains
@@ -209,6 +211,10 @@ def resolve(
             f" use at most {max(2, n_tokens // 10)}"
         )
     sampler = "scir" if config.sampler == "auto" else config.sampler
+    if sampler in COLLAPSED:
+        return _resolve_collapsed(replace(config, topics=topics), n_docs, cores)
+    if config.start == "grow":
+        raise UsageError("--start grow needs --sampler adlda or asynclda")
     mean_length = max(1.0, n_tokens / n_docs)
     batch_size = _or(config.batch_size, round(min(5000, max(50, _BATCH_TOKENS / mean_length))))
     batch_size = max(1, min(batch_size, n_docs // config.workers))
@@ -243,6 +249,57 @@ def resolve(
         groups=_or(config.groups, 1),
         trajectory=_or(config.trajectory, 1 if config.workers == 1 else 10),
     )
+
+
+# A sweep of a collapsed sampler has so many blocks; its start lasts so many sweeps, a run so many.
+_BLOCKS = 64
+_START_SWEEPS = 50
+_RUN_SWEEPS = 150
+# Documents that a worker draws before it hears of the others, at most; and parts of a sweep.
+_SYNCHRONISE = 30_000
+_ROUNDS = 4
+
+
+def _resolve_collapsed(config: TrainConfig, n_docs: int, cores: int) -> TrainConfig:
+    """The same for AD-LDA and Async-LDA; their updates are blocks of each worker's documents."""
+    topics = config.topics
+    if config.chains not in ("auto", 1) or config.groups not in ("auto", 1):
+        raise UsageError(f"--sampler {config.sampler} has one chain: leave out --chains, --groups")
+    mine = -(-n_docs // config.workers)
+    batch_size = min(mine, _or(config.batch_size, -(-mine // _BLOCKS)))
+    per_round = min(_SYNCHRONISE, -(-mine // _ROUNDS))
+    config = replace(
+        config,
+        alpha=_or(config.alpha, min(0.5, 10 / topics)),
+        beta=_or(config.beta, 0.01),
+        batch_size=batch_size,
+        sweeps=_or(config.sweeps, 1),
+        burn_in=_or(config.burn_in, 0),
+        step_size=_or(config.step_size, 1.0),
+        step_offset=_or(config.step_offset, 1.0),
+        step_decay=_or(config.step_decay, 0.0),
+        start="grow" if config.start == "auto" else config.start,
+        threads=_or(config.threads, cores),
+        chains=1,
+        groups=1,
+        trajectory=_or(config.trajectory, max(1, per_round // batch_size)),
+    )
+    per_sweep = config.trajectory * rounds_per_sweep(config, n_docs)
+    updates = config.updates
+    if updates is None and config.epochs is not None:
+        updates = max(1, round(config.epochs * per_sweep))
+    if updates is None and config.time_budget is None:
+        updates = _RUN_SWEEPS * per_sweep
+    start = _START_SWEEPS * per_sweep
+    if updates is not None:
+        start = max(1, min(start, updates // 2))
+    return replace(config, updates=updates, anneal_updates=_or(config.anneal_updates, start))
+
+
+def rounds_per_sweep(config: TrainConfig, n_docs: int) -> int:
+    """Rounds of `trajectory` blocks of `batch_size` documents on each worker that see them all."""
+    per_round = config.workers * config.trajectory * config.batch_size
+    return -(-n_docs // per_round)
 
 
 def _or(value: Any, default: Any) -> Any:

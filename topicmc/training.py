@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -20,14 +20,13 @@ import numpy as np
 from topicmc import posterior
 from topicmc.config import Interval, TrainConfig
 from topicmc.corpora import Corpus
-from topicmc.distributed.dsgld import Dsgld
+from topicmc.distributed.methods import Method, open_method
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DivergedError
 from topicmc.heldout import HeldOut
 from topicmc.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
 from topicmc.runs import RunDirectory
-from topicmc.samplers import Chain, step_size
 from topicmc.scoring import SPLIT_SEED
 
 _ANNOUNCE_COMPILATION_AFTER = 1.0  # seconds
@@ -102,7 +101,7 @@ class Training:
         self.transport = transport
         self.listener = listener
         threads = Threads(config.threads)
-        self.method = Dsgld(config, corpus, transport, threads, slow)
+        self.method = open_method(config, corpus, transport, threads, slow)
         self.heldout = HeldOut(
             corpus, config.topics, self.method.alpha, SPLIT_SEED, transport, threads
         )
@@ -117,7 +116,7 @@ class Training:
     @property
     def update(self) -> int:
         """Updates per chain, in the mean over chains."""
-        return self.method.round_number * self.config.trajectory
+        return self.method.update
 
     def train(self, interrupt: Interrupt) -> Outcome:
         """Rounds until the target or an interruption; always leaves a checkpoint behind.
@@ -146,6 +145,7 @@ class Training:
         if not interrupted and self._record.get("round") != self.method.round_number:
             self._evaluate()
         self._checkpoint()
+        self.samples.keep_last(self.method)
         return Outcome(
             interrupted,
             self.update,
@@ -163,11 +163,7 @@ class Training:
             done = self.transport.sum(np.array([info.documents, info.tokens], np.int64))
         self.documents += int(done[0])
         self.tokens += int(done[1])
-        distinct = self.method.distinct()
-        self.samples.keep(
-            self.method.round_number,
-            [chain for chain in self.method.chains.values() if chain.index in distinct],
-        )
+        self.samples.keep(self.method)
         if self.transport.is_root:
             self.listener.progress(self._status())
 
@@ -193,7 +189,6 @@ class Training:
             "perplexity_averaged": averaged,
             "samples": len(self.samples.at(number)),
             "tokens_per_second": round(tokens / max(seconds, 1e-9)),
-            "step_size": self._step_size(),
             **self.method.metrics(),
         }
         if self.transport.is_root:
@@ -282,15 +277,6 @@ class Training:
             self.tokens / max(self.clock.seconds, 1e-9),
         )
 
-    def _step_size(self) -> float:
-        config = self.config
-        return step_size(
-            self.update,
-            config.step_size,
-            config.step_offset,
-            config.step_decay,
-        )
-
 
 class _Clock:
     """Training seconds: it runs inside `running` only."""
@@ -336,15 +322,35 @@ class _KeptSamples:
 
     def at(self, number: int) -> list[dict[str, Any]]:
         """Index entries of the samples kept when ``number`` rounds have been made."""
-        return [e for e in self._entries if posterior.is_kept(e["round"], number, self._n_samples)]
+        return [
+            entry
+            for entry in self._entries
+            if posterior.is_kept(entry["round"], number, self._n_samples)
+            and not entry.get("burn_in")
+        ]
 
-    def keep(self, number: int, chains: Iterable[Chain]) -> None:
-        """Writes the chains' states as samples, if this round's are to be kept."""
-        if not posterior.is_kept(number, number, self._n_samples):
-            return
-        mine = [self._run.keep_sample(chain.index, number, chain.theta) for chain in chains]
+    def keep(self, method: Method) -> None:
+        """Writes the states of a method as samples, if those of its round are to be kept."""
+        number = method.round_number
+        if posterior.is_kept(number, number, self._n_samples) and not method.burning_in:
+            self._write(method)
+            self.prune(number)
+
+    def keep_last(self, method: Method) -> None:
+        """Where training ends before there is a sample, the last state stands in, marked."""
+        if method.round_number > 0 and not self.at(method.round_number):
+            self._write(method, burn_in=True)
+            if self._transport.is_root:
+                self._run.write_sample_index(self._entries)
+
+    def _write(self, method: Method, **marks: bool) -> None:
+        distinct = method.distinct()
+        mine = [
+            {**self._run.keep_sample(chain.index, method.round_number, chain.theta), **marks}
+            for chain in method.chains.values()
+            if chain.index in distinct
+        ]
         self._entries += [entry for part in self._transport.exchange(mine) for entry in part]
-        self.prune(number)
 
     def prune(self, number: int) -> None:
         """Forgets, here and on disk, what is no longer kept."""
@@ -354,7 +360,8 @@ class _KeptSamples:
 
     def rewind(self, number: int) -> None:
         """Forgets what was drawn after a round: a resumed run draws it again."""
-        self._entries = [e for e in self._run.sample_index() if e["round"] <= number]
+        entries = self._run.sample_index()
+        self._entries = [e for e in entries if e["round"] <= number and not e.get("burn_in")]
         self._transport.barrier()
         if self._transport.is_root:
             self._run.write_sample_index(self._entries)

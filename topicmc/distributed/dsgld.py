@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from topicmc.config import TrainConfig, initial_total
 from topicmc.corpora import Corpus
+from topicmc.distributed.methods import RoundInfo, WaitedShare
 from topicmc.distributed.schedule import (
     Plan,
     batch_documents,
@@ -51,15 +51,6 @@ from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
 
 SAMPLERS: dict[str, type[Scir] | type[Sgrld]] = {"scir": Scir, "sgrld": Sgrld}
-
-
-@dataclass(frozen=True)
-class RoundInfo:
-    """What the workers of this process did in one round."""
-
-    updates: int
-    documents: int
-    tokens: int
 
 
 class Dsgld:
@@ -97,7 +88,7 @@ class Dsgld:
         self.delays: np.ndarray | None = None
         self._planned_for = np.ones(config.workers)  # the delays that the plan rests on
         self.positions = dict.fromkeys(transport.workers, 0)
-        self._asked, self._waited = time.perf_counter(), transport.waited
+        self._waited = WaitedShare(transport)
         self.chains: dict[int, Chain] = {
             worker: initial_chain(
                 chain,
@@ -118,6 +109,16 @@ class Dsgld:
         config = self.config
         return worker_of(config.schedule, round_number, config.chains, config.workers, config.seed)
 
+    @property
+    def update(self) -> int:
+        """Updates per chain, in the mean over chains."""
+        return self.round_number * self.config.trajectory
+
+    @property
+    def burning_in(self) -> bool:
+        """Whether no state is a sample yet: here the first half of a run is burn-in enough."""
+        return False
+
     # ---- one round
 
     def round(self) -> RoundInfo:
@@ -130,7 +131,7 @@ class Dsgld:
             start = time.perf_counter()
             n_updates = self.plan.trajectory[worker]
             for _ in range(n_updates):
-                batch = self.update(worker, chain)
+                batch = self._update(worker, chain)
                 documents += batch.n_docs
                 tokens += batch.n_tokens
             if worker in self.slow:
@@ -143,7 +144,7 @@ class Dsgld:
             self._renew_plan(measured)
         return RoundInfo(updates, documents, tokens)
 
-    def update(self, worker: int, chain: Chain) -> Minibatch:
+    def _update(self, worker: int, chain: Chain) -> Minibatch:
         """One update of a chain on a minibatch of a worker's documents."""
         config = self.config
         documents = self.documents[worker]
@@ -156,14 +157,14 @@ class Dsgld:
         self._move(chain, batch, scale)
         return batch
 
-    def burning_in(self, update: int) -> bool:
+    def _anneals(self, update: int) -> bool:
         """Whether a chain at that update is still in its annealed start."""
         return self.config.start == "anneal" and update < self.config.anneal_updates
 
     def _sampler(self, update: int) -> Scir | Sgrld:
         config = self.config
         beta = config.beta
-        if self.burning_in(update):
+        if self._anneals(update):
             beta = annealed_beta(update, beta, config.anneal_updates)
         return SAMPLERS[config.sampler](beta=beta)
 
@@ -241,22 +242,17 @@ class Dsgld:
             self._planned_for = self.delays
 
     def metrics(self) -> dict[str, Any]:
-        """What a metrics record should hold of the workers: nothing when there is but one."""
-        if self.config.workers == 1:
-            return {}
-        waited = [share for part in self.transport.exchange(self._waited_share()) for share in part]
+        """The step size; and how the workers fare, when there are several."""
+        config = self.config
+        step = step_size(self.update, config.step_size, config.step_offset, config.step_decay)
+        if config.workers == 1:
+            return {"step_size": step}
         return {
+            "step_size": step,
             "trajectory": list(self.plan.trajectory),
             "delays": None if self.delays is None else self.delays.tolist(),
-            "waited": waited,
+            "waited": self._waited.of_workers(),
         }
-
-    def _waited_share(self) -> list[float]:
-        """The share of the time since the last call that this process has waited for others."""
-        now, waited = time.perf_counter(), self.transport.waited
-        share = (waited - self._waited) / max(now - self._asked, 1e-9)
-        self._asked, self._waited = now, waited
-        return [share] * len(self.transport.workers)
 
     # ---- checkpoints
 

@@ -11,9 +11,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from topicmc.distributed.transport import Groups, Moves, State, check_groups, check_route, mean_into
+from topicmc.distributed.transport import (
+    Groups,
+    Moves,
+    SharedTable,
+    State,
+    check_groups,
+    check_route,
+    mean_into,
+)
 from topicmc.errors import UsageError
 
+_ELEMENTS = 1 << 26  # of a table in one operation
 _SMALL = 1 << 16  # bytes below which an MPI reduction beats sharing out the additions
 
 
@@ -101,6 +110,9 @@ class MpiTransport:
         else:
             self._reduce(total.reshape(-1), list(range(self.n_processes)), 1)
         return total
+
+    def shared_table(self, shape: tuple[int, ...]) -> SharedTable:
+        return MpiTable(self, shape)
 
     def any(self, flag: bool) -> bool:
         mine, anyone = np.array([flag], np.int32), np.empty(1, np.int32)
@@ -193,3 +205,52 @@ class MpiTransport:
             waited = time.perf_counter() - begin
             time.sleep(0.0 if waited < 2e-4 else min(1e-3, waited / 20))
         self.waited += time.perf_counter() - begin
+
+
+class MpiTable:
+    """A table in an MPI window: each rank keeps a stretch of it that all reach without its help.
+
+    Access epochs are passive (nobody answers, nobody waits), and every element is added to and read
+    by one atomic operation.
+    """
+
+    def __init__(self, transport: MpiTransport, shape: tuple[int, ...]) -> None:
+        self._transport = transport
+        self._mpi = transport._mpi
+        self._shape = shape
+        size = int(np.prod(shape))
+        n_parts = transport.n_processes
+        self._edges = [size * i // n_parts for i in range(n_parts + 1)]
+        mine = self._edges[transport.rank + 1] - self._edges[transport.rank]
+        # MPI frees the window when the process ends.
+        self._window = self._mpi.Win.Allocate(4 * mine, 4, comm=transport._comm)
+        np.frombuffer(self._window.tomemory(), np.int32)[:] = 0
+        transport.barrier()
+
+    def add(self, change: np.ndarray, out: np.ndarray) -> None:
+        self._fetch(_flat(change), _flat(out), self._mpi.SUM)
+        np.add(out, change, out=out)  # what was fetched is the table before
+
+    def read(self) -> np.ndarray:
+        out = np.empty(self._shape, np.int32)
+        self._fetch(np.zeros(out.size, np.int32), out.reshape(-1), self._mpi.NO_OP)
+        return out
+
+    def _fetch(self, change: np.ndarray, out: np.ndarray, operation: Any) -> None:
+        start = time.perf_counter()
+        n_ranks, rank = self._transport.n_processes, self._transport.rank
+        self._window.Lock_all()
+        for i in range(n_ranks):  # each begins with itself, so that they do not queue up at one
+            target = (rank + i) % n_ranks
+            first, last = self._edges[target : target + 2]
+            for begin in range(first, last, _ELEMENTS):
+                part = slice(begin, min(begin + _ELEMENTS, last))
+                where = (begin - first, part.stop - begin, self._mpi.INT32_T)
+                self._window.Get_accumulate(
+                    [change[part], self._mpi.INT32_T], [out[part], self._mpi.INT32_T], target,
+                    where, operation,
+                )  # fmt: skip
+        self._window.Unlock_all()
+        own = self._edges[rank + 1] - self._edges[rank]
+        self._transport.bytes_sent += 4 * (len(out) - own)
+        self._transport.waited += time.perf_counter() - start

@@ -2,7 +2,7 @@
 
 A *worker* holds documents and at most one chain; a *process* hosts workers: all of them with
 `LocalTransport`, one with `MpiTransport`. All methods but `abort` are collective: each process
-calls them in the same order. Both transports give the same bits.
+calls them in the same order (not so those of a `SharedTable`). Both transports give the same bits.
 
 `open_transport` chooses; the MPI one is in `topicmc.distributed.mpi`.
 """
@@ -23,6 +23,18 @@ from topicmc.errors import TopicmcError, UsageError
 State = tuple[np.ndarray, ...]  # the arrays of one travelling chain
 Moves = Sequence[tuple[int, int]]  # (source worker, destination worker)
 Groups = Sequence[Sequence[int]]  # workers, in the order in which they are summed
+
+
+class SharedTable(Protocol):
+    """Integers that all processes add to and read without waiting for each other."""
+
+    def add(self, change: np.ndarray, out: np.ndarray) -> None:
+        """Adds int32 of the table's shape, and writes the table as it then is to `out`: with this
+        change, and others' as far as they have been added. Each element is changed and read at
+        once, but not all elements at the same moment."""
+
+    def read(self) -> np.ndarray:
+        """A copy of the table."""
 
 
 class Transport(Protocol):
@@ -57,6 +69,9 @@ class Transport(Protocol):
         """The sum over processes, a new array on every process. Floats are summed in float64, in
         rank order; integers wrap in their own dtype."""
 
+    def shared_table(self, shape: tuple[int, ...]) -> SharedTable:
+        """A table of zeros, int32, for all processes."""
+
     def any(self, flag: bool) -> bool:
         """Whether the flag is set on any process."""
 
@@ -84,6 +99,20 @@ def check_groups(groups: Groups) -> None:
     members = [worker for group in groups for worker in group]
     if len(set(members)) != len(members):
         raise ValueError(f"groups {[list(g) for g in groups]} overlap")
+
+
+class LocalTable:
+    """A `SharedTable` within one process."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._table = np.zeros(shape, np.int32)
+
+    def add(self, change: np.ndarray, out: np.ndarray) -> None:
+        self._table += change
+        out[:] = self._table
+
+    def read(self) -> np.ndarray:
+        return self._table.copy()
 
 
 class LocalTransport:
@@ -123,6 +152,9 @@ class LocalTransport:
 
     def sum(self, array: np.ndarray) -> np.ndarray:
         return array.copy()
+
+    def shared_table(self, shape: tuple[int, ...]) -> SharedTable:
+        return LocalTable(shape)
 
     def any(self, flag: bool) -> bool:
         return bool(flag)

@@ -9,6 +9,8 @@ import numpy as np
 from topicmc.corpora import Corpus, Documents
 from topicmc.kernels.batch import Minibatch, gather
 
+_CHUNK = 65_536  # documents whose tokens are expanded at a time
+
 
 class WorkerDocuments:
     """Contiguous ranges of documents over one or more shard files, opened by this worker only.
@@ -76,3 +78,32 @@ def concatenate(parts: Sequence[Documents]) -> Documents:
         np.concatenate([part.word_ids for part in parts]),
         np.concatenate([part.counts for part in parts]),
     )
+
+
+def expand(
+    corpus: Corpus, ranges: Sequence[tuple[int, int, int]]
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """All tokens of a worker's documents, in memory, for samplers that remember their topics.
+
+    Args:
+        corpus: an open corpus.
+        ranges: as for `WorkerDocuments`.
+
+    Returns:
+        offsets: int64 (D_s + 1,), document d owns tokens[offsets[d] : offsets[d + 1]].
+        tokens: word ids (T,), of the corpus's own type.
+        first: the number of the first document in the whole corpus.
+    """
+    lengths, tokens = [], []
+    for shard, first, last in ranges:
+        documents = corpus.shard(shard)
+        for start in range(first, last, _CHUNK):
+            indptr = documents.indptr[start : min(start + _CHUNK, last) + 1]
+            entries = slice(int(indptr[0]), int(indptr[-1]))
+            counts = np.asarray(documents.counts[entries])
+            tokens.append(np.repeat(documents.word_ids[entries], counts))
+            ends = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+            lengths.append(np.diff(ends[indptr - indptr[0]]))
+    offsets = np.concatenate([[0], *lengths]).astype(np.int64).cumsum()
+    shard, first, _ = ranges[0]
+    return offsets, np.concatenate(tokens), sum(corpus.shard_sizes[:shard]) + first

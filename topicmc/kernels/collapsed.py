@@ -11,6 +11,8 @@ over. Only a token that changes topic then touches the counts, and while tokens 
 as most do after a few sweeps, the processor runs ahead from one to the next.
 """
 
+# mypy: disable-error-code="call-arg,var-annotated"
+
 import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike

@@ -1,0 +1,327 @@
+"""AD-LDA: collapsed Gibbs sampling on all workers at once (Newman, Asuncion, Smyth & Welling 2007).
+
+Each worker draws topics for its own documents under its own copy of the counts; then the copies are
+made one, n_kw ← n_kw + Σ_s (n^s_kw − n_kw), by an integer sum that is exact in any order. With one
+worker there is nothing to reconcile.
+
+An *update* draws one block of each worker's documents (`topicmc.samplers.collapsed`). A round is
+``trajectory`` updates, after which the workers synchronise; `rounds_per_sweep` rounds visit every
+document once. The result depends on the number of workers and on the blocks, not on threads; blocks
+of one document (``batch_size`` 1) on one worker are plain collapsed Gibbs sampling.
+
+A *growing* start begins with a random subset of the documents, which grows from sweep to sweep, new
+ones being drawn under the counts so far, while β falls from 1 and α from 0.4 to their values.
+Blocks and rounds are shares of the subset: workers synchronise more often while it is small. Which
+documents are in it depends on the seed and the document alone. Topics are always reported under the
+final β.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from topicmc.config import TrainConfig, rounds_per_sweep
+from topicmc.corpora import Corpus
+from topicmc.distributed.methods import RoundInfo, WaitedShare
+from topicmc.distributed.schedule import partition
+from topicmc.distributed.transport import Transport
+from topicmc.distributed.workers import expand
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+from topicmc.runs import Checkpoint
+from topicmc.samplers import Chain
+from topicmc.samplers.collapsed import CollapsedWorker
+
+FIRST_TOKENS = 9_000  # tokens per topic in the subset that a growing start begins with
+GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
+GROWN_BY = 0.8  # share of the annealing by whose end all documents must be in
+FIRST_ALPHA, FIRST_BETA = 0.4, 1.0  # what an annealed start begins with
+
+
+class Reconciliation(Protocol):
+    """How what each worker has counted becomes known to the others."""
+
+    def share(self, workers: Mapping[int, CollapsedWorker]) -> None:
+        """Tells of what these workers have changed since they last shared, and renews their counts
+        by what others have told; every process may call it when it likes only if that is said."""
+
+    def counts(self) -> np.ndarray:
+        """The counts over all workers as told so far: int32 (W, Kp)."""
+
+
+class AllReduce:
+    """Counts that are summed over all workers at once: collective, exact."""
+
+    def __init__(self, transport: Transport, shape: tuple[int, ...]) -> None:
+        self._transport = transport
+        self._total = np.zeros(shape, np.int32)
+
+    def share(self, workers: Mapping[int, CollapsedWorker]) -> None:
+        if self._transport.n_workers == 1:
+            self._total = workers[0].word_topic
+            return
+        change = np.zeros_like(self._total)
+        for worker in workers.values():
+            change += worker.word_topic
+            change -= self._total
+        self._total += self._transport.sum(change)
+        for worker in workers.values():
+            worker.word_topic[:] = self._total
+            worker.renew_totals()
+
+    def counts(self) -> np.ndarray:
+        return self._total
+
+
+class Schedule:
+    """Which documents a worker visits when, and under which α and β: a function of the number of
+    updates that it has made.
+
+    Args:
+        config: resolved settings.
+        corpus: an open corpus.
+    """
+
+    def __init__(self, config: TrainConfig, corpus: Corpus) -> None:
+        self._config = config
+        self.per_round = config.trajectory
+        self.per_sweep = config.trajectory * rounds_per_sweep(config, corpus.n_docs)
+        self._annealed = config.anneal_updates if config.start != "plain" else 0
+        self._first_share = 1.0
+        if config.start == "grow":
+            self._first_share = min(1.0, FIRST_TOKENS * config.topics / corpus.n_tokens)
+        sweeps = max(1.0, GROWN_BY * self._annealed / self.per_sweep)
+        self._growth = max(GROWTH, self._first_share ** (-1 / sweeps))
+
+    def sweep(self, update: int) -> int:
+        """The sweep that an update belongs to."""
+        return update // self.per_sweep
+
+    def share(self, update: int) -> float:
+        """The share of the documents that have joined by then."""
+        return min(1.0, self._first_share * self._growth ** self.sweep(update))
+
+    def burning_in(self, update: int) -> bool:
+        """Whether a worker that has made so many updates is still starting."""
+        return update < self._annealed or self.share(max(0, update - 1)) < 1
+
+    def priors(self, update: int) -> tuple[float, float]:
+        """α and β of an update: from their first values to the final ones, geometrically."""
+        left = max(0.0, 1 - update / self._annealed) if self._annealed else 0.0
+        alpha, beta = self._config.alpha, self._config.beta
+        return (
+            alpha * max(1.0, FIRST_ALPHA / alpha) ** left,
+            beta * max(1.0, FIRST_BETA / beta) ** left,
+        )
+
+
+class Worker:
+    """One worker's place in the schedule."""
+
+    def __init__(self, sampler: CollapsedWorker, schedule: Schedule, ranks: np.ndarray) -> None:
+        self.sampler = sampler
+        self.schedule = schedule
+        self.update = 0
+        self._ranks = ranks  # float (D_s,): documents join in this order
+        self._active: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))
+
+    def documents(self, update: int, n_updates: int) -> np.ndarray:
+        """The documents that so many updates of one sweep, from a given one on, draw."""
+        sweep = self.schedule.sweep(update)
+        if self._active[0] != sweep:
+            self._active = (sweep, np.flatnonzero(self._ranks < self.schedule.share(update)))
+        docs, per_sweep = self._active[1], self.schedule.per_sweep
+        first = update % per_sweep
+        return docs[len(docs) * first // per_sweep : len(docs) * (first + n_updates) // per_sweep]
+
+
+class Adlda:
+    """The workers of this process, and the round that draws their documents.
+
+    Args:
+        config: resolved settings.
+        corpus: an open corpus; only the shard files of the hosted workers are read.
+        transport: who hosts which workers.
+        threads: the threads of this process.
+        slow: factor by which a worker is slowed down, for experiments.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        corpus: Corpus,
+        transport: Transport,
+        threads: Threads,
+        slow: Mapping[int, float] | None = None,
+    ) -> None:
+        self.config = config
+        self.transport = transport
+        self.threads = threads
+        self.slow = slow or {}
+        self.alpha = np.full(config.topics, config.alpha, np.float64)
+        self.schedule = Schedule(config, corpus)
+        self.round_number = 0
+        self._waited = WaitedShare(transport)
+        self._ranges = partition(corpus.shard_sizes, config.workers)
+        self._n_words = corpus.n_words
+        generator = np.random.Generator(np.random.Philox(key=int(stream_key(config.seed, "join"))))
+        ranks = generator.random(corpus.n_docs, np.float32)
+        key = stream_key(config.seed, "collapsed")
+        self.workers: dict[int, Worker] = {}
+        for worker in transport.workers:
+            offsets, tokens, first = expand(corpus, self._ranges[worker])
+            sampler = CollapsedWorker(offsets, tokens, first, corpus.n_words, config.topics, key)
+            mine = ranks[first : first + len(offsets) - 1].copy()
+            self.workers[worker] = Worker(sampler, self.schedule, mine)
+        self.reconciliation = self._reconciliation(
+            next(iter(self.samplers.values())).word_topic.shape
+        )
+
+    def _reconciliation(self, shape: tuple[int, ...]) -> Reconciliation:
+        return AllReduce(self.transport, shape)
+
+    @property
+    def samplers(self) -> dict[int, CollapsedWorker]:
+        """The hosted workers' documents and counts."""
+        return {number: worker.sampler for number, worker in self.workers.items()}
+
+    # ---- one round
+
+    @property
+    def update(self) -> int:
+        """Updates that each worker has made."""
+        return self.round_number * self.config.trajectory
+
+    def round(self) -> RoundInfo:
+        """`trajectory` updates of every hosted worker, then everyone's counts become one."""
+        documents = tokens = 0
+        for number in self.workers:
+            done = self.advance(number)
+            documents += done[0]
+            tokens += done[1]
+        self.reconciliation.share(self.samplers)
+        self.round_number += 1
+        return RoundInfo(self.config.trajectory * len(self.workers), documents, tokens)
+
+    def advance(self, number: int) -> tuple[int, int]:
+        """`trajectory` updates of one worker; returns documents and tokens drawn."""
+        worker, config = self.workers[number], self.config
+        start = time.perf_counter()
+        one_by_one = config.batch_size == 1
+        at_once = config.trajectory if one_by_one else 1
+        documents = tokens = 0
+        for _ in range(0, config.trajectory, at_once):
+            docs = worker.documents(worker.update, at_once)
+            alpha, beta = self.schedule.priors(worker.update)
+            tokens += worker.sampler.draw(
+                docs,
+                alpha,
+                beta,
+                config.topics,
+                sweep=self.schedule.sweep(worker.update),
+                one_by_one=one_by_one,
+                threads=self.threads,
+            )
+            documents += len(docs)
+            worker.update += at_once
+        if number in self.slow:
+            time.sleep((self.slow[number] - 1) * (time.perf_counter() - start))
+        return documents, tokens
+
+    # ---- what the loop asks
+
+    @property
+    def burning_in(self) -> bool:
+        """Whether the start is not over, so that no state is a sample yet."""
+        return self.schedule.burning_in(self.update)
+
+    @property
+    def chains(self) -> dict[int, Chain]:
+        """The one chain there is, with θ_wk = n_wk + β, on the process that hosts worker 0."""
+        if 0 not in self.workers:
+            return {}
+        theta = self.reconciliation.counts()[:, : self.config.topics] + np.float32(self.config.beta)
+        theta = np.ascontiguousarray(theta, np.float32)
+        return {0: Chain(0, theta, theta.sum(axis=0, dtype=np.float64), self.update)}
+
+    def distinct(self) -> list[int]:
+        """The chains whose states differ: the only one."""
+        return [0]
+
+    def metrics(self) -> dict[str, Any]:
+        """Where the start and the sweeps stand, and how the workers fare."""
+        facts: dict[str, Any] = {
+            "sweep": round(self.update / self.schedule.per_sweep, 3),
+            "joined": round(self.schedule.share(max(0, self.update - 1)), 4),
+            "burn_in": self.burning_in,
+        }
+        if self.config.workers > 1:
+            facts["waited"] = self._waited.of_workers()
+        return facts
+
+    # ---- checkpoints
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The assignments of the hosted workers, from which all counts follow."""
+        return {f"z-{number:03d}": sampler.z for number, sampler in self.samplers.items()}
+
+    def facts(self) -> dict[str, Any]:
+        """The numbers that go with `arrays`, as JSON values."""
+        return {
+            "round": self.round_number,
+            "updates": {str(number): worker.update for number, worker in self.workers.items()},
+            "per_sweep": self.schedule.per_sweep,
+        }
+
+    def restore(self, checkpoint: Checkpoint) -> str | None:
+        """Puts the hosted workers where the checkpoint left them.
+
+        On another number of workers each token keeps its topic, and the next sweep begins. Returns
+        a sentence that says so, or None.
+        """
+        parts = [checkpoint.facts(name) for name in checkpoint.parts()]
+        updates = {int(number): n for part in parts for number, n in part["updates"].items()}
+        self.round_number = parts[0]["round"]
+        if len(updates) == self.config.workers:
+            for number, worker in self.workers.items():
+                worker.sampler.adopt(checkpoint.array(f"z-{number:03d}"))
+                worker.update = updates[number]
+            self._share_all()
+            return None
+        z = [checkpoint.array(f"z-{number:03d}") for number in sorted(updates)]
+        everyone = np.concatenate(z)
+        sizes = self.transport.gather({n: len(s.tokens) for n, s in self.samplers.items()})
+        ends = np.cumsum(sizes).astype(np.int64)
+        sweep = -(-max(updates.values()) // parts[0]["per_sweep"])
+        for number, worker in self.workers.items():
+            worker.sampler.adopt(everyone[ends[number] - int(sizes[number]) : ends[number]])
+            worker.update = sweep * self.schedule.per_sweep
+        self._share_all()
+        return (
+            f"This run was made on {len(updates)} workers and goes on with {self.config.workers}:"
+            " every token keeps its topic and the next sweep begins; the result is as valid but not"
+            f" bit for bit what the {len(updates)} workers would have given."
+        )
+
+    def _share_all(self) -> None:
+        self.reconciliation.share(self.samplers)
+
+    # ---- compilation
+
+    def warm_up(self) -> None:
+        """Compiles every kernel a round needs, on throw-away data of the same types."""
+        config = self.config
+        for sampler in list(self.samplers.values())[:1]:
+            tokens = np.zeros(2, sampler.tokens.dtype)
+            offsets = np.array([0, 2])
+            tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
+            for sweep in range(2):
+                tiny.draw(
+                    np.zeros(1, np.int64), config.alpha, config.beta, config.topics, sweep=sweep,
+                    one_by_one=config.batch_size == 1, threads=self.threads,
+                )  # fmt: skip
+            tiny.adopt(tiny.z)

@@ -1,0 +1,104 @@
+"""What the training loop asks of a method, and the methods there are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from topicmc.config import TrainConfig
+from topicmc.corpora import Corpus
+from topicmc.distributed.transport import Transport
+from topicmc.kernels.threads import Threads
+from topicmc.runs import Checkpoint
+from topicmc.samplers import Chain
+
+
+@dataclass(frozen=True)
+class RoundInfo:
+    """What the workers of this process did in one round."""
+
+    updates: int
+    documents: int
+    tokens: int
+
+
+class Method(Protocol):
+    """The chains and workers of this process. All methods are collective but `arrays` and `facts`:
+    every process calls them in the same order."""
+
+    round_number: int
+    alpha: np.ndarray  # float64 (K,), the prior of the topic mix
+
+    @property
+    def update(self) -> int:
+        """Updates per chain so far, the same on every process."""
+
+    @property
+    def burning_in(self) -> bool:
+        """Whether the state is still that of the start, and no posterior sample."""
+
+    @property
+    def chains(self) -> Mapping[int, Chain]:
+        """The chains that this process holds, by worker."""
+
+    def distinct(self) -> Sequence[int]:
+        """The chains, here and elsewhere, whose states differ now."""
+
+    def round(self) -> RoundInfo:
+        """The next round."""
+
+    def metrics(self) -> dict[str, Any]:
+        """What a metrics record should hold of this method."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What a checkpoint must hold of this process, by file name."""
+
+    def facts(self) -> dict[str, Any]:
+        """The numbers that go with `arrays`, as JSON values."""
+
+    def restore(self, checkpoint: Checkpoint) -> str | None:
+        """Goes on from a checkpoint; returns what there is to say about that, if anything."""
+
+    def warm_up(self) -> None:
+        """Compiles every kernel that a round needs."""
+
+
+def open_method(
+    config: TrainConfig,
+    corpus: Corpus,
+    transport: Transport,
+    threads: Threads,
+    slow: Mapping[int, float] | None = None,
+) -> Method:
+    """The method that ``config.sampler`` names, at its start."""
+    if config.sampler == "adlda":
+        from topicmc.distributed.adlda import Adlda
+
+        return Adlda(config, corpus, transport, threads, slow)
+    if config.sampler == "asynclda":
+        from topicmc.distributed.asynclda import AsyncLda
+
+        return AsyncLda(config, corpus, transport, threads, slow)
+    from topicmc.distributed.dsgld import Dsgld
+
+    return Dsgld(config, corpus, transport, threads, slow)
+
+
+class WaitedShare:
+    """The share of the time since it was last asked that a process has waited for others."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._asked, self._waited = time.perf_counter(), transport.waited
+
+    def of_workers(self) -> list[float]:
+        """The share of each worker's process; collective."""
+        now, waited = time.perf_counter(), self._transport.waited
+        share = (waited - self._waited) / max(now - self._asked, 1e-9)
+        self._asked, self._waited = now, waited
+        mine = dict.fromkeys(self._transport.workers, share)
+        return self._transport.gather(mine).tolist()
