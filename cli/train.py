@@ -13,7 +13,7 @@ import click
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
 
-from topicmc.config import SAMPLERS, SCHEDULES, STARTS, TrainConfig, parse_duration
+from topicmc.config import MAX_WORKERS, SAMPLERS, SCHEDULES, STARTS, TrainConfig, parse_duration
 from topicmc.errors import UsageError
 
 PROGRESS = ("auto", "bar", "plain", "json", "none")
@@ -216,8 +216,13 @@ def _settings(given: dict[str, Any], config_file: Path | None) -> dict[str, Any]
     settings = _from_toml(config_file) if config_file is not None else {}
     settings.update({name: value for name, value in given.items() if value is not None})
     settings = _durations(settings)
-    TrainConfig.from_dict(settings)
+    _check(settings)
     return settings
+
+
+def _check(settings: dict[str, Any]) -> None:
+    """UsageError for a setting that no number of workers bears: mpiexec may know theirs better."""
+    TrainConfig.from_dict({"workers": MAX_WORKERS, **settings})
 
 
 def _from_toml(path: Path) -> dict[str, Any]:
@@ -240,7 +245,7 @@ def _from_toml(path: Path) -> dict[str, Any]:
         if isinstance(value, str) and not text_is_fine:
             raise UsageError(f"{path}: {name} = {value!r} is not a number")
     try:
-        TrainConfig.from_dict(_durations(settings))
+        _check(_durations(settings))
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     return settings

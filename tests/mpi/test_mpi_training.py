@@ -1,0 +1,263 @@
+"""Training on real ranks: the bits of one process, interruptions, deaths, and what goes where."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from topicmc.cli.progress import Silent
+from topicmc.corpora import Corpus
+
+from topicmc import jobs
+from topicmc.config import TrainConfig, available_cores
+from topicmc.distributed.launch import find_mpiexec
+from topicmc.distributed.transport import LocalTransport
+from topicmc.errors import UsageError
+from topicmc.interrupts import Interrupt
+from topicmc.runs import RunDirectory
+from topicmc.training import Training
+
+pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
+try:
+    MPIEXEC = find_mpiexec()
+except UsageError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+TRAIN = (sys.executable, "-m", "topicmc.cli", "train")
+COMMON = {"topics": 5, "batch_size": 20, "sweeps": 3, "seed": 3, "threads": 1, "trajectory": 4}
+FIXED = {**COMMON, "balance": False, "checkpoint_every": "40", "evaluate_every": "100"}
+ENDLESS = 10_000_000
+
+
+def flags(settings):
+    for name, value in settings.items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            yield f"--{option}" if value else f"--no-{option}"
+        else:
+            yield from (f"--{option}", str(value))
+
+
+def command(n, run, *more, corpus=None, program=TRAIN, **settings):
+    """``mpiexec -n n`` of a training command; without mpiexec when n is None."""
+    ranks = [] if n is None else [MPIEXEC, "-n", n]
+    corpus = [] if corpus is None else [corpus.path]
+    return [*map(str, [*ranks, *program, *corpus, "-o", run, *flags(settings), *more])]
+
+
+def finish(*arguments, status=0, **settings):
+    done = subprocess.run(
+        command(*arguments, **settings), capture_output=True, text=True, timeout=90
+    )
+    assert done.returncode == status, done.stderr
+    return done
+
+
+@contextlib.contextmanager
+def running(n, run, *more, until, **settings):
+    """A job in the background, from when the file `until` of its run is there; killed if it
+    outlives this."""
+    with (
+        run.with_suffix(".err").open("w") as err,
+        subprocess.Popen(
+            command(n, run, *more, **settings), stdout=err, stderr=err, start_new_session=True
+        ) as job,
+    ):
+        try:
+            deadline = time.monotonic() + 60
+            while not (run / until).exists():
+                assert job.poll() is None and time.monotonic() < deadline, told(run)
+                time.sleep(0.02)
+            yield job
+        finally:
+            if job.poll() is None:
+                os.killpg(job.pid, signal.SIGKILL)
+
+
+def told(run: Path) -> str:
+    return run.with_suffix(".err").read_text()
+
+
+def in_process(run, corpus, workers, **settings):
+    """The same training with all workers in this process."""
+    config = TrainConfig(**settings, workers=workers)
+    transport = LocalTransport(workers)
+    config, corpus, directory = jobs.start(config, corpus.path, run, transport)
+    Training(config, corpus, directory, transport, Silent()).train(Interrupt())
+    return run
+
+
+def assert_alike(run, other):
+    """The same samples, last states and evaluations. Held-out logarithms are summed rank by rank,
+    so perplexities differ by rounding."""
+    assert bits(run) == bits(other)
+    names = ("update", "documents", "perplexity", "perplexity_averaged")
+    figures = [
+        [[record[name] for name in names] for record in RunDirectory(one).metrics()]
+        for one in (run, other)
+    ]
+    np.testing.assert_allclose(*figures, rtol=1e-12)
+
+
+def bits(run):
+    """Checksums of samples and of the last states of chains."""
+    directory = RunDirectory(run)
+    checkpoint = directory.checkpoint()
+    assert checkpoint is not None
+    samples = {entry["file"]: entry["checksum"] for entry in directory.sample_index()}
+    assert samples
+    thetas = {k: v for k, v in checkpoint.manifest["files"].items() if k.startswith("theta")}
+    return samples, thetas
+
+
+@pytest.mark.parametrize(
+    ("workers", "settings"),
+    [
+        (1, {"sampler": "scir"}),
+        (2, {"sampler": "scir", "schedule": "rotate"}),
+        (3, {"sampler": "sgrld", "schedule": "permute", "chains": 2, "groups": 2}),
+        (4, {"sampler": "sgrld", "schedule": "rotate", "groups": 2, "average_until": 12}),
+        (4, {"sampler": "scir", "schedule": "permute", "chains": 3, "groups": 2}),  # 1 and 2
+    ],
+)
+def test_the_same_bits_as_in_one_process(small_corpus, tmp_path, workers, settings):
+    """A chain on the wrong worker, a sum in another order, a random number used twice, or a
+    held-out document scored by none would show."""
+    settings = FIXED | settings | {"updates": 24, "evaluate_every": "8"}
+    finish(workers, tmp_path / "mpi", "--transport", "mpi", corpus=small_corpus, **settings)
+    in_process(tmp_path / "local", small_corpus, workers, **settings)
+    assert_alike(tmp_path / "mpi", tmp_path / "local")
+
+
+def test_an_interrupted_job_goes_on_bit_for_bit_and_on_other_numbers_of_ranks(
+    small_corpus, tmp_path
+):
+    """Ctrl-C at an arbitrary moment; then 2, 3 and 1 ranks."""
+    run = tmp_path / "run"
+    with running(
+        2, run, corpus=small_corpus, until="metrics.jsonl", updates=ENDLESS, **FIXED
+    ) as job:
+        job.send_signal(signal.SIGINT)
+        assert job.wait(20) == 130
+    assert "Stopped after update" in told(run)
+    assert f"mpiexec -n 2 topicmc train -o {run} --resume" in told(run)
+    updates = RunDirectory(run).checkpoint().facts("rank-000")["round"] * 4 + 20
+    finish(2, run, "--resume", updates=updates)
+    whole = in_process(tmp_path / "whole", small_corpus, 2, **FIXED, updates=updates)
+    assert_alike(run, whole)
+    for ranks, before in [(3, 2), (1, 3)]:
+        updates += 20
+        launched = ranks if ranks > 1 else None
+        done = finish(launched, run, "--resume", workers=ranks, updates=updates)
+        assert f"made on {before} workers and goes on with {ranks}" in done.stderr
+        assert "not bit for bit" in done.stderr
+        assert RunDirectory(run).metrics()[-1]["update"] == updates
+
+
+def ranks_of(job):
+    """Process ids of the Python ranks below mpiexec and its proxy."""
+    found, below = [], [job.pid]
+    while below:
+        pid = below.pop()
+        below += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        if b"topicmc.cli" in (line := Path(f"/proc/{pid}/cmdline").read_bytes()):
+            found += [] if b"mpiexec" in line else [pid]
+    return found
+
+
+def alive(pid):
+    """Whether a process still runs; a zombie nobody has waited for does not."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds ranks through /proc")
+def test_a_killed_rank_ends_the_job_and_its_checkpoint_goes_on(small_corpus, tmp_path):
+    run = tmp_path / "run"
+    with running(
+        2,
+        run,
+        corpus=small_corpus,
+        until="checkpoint/current.json",
+        updates=ENDLESS,
+        **FIXED,
+    ) as job:
+        ranks = ranks_of(job)
+        assert len(ranks) == 2
+        start = time.monotonic()
+        os.kill(ranks[1], signal.SIGKILL)
+        assert job.wait(10) != 0
+        while any(map(alive, ranks)):
+            assert time.monotonic() - start < 10
+            time.sleep(0.05)
+    updates = RunDirectory(run).checkpoint().manifest["round"] * 4 + 20
+    finish(2, run, "--resume", updates=updates)
+    whole = in_process(tmp_path / "whole", small_corpus, 2, **FIXED, updates=updates)
+    assert_alike(run, whole)
+
+
+def test_a_rank_that_raises_ends_the_job_with_its_message(small_corpus, tmp_path):
+    """The last of three shards is damaged: only the second of two ranks reads it."""
+    folder = Path(shutil.copytree(small_corpus.path, tmp_path / "corpus"))
+    path = folder / "shards" / "00002" / "counts.npy"
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(content)
+    start = time.monotonic()
+    done = finish(2, tmp_path / "run", corpus=Corpus.open(folder), status=3, **FIXED)
+    assert time.monotonic() - start < 20
+    assert (done.stdout + done.stderr).count(str(path)) == 1
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_workers_without_mpiexec(small_corpus, tmp_path):
+    """The ranks are started for the user, share the cores out, and hear of a Ctrl-C."""
+    run = tmp_path / "run"
+    settings = FIXED | {"threads": "auto", "updates": ENDLESS, "workers": 2}
+    with running(None, run, corpus=small_corpus, until="metrics.jsonl", **settings) as job:
+        threads = RunDirectory(run).facts()["config"]["threads"]
+        assert 1 <= threads <= max(1, available_cores() // 2)
+        job.send_signal(signal.SIGINT)
+        assert job.wait(20) == 130
+    assert RunDirectory(run).checkpoint() is not None
+    assert told(run).count("a checkpoint is written") == 1
+
+
+def test_what_ranks_read_and_send_and_how_they_are_balanced(small_corpus, tmp_path):
+    """Each rank opens its own shards only. A round sends what docs/cluster.md says. A slow rank
+    gets shorter trajectories, and the metrics say so."""
+    program = (sys.executable, Path(__file__).with_name("observed_train.py"), tmp_path / "seen")
+    settings = COMMON | {"batch_size": 100, "updates": 160, "evaluate_every": "20"}
+    finish(
+        2,
+        tmp_path / "run",
+        *("--slow", "1=5"),
+        corpus=small_corpus,
+        program=(*program, "train"),
+        **settings,
+    )
+    seen = [json.loads((tmp_path / f"seen-{rank}.json").read_text()) for rank in (0, 1)]
+    assert sorted(seen[0]["opened"] + seen[1]["opened"]) == ["00000", "00001", "00002"]
+    n_words, n_topics, n_workers = small_corpus.n_words, 5, 2
+    handover = 4 * n_words * n_topics + 8 * n_topics + 16
+    averaging = 2 * (n_workers - 1) * 4 * n_words * n_topics // n_workers
+    for rank in seen:
+        assert rank["rounds"] == [averaging] + [handover + averaging] * 39
+
+    records = RunDirectory(tmp_path / "run").metrics()
+    for record in records:
+        assert sum(record["trajectory"]) == 8
+        assert len(record["delays"]) == len(record["waited"]) == 2
+        assert all(0 <= share <= 1 for share in record["waited"])
+    assert records[-1]["delays"][1] > 2 * records[-1]["delays"][0]
+    fast, slow = records[-1]["trajectory"]
+    assert fast > 2 * slow
