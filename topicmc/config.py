@@ -233,7 +233,7 @@ def resolve(
         config,
         topics=topics,
         sampler=sampler,
-        alpha=_or(config.alpha, min(0.5, 10 / topics)),
+        alpha=_or(config.alpha, 0.1),
         beta=beta,
         batch_size=batch_size,
         sweeps=sweeps,
@@ -270,7 +270,7 @@ def _resolve_collapsed(config: TrainConfig, n_docs: int, cores: int) -> TrainCon
     per_round = min(_SYNCHRONISE, -(-mine // _ROUNDS))
     config = replace(
         config,
-        alpha=_or(config.alpha, min(0.5, 10 / topics)),
+        alpha=_or(config.alpha, 0.1),
         beta=_or(config.beta, 0.01),
         batch_size=batch_size,
         sweeps=_or(config.sweeps, 1),
