@@ -3,16 +3,23 @@
 The kept samples of a run that has made r rounds are those of the rounds in (r/2, r] that are
 multiples of a stride; the stride doubles as r grows, so that between half of ``samples`` and all of
 them are kept. The first half of the run is burn-in, at whatever moment it is read, and the choice
-depends on r alone: not on the clock, the number of threads, or an interruption.
+depends on r alone: not on the clock, the number of threads, or an interruption. States of a start
+that anneals are never kept; where training ends within it, the last state stands in.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
 from topicmc.evaluation import mean_over
 from topicmc.runs import RunDirectory
+
+if TYPE_CHECKING:
+    from topicmc.distributed.methods import Method
+    from topicmc.distributed.transport import Transport
 
 
 def stride(round_number: int, samples: int) -> int:
@@ -26,6 +33,61 @@ def stride(round_number: int, samples: int) -> int:
 def is_kept(round_number: int, now: int, samples: int) -> bool:
     """Whether the state after ``round_number`` is kept when ``now`` rounds have been made."""
     return now // 2 < round_number <= now and round_number % stride(now, samples) == 0
+
+
+class KeptSamples:
+    """The index of kept samples, the same on every process; each writes those of its own chains."""
+
+    def __init__(self, run: RunDirectory, transport: Transport, n_samples: int) -> None:
+        self._run = run
+        self._transport = transport
+        self._n_samples = n_samples
+        self._entries: list[dict[str, Any]] = []
+
+    def at(self, number: int) -> list[dict[str, Any]]:
+        """Index entries of the samples kept when ``number`` rounds have been made."""
+        return [
+            entry
+            for entry in self._entries
+            if is_kept(entry["round"], number, self._n_samples) and not entry.get("burn_in")
+        ]
+
+    def keep(self, method: Method) -> None:
+        """Writes the states of a method as samples, if those of its round are to be kept."""
+        number = method.round_number
+        if is_kept(number, number, self._n_samples) and not method.burning_in:
+            self._write(method)
+            self.prune(number)
+
+    def keep_last(self, method: Method) -> None:
+        """Where training ends before there is a sample, the last state stands in, marked."""
+        if method.round_number > 0 and not self.at(method.round_number):
+            self._write(method, burn_in=True)
+            if self._transport.is_root:
+                self._run.write_sample_index(self._entries)
+
+    def _write(self, method: Method, **marks: bool) -> None:
+        distinct = method.distinct()
+        mine = [
+            {**self._run.keep_sample(chain.index, method.round_number, chain.theta), **marks}
+            for chain in method.chains.values()
+            if chain.index in distinct
+        ]
+        self._entries += [entry for part in self._transport.exchange(mine) for entry in part]
+
+    def prune(self, number: int) -> None:
+        """Forgets, here and on disk, what is no longer kept."""
+        self._entries = self.at(number)
+        if self._transport.is_root:
+            self._run.write_sample_index(self._entries)
+
+    def rewind(self, number: int) -> None:
+        """Forgets what was drawn after a round: a resumed run draws it again."""
+        entries = self._run.sample_index()
+        self._entries = [e for e in entries if e["round"] <= number and not e.get("burn_in")]
+        self._transport.barrier()
+        if self._transport.is_root:
+            self._run.write_sample_index(self._entries)
 
 
 def posterior_mean(run: RunDirectory, chain: int = 0) -> tuple[np.ndarray, np.ndarray]:

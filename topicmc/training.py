@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import math
 import threading
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from topicmc import posterior
-from topicmc.config import Interval, TrainConfig
+from topicmc.clock import Clock, Due
+from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
-from topicmc.distributed.methods import Method, open_method
+from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DivergedError
 from topicmc.heldout import HeldOut
 from topicmc.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
+from topicmc.posterior import KeptSamples
 from topicmc.runs import RunDirectory
 from topicmc.scoring import SPLIT_SEED
 
@@ -105,8 +104,8 @@ class Training:
         self.heldout = HeldOut(
             corpus, config.topics, self.method.alpha, SPLIT_SEED, transport, threads
         )
-        self.samples = _KeptSamples(run, transport, config.samples)
-        self.clock = _Clock()
+        self.samples = KeptSamples(run, transport, config.samples)
+        self.clock = Clock()
         self.documents = self.tokens = 0
         self._record: dict[str, Any] = {}
         self._saved_round = -1
@@ -127,8 +126,8 @@ class Training:
             self._warm_up()
         at = (self.clock.seconds, self.update)
         evaluated = (self._record.get("seconds", 0.0), self._record.get("update", 0))
-        evaluation = _Due(self.config.evaluate_every, *evaluated)
-        checkpoint = _Due(self.config.checkpoint_every, *at)
+        evaluation = Due(self.config.evaluate_every, *evaluated)
+        checkpoint = Due(self.config.checkpoint_every, *at)
         if self._agree(False, evaluation(*at))[1]:
             self._evaluate()  # it was due when the run was interrupted
         interrupted = False
@@ -276,92 +275,3 @@ class Training:
             self.clock.seconds,
             self.tokens / max(self.clock.seconds, 1e-9),
         )
-
-
-class _Clock:
-    """Training seconds: it runs inside `running` only."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds += time.perf_counter() - start
-
-
-class _Due:
-    """Says when something that happens at every multiple of an `Interval` is due."""
-
-    def __init__(self, interval: str, seconds: float, updates: int) -> None:
-        self._interval = Interval.parse(interval)
-        self._last = self._multiple(seconds, updates)
-
-    def _multiple(self, seconds: float, updates: int) -> int:
-        if self._interval.seconds is None:
-            return updates // (self._interval.updates or 1)
-        return int(seconds // self._interval.seconds)
-
-    def __call__(self, seconds: float, updates: int) -> bool:
-        multiple = self._multiple(seconds, updates)
-        due, self._last = multiple > self._last, multiple
-        return due
-
-
-class _KeptSamples:
-    """The index of kept samples, the same on every process; each writes those of its own chains."""
-
-    def __init__(self, run: RunDirectory, transport: Transport, n_samples: int) -> None:
-        self._run = run
-        self._transport = transport
-        self._n_samples = n_samples
-        self._entries: list[dict[str, Any]] = []
-
-    def at(self, number: int) -> list[dict[str, Any]]:
-        """Index entries of the samples kept when ``number`` rounds have been made."""
-        return [
-            entry
-            for entry in self._entries
-            if posterior.is_kept(entry["round"], number, self._n_samples)
-            and not entry.get("burn_in")
-        ]
-
-    def keep(self, method: Method) -> None:
-        """Writes the states of a method as samples, if those of its round are to be kept."""
-        number = method.round_number
-        if posterior.is_kept(number, number, self._n_samples) and not method.burning_in:
-            self._write(method)
-            self.prune(number)
-
-    def keep_last(self, method: Method) -> None:
-        """Where training ends before there is a sample, the last state stands in, marked."""
-        if method.round_number > 0 and not self.at(method.round_number):
-            self._write(method, burn_in=True)
-            if self._transport.is_root:
-                self._run.write_sample_index(self._entries)
-
-    def _write(self, method: Method, **marks: bool) -> None:
-        distinct = method.distinct()
-        mine = [
-            {**self._run.keep_sample(chain.index, method.round_number, chain.theta), **marks}
-            for chain in method.chains.values()
-            if chain.index in distinct
-        ]
-        self._entries += [entry for part in self._transport.exchange(mine) for entry in part]
-
-    def prune(self, number: int) -> None:
-        """Forgets, here and on disk, what is no longer kept."""
-        self._entries = self.at(number)
-        if self._transport.is_root:
-            self._run.write_sample_index(self._entries)
-
-    def rewind(self, number: int) -> None:
-        """Forgets what was drawn after a round: a resumed run draws it again."""
-        entries = self._run.sample_index()
-        self._entries = [e for e in entries if e["round"] <= number and not e.get("burn_in")]
-        self._transport.barrier()
-        if self._transport.is_root:
-            self._run.write_sample_index(self._entries)
