@@ -235,11 +235,24 @@ class Dsgld:
             chain.topic_sums = sum_topics(chain.theta, self.threads)
 
     def _renew_plan(self, measured: Mapping[int, float]) -> None:
-        everywhere = self.transport.gather(dict(measured))
-        self.delays = smooth_delays(self.delays, everywhere)
+        """Balanced workers need each other's delays, and so wait for the slowest of the round;
+        others only note their own."""
+        delays = np.full(self.config.workers, np.nan)
+        delays[list(measured)] = list(measured.values())
+        if self.config.balance:
+            delays = self.transport.gather(dict(measured))
+        if np.isnan(delays).all():
+            return
+        self.delays = smooth_delays(self.delays, delays)
         if self.config.balance and should_replan(self._planned_for, self.delays):
             self.plan = plan_trajectories(self.delays, self.config.trajectory)
             self._planned_for = self.delays
+
+    def _own_delays(self) -> dict[int, float]:
+        """Seconds per update, smoothed, of the hosted workers."""
+        if self.delays is None:
+            return {}
+        return {worker: float(self.delays[worker]) for worker in self.transport.workers}
 
     def metrics(self) -> dict[str, Any]:
         """The step size; and how the workers fare, when there are several."""
@@ -250,7 +263,10 @@ class Dsgld:
         return {
             "step_size": step,
             "trajectory": list(self.plan.trajectory),
-            "delays": None if self.delays is None else self.delays.tolist(),
+            "delays": [
+                None if np.isnan(delay) else float(delay)
+                for delay in self.transport.gather(self._own_delays())
+            ],
             "waited": self._waited.of_workers(),
         }
 
@@ -265,7 +281,7 @@ class Dsgld:
         return {
             "round": self.round_number,
             "trajectory": list(self.plan.trajectory),
-            "delays": None if self.delays is None else self.delays.tolist(),
+            "delays": {str(worker): delay for worker, delay in self._own_delays().items()},
             "planned_for": self._planned_for.tolist(),
             "positions": {str(worker): n for worker, n in self.positions.items()},
             "chains": {str(chain.index): chain.update for chain in self.chains.values()},
@@ -287,7 +303,10 @@ class Dsgld:
         same = n_before == self.config.workers
         if same:
             self.plan = Plan(tuple(first["trajectory"]))
-            self.delays = None if first["delays"] is None else np.array(first["delays"])
+            delays = {int(w): delay for part in parts for w, delay in part["delays"].items()}
+            if delays:
+                known = [delays.get(worker, np.nan) for worker in range(n_before)]
+                self.delays = smooth_delays(None, known)
             self._planned_for = np.array(first["planned_for"])
         else:
             positions = dict.fromkeys(range(self.config.workers), max(positions.values()))
