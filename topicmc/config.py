@@ -262,7 +262,6 @@ _ROUNDS = 4
 
 def _resolve_collapsed(config: TrainConfig, n_docs: int, cores: int) -> TrainConfig:
     """The same for AD-LDA and Async-LDA; their updates are blocks of each worker's documents."""
-    topics = config.topics
     if config.chains not in ("auto", 1) or config.groups not in ("auto", 1):
         raise UsageError(f"--sampler {config.sampler} has one chain: leave out --chains, --groups")
     mine = -(-n_docs // config.workers)
