@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from topicmc.errors import UsageError
-from topicmc.files import replacing, speaking_of, write_array
+from topicmc.files import replacing, save_array, speaking_of
 
 FORMATS = ("npy", "csv", "jsonl")
 
@@ -39,17 +40,29 @@ def export_topics(
     occupied = path.exists() and (path.is_file() or any(path.iterdir()))
     if occupied and not force:
         raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
+    folder = path if is_folder else path.parent
+    is_new = not folder.exists()
     with speaking_of(path):
-        (path if is_folder else path.parent).mkdir(parents=True, exist_ok=True)
-    return writers[format](phi, alpha, share, vocabulary, path)
+        folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return writers[format](phi, alpha, share, vocabulary, path)
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _npy(phi, alpha, share, vocabulary, folder: Path) -> list[Path]:
-    write_array(folder / "phi.npy", phi)
-    write_array(folder / "alpha.npy", alpha)
-    with replacing(folder / "vocabulary.txt") as stream:
-        stream.writelines(word + "\n" for word in vocabulary)
-    return [folder / name for name in ("phi.npy", "alpha.npy", "vocabulary.txt")]
+    paths = [folder / name for name in ("phi.npy", "alpha.npy", "vocabulary.txt")]
+    with replacing(paths[0], "wb") as first, replacing(paths[1], "wb") as second:
+        save_array(first, phi)
+        save_array(second, alpha)
+        with replacing(paths[2]) as third:
+            third.writelines(word + "\n" for word in vocabulary)
+        first.flush()
+        second.flush()
+    return paths
 
 
 def _csv(phi, alpha, share, vocabulary, path: Path) -> list[Path]:

@@ -75,12 +75,16 @@ def read_json(path: Path, **expected: type) -> Any:
 
 def write_array(path: Path, array: np.ndarray) -> str:
     """Writes a ``.npy`` file, atomically, and returns its checksum."""
-    array = np.ascontiguousarray(array)
     with replacing(path, "wb") as stream:
-        # np.save would lose the reason why a write fails.
-        npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(array))
-        stream.write(array.data)
+        save_array(stream, array)
     return checksum(path)
+
+
+def save_array(stream: IO[bytes], array: np.ndarray) -> None:
+    """np.save, but for the reason why a write fails, which that one loses."""
+    array = np.ascontiguousarray(array)
+    npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(array))
+    stream.write(array.data)
 
 
 def read_array(path: Path, expected: str | None = None, mmap: bool = False) -> np.ndarray:

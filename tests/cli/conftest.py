@@ -1,0 +1,33 @@
+"""A command to call, and a small finished run to look at, copy and damage."""
+
+from pathlib import Path
+
+import pytest
+from shell import Command, copy_of, topicmc
+
+SETTINGS = ("--topics", 5, "--batch-size", 40, "--sweeps", 4, "--threads", 1, "--progress", "none")
+
+
+@pytest.fixture
+def command(capfd) -> Command:
+    return Command(capfd)
+
+
+@pytest.fixture(scope="session")
+def finished(small_corpus, tmp_path_factory) -> Path:
+    """A run of 12 updates, with its corpus beside it. Not to be changed: see `run`."""
+    folder = tmp_path_factory.mktemp("finished")
+    copy_of(small_corpus.path, folder / "corpus")
+    done = topicmc("train", "corpus", "-o", "run", *SETTINGS, "--updates", 12, cwd=folder)
+    assert done.status == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def run(finished, tmp_path, monkeypatch) -> Path:
+    """A copy of the finished run in the current folder; its corpus lies in ``corpus``."""
+    monkeypatch.chdir(copy_of(finished, tmp_path / "work"))
+    run = Path("run")
+    facts = (run / "run.json").read_text()
+    (run / "run.json").write_text(facts.replace(str(finished), str(tmp_path / "work")))
+    return run

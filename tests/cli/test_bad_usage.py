@@ -1,0 +1,137 @@
+"""Wrong arguments: status 2 or 3, one sentence that names the option or file, nothing written."""
+
+import re
+from pathlib import Path
+
+import pytest
+from shell import one_sentence, tree
+
+TRAIN = ("train", "corpus", "-o", "new", "--progress", "none")
+
+USAGE = [
+    (("train", "corpus"), "-o RUN is missing"),
+    ((*TRAIN, "--topics", 1), "--topics 1 is out of range.*at least 2"),
+    ((*TRAIN, "--topics", 70000), "--topics 70000 is out of range"),
+    ((*TRAIN, "--topics", 60000), "--topics 60000 is more than a corpus of .* tokens can bear"),
+    ((*TRAIN, "--topics", "many"), "'many' is neither a whole number nor auto"),
+    ((*TRAIN, "--alpha", "nan"), "--alpha nan is out of range"),
+    ((*TRAIN, "--beta", 0), "--beta 0.0 is out of range"),
+    ((*TRAIN, "--step-size", -1), "--step-size -1.0 is out of range"),
+    ((*TRAIN, "--batch-size", 0), "--batch-size 0 is out of range"),
+    ((*TRAIN, "--sweeps", 3, "--burn-in", 3), "--burn-in 3 leaves none of the 3 sweeps"),
+    ((*TRAIN, "--updates", 0), "--updates 0 is out of range"),
+    ((*TRAIN, "--time-budget", "5x"), "--time-budget: '5x' is not a duration.*90s"),
+    ((*TRAIN, "--evaluate-every", 0), "--evaluate-every: '0' is not a duration"),
+    ((*TRAIN, "--seed", -1), "--seed -1 is out of range"),
+    ((*TRAIN, "--threads", 0), "--threads 0 is out of range"),
+    ((*TRAIN, "--chains", 2), "--chains 2 is out of range.*a worker holds at most one chain"),
+    ((*TRAIN, "--slow", "fast"), "--slow 'fast': write RANK=FACTOR"),
+    ((*TRAIN, "--sampler", "gibbs"), "--sampler"),
+    (("train", "corpus", "-o", "run"), "run: exists already; add --resume.*--force"),
+    (("train", "corpus", "-o", "corpus", "--force"), "corpus: is not a run directory"),
+    (("train", "corpus", "-o", "corpus/corpus.json"), "corpus.json: is a file"),
+    (("train", "-o", "run", "--resume", "--force"), "give one of them"),
+    (("train", "-o", "run", "--resume", "--topics", 7), "--topics 7: .*began with 5"),
+    (("topics", "run", "-n", 0), "-n"),
+    (("topics",), "RUN"),
+    (("export", "run", "--to", "npy"), "-o"),
+    (("export", "run", "-o", "new"), "--to"),
+    (("export", "run", "-o", "new", "--to", "xml"), "'xml' is not one of"),
+    (("export", "run", "-o", "corpus", "--to", "npy"), "corpus: exists already; add --force"),
+    (("export", "run", "-o", "corpus", "--to", "csv", "--force"), "corpus: is a folder"),
+    (("export", "run", "-o", "run/run.json", "--to", "npy", "--force"), "run.json: is a file"),
+    (
+        ("export", "run", "-o", "new", "--to", "csv", "--chain", 3),
+        "--chain 3: .* of 0 only",
+    ),
+    (("evaluate",), "name a RUN"),
+    (("evaluate", "--corpus", "corpus"), "--corpus alone"),
+    (("evaluate", "--corpus", "corpus", "--topics-file", "x.npy"), "needs --alpha F"),
+    (("evaluate", "run", "--alpha", 0.1), "--alpha goes with --topics-file"),
+    (("prepare", "corpus/vocabulary.txt"), "-o"),
+    (("prepare", "corpus/vocabulary.txt", "-o", "run"), "run exists and is not a corpus"),
+]
+
+DATA = [
+    (("train", "nowhere", "-o", "new"), "nowhere does not exist: make a corpus"),
+    (("train", "run", "-o", "new"), "run is not a corpus"),
+    (("train", "-o", "new", "--resume"), "new: no run here"),
+    (("train", "nowhere", "-o", "run", "--resume"), "nowhere does not exist"),
+    ((*TRAIN, "--config", "none.toml"), "none.toml: no such file"),
+    (("topics", "nowhere"), "nowhere: no run here"),
+    (("topics", "corpus"), "corpus: no run here"),
+    (("export", "corpus", "--to", "csv", "-o", "new"), "corpus: no run here"),
+    (("evaluate", "corpus"), "corpus: no run here"),
+    (("evaluate", "run", "--topics-file", "none.npy"), "none.npy: no such file"),
+    (("evaluate", "run", "--topics-file", "corpus/corpus.json"), "corpus.json: not a readable"),
+    (("evaluate", "run", "--topics-file", "corpus/heldout/indptr.npy"), "not a K × W matrix"),
+    (("corpus", "info", "run"), "run is not a corpus"),
+    (("corpus", "verify", "nowhere"), "nowhere does not exist"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence", "status"),
+    [(*case, 2) for case in USAGE] + [(*case, 3) for case in DATA],
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else None,
+)
+def test_one_sentence_and_nothing_written(run, command, arguments, sentence, status):
+    before = tree(Path())
+    result = command(*arguments)
+    assert re.search(sentence, one_sentence(result)), result.stderr
+    assert result.status == status
+    assert tree(Path()) == before
+
+
+TOML = [
+    ("topics = [3]", "--topics .3. is not a whole number"),
+    ("topics = 3.5", "--topics 3.5 is not a whole number"),
+    ('topics = "x"', "topics = 'x' is not a number"),
+    ("balance = 3", "--balance 3 is not true or false"),
+    ("updates = true", "--updates True is not a whole number"),
+    ("sampler = 3", "--sampler '?3'? is not"),
+    ("time-budget = 5", "--time-budget: 5 is not a duration"),
+    ("topics = 1", "--topics 1 is out of range"),
+    ("topic = 5", "unknown setting 'topic'"),
+]
+
+
+@pytest.mark.parametrize(("content", "sentence"), TOML)
+def test_a_wrong_setting_in_a_file_is_named_with_the_file(run, command, content, sentence):
+    Path("settings.toml").write_text(content)
+    result = command(*TRAIN, "--config", "settings.toml")
+    assert re.search("settings.toml: " + sentence, one_sentence(result))
+    assert result.status == 2
+    assert not Path("new").exists()
+
+
+def test_a_file_that_is_not_toml(run, command):
+    Path("settings.toml").write_text("topics = ")
+    result = command(*TRAIN, "--config", "settings.toml")
+    assert "settings.toml: not a TOML file" in one_sentence(result)
+    assert result.status == 3
+
+
+def test_more_topics_than_memory_can_hold(run, command, monkeypatch):
+    monkeypatch.setattr("topicmc.jobs.available_memory", lambda: 1000)
+    result = command(*TRAIN, "--topics", 5)
+    assert re.search("--topics 5 over 120 words needs about .* GB of memory", one_sentence(result))
+    assert result.status == 2
+    assert not Path("new").exists()
+
+
+def test_force_does_not_lose_a_run_for_settings_that_cannot_work(run, command):
+    """The built-in extract must be read before its settings can be checked."""
+    before = tree(Path())
+    result = command("train", "-o", "run", "--force", "--topics", 60000)
+    assert result.status == 2
+    assert "--topics 60000 is more than" in one_sentence(result)
+    assert tree(Path()) == before
+
+
+def test_a_place_that_cannot_be_written(run, command):
+    """A file stands where a folder is needed."""
+    for arguments in ((*TRAIN[:3], "run/run.json/new"), ("train", "-o", "run/run.json/new")):
+        result = command(*arguments)
+        assert "run.json" in one_sentence(result)
+        assert result.status == 1

@@ -1,0 +1,100 @@
+"""A real ``topicmc train`` that is stopped in the middle, and what --resume makes of it."""
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shell import TOPICMC, topicmc
+
+TRAIN = ("--topics", "5", "--batch-size", "40", "--sweeps", "4", "--updates", "80", "--seed", "2")
+EVERY = ("--evaluate-every", "10", "--checkpoint-every", "5")
+UNHURRIED = ("--slow", "0=30", "--progress", "json")  # so that a signal finds it at work
+
+
+def results(run: Path) -> tuple:
+    """Everything that must not depend on an interruption, or on the number of threads."""
+    index = json.loads((run / "samples" / "index.json").read_text())["samples"]
+    metrics = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    export = run.parent / f"{run.name}-export"
+    assert topicmc("export", run, "--to", "npy", "-o", export, "--force").status == 0
+    return (
+        [(entry["file"], entry["checksum"]) for entry in index],
+        [(m["update"], m["perplexity"], m["perplexity_averaged"]) for m in metrics],
+        (export / "phi.npy").read_bytes(),
+    )
+
+
+@pytest.fixture(scope="module", params=["scir", "sgrld"])
+def whole(request, small_corpus, tmp_path_factory):
+    """(arguments, results) of a run that nobody interrupted, on one thread."""
+    run = tmp_path_factory.mktemp("whole") / "run"
+    arguments = (small_corpus.path, *TRAIN, *EVERY, "--sampler", request.param)
+    done = topicmc("train", *arguments, "-o", run, "--threads", 1, "--progress", "none")
+    assert done.status == 0, done.stderr
+    found = results(run)
+    assert [update for update, _, _ in found[1]] == list(range(10, 81, 10))
+    return arguments, found
+
+
+def stopped_at(arguments, update: int, signum: int) -> tuple[int, str]:
+    """Starts the command, sends a signal once it has made so many updates, and waits."""
+    process = subprocess.Popen(
+        [TOPICMC, "train", *map(str, arguments), *UNHURRIED],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    told = []
+    for line in process.stderr:
+        told.append(line)
+        if json.loads(line).get("update", 0) >= update:
+            process.send_signal(signum)
+            break
+    told.append(process.stderr.read())
+    process.wait(60)
+    return process.returncode, "".join(told)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_stopped_twice_and_resumed_equals_the_whole_run(whole, tmp_path, signum):
+    """With two threads, then one, then two; phi.npy, samples and metrics are the same bits."""
+    arguments, expected = whole
+    run = tmp_path / "run"
+    resumed = ("-o", run, "--resume")
+    for update, command in ((23, (*arguments, "-o", run, "--threads", 2)), (41, resumed)):
+        status, told = stopped_at(command, update, signum)
+        assert "Traceback" not in told
+        if signum == signal.SIGKILL:
+            assert status == -signal.SIGKILL
+        else:
+            assert status == 130
+            assert f"topicmc train -o {run} --resume" in told.splitlines()[-1]
+            checkpoint = json.loads((run / "checkpoint" / "current.json").read_text())
+            assert checkpoint["round"] >= update
+    assert topicmc("topics", run).status == 0
+    done = topicmc("train", *resumed, "--threads", 2, "--progress", "none")
+    assert done.status == 0, done.stderr
+    assert results(run) == expected
+    assert list(run.rglob(".*")) == []
+
+
+def test_exported_topics_are_distributions(whole, tmp_path):
+    (tmp_path / "phi.npy").write_bytes(whole[1][2])
+    phi = np.load(tmp_path / "phi.npy")
+    assert phi.dtype == np.float64
+    assert phi.shape == (5, 120)
+    np.testing.assert_allclose(phi.sum(axis=1), 1, atol=1e-12)
+
+
+def test_terminated_while_preparing_the_extract_leaves_nothing(tmp_path):
+    """SIGTERM before training has begun: no run, no temporary folder."""
+    process = subprocess.Popen([TOPICMC, "train", "-o", tmp_path / "run"], stderr=subprocess.PIPE)
+    while not any(tmp_path.iterdir()):
+        assert process.poll() is None
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,257 @@
+"""What commands print and write when all is well: data on stdout, progress on stderr."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SETTINGS
+from shell import TOPICMC, topicmc, tree
+
+TRAIN = ("train", "corpus", "-o", "new", *SETTINGS[:-1])  # a style of progress comes last
+TOPIC = re.compile(r" {0,3}\d+  ?\d\d?\.\d%(  ?-?\d+\.\d\d)?  word\d{3}( word\d{3})*")
+
+
+def test_train_prints_topics_and_says_how_it_goes(run, command):
+    result = command(*TRAIN, "plain", "--updates", 6, "--evaluate-every", 3)
+    assert result.status == 0
+    topics = result.stdout.splitlines()
+    assert len(topics) == 5
+    assert all(TOPIC.fullmatch(line) for line in topics)
+    number = r"[\d,]+(\.\d+)?"
+    expected = [
+        r"300 documents, 11,911 tokens, 120 words; 5 topics by scir, 40 documents a batch,"
+        r" 1 worker x 1 thread",
+        *[
+            rf"update {n}  {number} s  perplexity {number} \(averaged over \d: {number}\)"
+            rf"  {number} [kMG]? ?tokens/s"
+            for n in (3, 6)
+        ],
+        rf"Trained new: 6 updates, {number} s of training, held-out perplexity {number}"
+        rf" \({number} averaged over samples\)",
+    ]
+    lines = [line for line in result.stderr.splitlines() if "compiling" not in line]
+    for line, pattern in zip(lines, expected, strict=True):
+        assert re.fullmatch(pattern, line)
+
+
+def test_train_json(run, command):
+    result = command(*TRAIN, "none", "--updates", 6, "--json")
+    told = json.loads(result.stdout)
+    assert set(told) == {
+        "run", "updates", "documents", "seconds", "perplexity", "perplexity_averaged"
+    }  # fmt: skip
+    assert (told["run"], told["updates"], told["documents"]) == ("new", 6, 240)
+    assert 1 < told["perplexity_averaged"] < 120
+    assert result.stderr == ""
+
+
+def test_progress_as_json_lines(run, command):
+    result = command(*TRAIN, "json", "--updates", 4, "--evaluate-every", 2)
+    records = [json.loads(line) for line in result.stderr.splitlines()[:-1]]
+    assert [r["update"] for r in records if "fraction" in r] == [1, 2, 3, 4]
+    metrics = [json.loads(line) for line in (Path("new") / "metrics.jsonl").open()]
+    assert [r for r in records if "perplexity" in r] == metrics
+    assert {"update", "documents", "seconds", "perplexity", "perplexity_averaged",
+            "tokens_per_second", "step_size"} <= set(metrics[0])  # fmt: skip
+
+
+def test_a_bar_can_be_asked_for(run, command):
+    result = command(*TRAIN, "bar", "--updates", 4)
+    assert "update 4" in result.stderr
+    assert "100%" in result.stderr
+    assert len(result.stdout.splitlines()) == 5
+
+
+def test_colours_only_on_a_terminal_and_never_with_no_color(finished, tmp_path):
+    """A pseudo-terminal gets a bar in colour, or without when NO_COLOR is set."""
+    pty = pytest.importorskip("pty")
+    written = {}
+    for name, more in (("coloured", {}), ("plain", {"NO_COLOR": "1"})):
+        ours, theirs = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm-256color", **more}
+        if not more:
+            environment.pop("NO_COLOR", None)
+        arguments = ["train", finished / "corpus", "-o", tmp_path / name, *SETTINGS[:-2]]
+        process = subprocess.Popen(
+            [TOPICMC, *map(str, arguments), "--updates", "5"],
+            stderr=theirs,
+            stdout=subprocess.DEVNULL,
+            env=environment,
+        )
+        os.close(theirs)
+        content = b""
+        while True:
+            try:
+                chunk = os.read(ours, 65536)
+            except OSError:  # Linux: the other side is closed
+                break
+            if not chunk:
+                break
+            content += chunk
+        os.close(ours)
+        assert process.wait() == 0
+        assert b"100%" in content
+        written[name] = content
+    colour = re.compile(rb"\x1b\[[0-9;]*3[0-9][0-9;]*m")
+    assert colour.search(written["coloured"])
+    assert not colour.search(written["plain"])
+
+
+def test_a_corpus_without_held_out_documents(run, command):
+    Path("text.txt").write_text("red green blue\n" * 30 + "black white grey\n" * 30)
+    options = ("--heldout", 0, "--min-df", 1, "--max-df", 1)
+    assert command("prepare", "text.txt", "-o", "all", *options).status == 0
+    arguments = ("train", "all", "-o", "new", "--topics", 2, "--updates", 5)
+    result = command(*arguments, "--json", "--progress", "json")
+    told = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert told["perplexity"] is None
+    assert told["perplexity_averaged"] is None
+    result = command(*arguments, "--progress", "plain", "--force")
+    assert "no documents are held out (topicmc prepare --heldout N)" in result.stderr
+    for line in (Path("new") / "metrics.jsonl").read_text().splitlines():
+        json.loads(line, parse_constant=pytest.fail)
+    result = command("evaluate", "new")
+    assert result.status == 3
+    assert "has no held-out documents; prepare it with --heldout N" in result.stderr
+
+
+def test_settings_come_from_options_then_the_file_then_the_corpus(run, command):
+    Path("settings.toml").write_text(
+        'topics = 7\nbatch-size = 50\nalpha = 0.3\ntime-budget = "90s"\nevaluate_every = 5\n'
+    )
+    result = command("train", "corpus", "--config", "settings.toml", "--topics", 6, "--dry-run",
+                     "--json")  # fmt: skip
+    told = json.loads(result.stdout)
+    assert (told["topics"], told["batch_size"], told["alpha"]) == (6, 50, 0.3)
+    assert (told["time_budget"], told["evaluate_every"]) == (90.0, "5")
+    assert isinstance(told["sweeps"], int)
+    assert not Path("topicmc-run").exists()
+    plain = command("train", "corpus", "--dry-run", "--topics", 6).stdout.splitlines()
+    assert "topics = 6" in plain
+
+
+def test_force_replaces_a_run_and_nothing_else(run, command):
+    (run / "notes.txt").write_text("mine")
+    result = command("train", "corpus", "-o", run, *SETTINGS, "--updates", 2, "--force", "--json")
+    assert json.loads(result.stdout)["updates"] == 2
+    assert (run / "notes.txt").read_text() == "mine"
+    assert len((run / "metrics.jsonl").read_text().splitlines()) == 1
+
+
+def test_topics(run, command):
+    result = command("topics", run, "-n", 3)
+    lines = result.stdout.splitlines()
+    assert len(lines) == 5
+    assert all(TOPIC.fullmatch(line) and len(line.split()) == 5 for line in lines)
+    shares = [float(line.split()[1].rstrip("%")) for line in lines]
+    assert shares == sorted(shares, reverse=True)
+    told = json.loads(command("topics", run, "--json").stdout)["topics"]
+    assert [topic["topic"] for topic in told] == [int(line.split()[0]) for line in lines]
+    assert set(told[0]) == {"topic", "share", "coherence", "words"}
+    assert set(told[0]["words"][0]) == {"word", "probability"}
+    told = json.loads(command("topics", run, "--sort", "coherence", "--json").stdout)["topics"]
+    scores = [topic["coherence"] for topic in told]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_evaluate(run, command):
+    told = json.loads(command("evaluate", run, "--json").stdout)
+    assert set(told) == {
+        "perplexity", "perplexity_averaged", "samples", "documents", "tokens_scored",
+        "unknown_words", "split",
+    }  # fmt: skip
+    assert told["documents"] == 30
+    assert told["unknown_words"] == 0
+    lines = command("evaluate", run).stdout.splitlines()
+    assert lines[0] == f"perplexity            {told['perplexity']:,.2f}"
+    last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
+    assert told["perplexity_averaged"] == pytest.approx(last["perplexity_averaged"], rel=1e-9)
+
+
+def test_a_score_does_not_depend_on_where_the_topics_come_from(run, command):
+    """The exported posterior mean, scored as a foreign matrix: near the run's own figure."""
+    command("export", run, "--to", "npy", "-o", "new")
+    alpha = np.load("new/alpha.npy")[0]
+    foreign = command("evaluate", "--corpus", "corpus", "--topics-file", "new/phi.npy", "--alpha",
+                      alpha, "--json")  # fmt: skip
+    own = command("evaluate", run, "--json")
+    told, known = json.loads(foreign.stdout), json.loads(own.stdout)
+    assert told["split"] == known["split"]
+    assert told["perplexity"] == pytest.approx(known["perplexity_averaged"], rel=0.1)
+
+
+def test_export(run, command):
+    result = command("export", run, "--to", "npy", "-o", "npy")
+    assert result.stdout.split() == ["npy/phi.npy", "npy/alpha.npy", "npy/vocabulary.txt"]
+    phi, alpha = np.load("npy/phi.npy"), np.load("npy/alpha.npy")
+    words = Path("npy/vocabulary.txt").read_text().split()
+    assert words == Path("corpus/vocabulary.txt").read_text().split()
+    assert (phi.shape, phi.dtype, alpha.shape) == ((5, 120), np.float64, (5,))
+    np.testing.assert_allclose(phi.sum(axis=1), 1, atol=1e-12)
+    assert command("export", run, "--to", "csv", "-o", "topics.csv").status == 0
+    rows = [line.split(",") for line in Path("topics.csv").read_text().splitlines()]
+    assert rows[0] == ["topic", "share", "alpha", "rank", "word", "probability"]
+    assert len(rows) == 1 + 5 * 120
+    for row in rows[1:]:
+        assert float(row[5]) == phi[int(row[0]), words.index(row[4])]
+    assert command("export", run, "--to", "jsonl", "-o", "topics.jsonl").status == 0
+    records = [json.loads(line) for line in Path("topics.jsonl").read_text().splitlines()]
+    assert [record["probabilities"] for record in records] == phi.tolist()
+    assert [record["top_words"][0] for record in records] == [words[i] for i in phi.argmax(axis=1)]
+
+
+def test_export_replaces_only_with_force(run, command):
+    Path("topics.csv").write_text("mine")
+    assert command("export", run, "--to", "csv", "-o", "topics.csv").status == 2
+    assert Path("topics.csv").read_text() == "mine"
+    assert command("export", run, "--to", "csv", "-o", "topics.csv", "--force").status == 0
+    assert Path("topics.csv").read_text() != "mine"
+
+
+def test_looking_at_a_run_does_not_change_it(run, command):
+    before = tree(Path())
+    for arguments in (("topics", run), ("evaluate", run), ("topics", run, "--sort", "coherence")):
+        assert command(*arguments).status == 0
+    assert tree(Path()) == before
+
+
+def test_doctor(command):
+    told = json.loads(command("doctor", "--json").stdout)
+    assert {"topicmc", "python", "numpy", "numba", "cores", "mpiexec", "kernel cache"} <= set(told)
+    lines = command("doctor").stdout.splitlines()
+    assert [line.split("  ")[0] for line in lines] == list(told)
+
+
+def test_the_version(command):
+    assert command("--version").stdout == f"topicmc, version {version('topicmc')}\n"
+
+
+def test_diverging_is_status_4(run, command):
+    result = command(*TRAIN, "none", "--updates", 20, "--sampler", "sgrld", "--step-size", 1e38,
+                     "--step-decay", 0)  # fmt: skip
+    assert result.status == 4
+    assert "lower --step-size" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_reader_that_has_seen_enough_is_not_shown_a_traceback(finished):
+    done = subprocess.run(
+        f"'{TOPICMC}' topics run -n 120 --json | head -c 10",
+        shell=True, cwd=finished, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout == '{"topics":'
+    assert done.stderr == ""
+
+
+def test_module_and_script_are_the_same(tmp_path):
+    module = subprocess.run(
+        [sys.executable, "-m", "topicmc.cli", "--help"],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert module.stdout == topicmc("--help").stdout
