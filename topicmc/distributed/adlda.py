@@ -18,6 +18,7 @@ final β.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -96,6 +97,7 @@ class Schedule:
             self._first_share = min(1.0, FIRST_TOKENS * config.topics / corpus.n_tokens)
         sweeps = max(1.0, GROWN_BY * self._annealed / self.per_sweep)
         self._growth = max(GROWTH, self._first_share ** (-1 / sweeps))
+        self._grown_at = -math.log(self._first_share) / math.log(self._growth)
 
     def sweep(self, update: int) -> int:
         """The sweep that an update belongs to."""
@@ -103,7 +105,8 @@ class Schedule:
 
     def share(self, update: int) -> float:
         """The share of the documents that have joined by then."""
-        return min(1.0, self._first_share * self._growth ** self.sweep(update))
+        sweep = self.sweep(update)
+        return 1.0 if sweep >= self._grown_at else self._first_share * self._growth**sweep
 
     def burning_in(self, update: int) -> bool:
         """Whether a worker that has made so many updates is still starting."""
@@ -244,8 +247,9 @@ class Adlda:
         """The one chain there is, with θ_wk = n_wk + β, on the process that hosts worker 0."""
         if 0 not in self.workers:
             return {}
-        theta = self.reconciliation.counts()[:, : self.config.topics] + np.float32(self.config.beta)
-        theta = np.ascontiguousarray(theta, np.float32)
+        counts = self.reconciliation.counts()[:, : self.config.topics]
+        theta = counts.astype(np.float32, order="C")
+        theta += np.float32(self.config.beta)
         return {0: Chain(0, theta, theta.sum(axis=0, dtype=np.float64), self.update)}
 
     def distinct(self) -> list[int]:

@@ -72,6 +72,9 @@ class AsyncLda(Adlda):
         until = time.perf_counter() + (SLICE if self.transport.n_processes > 1 else 0)
         while True:
             for number, sampler in self.samplers.items():
+                if self.transport.n_processes == 1:
+                    # In turn, a worker knows all there is: its view need not be saved to resume.
+                    self.reconciliation.share({number: sampler})
                 done = self.advance(number)
                 self.reconciliation.share({number: sampler})
                 documents += done[0]

@@ -1,6 +1,7 @@
 """The MPI transport: one worker per rank. The only module that touches mpi4py, and it does so when
 an `MpiTransport` is made."""
 
+import atexit
 import itertools
 import json
 import os
@@ -222,8 +223,8 @@ class MpiTable:
         n_parts = transport.n_processes
         self._edges = [size * i // n_parts for i in range(n_parts + 1)]
         mine = self._edges[transport.rank + 1] - self._edges[transport.rank]
-        # MPI frees the window when the process ends.
         self._window = self._mpi.Win.Allocate(4 * mine, 4, comm=transport._comm)
+        atexit.register(self._window.Free)  # before mpi4py finalizes MPI
         np.frombuffer(self._window.tomemory(), np.int32)[:] = 0
         transport.barrier()
 

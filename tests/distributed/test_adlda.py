@@ -1,0 +1,199 @@
+"""AD-LDA and Async-LDA: exact posterior, exact counts, the same bits, and a start that helps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+from topicmc.corpora import prepare
+
+from tests import naive_gibbs
+from tests.conftest import write_docword
+from tests.test_training import StopAfter, kept_bits, train
+from topicmc.config import TrainConfig, resolve
+from topicmc.distributed.adlda import Schedule
+from topicmc.distributed.methods import open_method
+from topicmc.distributed.transport import LocalTransport
+from topicmc.errors import UsageError
+from topicmc.kernels.threads import Threads
+from topicmc.samplers import collapsed
+
+CONFIG = TrainConfig(topics=5, sampler="adlda", alpha=0.1, beta=0.05, seed=3, threads=1)
+
+
+def method(config, corpus):
+    config = resolve(config, n_docs=corpus.n_docs, n_tokens=max(20, corpus.n_tokens), n_words=9)
+    transport = LocalTransport(config.workers)
+    return open_method(config, corpus, transport, Threads(config.threads))
+
+
+def assignments(run):
+    return {k: v for k, v in run.checkpoint().manifest["files"].items() if k.startswith("z-")}
+
+
+def recount(samplers, shape):
+    counts = np.zeros(shape, np.int64)
+    for sampler in samplers:
+        known = sampler.z != sampler.unassigned
+        assert np.array_equal(known, np.repeat(sampler.joined, np.diff(sampler.offsets)))
+        np.add.at(counts, (sampler.tokens[known], sampler.z[known]), 1)
+    return counts
+
+
+@pytest.fixture(scope="module")
+def tiny_corpus(tmp_path_factory):
+    """Three documents of two tokens, over three words: 64 states with two topics."""
+    folder = tmp_path_factory.mktemp("tiny")
+    documents = [np.array(words) for words in ([0, 1], [1, 2], [0, 2])]
+    source = write_docword(folder, documents, 3)
+    return prepare([source], folder / "corpus", n_heldout=0, stopwords="none")
+
+
+@pytest.mark.parametrize("sampler", ["adlda", "asynclda"])
+def test_one_worker_samples_the_exact_posterior(tiny_corpus, sampler):
+    """χ² over the 64 states: 6,000 chains that start in the exact posterior and must keep it
+    through three sweeps; fails by chance once in 10⁶. The planted bug is a block of all documents
+    where plain collapsed Gibbs needs blocks of one: counts that are a document behind."""
+    alpha, beta = 0.4, 0.1
+    config = replace(CONFIG, sampler=sampler, topics=2, alpha=alpha, beta=beta, start="plain")
+    config = replace(config, trajectory=3, updates=1)
+    tokens = np.array([0, 1, 1, 2, 0, 2])
+    states, law = naive_gibbs.enumerate_collapsed(
+        np.array([0, 2, 4, 6]), tokens, 3, np.full(2, alpha), beta
+    )
+    starts = np.random.default_rng(1).choice(len(law), 6_000, p=law)
+    expected = len(starts) * law
+    rare = expected < 5
+
+    def distance(batch_size):
+        chain = method(
+            replace(config, batch_size=batch_size, trajectory=3 // batch_size), tiny_corpus
+        )
+        (worker,) = chain.samplers.values()
+        np.testing.assert_array_equal(worker.tokens, tokens)
+        chain.round()
+        observed = np.zeros(len(states))
+        for start in starts:
+            worker.adopt(states[start])
+            for _ in range(3):
+                chain.round()
+            observed[worker.z @ 2 ** np.arange(5, -1, -1)] += 1
+        value = np.sum((observed - expected)[~rare] ** 2 / expected[~rare])
+        return value + (observed - expected)[rare].sum() ** 2 / max(expected[rare].sum(), 1)
+
+    limit = chi2.isf(1e-6, np.count_nonzero(~rare))
+    assert distance(1) < limit
+    if sampler == "adlda":
+        assert distance(3) > limit
+
+
+@pytest.mark.parametrize("sampler", ["adlda", "asynclda"])
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(("start", "batch_size"), [("grow", 7), ("plain", 1), ("plain", 40)])
+def test_counts_are_those_of_the_assignments(small_corpus, sampler, workers, start, batch_size):
+    """After every round, on every worker that synchronises with all: no change lost or doubled."""
+    config = replace(
+        CONFIG, sampler=sampler, workers=workers, start=start, batch_size=batch_size, trajectory=3
+    )
+    chain = method(replace(config, topics=6, epochs=8), small_corpus)
+    for _ in range(12):
+        chain.round()
+        samplers = chain.samplers.values()
+        counts = chain.reconciliation.counts()
+        np.testing.assert_array_equal(counts, recount(samplers, counts.shape))
+        for sampler in samplers:
+            np.testing.assert_array_equal(sampler.topic_totals, sampler.word_topic.sum(axis=0))
+            if chain.config.sampler == "adlda":
+                np.testing.assert_array_equal(sampler.word_topic, counts)
+        (theta,) = (c.theta for c in chain.chains.values())
+        np.testing.assert_allclose(theta, counts[:, :6] + 0.05, rtol=1e-6)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_bits_for_any_number_of_threads(small_corpus, tmp_path, workers, monkeypatch):
+    monkeypatch.setattr(collapsed, "_PIECE", 200)
+    config = replace(CONFIG, workers=workers, batch_size=100, epochs=6)
+    one, _ = train(config, small_corpus, tmp_path / "one")
+    three, _ = train(replace(config, threads=3), small_corpus, tmp_path / "three")
+    assert assignments(one) == assignments(three)
+    assert kept_bits(one) == kept_bits(three)
+
+
+@pytest.mark.parametrize("sampler", ["adlda", "asynclda"])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_interrupted_run_equals_one_that_was_not(small_corpus, tmp_path, sampler, workers):
+    """Interrupted while it grows, and once more later."""
+    config = replace(CONFIG, sampler=sampler, workers=workers, topics=2, epochs=8)
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    run, outcome = train(config, small_corpus, tmp_path / "run", StopAfter(3))
+    assert outcome.interrupted
+    assert [entry.get("burn_in") for entry in run.sample_index()] == [True]
+    train(config, small_corpus, tmp_path / "run", StopAfter(9), resume=True)
+    run, outcome = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert not outcome.interrupted
+    assert assignments(run) == assignments(whole)
+    assert kept_bits(run) == kept_bits(whole)
+
+
+def test_topics_on_another_number_of_workers(small_corpus, tmp_path):
+    """Every token keeps its topic, and the counts are whole."""
+    before, _ = train(replace(CONFIG, workers=3), small_corpus, tmp_path / "run", StopAfter(9))
+    checkpoint = before.checkpoint()
+    z = np.concatenate([checkpoint.array(f"z-{worker:03d}") for worker in range(3)])
+    after = method(replace(CONFIG, workers=2), small_corpus)
+    assert "3 workers and goes on with 2" in after.restore(checkpoint)
+    samplers = after.samplers.values()
+    np.testing.assert_array_equal(np.concatenate([s.z for s in samplers]), z)
+    counts = after.reconciliation.counts()
+    np.testing.assert_array_equal(counts, recount(samplers, counts.shape))
+    after.round()
+    assert all(np.all(s.z < 5) for s in samplers)
+
+
+def test_the_start_is_annealed_and_grows(small_corpus):
+    """From a subset under blunt priors to all documents under the final ones; then no burn-in."""
+    config = replace(CONFIG, topics=2, epochs=100, batch_size=30, trajectory=2)
+    schedule = method(config, small_corpus).schedule
+    assert isinstance(schedule, Schedule)
+    assert schedule.per_sweep == 10
+    assert schedule.priors(0) == pytest.approx((0.4, 1.0))
+    assert schedule.priors(500) == pytest.approx((0.1, 0.05))
+    shares = [schedule.share(update) for update in range(0, 510, 10)]
+    assert shares == sorted(shares) and shares[-1] == 1
+    assert [schedule.burning_in(update) for update in (0, 499, 500)] == [True, True, False]
+    plain = method(replace(config, start="plain"), small_corpus).schedule
+    assert plain.share(0) == 1 and plain.priors(0) == (0.1, 0.05) and not plain.burning_in(0)
+
+
+def test_the_growing_start_finds_better_topics(small_corpus, tmp_path, monkeypatch):
+    """Over three seeds, in the mean of the last states; the subset begins with a tenth here."""
+    monkeypatch.setattr("topicmc.distributed.adlda.FIRST_TOKENS", 250)
+    figures = {"grow": [], "plain": []}
+    for seed in range(3):
+        for start in figures:
+            config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
+            _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")
+            figures[start].append(outcome.perplexity)
+            assert outcome.perplexity_averaged < 65
+    assert np.mean(figures["grow"]) < np.mean(figures["plain"]) + 1.0
+
+
+def test_options_that_make_no_sense():
+    sizes = {"n_docs": 1000, "n_tokens": 50_000, "n_words": 100}
+    with pytest.raises(UsageError, match="one chain"):
+        resolve(TrainConfig(sampler="adlda", workers=2, chains=2), **sizes)
+    with pytest.raises(UsageError, match="--start grow needs --sampler adlda"):
+        resolve(TrainConfig(sampler="scir", start="grow"), **sizes)
+
+
+@pytest.mark.parametrize("n_docs", [3, 300, 93_095, 8_200_000])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_epochs_are_sweeps(n_docs, workers):
+    """And no worker draws more than 30,000 documents, or a block, between synchronisations."""
+    config = TrainConfig(topics=2, sampler="adlda", workers=workers, epochs=10)
+    config = resolve(config, n_docs=n_docs, n_tokens=90 * n_docs, n_words=1000)
+    blocks = config.updates / 10
+    assert n_docs / workers <= blocks * config.batch_size < 1.7 * n_docs / workers + 1
+    assert config.trajectory * config.batch_size <= max(30_000, config.batch_size)
+    assert config.batch_size <= max(1, -(-n_docs // (64 * workers)))
+    assert resolve(config, n_docs=n_docs, n_tokens=90 * n_docs, n_words=1000) == config

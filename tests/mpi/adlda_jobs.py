@@ -1,0 +1,63 @@
+"""What the ranks of the AD-LDA tests run: ``mpiexec -n S python adlda_jobs.py JOB CORPUS``."""
+
+import faulthandler
+import sys
+from pathlib import Path
+
+import numpy as np
+from topicmc.corpora import Corpus
+
+from topicmc.config import TrainConfig, resolve
+from topicmc.distributed.methods import open_method
+from topicmc.distributed.transport import abort_on_error, open_transport
+from topicmc.kernels.threads import Threads
+
+
+def opened(sampler, corpus, transport):
+    config = TrainConfig(
+        topics=5, sampler=sampler, alpha=0.1, beta=0.05, seed=3, threads=1, epochs=20,
+        workers=transport.n_workers,
+    )  # fmt: skip
+    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
+    return open_method(resolve(config, **sizes), corpus, transport, Threads(1))
+
+
+def job_consistent(path):
+    """After each round the shared table counts the assignments of all ranks, exactly."""
+    transport = open_transport("mpi")
+    with abort_on_error(transport):
+        chain = opened("asynclda", Corpus.open(Path(path)), transport)
+        for _ in range(5):
+            chain.round()
+            (sampler,) = chain.samplers.values()
+            mine = np.zeros_like(sampler.word_topic)
+            known = sampler.z != sampler.unassigned
+            np.add.at(mine, (sampler.tokens[known], sampler.z[known]), 1)
+            np.testing.assert_array_equal(chain.reconciliation.counts(), transport.sum(mine))
+            assert np.all(sampler.word_topic >= mine)  # behind, perhaps, but never without its own
+            transport.barrier()
+        assert chain.update > 0
+        assert chain.metrics()["reproducible"] is False
+        assert transport.bytes_sent > 0
+    print("fine", flush=True)
+
+
+def job_table():
+    """What many ranks add arrives once; every rank sees its own additions at once."""
+    transport = open_transport("mpi")
+    with abort_on_error(transport):
+        table = transport.shared_table((11, 7))
+        out = np.empty((11, 7), np.int32)
+        change = np.arange(77, dtype=np.int32).reshape(11, 7)
+        for i in range(200):
+            table.add(change, out)
+            assert np.all(out >= (i + 1) * change)
+        transport.barrier()
+        np.testing.assert_array_equal(table.read(), 200 * transport.n_workers * change)
+        transport.barrier()
+    print("fine", flush=True)
+
+
+if __name__ == "__main__":
+    faulthandler.dump_traceback_later(40, exit=True)  # a deadlock says where
+    globals()[f"job_{sys.argv[1]}"](*sys.argv[2:])

@@ -1,0 +1,71 @@
+"""AD-LDA on real ranks gives the bits of one process; Async-LDA loses no count and keeps up."""
+
+import subprocess
+import sys
+
+import adlda_jobs
+import pytest
+from topicmc.corpora import Corpus
+
+from topicmc.distributed.launch import find_mpiexec
+from topicmc.errors import UsageError
+from topicmc.runs import RunDirectory
+
+pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
+try:
+    MPIEXEC = find_mpiexec()
+except UsageError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+OPTIONS = [
+    *("--topics", "5", "--alpha", "0.1", "--beta", "0.05", "--seed", "3", "--threads", "1"),
+    *("--epochs", "40", "--evaluate-every", "10m", "--checkpoint-every", "10m"),
+    *("--progress", "none"),
+]
+
+
+def run(*command):
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def train(corpus: Corpus, path, sampler, *launcher, workers=()):
+    options = ["-o", path, "--sampler", sampler, *OPTIONS, *workers]
+    run(*launcher, sys.executable, "-m", "topicmc.cli", "train", corpus.path, *options)
+    return RunDirectory(path)
+
+
+def bits(run: RunDirectory):
+    files = run.checkpoint().manifest["files"]
+    samples = [(entry["round"], entry["checksum"]) for entry in run.sample_index()]
+    return {k: v for k, v in files.items() if k.startswith("z-")}, samples
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_adlda_has_the_bits_of_one_process(small_corpus, tmp_path, n):
+    over_mpi = train(small_corpus, tmp_path / "mpi", "adlda", MPIEXEC, "-n", n)
+    local = train(
+        small_corpus, tmp_path / "local", "adlda", workers=["--workers", n, "--transport", "local"]
+    )
+    assert len(bits(local)[0]) == n
+    assert bits(over_mpi) == bits(local)
+
+
+def test_asynclda_finds_topics_as_good(small_corpus, tmp_path):
+    """Perplexities near 40 belong to the true topics, near 120 to none."""
+    asynchronous = train(small_corpus, tmp_path / "async", "asynclda", MPIEXEC, "-n", 2)
+    together = train(small_corpus, tmp_path / "adlda", "adlda", MPIEXEC, "-n", 2)
+    one, other = (run.metrics()[-1]["perplexity_averaged"] for run in (asynchronous, together))
+    assert one < 65
+    assert abs(one / other - 1) < 0.1
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_asynclda_loses_no_count(small_corpus, n):
+    job = (sys.executable, adlda_jobs.__file__, "consistent", small_corpus.path)
+    assert run(MPIEXEC, "-n", n, *job).count("fine") == n
+
+
+def test_shared_table():
+    assert run(MPIEXEC, "-n", 3, sys.executable, adlda_jobs.__file__, "table").count("fine") == 3
