@@ -66,10 +66,8 @@ def train(options, name: str, n_workers: int, seconds: float, *more: str) -> Run
         if done.returncode:
             raise SystemExit(done.stderr)
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        batch_size = json.loads((run / "run.json").read_text(encoding="utf-8"))["config"][
-            "batch_size"
-        ]
-    return Run(name, [json.loads(line) for line in lines], batch_size)
+        facts = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    return Run(name, [json.loads(line) for line in lines], facts["config"]["batch_size"])
 
 
 def slow_flags(n_workers: int, slowdown: float) -> list[str]:
