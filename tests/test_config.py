@@ -80,6 +80,21 @@ def test_epochs_become_updates(workers, chains, updates):
     assert config.updates == updates
 
 
+def test_an_annealed_start_ends_after_the_same_documents():
+    """Whether one chain sees them, or the chains of one group do."""
+
+    def documents(workers, groups):
+        config = resolve(
+            TrainConfig(workers=workers, groups=groups, batch_size=10),
+            n_docs=1000,
+            n_tokens=100_000,
+            n_words=1000,
+        )
+        return config.anneal_updates * config.batch_size * workers / groups
+
+    assert documents(1, 1) == documents(4, 1) == documents(4, 2) == documents(4, 4)
+
+
 def test_a_batch_fits_into_a_workers_share():
     config = resolve(
         TrainConfig(batch_size=500, workers=4), n_docs=1000, n_tokens=100_000, n_words=1000

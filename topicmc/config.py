@@ -177,7 +177,8 @@ def _in_range(
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts.
 _BATCH_TOKENS = 250_000
-# Updates over which an annealed start lowers β from 1 to its target.
+# Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
+# group need fewer by its size: averaging lets each learn from the documents of all.
 _ANNEAL_UPDATES = 600
 _STEP = {"scir": (0.5, 20.0, 0.6), "sgrld": (3.0, 20.0, 0.6)}
 _START = {"scir": "anneal", "sgrld": "plain"}
@@ -224,6 +225,7 @@ def resolve(
     if sampler == "sgrld":
         step_size *= initial_total(sampler, beta, n_words, topics, n_tokens) * topics / n_tokens
     chains = _or(config.chains, config.workers)
+    groups = _or(config.groups, 1)
     updates = config.updates
     if updates is None and config.epochs is not None:
         updates = max(1, round(config.epochs * n_docs / (chains * batch_size)))
@@ -242,11 +244,11 @@ def resolve(
         step_offset=_or(config.step_offset, step_offset),
         step_decay=_or(config.step_decay, step_decay),
         start=_START[sampler] if config.start == "auto" else config.start,
-        anneal_updates=_or(config.anneal_updates, _ANNEAL_UPDATES),
+        anneal_updates=_or(config.anneal_updates, max(1, _ANNEAL_UPDATES * groups // chains)),
         updates=updates,
         threads=_or(config.threads, cores),
         chains=chains,
-        groups=_or(config.groups, 1),
+        groups=groups,
         trajectory=_or(config.trajectory, 1 if config.workers == 1 else 10),
     )
 
