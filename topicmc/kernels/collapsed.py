@@ -13,6 +13,8 @@ as most do after a few sweeps, the processor runs ahead from one to the next.
 
 # mypy: disable-error-code="call-arg,var-annotated"
 
+import threading
+
 import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike
@@ -37,6 +39,7 @@ from topicmc.kernels.lanes import (
     to_floats,
 )
 
+_LOCAL = threading.local()
 _ONE = np.int32(1)
 # Tokens from asking for a word's counts to reading them.
 _AHEAD = 3
@@ -150,17 +153,26 @@ def _arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs):
         raise ValueError("word_topic must be C-contiguous int32")
     if len(z) != len(tokens) or offsets[-1] > len(tokens):
         raise ValueError("z and tokens must have one entry for every token")
-    docs = np.arange(len(offsets) - 1) if docs is None else np.asarray(docs, np.int64)
+    docs = np.arange(len(offsets) - 1) if docs is None else np.ascontiguousarray(docs, np.int64)
     if len(docs) and not 0 <= docs.min() <= docs.max() < len(offsets) - 1:
         raise ValueError(f"documents must lie in 0 … {len(offsets) - 2}")
-    mix, counts, inverse, uniforms = (
-        aligned_zeros(n, np.float32) for n in (n_padded, n_padded, n_padded, 64)
-    )
     return (
         docs, offsets, tokens, z, word_topic.reshape(-1), topic_totals,
         np.asarray(alpha, np.float32), np.float32(beta), np.float32(beta * n_words),
-        (mix, counts, inverse, tables(1, n_padded).reshape(-1), uniforms),
+        _scratch(n_padded),
     )  # fmt: skip
+
+
+def _scratch(n_padded: int) -> tuple[np.ndarray, ...]:
+    """Weights, counts, inverse totals, a table and uniforms; each thread keeps its own, for small
+    blocks would take longer to prepare than to draw."""
+    if getattr(_LOCAL, "n_padded", None) != n_padded:
+        mix, counts, inverse, uniforms = (
+            aligned_zeros(n, np.float32) for n in (n_padded, n_padded, n_padded, 64)
+        )
+        _LOCAL.scratch = (mix, counts, inverse, tables(1, n_padded).reshape(-1), uniforms)
+        _LOCAL.n_padded = n_padded
+    return _LOCAL.scratch
 
 
 @njit(inline="always")

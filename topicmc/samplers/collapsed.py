@@ -118,8 +118,9 @@ class CollapsedWorker:
         before = self.z[here].copy()
         # More pieces than threads, so that nobody waits for a long document for long; but a small
         # block is not worth the threads.
-        n_parts = min(threads.n_threads, 1 + len(before) // _PIECE)
-        n_pieces = min(4 * n_parts, 1 + len(before) // _PIECE) if n_parts > 1 else 1
+        n_tokens = int((self.offsets[docs + 1] - self.offsets[docs]).sum())
+        n_parts = min(threads.n_threads, 1 + n_tokens // _PIECE)
+        n_pieces = min(4 * n_parts, 1 + n_tokens // _PIECE) if n_parts > 1 else 1
 
         def work(i: int) -> None:
             self._draw(old[i::n_pieces], new[i::n_pieces], prior, beta, sweep, frozen=True)
