@@ -1,7 +1,6 @@
 """From the spool to a corpus folder: prune, hold out, cut into shards."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -79,26 +78,57 @@ def emit(
     """
     n_docs, n_entries = size
     chosen = choose_heldout(n_docs, heldout_size(n_docs, n_heldout), seed)
-    bounds = shard_bounds(n_docs - len(chosen), n_entries, n_shards)
-    dtypes = (id_dtype(n_words), count_dtype(spool.max_count))
-    shards = []
-    with ExitStack() as stack:
-        heldout = stack.enter_context(ShardWriter(folder, "heldout", *dtypes))
-        training = _split(pruned_blocks(spool, new_ids), chosen, heldout)
-        rest: Documents | None = None
-        for number, (start, stop) in enumerate(pairwise(bounds)):
-            with ShardWriter(folder, f"shards/{number:05d}", *dtypes) as shard:
-                missing = stop - start
-                while missing:
-                    block = next(training) if rest is None else rest
-                    head, rest = _cut(block, missing)
-                    shard.append(head)
-                    missing -= head.n_docs
-                shards.append(shard.close())
+    return write_parts(
+        pruned_blocks(spool, new_ids),
+        folder,
+        dtypes=(id_dtype(n_words), count_dtype(spool.max_count)),
+        chosen=chosen,
+        bounds=shard_bounds(n_docs - len(chosen), n_entries, n_shards),
+    )
+
+
+def write_parts(
+    blocks: Iterator[Documents],
+    folder: Path,
+    *,
+    dtypes: tuple[np.dtype, np.dtype],
+    chosen: np.ndarray,
+    bounds: Sequence[int],
+) -> dict[str, Any]:
+    """Writes the documents of ``blocks`` as heldout/ and shards/, and returns what ``emit`` does.
+
+    ``chosen``, ascending int64, are the positions of the held-out documents; the others are cut
+    into shards at ``bounds``. Types are those of word ids and counts.
+    """
+    with ShardWriter(folder, "heldout", *dtypes) as heldout:
+        training = _split(blocks, chosen, heldout)
+        shards = write_shards(training, folder, dtypes=dtypes, bounds=bounds)
         for _ in training:  # held-out documents may stand last
             pass
-        table = heldout.close()
-    return {"dtypes": dtypes, "shards": shards, "heldout": table}
+        return {"dtypes": dtypes, "shards": shards, "heldout": heldout.close()}
+
+
+def write_shards(
+    blocks: Iterator[Documents],
+    folder: Path,
+    *,
+    dtypes: tuple[np.dtype, np.dtype],
+    bounds: Sequence[int],
+    first: int = 0,
+) -> list[dict[str, Any]]:
+    """Cuts documents at ``bounds`` into shards numbered from ``first``; returns their table."""
+    shards = []
+    rest: Documents | None = None
+    for number, (start, stop) in enumerate(pairwise(bounds), start=first):
+        with ShardWriter(folder, f"shards/{number:05d}", *dtypes) as shard:
+            missing = stop - start
+            while missing:
+                block = next(blocks) if rest is None else rest
+                head, rest = _cut(block, missing)
+                shard.append(head)
+                missing -= head.n_docs
+            shards.append(shard.close())
+    return shards
 
 
 def _split(
