@@ -1,0 +1,68 @@
+"""What is built and installed: all of the tree, under the names it should have, and no more."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import topicmc
+
+ROOT = Path(__file__).parents[1]
+PLACES = {"topicmc": "topicmc", "cli": "topicmc/cli", "corpora": "topicmc/corpora"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> zipfile.ZipFile:
+    """A wheel built from a copy of the tree, without the network."""
+    pytest.importorskip("setuptools", minversion="77")
+    folder = tmp_path_factory.mktemp("wheel")
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in PLACES:
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", str(folder)]
+    done = subprocess.run(build, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = (folder / "dist").glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_the_wheel_holds_the_tree_under_its_installed_names(wheel):
+    """A sub-package that pyproject.toml forgets, or one that claims a name of its own."""
+    expected = {
+        f"{installed}/{path.relative_to(ROOT / name)}"
+        for name, installed in PLACES.items()
+        for path in (ROOT / name).rglob("*")
+        if path.suffix == ".py" or path.name == "py.typed"
+    }
+    found = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert found == expected
+
+
+def test_the_wheel_brings_the_command_the_licence_and_the_readme(wheel):
+    info = f"topicmc-{topicmc.__version__}.dist-info"
+    assert "topicmc = topicmc.cli:main" in wheel.read(f"{info}/entry_points.txt").decode()
+    assert "the topicmc authors" in wheel.read(f"{info}/licenses/LICENSE").decode()
+    metadata = wheel.read(f"{info}/METADATA").decode()
+    assert (ROOT / "README.md").read_text(encoding="utf-8").strip() in metadata
+
+
+def test_one_version_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert topicmc.__version__ == version("topicmc") == project["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## [{topicmc.__version__}]" in changes
+
+
+def test_importing_topicmc_imports_nothing_heavy():
+    code = (
+        "import sys, topicmc; print(*[m for m in ('numpy', 'numba', 'mpi4py') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -1,0 +1,83 @@
+"""The README is true: its first command prints what it says, and what is linked exists."""
+
+import re
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import click
+import pytest
+from topicmc.cli import topicmc as group
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+
+
+def block_after(mark: str) -> str:
+    found = re.search(rf"<!-- {mark} -->\n```\w+\n(.*?)```", README, re.DOTALL)
+    assert found, f"README.md has no code block after <!-- {mark} -->"
+    return found[1]
+
+
+def timeless(text: str) -> list[str]:
+    """The lines without what depends on the machine: threads, seconds, and evaluations in between
+    (every so many seconds)."""
+    lines = []
+    for line in text.splitlines():
+        if line.startswith(("update ", "compiling ", "…")):
+            continue
+        line = re.sub(r"1 worker x \d+ threads?", "1 worker", line)
+        lines.append(re.sub(r"[\d.]+ s of training", "training", line))
+    return lines
+
+
+def test_the_transcript_is_what_the_first_command_prints(tmp_path):
+    """The topics of the extract, word for word: the same bits on any machine and thread count."""
+    command = re.search(r"(?m)^python3 -m venv .*\.venv/bin/(topicmc train .*)$", README)
+    assert command
+    name, *arguments = command[1].split()
+    done = subprocess.run(
+        [SCRIPTS / name, *arguments],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    told, wanted = timeless(done.stdout), timeless(block_after("transcript"))
+    assert sorted(told) == sorted(wanted), f"the transcript should be\n{done.stdout}"
+
+
+def test_the_commands_are_one_line_each():
+    lines = re.findall(r"(?m)^python3 .*$", README)
+    assert len(lines) == 2
+    assert all(line.startswith("python3 -m venv .venv && .venv/bin/pip install") for line in lines)
+    assert block_after("tests").strip() == lines[1]
+
+
+def command_lines():
+    for page in PAGES:
+        for block in re.findall(r"```(?:sh|console)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                found = re.search(r"(?<![\w/-])(?:\.venv/bin/)?topicmc (.+)", line.split("#")[0])
+                if found and "pip install" not in found[0]:
+                    yield pytest.param(found[1], id=f"{page.name}: {found[1].strip()}")
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_every_command_line_in_the_documentation_parses(line):
+    words = re.sub(r"[…\[\]]|\s[|>&].*", "", line).split()
+    command: click.Command | None = group
+    context = click.Context(group)
+    while isinstance(command, click.Group):
+        name, *words = words
+        command = command.get_command(context, name)
+        assert command is not None, f"there is no command {name}"
+    assert command is not None
+    command.make_context(command.name, words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
