@@ -63,7 +63,7 @@ def command_lines():
                     yield pytest.param(found[1], id=f"{page.name}: {found[1].strip()}")
 
 
-@pytest.mark.parametrize("line", command_lines())
+@pytest.mark.parametrize("line", list(command_lines()))
 def test_every_command_line_in_the_documentation_parses(line):
     words = re.sub(r"[…\[\]]|\s[|>&].*", "", line).split()
     command: click.Command | None = group
