@@ -22,6 +22,7 @@ from topicmc.errors import TopicmcError
 
 # name → (module, one line of help); the help is repeated here so that listing imports nothing.
 COMMANDS = {
+    "fetch": ("fetch", "Download a public corpus."),
     "prepare": ("prepare", "Turn text or counts into a corpus that training reads."),
     "corpus": ("corpus", "Look at a prepared corpus, or verify it."),
     "train": ("train", "Train topics, or go on training."),

@@ -1,0 +1,113 @@
+"""``topicmc fetch``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from topicmc.cli.options import force_option, json_option, output_option, print_json
+
+if TYPE_CHECKING:
+    from topicmc.corpora.download import Progress
+
+_NAMES = "kos nips enron nytimes pubmed wikipedia".split()  # noqa: SIM905
+
+
+@click.command()
+@click.argument("name", type=click.Choice(_NAMES), metavar="|".join(_NAMES))
+@output_option("Folder to put the files into.")
+@click.option("--language", default="en", metavar="CODE", help="Language of Wikipedia [en].")
+@click.option("--date", default="latest", metavar="YYYYMMDD", help="Day of the dump [latest].")
+@click.option(
+    "--mirror",
+    metavar="URL",
+    envvar="TOPICMC_MIRROR",
+    help="Fetch from here instead [also from TOPICMC_MIRROR].",
+)
+@click.option("--yes", is_flag=True, help="Begin without asking.")
+@force_option
+@json_option
+def fetch(
+    name: str,
+    output: Path,
+    language: str,
+    date: str,
+    mirror: str | None,
+    yes: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Download a public corpus, ready for topicmc prepare.
+
+    Size and licence are shown first. A download that was cut goes on when the same command is run
+    again; files are checked before they get their names.
+    """
+    from topicmc.corpora.catalogue import find
+    from topicmc.corpora.download import download, remote_size
+
+    collection = find(name, mirror=mirror, language=language, date=date)
+    sizes = [remote_size(file) for file in collection.files]
+    click.echo(f"{collection.about}\nLicence: {collection.licence}", err=True)
+    for file, size in zip(collection.files, sizes, strict=True):
+        click.echo(f"  {_size(size):>10}  {file.url}", err=True)
+    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
+        click.confirm(f"Download to {output}?", default=True, abort=True, err=True)
+    with _progress(None if None in sizes else sum(filter(None, sizes))) as progress:
+        paths = [
+            download(file, output, force=force, progress=progress) for file in collection.files
+        ]
+    command = f"topicmc prepare {paths[-1]} -o CORPUS"
+    if as_json:
+        print_json({"files": [str(path) for path in paths], "licence": collection.licence})
+    else:
+        for path in paths:
+            click.echo(str(path))
+    click.echo(f"Now: {command}", err=True)
+
+
+@contextmanager
+def _progress(total: int | None) -> Iterator[Progress | None]:
+    """A bar of bytes, speed and time left on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    done: dict[str, int] = {}
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+
+        def report(file: str, position: int, size: int | None) -> None:
+            done[file] = position
+            bar.update(task, description=file, completed=sum(done.values()))
+
+        yield report
+
+
+def _size(size: int | None) -> str:
+    if size is None:
+        return "size ?"
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000  # type: ignore[assignment]
+    return f"{size:.1f} GB"

@@ -1,0 +1,320 @@
+"""Downloading files so that they are whole or absent, and go on where they stopped.
+
+A file grows under the name ``….part``, beside which ``….part.json`` notes of which version of the
+remote file it is a part. It takes its own name only when its length, its checksum (where the source
+publishes one) and the checksums inside compressed files are right.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import http.client
+import json
+import re
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from topicmc.corpora.streams import Stream, compression
+
+from topicmc import __version__
+from topicmc.errors import DataError, TopicmcError, UsageError
+
+Progress = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all
+
+TIMEOUT = 60.0  # seconds without a byte
+_CHUNK = 1 << 18
+_SMALL = 1 << 22
+_ATTEMPTS = 6  # in a row that bring nothing
+_PAUSE = 1.0  # seconds before the second attempt, doubled each time
+_PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
+# What a connection that breaks looks like from here.
+_CUT = (OSError, http.client.HTTPException)
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """``checksum`` is ``algorithm:hex digits``, or None where the source publishes none."""
+
+    url: str
+    name: str
+    checksum: str | None = None
+
+
+class _Refused(Exception):
+    """The server answered, but not with the file: trying again may help (``passing``) or not."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"HTTP {status} {reason}".strip())
+        self.passing = status >= 500 or status in (408, 425, 429)
+
+
+def remote_size(file: RemoteFile) -> int | None:
+    """Bytes of the file, when the server says so beforehand."""
+    with _speaking_of(file.url):
+        response = _patiently(lambda: _open(file.url, method="HEAD"))
+        with response:
+            return _length(response.headers.get("Content-Length"))
+
+
+def read_small(url: str) -> bytes:
+    """A file of at most 4 MiB, in memory."""
+
+    def read() -> bytes:
+        with _open(url) as response:
+            return response.read(_SMALL + 1)
+
+    with _speaking_of(url):
+        body = _patiently(read)
+    if len(body) > _SMALL:
+        raise DataError(f"{url} is too large for a list of checksums: check the address.")
+    return body
+
+
+def download(
+    file: RemoteFile, folder: Path, *, force: bool = False, progress: Progress | None = None
+) -> Path:
+    """Brings a file into folder, or goes on with what an earlier attempt left there.
+
+    A whole file that is there already is checked and kept, or fetched anew with ``force``. Raises
+    TopicmcError when the network fails (what came stays, for the next time), DataError when what
+    came is wrong (it is removed) or the disk is full.
+    """
+    target = folder / file.name
+    if target.exists() and not force:
+        _check_existing(file, target)
+        return target
+    part = _Part(target)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _speaking_of(file.url):
+            _fill(file, part, progress or (lambda *_: None))
+        try:
+            _check(file, part.path)
+        except DataError:
+            part.remove()
+            raise
+        part.finish()
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DataError(
+                f"No space left for {target}: free some and run the same command, which goes on."
+            ) from error
+        raise DataError(f"{error.filename or target}: {error.strerror or error}.") from error
+    return target
+
+
+class _Part:
+    """The part of a file that is there, and the version of the remote file it belongs to."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.path = target.with_name(target.name + ".part")
+        self.note = target.with_name(target.name + ".part.json")
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+    def origin(self) -> dict[str, Any]:
+        """``url`` and ``validator`` (an ETag or a date), when both are known."""
+        try:
+            note = json.loads(self.note.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return note if isinstance(note, dict) else {}
+
+    def begin(self, url: str, validator: str | None) -> None:
+        self.path.write_bytes(b"")
+        self.note.write_text(json.dumps({"url": url, "validator": validator}), encoding="utf-8")
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self.note.unlink(missing_ok=True)
+
+    def finish(self) -> None:
+        self.path.replace(self.target)
+        self.note.unlink(missing_ok=True)
+
+
+def _fill(file: RemoteFile, part: _Part, progress: Progress) -> None:
+    """Until the part is whole; each connection goes on where the last one broke off."""
+    idle = 0
+    while True:
+        before = part.size
+        try:
+            if _receive(file, part, progress):
+                return
+            reason: Exception = ConnectionError("the connection broke off")
+        except _Refused as error:
+            if not error.passing:
+                raise
+            reason = error
+        except _CUT as error:
+            if isinstance(error, OSError) and error.filename is not None:
+                raise  # of the disk, not of the network
+            if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            reason = error
+        idle = 0 if part.size > before else idle + 1
+        if idle == _ATTEMPTS:
+            raise reason
+        time.sleep(_PAUSE * 2**idle / 2 if idle else 0)
+
+
+def _receive(file: RemoteFile, part: _Part, progress: Progress) -> bool:
+    """One connection; returns whether the part is whole now."""
+    origin = part.origin()
+    start = part.size if origin.get("url") == file.url and origin.get("validator") else 0
+    headers = {}
+    if start:
+        headers = {"Range": f"bytes={start}-", "If-Range": origin["validator"]}
+    with _open(file.url, headers=headers) as response:
+        total = _length(response.headers.get("Content-Length"))
+        if response.status == 206:
+            match = re.fullmatch(
+                r"bytes (\d+)-\d+/(\d+|\*)", response.headers["Content-Range"] or ""
+            )
+            if not match or int(match[1]) != start:
+                part.remove()
+                return False
+            total = _length(match[2])
+        elif response.status == 416:
+            # Whole already, or no part of the file that is there now.
+            whole = f"bytes */{start}" == response.headers.get("Content-Range")
+            if not whole:
+                part.remove()
+            return whole
+        else:
+            # A changed file, or a server that knows no ranges: from the start.
+            start = 0
+            part.begin(file.url, _validator(response))
+        _check_space(part.path, total, start)
+        with part.path.open("ab") as out:
+            while chunk := response.read(_CHUNK):
+                out.write(chunk)
+                start += len(chunk)
+                progress(file.name, start, total)
+    return total is None or start == total
+
+
+def _validator(response: Any) -> str | None:
+    """A strong ETag, else the date of the last change (RFC 9110, section 13.1.5)."""
+    tag = response.headers.get("ETag")
+    if tag and not tag.startswith("W/"):
+        return tag
+    return response.headers.get("Last-Modified")
+
+
+def _open(url: str, method: str = "GET", headers: dict[str, str] | None = None) -> Any:
+    """The response: 200, 206, or 416 to a range. Raises _Refused for any other."""
+    own = {"User-Agent": f"topicmc/{__version__}", "Accept-Encoding": "identity"}
+    request = urllib.request.Request(url, method=method, headers=own | (headers or {}))
+    try:
+        response = urllib.request.urlopen(request, timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and headers:
+            return error
+        with error:
+            raise _Refused(error.code, error.reason) from None
+    if response.status not in ((200, 206) if headers else (200,)):
+        with response:
+            raise _Refused(response.status, response.reason)
+    return response
+
+
+def _patiently(ask: Callable[[], Any]) -> Any:
+    """The answer, asked for several times if need be."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return ask()
+        except _Refused as error:
+            if not error.passing or attempt == _ATTEMPTS - 1:
+                raise
+        except _CUT:
+            if attempt == _ATTEMPTS - 1:
+                raise
+        time.sleep(_PAUSE * 2**attempt)
+    raise AssertionError
+
+
+@contextmanager
+def _speaking_of(url: str) -> Iterator[None]:
+    """Failures of the network as sentences for people; those of the disk pass."""
+    try:
+        yield
+    except _Refused as error:
+        wait = "try again later" if error.passing else "check the name, --date or --mirror"
+        raise TopicmcError(f"{url}: the server says {error}; {wait}.") from error
+    except _CUT as error:
+        disk = isinstance(error, OSError) and (
+            error.filename is not None or error.errno in (errno.ENOSPC, errno.EDQUOT)
+        )
+        if disk:
+            raise
+        reason = getattr(error, "reason", error)
+        reason = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
+        raise TopicmcError(
+            f"{url}: {str(reason).strip().rstrip('.')}; check the network and run the same command "
+            "again, which goes on where this one stopped."
+        ) from error
+
+
+def _length(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() and len(text) < 19 else None
+
+
+def _check_space(path: Path, total: int | None, start: int) -> None:
+    free = shutil.disk_usage(path.parent).free
+    if total is not None and total - start > free:
+        raise DataError(
+            f"{path.parent} has {free / 1e9:.1f} GB free, {(total - start) / 1e9:.1f} GB are to "
+            "come: free some or choose another folder with -o."
+        )
+
+
+def _check_existing(file: RemoteFile, target: Path) -> None:
+    try:
+        _check(file, target)
+    except DataError as error:
+        raise UsageError(
+            f"{target} exists and is not the file that would be fetched: move it away, or replace "
+            "it by --force."
+        ) from error
+
+
+def _check(file: RemoteFile, path: Path) -> None:
+    """DataError unless the bytes are what was promised."""
+    if file.checksum is not None:
+        algorithm, _, digits = file.checksum.partition(":")
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, algorithm).hexdigest()
+        if found != digits.lower():
+            raise DataError(
+                f"{file.url}: the {algorithm} of what came is {found}, the source says {digits}; "
+                "it was removed, fetch it again or from another mirror."
+            )
+        return
+    if path.stat().st_size == 0:
+        raise DataError(f"{file.url} is empty: fetch it from another mirror.")
+    wanted = _PACKED.get(Path(file.name).suffix)
+    if wanted is None:
+        return
+    if compression(path) != wanted:
+        raise DataError(f"{file.url}: what came is not {wanted}; fetch it from another mirror.")
+    try:
+        with Stream(path) as stream:
+            while stream.read(1 << 20):
+                pass
+    except DataError as error:
+        raise DataError(
+            f"{file.url}: what came is damaged {wanted}; it was removed, fetch it again or from "
+            "another mirror."
+        ) from error
