@@ -134,14 +134,17 @@ def ideal_trajectories(delays: ArrayLike, mean_trajectory: float) -> np.ndarray:
 
 def plan_trajectories(delays: ArrayLike, mean_trajectory: float) -> Plan:
     """The trajectories in whole updates: each ≥ 1, in sum the whole number nearest to τ̄ S (or S,
-    if that is more), by largest remainder. Equal delays give the plan of an unbalanced run."""
+    if that is more), so that the longest is done as soon as possible: a worker that makes three
+    updates while others make seventeen is not given a fourth. Equal delays give the plan of an
+    unbalanced run."""
     ideal = ideal_trajectories(delays, mean_trajectory)
+    seconds = np.asarray(delays, np.float64)
     lengths = np.maximum(1, np.floor(ideal)).astype(np.int64)
     total = max(len(ideal), math.floor(mean_trajectory * len(ideal) + 0.5))
-    while lengths.sum() < total:
-        lengths[np.argmax(ideal - lengths)] += 1
+    while lengths.sum() < total:  # who would be done first; among those, who lacks most
+        lengths[np.lexsort((lengths - ideal, (lengths + 1) * seconds))[0]] += 1
     while lengths.sum() > total:  # lengths below 1 were lifted to 1: others give way
-        lengths[np.argmax(np.where(lengths > 1, lengths - ideal, -np.inf))] -= 1
+        lengths[np.argmax(np.where(lengths > 1, lengths * seconds, -np.inf))] -= 1
     return Plan(tuple(lengths.tolist()))
 
 
@@ -156,7 +159,7 @@ def smooth_delays(old: ArrayLike | None, measured: ArrayLike, weight: float = 0.
     return np.where(np.isnan(new), before, (1 - weight) * before + weight * new)
 
 
-def should_replan(old: ArrayLike, new: ArrayLike, threshold: float = 0.2) -> bool:
+def should_replan(old: ArrayLike, new: ArrayLike, threshold: float = 0.1) -> bool:
     """Whether some worker's share of the speed has changed by more than `threshold` (relative)
     since the delays `old` that the present plan rests on. A slowdown of all alike changes nothing.
     """
