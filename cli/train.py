@@ -54,7 +54,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--step-size", Number(float), "a in the step size a (1 + t / b)^-c [auto].")
 @setting("--step-offset", Number(float), "b in the step size [auto].")
 @setting("--step-decay", Number(float), "c in the step size [auto].")
-@setting("--start", click.Choice(["auto", *STARTS]), "How a chain begins [auto: anneal].")
+@setting("--start", click.Choice(["auto", *STARTS]), "How a chain begins [auto: by sampler].")
 @setting("--anneal-updates", Number(int), "Updates that lower beta from 1 to its value [auto].")
 @setting("--updates", int, "Stop after so many updates of each chain.")
 @setting("--epochs", float, "Stop after so many passes over the corpus.")

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from topicmc import __version__
-from topicmc.config import TrainConfig, available_cores, resolve
+from topicmc.config import COLLAPSED, TrainConfig, available_cores, resolve
 from topicmc.corpora import Corpus
 from topicmc.distributed.launch import ranks_on_this_machine
 from topicmc.distributed.schedule import partition
@@ -195,7 +195,7 @@ def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainC
         n_words=corpus.n_words,
         cores=cores,
     )
-    needed = memory_needed(config, corpus.n_words) * len(transport.workers)
+    needed = memory_needed(config, corpus.n_words, corpus.n_tokens) * len(transport.workers)
     available = available_memory()
     if available is not None and needed > available:
         raise UsageError(
@@ -206,10 +206,15 @@ def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainC
     return config
 
 
-def memory_needed(config: TrainConfig, n_words: int) -> int:
+def memory_needed(config: TrainConfig, n_words: int, n_tokens: int) -> int:
     """Bytes that one worker's chain needs: θ, a copy in flight, and the rows of a minibatch (the
-    topics and counts of its distinct words, at most all of them)."""
-    return 4 * n_words * config.topics * 5
+    topics and counts of its distinct words, at most all of them). Collapsed samplers hold counts in
+    their place, and the word and topic of every token of theirs."""
+    needed = 4 * n_words * config.topics * 5
+    if config.sampler in COLLAPSED:
+        word, topic = 2 if n_words <= 1 << 16 else 4, 1 if config.topics <= 240 else 2
+        needed += (word + topic) * n_tokens // config.workers
+    return needed
 
 
 def available_memory() -> int | None:

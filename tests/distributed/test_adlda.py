@@ -109,6 +109,18 @@ def test_counts_are_those_of_the_assignments(small_corpus, sampler, workers, sta
         np.testing.assert_allclose(theta, counts[:, :6] + 0.05, rtol=1e-6)
 
 
+@pytest.mark.parametrize("topics", [239, 250, 256, 300])
+def test_many_topics(small_corpus, topics):
+    """The mark of tokens without a topic is never a topic, nor a column beside them."""
+    config = replace(CONFIG, topics=topics, start="plain", epochs=2)
+    chain = method(config, small_corpus)
+    for _ in range(3):
+        chain.round()
+        counts = chain.reconciliation.counts()
+        np.testing.assert_array_equal(counts, recount(chain.samplers.values(), counts.shape))
+    assert np.all(counts[:, topics:] == 0)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_same_bits_for_any_number_of_threads(small_corpus, tmp_path, workers, monkeypatch):
     monkeypatch.setattr(collapsed, "_PIECE", 200)

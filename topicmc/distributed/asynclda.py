@@ -27,7 +27,7 @@ from topicmc.distributed.transport import Transport
 from topicmc.runs import Checkpoint
 from topicmc.samplers.collapsed import CollapsedWorker
 
-SLICE = 1.0  # seconds
+SLICE = 2.0  # seconds
 
 
 class SharedCounts:

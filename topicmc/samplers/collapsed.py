@@ -20,7 +20,7 @@ from topicmc.kernels.collapsed import (
     count_changes,
     empty_counts,
 )
-from topicmc.kernels.padding import padded_topics
+from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
 
 _PIECE = 8_192  # tokens that are worth a thread's while
@@ -51,8 +51,8 @@ class CollapsedWorker:
         self.tokens = tokens
         self.first_id = first_id
         self.key = key
-        # One value more than there are topics: the greatest says "not assigned yet".
-        dtype = np.dtype(assignment_dtype(n_topics + 1))
+        # The type's greatest value, which is no column of the counts, says "not assigned yet".
+        dtype = np.dtype(assignment_dtype(padded_size(n_topics) + 1))
         self.unassigned = np.iinfo(dtype).max
         self.z = np.full(len(tokens), self.unassigned, dtype)
         """Topics, unsigned (T,)."""
