@@ -128,6 +128,10 @@ def train(
     channel = open_transport(transport, workers)
     with abort_on_error(channel):
         settings["workers"] = channel.n_workers
+        if slowed and max(slowed) >= channel.n_workers:
+            raise UsageError(
+                f"--slow {max(slowed)}=…: the workers are 0 to {channel.n_workers - 1}"
+            )
         if dry_run:
             _dry_run(corpus, settings, channel, as_json)
             return
