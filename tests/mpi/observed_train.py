@@ -1,7 +1,6 @@
 """``topicmc train`` with eyes open: ``mpiexec -n S python observed_train.py REPORT train …``.
 
-Each rank writes REPORT-<rank>.json: the files under ``shards`` that it opened, and the bytes that
-each of its rounds sent.
+Each rank writes REPORT-<rank>.json: the bytes that each of its rounds sent.
 """
 
 import json
@@ -12,14 +11,8 @@ from topicmc.cli import main
 
 from topicmc.distributed.dsgld import Dsgld
 
-opened: set[str] = set()
 rounds: list[int] = []
 ranks: list[int] = []
-
-
-def on_open(event: str, arguments: tuple) -> None:
-    if event == "open" and "shards" in Path(str(arguments[0])).parts:
-        opened.add(Path(arguments[0]).parent.name)
 
 
 def counted(round_of):
@@ -34,11 +27,8 @@ def counted(round_of):
 
 
 report = sys.argv.pop(1)
-sys.addaudithook(on_open)
 Dsgld.round = counted(Dsgld.round)
 try:
     main()
 finally:
-    Path(f"{report}-{ranks[0]}.json").write_text(
-        json.dumps({"opened": sorted(opened), "rounds": rounds})
-    )
+    Path(f"{report}-{ranks[0]}.json").write_text(json.dumps(rounds))
