@@ -127,9 +127,8 @@ def test_work_lost_after_a_checkpoint_is_done_again(small_corpus, tmp_path):
 
 
 def test_a_changed_corpus_is_refused(small_corpus, tmp_path):
+    from synthetic import lda_documents, write_docword
     from topicmc.corpora import prepare
-
-    from tests.conftest import lda_documents, write_docword
 
     train(SMALL, small_corpus, tmp_path / "run", StopAfter(2))
     other = prepare(

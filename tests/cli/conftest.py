@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import pytest
-from shell import Command, copy_of, topicmc
-
-SETTINGS = ("--topics", 5, "--batch-size", 40, "--sweeps", 4, "--threads", 1, "--progress", "none")
+from shell import SETTINGS, Command, copy_of, topicmc
 
 
 @pytest.fixture

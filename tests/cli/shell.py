@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 TOPICMC = Path(sysconfig.get_path("scripts")) / "topicmc"
+SETTINGS = ("--topics", 5, "--batch-size", 40, "--sweeps", 4, "--threads", 1, "--progress", "none")
 
 
 class Result(NamedTuple):

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SETTINGS
-from shell import TOPICMC, topicmc, tree
+from shell import SETTINGS, TOPICMC, topicmc, tree
 
 TRAIN = ("train", "corpus", "-o", "new", *SETTINGS[:-1])  # a style of progress comes last
 TOPIC = re.compile(r" {0,3}\d+  ?\d\d?\.\d%(  ?-?\d+\.\d\d)?  word\d{3}( word\d{3})*")

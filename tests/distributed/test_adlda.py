@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
+import naive_gibbs
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from synthetic import write_docword
+from test_training import StopAfter, kept_bits, train
 from topicmc.corpora import prepare
 
-from tests import naive_gibbs
-from tests.conftest import write_docword
-from tests.test_training import StopAfter, kept_bits, train
 from topicmc.config import TrainConfig, resolve
 from topicmc.distributed.adlda import Schedule
 from topicmc.distributed.methods import open_method

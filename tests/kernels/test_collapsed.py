@@ -1,12 +1,12 @@
 """Collapsed sweeps: exact counts, the naive twin's draws, the exact posterior of a tiny corpus."""
 
+import naive_gibbs
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from tests import naive_gibbs
 from topicmc.kernels.collapsed import (
     add_changes,
     assign,

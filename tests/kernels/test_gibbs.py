@@ -1,13 +1,13 @@
 """Assignments given φ: draw for draw against a slow twin, in law against enumeration, and what
 must not matter (threads, companions in the batch) against itself."""
 
+import naive_gibbs
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from tests import naive_gibbs
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import UNASSIGNED, sample_assignments, topic_rows
 from topicmc.kernels.random import stream_key

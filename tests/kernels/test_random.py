@@ -1,10 +1,10 @@
 """Philox and the draws made of it: known answers, and the slow twin word for word."""
 
+import naive
 import numpy as np
 import pytest
 from scipy import stats
 
-from tests import naive
 from topicmc.kernels import simplex
 from topicmc.kernels.draws import fill_exponential
 from topicmc.kernels.random import philox, stream_key

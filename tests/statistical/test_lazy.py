@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from scir_laws import N_TOPICS, ONE, replicates, same_law
 
-from tests.statistical.scir_laws import N_TOPICS, ONE, replicates, same_law
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.samplers import TopicCounts

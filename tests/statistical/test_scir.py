@@ -6,12 +6,11 @@ that a correct sampler would fail under a new key: about 1e-6 for each test, sha
 
 import itertools
 
+import naive
 import numpy as np
 import pytest
 from scipy import stats
-
-from tests import naive
-from tests.statistical.scir_laws import (
+from scir_laws import (
     BETA,
     N_TOPICS,
     ONE,
@@ -20,6 +19,7 @@ from tests.statistical.scir_laws import (
     replicates,
     same_law,
 )
+
 from topicmc.kernels import cir, simplex
 from topicmc.kernels.random import stream_key
 from topicmc.samplers import n_blocks

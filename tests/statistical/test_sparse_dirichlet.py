@@ -1,8 +1,7 @@
 """SCIR reaches the boundary of the simplex where SGRLD cannot (Baker's thesis, Figure 5.3.1a)."""
 
 import numpy as np
-
-from tests.statistical.sparse_dirichlet import (
+from sparse_dirichlet import (
     ALPHA,
     POSTERIOR,
     SCIR_STEPS,
@@ -10,6 +9,7 @@ from tests.statistical.sparse_dirichlet import (
     best,
     distances,
 )
+
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
 

@@ -1,0 +1,29 @@
+"""Documents drawn from a model with known topics, and files that hold them."""
+
+from pathlib import Path
+
+import numpy as np
+
+
+def write_docword(folder: Path, documents: list[np.ndarray], n_words: int) -> Path:
+    """A UCI docword file with its vocabulary beside it, from arrays of word ids."""
+    lines = []
+    for number, tokens in enumerate(documents, start=1):
+        words, counts = np.unique(tokens, return_counts=True)
+        lines += [f"{number} {w + 1} {c}" for w, c in zip(words, counts, strict=True)]
+    path = folder / "docword.small.txt"
+    path.write_text("\n".join([str(len(documents)), str(n_words), str(len(lines)), *lines]) + "\n")
+    (folder / "vocab.small.txt").write_text("".join(f"word{i:03d}\n" for i in range(n_words)))
+    return path
+
+
+def lda_documents(n_docs: int, n_words: int, n_topics: int, seed: int) -> list[np.ndarray]:
+    """Documents of 20-60 tokens from an LDA model with sparse topics."""
+    generator = np.random.default_rng(seed)
+    phi = generator.dirichlet(np.full(n_words, 0.05), n_topics)
+    documents = []
+    for _ in range(n_docs):
+        mix = generator.dirichlet(np.full(n_topics, 0.2))
+        z = generator.choice(n_topics, generator.integers(20, 60), p=mix)
+        documents.append(np.array([generator.choice(n_words, p=phi[k]) for k in z]))
+    return documents
