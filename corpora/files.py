@@ -55,7 +55,7 @@ def sha256(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Replaces path by text in UTF-8, at once."""
-    temporary = path.with_name(path.name + ".tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_text(text, encoding="utf-8", newline="\n")
     temporary.replace(path)
 

@@ -22,9 +22,14 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def thread_map(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Results in order, computed ahead in threads; for functions that release the interpreter."""
-    n_threads = max(1, usable_cores() - 1)
+def thread_map(
+    function: Callable[[T], R], items: Iterable[T], n_threads: int | None = None
+) -> Iterator[R]:
+    """Results in order, computed ahead in threads; for functions that release the interpreter.
+
+    One core is left to the caller unless ``n_threads`` says otherwise.
+    """
+    n_threads = n_threads or max(1, usable_cores() - 1)
     with ThreadPoolExecutor(n_threads) as pool:
         yield from _windowed(pool, function, iter(items), n_threads + 1)
 

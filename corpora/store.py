@@ -15,8 +15,10 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+from topicmc.corpora import stamps
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.files import NpyWriter, sha256, write_text
+from topicmc.corpora.parallel import thread_map, usable_cores
 
 from topicmc.errors import DataError
 
@@ -176,13 +178,26 @@ class Corpus:
 
     def check(self, shards: Iterable[int]) -> None:
         """Reads some shards and the held-out documents; DataError names a file whose bytes are not
-        those that corpus.json promises."""
+        those that corpus.json promises. Files that were read before and have not been touched
+        since are not read again (`stamps`)."""
+        sums: dict[str, str] = {}
         for table in [*(self.index["shards"][number] for number in shards), self.index["heldout"]]:
             self._documents(table)
             for array in ARRAYS:
-                path = self.path / table["name"] / f"{array}.npy"
-                if sha256(path) != table["sha256"][array]:
-                    raise DataError(f"{path} was changed or damaged: prepare the corpus again.")
+                sums[f"{table['name']}/{array}.npy"] = table["sha256"][array]
+        names = stamps.unchecked(self.path, sums)
+        if not names:
+            return
+        digests = thread_map(self._digest, names, usable_cores())
+        for name, digest in zip(names, digests, strict=True):
+            if digest != sums[name]:
+                raise DataError(
+                    f"{self.path / name} was changed or damaged: prepare the corpus again."
+                )
+        stamps.stamp(self.path, sums, names)
+
+    def _digest(self, name: str) -> str:
+        return sha256(self.path / name)
 
     def _documents(self, table: dict[str, Any]) -> Documents:
         dtypes = self.index["dtypes"]

@@ -3,11 +3,12 @@
 import io
 import json
 import shutil
+import time
 
 import bags
 import numpy as np
 import pytest
-from topicmc.corpora import Corpus, Documents, prepare, verify
+from topicmc.corpora import Corpus, Documents, prepare, stamps, store, verify
 from topicmc.corpora.documents import offsets
 from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.store import index_checksum
@@ -188,3 +189,41 @@ def test_documents_check_their_shape():
     for arrays in (([], ids, ids), ([0, 2], ids, ids), ([0, 3], ids, ids[:2])):
         with pytest.raises(ValueError):
             Documents(np.array(arrays[0], dtype=np.int64), *arrays[1:])
+
+
+def test_large_corpora_are_not_read_again_at_every_start(corpus, monkeypatch):
+    """A stamp spares the reading; whatever touches a file ends that; verify trusts none."""
+    read = []
+    plain = store.sha256
+    monkeypatch.setattr(store, "sha256", lambda path: read.append(path.name) or plain(path))
+    Corpus.open(corpus).check([0])
+    assert len(read) == 6
+    Corpus.open(corpus).check([0])
+    assert len(read) == 12, "files of this very moment are read again"
+    monkeypatch.setattr(stamps, "_SETTLED", 0)
+    Corpus.open(corpus).check([0])
+    read.clear()
+    Corpus.open(corpus).check([0])
+    assert read == []
+    Corpus.open(corpus).check([0, 1])
+    assert len(read) == 3
+    shard = corpus / "shards/00000/counts.npy"
+    raw = bytearray(shard.read_bytes())
+    raw[-1] ^= 1
+    time.sleep(0.02)
+    shard.write_bytes(raw)
+    with pytest.raises(DataError, match=r"counts\.npy was changed"):
+        Corpus.open(corpus).check([0])
+    raw[-1] ^= 1
+    shard.write_bytes(raw)
+    (corpus / stamps.NAME).write_text("[")
+    Corpus.open(corpus).check([0, 1])
+    verify(corpus)
+
+
+def test_corpus_that_cannot_be_written_is_checked_all_the_same(corpus, monkeypatch):
+    def fail(*args):
+        raise PermissionError(13, "no")
+
+    monkeypatch.setattr(stamps, "write_text", fail)
+    Corpus.open(corpus).check([0, 1])

@@ -1,0 +1,51 @@
+"""Which files of a corpus were found sound, so that a large one is not read again at every start.
+
+A file is taken as sound while its size, times and place on disk are what they were when its bytes
+were last checked. ``topicmc corpus verify`` trusts no stamp.
+"""
+
+import json
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from topicmc.corpora.files import write_text
+
+NAME = ".checked.json"
+# Clocks of file systems are coarse: a file changed so lately may be changed again unseen.
+_SETTLED = 2_000_000_000
+
+
+def unchecked(root: Path, sums: dict[str, str]) -> list[str]:
+    """The files, given as ``{name below root: checksum}``, for which no stamp speaks."""
+    known = _read(root)
+    return [name for name, digest in sums.items() if known.get(name) != _stamp(root, name, digest)]
+
+
+def stamp(root: Path, sums: dict[str, str], checked: Iterable[str]) -> None:
+    """Notes that files were found sound; a folder that cannot be written is left as it is."""
+    now = time.time_ns()
+    known = _read(root)
+    for name in checked:
+        made = _stamp(root, name, sums[name])
+        if made is not None and now - max(int(made[1]), int(made[2])) > _SETTLED:
+            known[name] = made
+    with suppress(OSError):
+        write_text(root / NAME, json.dumps(known))
+
+
+def _stamp(root: Path, name: str, digest: str) -> list[int | str] | None:
+    try:
+        facts = (root / name).stat()
+    except OSError:
+        return None
+    return [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, digest]
+
+
+def _read(root: Path) -> dict[str, list[int | str]]:
+    try:
+        known = json.loads((root / NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
