@@ -40,8 +40,10 @@ class Run:
 
     @property
     def documents_per_second(self) -> float:
-        """After the first third of the run, in which the plan settles."""
-        first, last = self.records[len(self.records) // 3], self.records[-1]
+        """After the first third of the run, in which the plan settles; of all if it is that short."""
+        start = {"documents": 0, "seconds": 0.0}
+        first = self.records[len(self.records) // 3] if len(self.records) > 2 else start
+        last = self.records[-1]
         return (last["documents"] - first["documents"]) / (last["seconds"] - first["seconds"])
 
     def seconds_to(self, perplexity: float) -> float:
