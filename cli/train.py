@@ -47,7 +47,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--topics", Number(int), "Number of topics K [auto: by corpus size].")
 @setting("--sampler", click.Choice(["auto", *SAMPLERS]), "Sampler of the topics [auto: scir].")
 @setting("--alpha", Number(float), "Dirichlet prior of a document's topic mix [auto].")
-@setting("--beta", Number(float), "Dirichlet prior of a topic's words [auto: 0.01].")
+@setting("--beta", Number(float), "Dirichlet prior of a topic's words [auto: by corpus size].")
 @setting("--batch-size", Number(int), "Documents in a minibatch [auto: by their length].")
 @setting("--sweeps", Number(int), "Gibbs sweeps over each minibatch [auto].")
 @setting("--burn-in", Number(int), "Of these, sweeps that are not averaged [auto: half].")

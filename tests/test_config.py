@@ -85,7 +85,7 @@ def test_an_annealed_start_ends_after_the_same_documents():
 
     def documents(workers, groups):
         config = resolve(
-            TrainConfig(workers=workers, groups=groups, batch_size=10),
+            TrainConfig(workers=workers, groups=groups, batch_size=10, time_budget=60.0),
             n_docs=1000,
             n_tokens=100_000,
             n_words=1000,

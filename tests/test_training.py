@@ -20,6 +20,7 @@ SMALL = TrainConfig(
     batch_size=40,
     sweeps=4,
     updates=40,
+    anneal_updates=12,
     evaluate_every="15",
     checkpoint_every="7",
     seed=3,

@@ -179,7 +179,7 @@ def _in_range(
 _BATCH_TOKENS = 250_000
 # Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
 # group need fewer by its size: averaging lets each learn from the documents of all.
-_ANNEAL_UPDATES = 600
+_ANNEAL_UPDATES = 400
 _STEP = {"scir": (0.5, 20.0, 0.6), "sgrld": (3.0, 20.0, 0.6)}
 _START = {"scir": "anneal", "sgrld": "plain"}
 
@@ -194,6 +194,11 @@ def initial_total(sampler: str, beta: float, n_words: int, n_topics: int, n_toke
     if sampler == "sgrld":
         return max(beta, 0.01) * n_words
     return beta * n_words + n_tokens / n_topics
+
+
+def default_beta(n_words: int, n_tokens: int) -> float:
+    """β for a corpus: 0.01, and more, up to 0.1, where words have few tokens to learn from."""
+    return min(0.1, max(0.01, n_words / n_tokens))
 
 
 def resolve(
@@ -212,15 +217,15 @@ def resolve(
             f" use at most {max(2, n_tokens // 10)}"
         )
     sampler = "scir" if config.sampler == "auto" else config.sampler
+    beta = _or(config.beta, default_beta(n_words, n_tokens))
     if sampler in COLLAPSED:
-        return _resolve_collapsed(replace(config, topics=topics), n_docs, cores)
+        return _resolve_collapsed(replace(config, topics=topics, beta=beta), n_docs, cores)
     if config.start == "grow":
         raise UsageError("--start grow needs --sampler adlda or asynclda")
     mean_length = max(1.0, n_tokens / n_docs)
     batch_size = _or(config.batch_size, round(min(5000, max(50, _BATCH_TOKENS / mean_length))))
     batch_size = max(1, min(batch_size, n_docs // config.workers))
     sweeps = _or(config.sweeps, 5)
-    beta = _or(config.beta, 0.01)
     step_size, step_offset, step_decay = _STEP[sampler]
     if sampler == "sgrld":
         step_size *= initial_total(sampler, beta, n_words, topics, n_tokens) * topics / n_tokens
@@ -230,7 +235,10 @@ def resolve(
     if updates is None and config.epochs is not None:
         updates = max(1, round(config.epochs * n_docs / (chains * batch_size)))
     if updates is None and config.time_budget is None:
-        updates = round(min(20_000, max(1_000, 20 * n_docs / batch_size)) / chains)
+        updates = round(min(20_000, max(400, 20 * n_docs / batch_size)) / chains)
+    anneal_updates = max(1, _ANNEAL_UPDATES * groups // chains)
+    if updates is not None:
+        anneal_updates = max(1, min(anneal_updates, updates // 2))
     return replace(
         config,
         topics=topics,
@@ -244,7 +252,7 @@ def resolve(
         step_offset=_or(config.step_offset, step_offset),
         step_decay=_or(config.step_decay, step_decay),
         start=_START[sampler] if config.start == "auto" else config.start,
-        anneal_updates=_or(config.anneal_updates, max(1, _ANNEAL_UPDATES * groups // chains)),
+        anneal_updates=_or(config.anneal_updates, anneal_updates),
         updates=updates,
         threads=_or(config.threads, cores),
         chains=chains,
@@ -272,7 +280,6 @@ def _resolve_collapsed(config: TrainConfig, n_docs: int, cores: int) -> TrainCon
     config = replace(
         config,
         alpha=_or(config.alpha, 0.1),
-        beta=_or(config.beta, 0.01),
         batch_size=batch_size,
         sweeps=_or(config.sweeps, 1),
         burn_in=_or(config.burn_in, 0),

@@ -116,8 +116,8 @@ class Dsgld:
 
     @property
     def burning_in(self) -> bool:
-        """Whether no state is a sample yet: here the first half of a run is burn-in enough."""
-        return False
+        """Whether the chains, in the mean, are still in an annealed start."""
+        return self._anneals(self.update)
 
     # ---- one round
 
