@@ -20,7 +20,7 @@ from pathlib import Path
 
 from topicmc.distributed.launch import find_mpiexec
 
-TOPICMC = (sys.executable, "-m", "topicmc.cli", "train")
+TOPICMC = (sys.executable, "-P", "-m", "topicmc.cli", "train")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,16 @@ from topicmc.distributed.launch import find_mpiexec
 
 def train(options, n_workers: int, *more: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
-        command = [find_mpiexec(), "-n", n_workers, sys.executable, "-m", "topicmc.cli", "train"]
+        command = [
+            find_mpiexec(),
+            "-n",
+            n_workers,
+            sys.executable,
+            "-P",
+            "-m",
+            "topicmc.cli",
+            "train",
+        ]
         command += [options.corpus, "-o", Path(folder) / "run", "--threads", 1, "--json"]
         command += ["--topics", options.topics, "--epochs", options.epochs, "--progress", "none"]
         command += ["--alpha", options.alpha, "--beta", options.beta, "--seed", options.seed]

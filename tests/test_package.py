@@ -62,5 +62,7 @@ def test_one_version_everywhere():
 
 def test_importing_topicmc_imports_nothing_heavy():
     code = "import sys, topicmc; print(*{'numpy', 'numba', 'mpi4py'}.intersection(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == ""

@@ -126,7 +126,7 @@ def test_kill_9_leaves_a_whole_checkpoint(tmp_path, delay):
     """Killed at any moment, the newest committed checkpoint reads back whole and consistent."""
     run = RunDirectory.create(tmp_path / "run", {})
     process = subprocess.Popen(
-        [sys.executable, "-c", _WRITER, str(run.path)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-P", "-c", _WRITER, str(run.path)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "writing\n"

@@ -88,7 +88,7 @@ for line in sys.stdin.read().splitlines():
 """.replace("HEAVY", repr(HEAVY))
     lines = ["", *COMMANDS, *NAMES]
     done = subprocess.run(
-        [sys.executable, "-c", code], input="\n".join(lines), capture_output=True, text=True
+        [sys.executable, "-P", "-c", code], input="\n".join(lines), capture_output=True, text=True
     )
     assert done.stdout.splitlines() == lines[: len(done.stdout.splitlines())], done.stdout
     assert done.returncode == 0, done.stderr

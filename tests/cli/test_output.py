@@ -250,7 +250,7 @@ def test_a_reader_that_has_seen_enough_is_not_shown_a_traceback(finished):
 
 def test_module_and_script_are_the_same(tmp_path):
     module = subprocess.run(
-        [sys.executable, "-m", "topicmc.cli", "--help"],
+        [sys.executable, "-P", "-m", "topicmc.cli", "--help"],
         capture_output=True, text=True, cwd=tmp_path,
     )  # fmt: skip
     assert module.stdout == topicmc("--help").stdout

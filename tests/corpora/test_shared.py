@@ -45,7 +45,7 @@ def test_arxiv_in_time_and_memory(tmp_path):
     """Under 30 s and 600 MB; about 2 s and 250 MB when nothing else runs."""
     source = Path(SHARED or "") / "data" / "arxiv" / "docword.arxiv.txt.gz"
     done = subprocess.run(
-        [sys.executable, "-c", MEASURED, source, tmp_path / "out"],
+        [sys.executable, "-P", "-c", MEASURED, source, tmp_path / "out"],
         check=True,
         capture_output=True,
         text=True,

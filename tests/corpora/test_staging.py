@@ -110,7 +110,7 @@ def test_signals(tmp_path, number):
     source = small(tmp_path)
     output = tmp_path / "out"
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW, source, output],
+        [sys.executable, "-P", "-c", SLOW, source, output],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )

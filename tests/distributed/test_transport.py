@@ -95,7 +95,7 @@ def test_the_local_transport_never_imports_mpi():
         "import sys; from topicmc.distributed.transport import open_transport;"
         "open_transport('auto'); sys.exit('mpi4py' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-P", "-c", program], timeout=60).returncode == 0
 
 
 def test_one_process_lets_errors_through():

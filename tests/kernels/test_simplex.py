@@ -113,6 +113,6 @@ def test_same_bits_on_a_processor_without_wide_vectors():
     environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     environment["PYTHONPATH"] = os.pathsep.join([str(here), str(here.parent)])
     result = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+        [sys.executable, "-P", "-c", program], env=environment, capture_output=True, text=True
     )
     assert result.stdout.strip() == digest(), result.stderr

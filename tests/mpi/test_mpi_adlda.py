@@ -32,7 +32,7 @@ def run(*command):
 
 def train(corpus: Corpus, path, sampler, *launcher, workers=()):
     options = ["-o", path, "--sampler", sampler, *OPTIONS, *workers]
-    run(*launcher, sys.executable, "-m", "topicmc.cli", "train", corpus.path, *options)
+    run(*launcher, sys.executable, "-P", "-m", "topicmc.cli", "train", corpus.path, *options)
     return RunDirectory(path)
 
 

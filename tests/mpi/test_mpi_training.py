@@ -30,7 +30,7 @@ try:
 except UsageError as error:
     pytest.skip(str(error), allow_module_level=True)
 
-TRAIN = (sys.executable, "-m", "topicmc.cli", "train")
+TRAIN = (sys.executable, "-P", "-m", "topicmc.cli", "train")
 COMMON = {"topics": 5, "batch_size": 20, "sweeps": 3, "seed": 3, "threads": 1, "trajectory": 4}
 FIXED = {**COMMON, "balance": False, "checkpoint_every": "40", "evaluate_every": "100"}
 ENDLESS = 10_000_000

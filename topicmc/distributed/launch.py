@@ -42,7 +42,8 @@ def launch(n_workers: int, arguments: Sequence[str]) -> int:
 
     SIGINT and SIGTERM are passed on, so that the ranks write a checkpoint and stop.
     """
-    command = [find_mpiexec(), "-n", str(n_workers), sys.executable, "-m", "topicmc.cli"]
+    # -P: what lies in the current folder must not stand in for the installed package.
+    command = [find_mpiexec(), "-n", str(n_workers), sys.executable, "-P", "-m", "topicmc.cli"]
     # A session of its own: the terminal's Ctrl-C comes here once, not to every rank as well.
     process = subprocess.Popen([*command, *arguments], start_new_session=True)
 
