@@ -40,7 +40,7 @@ class Run:
 
     @property
     def documents_per_second(self) -> float:
-        """After the first third of the run, in which the plan settles; of all if it is that short."""
+        """After the first third of the run, in which the plan settles; of all if it is short."""
         start = {"documents": 0, "seconds": 0.0}
         first = self.records[len(self.records) // 3] if len(self.records) > 2 else start
         last = self.records[-1]
