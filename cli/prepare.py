@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from topicmc.corpora import Corpus
     from topicmc.corpora.ingestion import Progress
 
-_FORMATS = "auto docword npz mm ldac svmlight text jsonl csv wikipedia".split()  # noqa: SIM905
+_FORMATS = "auto docword npz mm ldac svmlight text jsonl csv parquet wikipedia".split()  # noqa: SIM905
 
 
 @click.command()
@@ -25,7 +25,9 @@ _FORMATS = "auto docword npz mm ldac svmlight text jsonl csv wikipedia".split() 
     "--format", type=click.Choice(_FORMATS), default="auto", help="Format of the sources [auto]."
 )
 @click.option("--vocab", type=click.Path(path_type=Path), help="Vocabulary, one word a line.")
-@click.option("--field", metavar="NAME", help="Field (jsonl) or column (csv) of the text [text].")
+@click.option(
+    "--field", metavar="NAME", help="Field (jsonl) or column (csv, parquet) of the text [text]."
+)
 @click.option("--min-df", type=int, help="Leave out words of fewer documents [text: 2 to 5].")
 @click.option(
     "--max-df", type=float, help="Leave out words of more than this share of documents [text: 0.5]."
@@ -54,8 +56,8 @@ def prepare(
     UCI docword, SciPy CSR .npz, Matrix Market, LDA-C and SVMlight hold word ids: their vocabulary
     is --vocab, or lies beside them (vocab.NAME.txt or vocab.txt), and stays as it is unless a
     pruning option is given. A folder of text files, a text file of one document a line, JSON Lines,
-    CSV and Wikipedia XML dumps build their own, unless --vocab gives one. Files may be compressed
-    by gzip, bzip2, xz or zstd.
+    CSV, Parquet and Wikipedia XML dumps build their own, unless --vocab gives one. Files may be
+    compressed by gzip, bzip2, xz or zstd.
     """
     from topicmc import corpora
 
@@ -63,6 +65,8 @@ def prepare(
         corpus = corpora.prepare(
             sources, output, n_shards=shards, n_heldout=heldout, progress=progress, **options
         )
+    if corpus.provenance["cut_short"]:
+        click.echo(f"Warning: {corpus.provenance['cut_short']}.", err=True)
     if as_json:
         print_json(_summary(corpus))
     else:
@@ -114,11 +118,8 @@ def _summary(corpus: Corpus) -> dict[str, Any]:
 
 def _print_summary(corpus: Corpus) -> None:
     told = corpus.provenance
-    notes = [
-        (told["documents_empty"], "empty"),
-        (told["documents_skipped"], "passed over as redirects or stubs"),
-    ]
-    aside = ", ".join(f"{number:,} {what}" for number, what in notes if number)
+    notes = {"empty": told["documents_empty"], **told["skipped"]}
+    aside = ", ".join(f"{number:,} {what}" for what, number in notes.items() if number)
     rows = {
         "documents": f"{corpus.n_docs:,} to train on, {corpus.n_heldout:,} held out"
         + (f"; of {told['documents_read']:,} read, {aside}" if aside else ""),

@@ -12,6 +12,8 @@ from topicmc.corpora.spool import Spool
 from topicmc.corpora.tokens import WordCounts, count_words
 from topicmc.corpora.vocabulary import WordTable
 
+from topicmc.errors import DataError
+
 Progress = Callable[[Tally], None]
 
 
@@ -75,9 +77,14 @@ def ingest_new(
 
 def _batches(readers: Iterable[TextReader], tally: Tally) -> Iterable[WordCounts]:
     for reader in readers:
+        if tally.cut is not None:
+            raise DataError(
+                f"{tally.cut}; only the last source may be cut short: fetch this one again."
+            )
         count = partial(count_words, plain=reader.plain, min_tokens=reader.min_tokens)
         for batch in process_map(count, reader.texts(tally), inline=2):
-            tally.skipped += batch.n_skipped
+            if batch.n_skipped:
+                tally.skip(f"of under {reader.min_tokens} words", batch.n_skipped)
             yield batch
         tally.next_source()
 

@@ -75,6 +75,8 @@ def prepare(
         spool = stack.enter_context(closing(Spool(folder / "spool")))
         ingested = _ingest(readers, is_ids, given, spool, tally, progress or _silent)
         if spool.n_docs == 0:
+            if tally.cut is not None:
+                raise DataError(f"{tally.cut}: no document among them.")
             raise DataError(f"{paths[0]} holds no documents with words that count: {_why(given)}.")
         pruning = replace(Pruning() if given else default_pruning(spool.n_docs), **asked)
         kept = pruning.mask(ingested.words, ingested.doc_freq, spool.n_docs)
@@ -113,13 +115,15 @@ def prepare(
 
 def _account(
     tally: Tally, ingested: Ingested, n_words: int, tables: dict[str, Any]
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """What became of everything that was read: nothing is lost in silence."""
     parts = [*tables["shards"], tables["heldout"]]
     n_docs, n_tokens = (sum(part[name] for part in parts) for name in ("n_docs", "n_tokens"))
     return {
         "documents_read": tally.n_read,
         "documents_skipped": tally.skipped,
+        "skipped": dict(tally.passed_over),
+        "cut_short": tally.cut,
         "documents_empty": tally.n_read - tally.skipped - n_docs,
         "entries_merged": tally.merged,
         "tokens_read": ingested.n_tokens,

@@ -8,7 +8,13 @@ from typing import IO, Any
 from topicmc.errors import DataError
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_MAX_LINE = 1 << 28
+_MAX_HEADER = 1 << 20
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+
+
+class CutShortError(DataError):
+    """A compressed file that ends too early; what came before was sound."""
 
 
 def require_file(path: Path) -> None:
@@ -56,24 +62,36 @@ class Stream:
         """Bytes of the file, as it lies on disk, that have been taken in."""
         return self._raw.tell()
 
-    def read(self, size: int = -1) -> bytes:
-        if size < 0:
-            return b"".join(iter(lambda: self.read(1 << 20), b""))
+    def read(self, size: int) -> bytes:
+        """Up to size bytes, or what readline left; CutShortError where they end too early."""
         if self._ahead:
             ahead, self._ahead = self._ahead, b""
             return ahead
         try:
             return self._file.read(size)
         except (OSError, EOFError, lzma.LZMAError) as error:
-            raise DataError(
+            cut = isinstance(error, EOFError) or "truncated" in str(error).lower()
+            raise (CutShortError if cut else DataError)(
                 f"{self.path} is cut short or damaged ({_sentence(error)}): fetch it again."
             ) from error
+
+    def read_all(self, limit: int) -> bytes:
+        """The rest, if it is no more than limit bytes; else DataError."""
+        parts: list[bytes] = []
+        while chunk := self.read(1 << 20):
+            parts.append(chunk)
+            limit -= len(chunk)
+            if limit < 0:
+                raise DataError(f"{self.path} is too large for one document: split it.")
+        return b"".join(parts)
 
     def readline(self) -> bytes:
         """The next line with its end, for headers; the rest is kept for the next read."""
         line = b""
         while b"\n" not in line and (chunk := self.read(1 << 16)):
             line += chunk
+            if len(line) > _MAX_HEADER:
+                raise DataError(f"{self.path} has a header line without an end: check --format.")
         line, end, self._ahead = line.partition(b"\n")
         return line + end
 
@@ -93,17 +111,24 @@ def _sentence(error: Exception) -> str:
 
 
 def line_blocks(stream: Stream, size: int = 1 << 23) -> Iterator[bytes]:
-    """Blocks of whole lines, about ``size`` bytes each; the last line may lack its newline."""
-    rest = b""
+    """Blocks of whole lines, about ``size`` bytes each; the last line may lack its newline.
+    DataError at a line of more than 256 MiB."""
+    rest: list[bytes] = []
+    n_rest = 0
     while chunk := stream.read(size):
         cut = chunk.rfind(b"\n") + 1
-        if cut == 0:
-            rest += chunk
-            continue
-        yield rest + chunk[:cut]
-        rest = chunk[cut:]
-    if rest:
-        yield rest
+        if cut:
+            yield b"".join([*rest, chunk[:cut]])
+            rest, n_rest = [], 0
+        rest.append(chunk[cut:])
+        n_rest += len(rest[-1])
+        if n_rest > _MAX_LINE:
+            raise DataError(
+                f"{stream.path} has a line of more than {_MAX_LINE >> 20} MiB: check --format, or "
+                "split its documents over lines."
+            )
+    if n_rest:
+        yield b"".join(rest)
 
 
 def numbered_lines(stream: Stream) -> Iterator[tuple[int, str]]:

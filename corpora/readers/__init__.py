@@ -1,7 +1,8 @@
 """Readers, one a format: each turns a source into blocks of documents, in bounded memory."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -14,9 +15,18 @@ class Tally:
 
     n_read: int = 0  # documents, empty ones included
     merged: int = 0  # entries that repeated a word of their document and were summed
-    skipped: int = 0  # documents that the reader passes over by rule, as Wikipedia's stubs
+    passed_over: Counter[str] = field(default_factory=Counter)  # documents left out by rule, by why
+    cut: str | None = None  # the end of the present source is missing: a sentence that says where
     position: int = 0  # bytes of the present source taken in
     finished: int = 0  # bytes of the sources before it
+
+    @property
+    def skipped(self) -> int:
+        """Documents that a reader passes over by rule, as Wikipedia's stubs."""
+        return self.passed_over.total()
+
+    def skip(self, why: str, number: int = 1) -> None:
+        self.passed_over[why] += number
 
     def next_source(self) -> None:
         self.finished += self.position

@@ -23,6 +23,7 @@ _SUFFIXES = {
     ".ndjson": "jsonl",
     ".csv": "csv",
     ".tsv": "csv",
+    ".parquet": "parquet",
     ".xml": "wikipedia",
     ".txt": "text",
     ".text": "text",
@@ -68,6 +69,8 @@ def _check_folder(folder: Path) -> None:
 def _by_content(head: bytes) -> str | None:
     if head.startswith(b"PK\x03\x04"):
         return "npz"
+    if head.startswith(b"PAR1"):
+        return "parquet"
     lines = head.decode("utf-8-sig", "replace").split("\n")
     if len(lines) > 1 and len(head) >= 1 << 16:
         lines.pop()  # cut in the middle

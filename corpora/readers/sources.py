@@ -10,6 +10,7 @@ from topicmc.corpora.readers.jsonl import JsonLinesReader
 from topicmc.corpora.readers.ldac import LdaCReader
 from topicmc.corpora.readers.matrix_market import MatrixMarketReader
 from topicmc.corpora.readers.npz import NpzReader
+from topicmc.corpora.readers.parquet import ParquetReader
 from topicmc.corpora.readers.svmlight import SvmlightReader
 from topicmc.corpora.readers.table import CsvReader
 from topicmc.corpora.readers.text import TextReader
@@ -32,6 +33,7 @@ TEXT_READERS: dict[str, Callable[[Path], Any]] = {
 FIELD_READERS: dict[str, Callable[[Path, str | None], Any]] = {
     "jsonl": JsonLinesReader,
     "csv": CsvReader,
+    "parquet": ParquetReader,
 }
 FORMATS = (*ID_READERS, *TEXT_READERS, *FIELD_READERS)
 
@@ -50,7 +52,8 @@ def open_sources(paths: Sequence[Path], format: str, field: str | None) -> tuple
     if format in FIELD_READERS:
         return format, [FIELD_READERS[format](path, field) for path in paths]
     if field is not None:
-        raise UsageError(f"--field {field}: only jsonl and csv have fields, this is {format}.")
+        fields = ", ".join(FIELD_READERS)
+        raise UsageError(f"--field {field}: only {fields} have fields, this is {format}.")
     return format, [(ID_READERS | TEXT_READERS)[format](path) for path in paths]
 
 

@@ -9,6 +9,8 @@ from topicmc.corpora.streams import Stream, decode, numbered_lines
 
 from topicmc.errors import DataError
 
+_MAX_FILE = 1 << 28
+
 
 class TextReader:
     min_tokens = 0
@@ -33,7 +35,7 @@ class TextReader:
             raise DataError(f"{self.path} holds no files: give a folder of text files.")
         for path in paths:
             with Stream(path) as stream:
-                raw = stream.read()
+                raw = stream.read_all(_MAX_FILE)
             tally.n_read += 1
             tally.position += path.stat().st_size
             yield _text(raw, path)

@@ -1,19 +1,32 @@
-"""Wikipedia XML dumps (``*-pages-articles*.xml.bz2``), by gensim's parser.
+"""Wikipedia XML dumps (``*-pages-articles*.xml.bz2``, whole, multistream or split).
 
-`gensim.corpora.WikiCorpus` itself swallows Ctrl-C and waits for ever when a dump is cut short, so
-its parts are used: the same pages, the same markup filter, the same rules of what is an article,
-with the workers of `topicmc.corpora.parallel`.
+The rules are gensim's: its markup filter, its namespaces, its shortest article. Its
+`gensim.corpora.WikiCorpus` itself keeps an element of every page it has passed, swallows Ctrl-C,
+and waits for ever when a dump is cut short; so pages are parsed here, and cleaned by the workers of
+`topicmc.corpora.parallel`.
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from xml.etree.ElementTree import ParseError
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.batches import batches
-from topicmc.corpora.streams import Stream
+from topicmc.corpora.streams import CutShortError, Stream
 
 from topicmc.errors import DataError
+
+_CHUNK = 1 << 16
+# MediaWiki's own limit is 2 MiB a page; its XML may be somewhat longer.
+_MAX_PAGE = 1 << 28
+
+
+class Page(NamedTuple):
+    title: str
+    namespace: str
+    redirect: bool
+    text: str
 
 
 def strip_markup(text: str) -> str:
@@ -23,7 +36,10 @@ def strip_markup(text: str) -> str:
 
 
 class WikipediaReader:
-    """Pages of the article namespace; redirects and stubs of under 50 words are skipped."""
+    """Articles; redirects, other namespaces and stubs of under 50 words are skipped and counted.
+
+    A dump that ends too early is read as far as it goes: `Tally.cut` then says where that was.
+    """
 
     min_tokens = 50  # as gensim's ARTICLE_MIN_WORDS
     plain: Callable[[str], str] | None = staticmethod(strip_markup)
@@ -32,28 +48,98 @@ class WikipediaReader:
         self.path = path
 
     def texts(self, tally: Tally) -> Iterator[list[str]]:
-        return batches(self._pages(tally))
+        return batches(self._articles(tally))
 
-    def _pages(self, tally: Tally) -> Iterator[str]:
-        from gensim.corpora.wikicorpus import IGNORED_NAMESPACES, extract_pages
+    def _articles(self, tally: Tally) -> Iterator[str]:
+        from gensim.corpora.wikicorpus import IGNORED_NAMESPACES
 
         ignored = tuple(f"{name}:" for name in IGNORED_NAMESPACES)
         with Stream(self.path) as stream:
-            try:
-                for title, text, _ in extract_pages(stream, filter_namespaces=("0",)):
-                    tally.n_read += 1
-                    tally.position = stream.position
-                    yield "" if (title or "").startswith(ignored) else text
-            except ParseError as error:
+            for page in read_pages(stream, tally):
+                tally.n_read += 1
+                tally.position = stream.position
+                if page.namespace != "0" or page.title.startswith(ignored):
+                    tally.skip("of other namespaces")
+                elif page.redirect:
+                    tally.skip("redirects")
+                else:
+                    yield page.text
+
+
+def read_pages(stream: Stream, tally: Tally) -> Iterator[Page]:
+    """All pages of a dump, in bounded memory. DataError names the line of what is wrong."""
+    parser = XMLPullParser(events=("start", "end"))
+    pages = _Pages(stream.path)
+    since_page = 0
+    cut = None
+    while cut is None:
+        try:
+            chunk = stream.read(_CHUNK)
+        except CutShortError as error:
+            chunk, cut = b"", str(error)
+        try:
+            parser.feed(chunk) if chunk else parser.close()
+            found = list(pages.take(parser))
+        except ParseError as error:
+            if chunk or not pages.n_pages:
                 raise DataError(
-                    f"{self.path}, line {error.position[0]}: the XML is broken or cut short "
+                    f"{stream.path}, line {error.position[0]}: the XML is broken or cut short "
                     f"({error}); fetch the dump again."
                 ) from error
-            except (ValueError, AttributeError, StopIteration, RuntimeError) as error:
-                raise DataError(
-                    f"{self.path} is not a MediaWiki dump of pages ({str(error).strip()}): "
-                    "check --format."
-                ) from error
+            cut = f"{stream.path} ends too early, at line {error.position[0]}"
+            found = []
+        yield from found
+        since_page = 0 if found else since_page + len(chunk)
+        if since_page > _MAX_PAGE:
+            raise DataError(
+                f"{stream.path}: a page of more than {_MAX_PAGE >> 20} MiB; it is not a dump of "
+                "Wikipedia."
+            )
+        if not chunk:
+            break
+    if cut is not None:
+        tally.cut = f"{cut.rstrip('.')}; read up to page {pages.n_pages:,} ({pages.last!r})"
+
+
+class _Pages:
+    """Takes pages out of a parser, and their elements out of its tree."""
+
+    def __init__(self, path: Path) -> None:
+        self.n_pages = 0
+        self.last = ""
+        self._path = path
+        self._root: Element | None = None
+        self._space = ""
+
+    def take(self, parser: Any) -> Iterator[Page]:
+        for event, element in parser.read_events():
+            if self._root is None:
+                self._root = element
+                self._space = self._dump_space(element.tag)
+            elif event == "end" and element.tag == self._space + "page":
+                yield self._page(element)
+                self._root.clear()
+
+    def _dump_space(self, tag: str) -> str:
+        space, brace, _ = tag.rpartition("}")
+        if not space.startswith("{http://www.mediawiki.org/xml/export-"):
+            raise DataError(f"{self._path} is not a MediaWiki dump of pages: check --format.")
+        return space + brace
+
+    def _page(self, element: Element) -> Page:
+        space = self._space
+        title = element.findtext(f"{space}title")
+        if title is None:
+            raise DataError(
+                f"{self._path} is not a MediaWiki dump of pages (page {self.n_pages + 1} has no "
+                "title): check --format."
+            )
+        text = element.findtext(f"{space}revision/{space}text") or ""
+        redirect = element.find(f"{space}redirect") is not None
+        redirect = redirect or text[:32].lstrip().upper().startswith("#REDIRECT")
+        self.n_pages += 1
+        self.last = title[:60]
+        return Page(title, element.findtext(f"{space}ns") or "0", redirect, text)
 
 
 def wikipedia_extract() -> Path:

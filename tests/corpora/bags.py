@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 import scipy.io
 import scipy.sparse
 from topicmc.corpora import Corpus, Documents
@@ -77,6 +78,12 @@ def table(path: Path, bags: list[Bag], n_words: int) -> None:
         writer.writerows([d, sentence(bag, n_words, "\n")] for d, bag in enumerate(bags))
 
 
+def parquet(path: Path, bags: list[Bag], n_words: int) -> None:
+    texts = [sentence(bag, n_words) for bag in bags]
+    columns = {"id": list(range(len(bags))), "text": texts}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=4)
+
+
 def sentence(bag: Bag, n_words: int, gap: str = ", ") -> str:
     """The words of a bag, in capitals and between punctuation and numbers."""
     known = words(n_words)
@@ -92,6 +99,7 @@ WRITERS = {
     "text": (text, "x.txt"),
     "jsonl": (jsonl, "x.jsonl"),
     "csv": (table, "x.csv"),
+    "parquet": (parquet, "x.parquet"),
 }
 
 

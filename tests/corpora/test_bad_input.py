@@ -1,6 +1,7 @@
 """Whatever is wrong with a source is told in one sentence that names file, line and way out, and
 leaves nothing behind."""
 
+import bz2
 import gzip
 import io
 import re
@@ -8,9 +9,12 @@ import zipfile
 
 import bags
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse
-from topicmc.corpora import prepare, wikipedia_extract
+from pyarrow import parquet
+from topicmc.corpora import prepare, streams, wikipedia_extract
+from topicmc.corpora.readers import text, wikipedia
 
 from topicmc.errors import DataError, UsageError
 
@@ -272,9 +276,15 @@ def test_npz_with_a_flipped_byte(tmp_path):
         ("x.csv", b"text\na\n\xff\n", {}, "line 3: not UTF-8", DataError),
         ("x.txt", b"good line\n\xe9t\xe9\n", {}, "line 2: not UTF-8.*iconv", DataError),
         ("x.txt", "12 34\n5\n", {}, "holds no documents", DataError),
-        ("x.txt", "a word\n", {"field": "text"}, "--field text: only jsonl and csv", UsageError),
+        (
+            "x.txt",
+            "a word\n",
+            {"field": "text"},
+            "--field text: only jsonl, csv, parquet",
+            UsageError,
+        ),
         ("x.bin", b"\x00\x01\x02", {}, "format is not clear.*--format", DataError),
-        ("x.txt", "a word\n", {"format": "parquet"}, "--format parquet: it is one of", UsageError),
+        ("x.txt", "a word\n", {"format": "word"}, "--format word: it is one of", UsageError),
     ],
 )
 def test_text(tmp_path, name, content, options, pattern, error):
@@ -344,7 +354,8 @@ DUMP_HEAD = (
 @pytest.mark.parametrize(
     ("content", "pattern"),
     [
-        (DUMP_HEAD, "line 3: the XML is broken or cut short"),
+        (DUMP_HEAD, "ends too early, at line 3; read up to page 1 .'T'.: no document"),
+        (DUMP_HEAD[:60], "the XML is broken or cut short"),
         (DUMP_HEAD + "<page><title>&</title></page></mediawiki>", "line 3: the XML is broken"),
         (DUMP_HEAD + "</mediawiki>", "holds no documents"),
         (DUMP_HEAD + "<page></page></mediawiki>", "not a MediaWiki dump"),
@@ -359,4 +370,56 @@ def test_wikipedia(tmp_path, content, pattern):
 def test_truncated_dump(tmp_path):
     """gensim's own reader waits for ever here."""
     raw = wikipedia_extract().read_bytes()
-    refused(tmp_path, {"x.xml.bz2": raw[: len(raw) // 8]}, "cut short or damaged")
+    refused(tmp_path, {"x.xml.bz2": raw[:1000]}, "cut short or damaged")
+    damaged = raw[: len(raw) // 2] + bytes(1000) + raw[len(raw) // 2 + 1000 :]
+    refused(tmp_path, {"x.xml.bz2": damaged}, "cut short or damaged")
+    both = [tmp_path / "x.xml.bz2", tmp_path / "y.xml.bz2"]
+    files = {"x.xml.bz2": raw[: len(raw) // 2], "y.xml.bz2": raw}
+    refused(tmp_path, files, r"x\.xml\.bz2.*read up to page .*only the last", source=both)
+
+
+@pytest.mark.parametrize("format", ["text", "jsonl", "csv", "docword", "ldac", "wikipedia"])
+def test_line_without_end(tmp_path, monkeypatch, format):
+    """Ten megabytes of nothing from a few bytes: memory stays bounded."""
+    for module, limit in ((streams, "_MAX_LINE"), (wikipedia, "_MAX_PAGE")):
+        monkeypatch.setattr(module, limit, 1 << 20)
+    head = {"docword": HEAD, "wikipedia": DUMP_HEAD + "<page><title>"}.get(format, "")
+    packed = bz2.compress(head.encode() + b"1" * (10 << 20))
+    files = {"x.bz2": packed, "vocab.txt": VOCABULARY}
+    refused(tmp_path, files, r"x\.bz2", "of more than 1 MiB", format=format)
+
+
+def test_document_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "_MAX_FILE", 1 << 20)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt.bz2").write_bytes(bz2.compress(b"word " * (1 << 20)))
+    refused(tmp_path, {}, "a.txt.bz2 is too large", source=tmp_path / "texts")
+
+
+def test_entities_that_multiply(tmp_path):
+    """The billion laughs: expat stops them."""
+    lines = [f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 12)]
+    body = f'<?xml version="1.0"?><!DOCTYPE m [<!ENTITY e0 "ha">{"".join(lines)}]>\n'
+    body += DUMP_HEAD.replace("<text>word", "<text>&e11;") + "</mediawiki>"
+    refused(tmp_path, {"x.xml": body}, "the XML is broken", format="wikipedia")
+
+
+def parquet_bytes(**columns):
+    buffer = io.BytesIO()
+    parquet.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "pattern", "error"),
+    [
+        (parquet_bytes(body=["a"], id=[1]), {}, "--field .has: body, id", UsageError),
+        (parquet_bytes(body=["a"]), {"field": "x"}, "no column 'x' .has: body", DataError),
+        (parquet_bytes(text=[1]), {}, "'text' holds int64, not text", DataError),
+        (parquet_bytes(text=["a b"])[:-9], {}, "damaged or not Parquet", DataError),
+        (parquet_bytes(text=["a b"])[:40], {}, "damaged or not Parquet", DataError),
+        (b"PAR1" + b"\xff" * 50 + b"PAR1", {}, "damaged or not Parquet", DataError),
+    ],
+)
+def test_parquet(tmp_path, content, options, pattern, error):
+    refused(tmp_path, {"x.parquet": content}, r"x\.parquet", pattern, error=error, **options)

@@ -2,13 +2,18 @@
 
 import bz2
 import os
+import re
 import signal
 import time
+import tracemalloc
 from collections import Counter
+from itertools import chain, repeat
 
 import bags
 import pytest
 from topicmc.corpora import parallel, prepare, wikipedia_extract
+from topicmc.corpora.readers import Tally
+from topicmc.corpora.readers.wikipedia import read_pages
 from topicmc.corpora.tokens import tokenize
 
 from topicmc.errors import TopicmcError
@@ -77,10 +82,57 @@ def test_redirects_stubs_templates_tables_and_other_namespaces(tmp_path):
     dump(tmp_path / "x-pages-articles.xml.bz2", pages)
     corpus = prepare(tmp_path / "x-pages-articles.xml.bz2", tmp_path / "out", stopwords="none")
     assert corpus.n_docs == 2
-    assert corpus.provenance["documents_skipped"] == 4
+    assert corpus.provenance["skipped"] == {
+        "redirects": 1,
+        "of other namespaces": 2,
+        "of under 50 words": 1,
+    }
     found = [{corpus.vocabulary[i]: n for i, n in b.items()} for b in bags.training(corpus)]
     assert found[0] == {"привет": 20, "мир": 20, "shown": 20}
     assert found[1]["word"] == 60 and "cell" in found[1]
+
+
+@pytest.mark.parametrize("cut", ["the XML", "bzip2", "bzip2, multistream"])
+def test_dump_that_is_cut_is_read_as_far_as_it_goes(tmp_path, cut):
+    pages = [{"title": f"P{i}", "ns": 0, "text": f"{'word ' * 60} {i * 7919}"} for i in range(3000)]
+    dump(tmp_path / "x.xml.bz2", pages)
+    raw = bz2.decompress((tmp_path / "x.xml.bz2").read_bytes())
+    if cut == "the XML":
+        (tmp_path / "x.xml.bz2").write_bytes(bz2.compress(raw[: len(raw) // 2]))
+    else:
+        step = 50_000 if cut == "bzip2, multistream" else len(raw)
+        parts = [bz2.compress(raw[i : i + step], 1) for i in range(0, len(raw), step)]
+        packed = b"".join(parts)
+        (tmp_path / "x.xml.bz2").write_bytes(packed[: len(packed) // 2])
+    corpus = prepare(tmp_path / "x.xml.bz2", tmp_path / "out", n_heldout=0, max_df=1.0)
+    assert 1000 < corpus.n_docs < 1600
+    assert re.fullmatch(
+        rf".*x\.xml\.bz2.*; read up to page {corpus.n_docs:,} .'P{corpus.n_docs - 1}'.",
+        corpus.provenance["cut_short"],
+    )
+
+
+def test_passed_pages_leave_nothing_in_memory():
+    """gensim's parser keeps an element a page: 100 bytes or more."""
+    page = PAGE.format(title="T", ns=0, id=1, text="x").encode()
+
+    class Source:
+        path = "x"
+        head = b'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/">'
+        parts = chain([head], repeat(page))
+
+        def read(self, size):
+            return next(self.parts)
+
+    pages = read_pages(Source(), Tally())
+    for _ in range(1000):
+        next(pages)
+    tracemalloc.start()
+    for _ in range(15_000):
+        next(pages)
+    grown = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert grown < 15_000 * 20
 
 
 def square(number):
