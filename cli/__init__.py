@@ -24,7 +24,7 @@ from topicmc.errors import TopicmcError
 COMMANDS = {
     "fetch": ("fetch", "Download a public corpus."),
     "prepare": ("prepare", "Turn text or counts into a corpus that training reads."),
-    "corpus": ("corpus", "Look at a prepared corpus, or verify it."),
+    "corpus": ("corpus", "Look at prepared corpora, verify, merge and extend them."),
     "train": ("train", "Train topics, or go on training."),
     "evaluate": ("evaluate", "Held-out perplexity of a run, or of any topics."),
     "topics": ("topics", "Show the topics of a run."),

@@ -1,13 +1,16 @@
-"""``topicmc corpus``: info, verify."""
+"""``topicmc corpus``: info, verify, merge, add, reshard."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from topicmc.cli.options import json_option, print_json
+from topicmc.cli.options import force_option, json_option, output_option, print_json
+
+if TYPE_CHECKING:
+    from topicmc.corpora import Corpus
 
 _BAR = 40
 
@@ -16,7 +19,7 @@ _corpus_argument = click.argument("corpus", type=click.Path(path_type=Path))
 
 @click.group()
 def corpus() -> None:
-    """Look at a prepared corpus, or verify it."""
+    """Look at prepared corpora, verify, merge and extend them."""
 
 
 @corpus.command()
@@ -28,7 +31,12 @@ def info(corpus: Path, topics: int, as_json: bool) -> None:
     from topicmc.corpora import Corpus
     from topicmc.corpora.facts import describe
 
-    facts = describe(Corpus.open(corpus), n_topics=topics)
+    from topicmc.config import TrainConfig
+    from topicmc.jobs import memory_needed
+
+    opened = Corpus.open(corpus)
+    needed = memory_needed(TrainConfig(topics=topics), opened.n_words, opened.n_tokens)
+    facts = {**describe(opened), "topics": topics, "memory": needed}
     if as_json:
         print_json(facts)
     else:
@@ -49,6 +57,79 @@ def verify(corpus: Path, as_json: bool) -> None:
         click.echo(f"{corpus} is sound (fingerprint {checked.fingerprint})")
 
 
+@corpus.command()
+@click.argument("corpora", nargs=-1, required=True, type=click.Path(path_type=Path))
+@output_option("Folder of the corpus to make.")
+@click.option("--union", is_flag=True, help="Join vocabularies that differ.")
+@force_option
+@json_option
+def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_json: bool) -> None:
+    """Put the documents of several CORPORA over one vocabulary into one corpus."""
+    from topicmc.corpora import care
+
+    if len(corpora) < 2:
+        raise click.UsageError("Give two corpora or more.")
+    _print_made(care.merge(corpora, output, union=union, force=force), as_json)
+
+
+@corpus.command()
+@_corpus_argument
+@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
+@output_option("Folder of the corpus to make [CORPUS itself].", required=False)
+@click.option("--format", default="auto", help="Format of the sources, as in prepare [auto].")
+@click.option("--vocab", type=click.Path(path_type=Path), help="Vocabulary of SOURCES of word ids.")
+@click.option("--field", metavar="NAME", help="Field or column of the text [text].")
+@click.option("--heldout", type=int, default=0, help="New documents kept out of training [0].")
+@click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
+@force_option
+@json_option
+def add(
+    corpus: Path,
+    sources: tuple[Path, ...],
+    output: Path | None,
+    heldout: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is."""
+    from topicmc.corpora import care
+
+    _print_made(care.add(corpus, sources, output, n_heldout=heldout, **options), as_json)
+
+
+@corpus.command()
+@_corpus_argument
+@output_option("Folder of the corpus to make.")
+@click.option("--shards", type=int, required=True, help="Number of shards.")
+@force_option
+@json_option
+def reshard(corpus: Path, output: Path, shards: int, force: bool, as_json: bool) -> None:
+    """Cut CORPUS into another number of shards, for another number of workers."""
+    from topicmc.corpora import care
+
+    _print_made(care.reshard(corpus, output, shards, force=force), as_json)
+
+
+def _print_made(made: Corpus, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "corpus": str(made.path),
+                "documents": made.n_docs,
+                "heldout": made.n_heldout,
+                "words": made.n_words,
+                "tokens": made.n_tokens,
+                "shards": made.n_shards,
+                "fingerprint": made.fingerprint,
+            }
+        )
+        return
+    click.echo(
+        f"{made.path}: {made.n_docs:,} documents to train on, {made.n_heldout:,} held out, "
+        f"{made.n_words:,} words, {made.n_tokens:,} tokens, {made.n_shards} shards"
+    )
+
+
 def _print_facts(facts: dict[str, Any]) -> None:
     shards = facts["shards"]
     unused = f" ({facts['words_unused']:,} in no training document)"
@@ -60,7 +141,7 @@ def _print_facts(facts: dict[str, Any]) -> None:
         "entries": f"{facts['entries']:,} to train on, {facts['heldout_entries']:,} held out",
         "shards": f"{len(shards)} of {min(shards):,} to {max(shards):,} documents",
         "on disk": _bytes(facts["disk"]),
-        "memory": f"{_bytes(facts['memory_per_chain'])} a chain for {facts['topics']:,} topics",
+        "memory": f"{_bytes(facts['memory'])} a worker for {facts['topics']:,} topics",
         "fingerprint": facts["fingerprint"],
     }
     for name, value in rows.items():

@@ -26,11 +26,10 @@ def blocks(documents: Documents) -> Iterator[Documents]:
         start = stop
 
 
-def describe(corpus: Corpus, *, n_topics: int = 100, n_frequent: int = 20) -> dict[str, Any]:
-    """Sizes, the histogram of document lengths, the most frequent words, memory for a run.
+def describe(corpus: Corpus, *, n_frequent: int = 20) -> dict[str, Any]:
+    """Sizes, the histogram of document lengths, the most frequent words.
 
-    The histogram counts training documents by tokens, ``[from, below, documents]`` a bar. Memory
-    is in bytes: the weights θ, float32 (W, K), that each chain holds.
+    The histogram counts training documents by tokens, ``[from, below, documents]`` a bar.
     """
     histogram = np.zeros(len(_BOUNDS), dtype=np.int64)
     totals = np.zeros(corpus.n_words, dtype=np.int64)
@@ -65,8 +64,6 @@ def describe(corpus: Corpus, *, n_topics: int = 100, n_frequent: int = 20) -> di
         "longest": longest,
         "lengths": [[_BOUNDS[i], ends[i], int(histogram[i])] for i in shown],
         "frequent": [[corpus.vocabulary[i], int(totals[i])] for i in frequent if totals[i]],
-        "topics": n_topics,
-        "memory_per_chain": 4 * corpus.n_words * n_topics,
         "disk": sum(f.stat().st_size for f in corpus.path.rglob("*") if f.is_file()),
         "provenance": corpus.provenance,
     }

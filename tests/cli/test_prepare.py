@@ -90,7 +90,7 @@ def test_info(source, tmp_path):
         "shards       1 of 3 to 3 documents",
         lines[6],
     ]
-    assert lines[7] == "memory       20.0 kB a chain for 1,000 topics"
+    assert lines[7] == "memory       100.0 kB a worker for 1,000 topics"
     assert lines[10:16] == [
         "documents by tokens",
         "          1 to 1                    1  ████████████████████████████████████████",
@@ -107,7 +107,7 @@ def test_info_and_verify_json(source, tmp_path):
     facts = json.loads(run(corpus, "info", tmp_path / "out", "--json").stdout)
     assert facts["lengths"] == [[1, 2, 1], [2, 5, 1], [5, 10, 0], [10, 20, 0], [20, 50, 1]]
     assert facts["frequent"][0] == ["blue", 40]
-    assert facts["memory_per_chain"] == 4 * 5 * 100
+    assert facts["memory"] == 4 * 5 * 100 * 5
     checked = run(corpus, "verify", tmp_path / "out", "--json")
     assert json.loads(checked.stdout)["sound"] is True
     assert json.loads(checked.stdout)["fingerprint"] == facts["fingerprint"] == made["fingerprint"]

@@ -1,0 +1,262 @@
+"""Making corpora of corpora: merged, added to, cut into other shards. Memory stays bounded.
+
+Documents keep their order. Shards whose ids and types need not change keep their bytes. What
+becomes of a corpus is told in its provenance, under ``history``.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from topicmc.corpora.documents import Documents, remap, select
+from topicmc.corpora.emission import shard_bounds, write_shards
+from topicmc.corpora.facts import blocks
+from topicmc.corpora.files import staging
+from topicmc.corpora.preparation import prepare
+from topicmc.corpora.readers.sources import ID_READERS, open_sources
+from topicmc.corpora.store import (
+    ARRAYS,
+    INDEX,
+    Corpus,
+    ShardWriter,
+    id_dtype,
+    write_index,
+    write_vocabulary,
+)
+
+from topicmc import __version__
+from topicmc.errors import DataError
+
+Dtypes = tuple[np.dtype, np.dtype]
+
+
+class _Part(NamedTuple):
+    """A corpus, and int64 (W,) from its ids to those of the whole; None: they stay."""
+
+    corpus: Corpus
+    new_ids: np.ndarray | None
+
+
+def reshard(
+    source: str | Path, output: str | Path, n_shards: int, *, force: bool = False
+) -> Corpus:
+    """The same documents in ``n_shards`` shards of near equal size."""
+    corpus = _opened(source)
+    bounds = shard_bounds(corpus.n_docs, corpus.n_entries, n_shards)
+    dtypes = _dtypes([corpus], corpus.n_words)
+    with staging(Path(output), marker=INDEX, force=force) as folder:
+        documents = chain.from_iterable(
+            blocks(corpus.shard(number)) for number in range(corpus.n_shards)
+        )
+        shards = write_shards(documents, folder, dtypes=dtypes, bounds=bounds)
+        heldout = _carry(corpus, corpus.index["heldout"], folder, "heldout")
+        step = {"step": "reshard", "shards": n_shards, "before": corpus.n_shards}
+        _finish(folder, corpus, corpus.vocabulary, dtypes, shards, heldout, step)
+    return Corpus.open(output)
+
+
+def merge(
+    sources: Sequence[str | Path], output: str | Path, *, union: bool = False, force: bool = False
+) -> Corpus:
+    """The documents of several corpora, one after the other, held-out ones among themselves.
+
+    Vocabularies must hold the same words, in any order; the first one's order is kept. With
+    ``union`` words that are missing in one are added. Raises DataError when they differ.
+    """
+    corpora = [_opened(source) for source in sources]
+    words = corpora[0].vocabulary
+    for corpus in corpora[1:]:
+        words = _joint(corpora[0], words, corpus, union)
+    parts = [_Part(corpus, _new_ids(corpus.vocabulary, words)) for corpus in corpora]
+    dtypes = _dtypes(corpora, len(words))
+    with staging(Path(output), marker=INDEX, force=force) as folder:
+        shards = _write_shards(parts, folder, dtypes)
+        heldout = _write_heldout(parts, folder, dtypes)
+        step = {"step": "merge", "with": [_origin(corpus) for corpus in corpora[1:]]}
+        _finish(folder, corpora[0], words, dtypes, shards, heldout, step)
+    return Corpus.open(output)
+
+
+def add(
+    source: str | Path,
+    documents: Sequence[str | Path],
+    output: str | Path | None = None,
+    *,
+    format: str = "auto",
+    vocab: str | Path | None = None,
+    field: str | None = None,
+    n_heldout: int = 0,
+    seed: int = 0,
+    force: bool = False,
+) -> Corpus:
+    """The corpus with further documents behind its own, in shards of their own; in place when no
+    output is given.
+
+    The vocabulary stays: words that it lacks are left out. Sources of word ids need their own
+    vocabulary, whose words are matched by spelling; documents of unknown words alone fall away,
+    also those chosen to be held out. Options are those of `prepare`.
+    """
+    corpus = _opened(source)
+    target = Path(source) if output is None else Path(output)
+    paths = [Path(path) for path in documents]
+    format, _ = open_sources(paths, format, field)
+    if format not in ID_READERS:
+        vocab = corpus.path / corpus.index["vocabulary"]["name"]
+    with staging(target, marker=INDEX, force=force or output is None) as folder:
+        new = prepare(
+            paths,
+            folder / "new",
+            format=format,
+            vocab=vocab,
+            field=field,
+            n_heldout=n_heldout,
+            seed=seed,
+        )
+        words = corpus.vocabulary
+        parts = [_Part(corpus, None), _Part(new, _new_ids(new.vocabulary, words))]
+        dtypes = _dtypes([corpus, new], len(words))
+        shards = _write_shards(parts, folder, dtypes, link=output is None)
+        if len(shards) == corpus.n_shards:
+            raise DataError(f"{paths[0]} holds no words of the vocabulary of {source}.")
+        heldout = _write_heldout(parts, folder, dtypes, link=output is None)
+        step = {"step": "add", **new.provenance}
+        step["tokens_unknown"] = new.n_tokens - sum(
+            shard["n_tokens"] for shard in shards[corpus.n_shards :]
+        )
+        shutil.rmtree(folder / "new")
+        _finish(folder, corpus, words, dtypes, shards, heldout, step)
+    return Corpus.open(target)
+
+
+def _opened(path: str | Path) -> Corpus:
+    """A corpus whose bytes are sound: damage must not get a new checksum."""
+    corpus = Corpus.open(path)
+    corpus.check(range(corpus.n_shards))
+    return corpus
+
+
+def _dtypes(corpora: Sequence[Corpus], n_words: int) -> Dtypes:
+    counts = [np.dtype(corpus.index["dtypes"]["counts"]) for corpus in corpora]
+    return id_dtype(n_words), max(counts, key=lambda dtype: dtype.itemsize)
+
+
+def _joint(first: Corpus, words: list[str], other: Corpus, union: bool) -> list[str]:
+    known, new = set(words), set(other.vocabulary)
+    if union:
+        return words + [word for word in other.vocabulary if word not in known]
+    if known != new:
+        example = min(known ^ new)
+        raise DataError(
+            f"The vocabularies of {first.path} and {other.path} differ in {len(known ^ new):,} "
+            f"words, for instance {example!r}: join them by --union, or prepare the sources with "
+            "one --vocab."
+        )
+    return words
+
+
+def _new_ids(old: list[str], words: list[str]) -> np.ndarray | None:
+    if old == words[: len(old)]:
+        return None
+    index = {word: i for i, word in enumerate(words)}
+    return np.array([index.get(word, -1) for word in old], dtype=np.int64)
+
+
+def _renamed(part: _Part, documents: Documents) -> Iterator[Documents]:
+    """Blocks under the new ids, without the documents that lose all their words."""
+    for block in blocks(documents):
+        if part.new_ids is not None:
+            block = remap(block, part.new_ids)
+            block = select(block, block.lengths > 0)
+        yield block
+
+
+def _stays(part: _Part, dtypes: Dtypes) -> bool:
+    told = part.corpus.index["dtypes"]
+    return part.new_ids is None and (told["word_ids"], told["counts"]) == tuple(
+        dtype.name for dtype in dtypes
+    )
+
+
+def _write_shards(
+    parts: Sequence[_Part], folder: Path, dtypes: Dtypes, *, link: bool = False
+) -> list[dict[str, Any]]:
+    shards: list[dict[str, Any]] = []
+    for part in parts:
+        for number, row in enumerate(part.corpus.index["shards"]):
+            name = f"shards/{len(shards):05d}"
+            if _stays(part, dtypes):
+                shards.append(_carry(part.corpus, row, folder, name, link=link))
+                continue
+            with ShardWriter(folder, name, *dtypes) as shard:
+                for block in _renamed(part, part.corpus.shard(number)):
+                    shard.append(block)
+                written = shard.close()
+            if written["n_docs"]:
+                shards.append(written)
+            else:
+                shutil.rmtree(folder / name)
+    return shards
+
+
+def _write_heldout(
+    parts: Sequence[_Part], folder: Path, dtypes: Dtypes, *, link: bool = False
+) -> dict[str, Any]:
+    filled = [part for part in parts if part.corpus.n_heldout]
+    if len(filled) == 1 and _stays(filled[0], dtypes):
+        corpus = filled[0].corpus
+        return _carry(corpus, corpus.index["heldout"], folder, "heldout", link=link)
+    with ShardWriter(folder, "heldout", *dtypes) as heldout:
+        for part in filled:
+            for block in _renamed(part, part.corpus.heldout):
+                heldout.append(block)
+        return heldout.close()
+
+
+def _carry(
+    corpus: Corpus, row: dict[str, Any], folder: Path, name: str, *, link: bool = False
+) -> dict[str, Any]:
+    """The files of a shard as they are; linked where the old corpus is about to go."""
+    (folder / name).mkdir(parents=True)
+    for array in ARRAYS:
+        old = corpus.path / row["name"] / f"{array}.npy"
+        new = folder / name / f"{array}.npy"
+        try:
+            if not link:
+                raise OSError
+            os.link(old, new)
+        except OSError:
+            shutil.copyfile(old, new)
+    return {**row, "name": name}
+
+
+def _origin(corpus: Corpus) -> dict[str, Any]:
+    return {
+        "corpus": str(corpus.path),
+        "fingerprint": corpus.fingerprint,
+        "provenance": corpus.provenance,
+    }
+
+
+def _finish(
+    folder: Path,
+    first: Corpus,
+    words: list[str],
+    dtypes: Dtypes,
+    shards: list[dict[str, Any]],
+    heldout: dict[str, Any],
+    step: dict[str, Any],
+) -> None:
+    write_vocabulary(folder / "vocabulary.txt", words)
+    history = [*first.provenance.get("history", []), {"topicmc": __version__, **step}]
+    write_index(
+        folder,
+        n_words=len(words),
+        dtypes=dtypes,
+        shards=shards,
+        heldout=heldout,
+        provenance={**first.provenance, "history": history},
+    )
