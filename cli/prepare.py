@@ -13,7 +13,7 @@ from topicmc.cli.options import force_option, json_option, output_option, print_
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
-    from topicmc.corpora.ingestion import Progress
+    from topicmc.corpora.readers import Progress, Tally
 
 _FORMATS = "auto docword npz mm ldac svmlight text jsonl csv parquet wikipedia".split()  # noqa: SIM905
 
@@ -38,6 +38,7 @@ _FORMATS = "auto docword npz mm ldac svmlight text jsonl csv parquet wikipedia".
     metavar="english|none|FILE",
     help="Words to leave out [english for text without --vocab, else none].",
 )
+@click.option("--phrases", is_flag=True, help="Join words that belong together, as new_york.")
 @click.option("--shards", type=int, help="Number of shards [by size].")
 @click.option("--heldout", type=int, help="Documents kept out of training [a tenth, at most 1000].")
 @click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
@@ -49,6 +50,7 @@ def prepare(
     shards: int | None,
     heldout: int | None,
     as_json: bool,
+    phrases: bool,
     **options: Any,
 ) -> None:
     """Turn SOURCES, text or word counts, into a corpus that training reads.
@@ -61,9 +63,15 @@ def prepare(
     """
     from topicmc import corpora
 
-    with _progress(sources) as progress:
+    with _progress(sources, 2 if phrases else 1) as progress:
         corpus = corpora.prepare(
-            sources, output, n_shards=shards, n_heldout=heldout, progress=progress, **options
+            sources,
+            output,
+            n_shards=shards,
+            n_heldout=heldout,
+            phrases=phrases,
+            progress=progress,
+            **options,
         )
     if corpus.provenance["cut_short"]:
         click.echo(f"Warning: {corpus.provenance['cut_short']}.", err=True)
@@ -74,7 +82,7 @@ def prepare(
 
 
 @contextmanager
-def _progress(sources: tuple[Path, ...]) -> Iterator[Progress | None]:
+def _progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progress | None]:
     """A bar of bytes on a terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
         yield None
@@ -96,10 +104,16 @@ def _progress(sources: tuple[Path, ...]) -> Iterator[Progress | None]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=source_size(sources), documents=0)
-        yield lambda tally: bar.update(
-            task, completed=tally.finished + tally.position, documents=tally.n_read
-        )
+        task = bar.add_task("", total=n_passes * source_size(sources), documents=0)
+        passed: list[Tally] = []  # each pass keeps a tally of its own
+
+        def report(tally: Tally) -> None:
+            if all(tally is not other for other in passed):
+                passed.append(tally)
+            done = sum(t.finished + t.position for t in passed)
+            bar.update(task, completed=done, documents=tally.n_read)
+
+        yield report
 
 
 def _summary(corpus: Corpus) -> dict[str, Any]:

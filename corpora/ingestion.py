@@ -1,20 +1,20 @@
 """From readers to the spool: every document once, under ids that need not be final."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from topicmc.corpora.documents import Documents, from_entries, remap
 from topicmc.corpora.parallel import process_map
-from topicmc.corpora.readers import IdReader, Tally, TextReader
+from topicmc.corpora.phrases import join_phrases
+from topicmc.corpora.readers import IdReader, Progress, Tally, TextReader
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.tokens import WordCounts, count_words
 from topicmc.corpora.vocabulary import WordTable
 
 from topicmc.errors import DataError
-
-Progress = Callable[[Tally], None]
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,18 @@ def ingest_known(
 
 
 def ingest_new(
-    readers: Iterable[TextReader], spool: Spool, tally: Tally, report: Progress
+    readers: Iterable[TextReader],
+    spool: Spool,
+    tally: Tally,
+    report: Progress,
+    phrases: Any = None,
 ) -> Ingested:
-    """Text whose vocabulary is still to be built: words get ids in order of appearance."""
+    """Text whose vocabulary is still to be built: words get ids in order of appearance.
+
+    ``phrases`` of `learn_phrases` are words, too.
+    """
     table = WordTable()
-    for batch in _batches(readers, tally):
+    for batch in _batches(readers, tally, phrases):
         ids = table.add(batch.words, batch.doc_freq)
         spool.append(remap(_documents(batch), ids))
         report(tally)
@@ -75,13 +82,16 @@ def ingest_new(
     return Ingested(words, ids, doc_freq, n_ids, len(words) + table.n_forgotten, spool.n_tokens)
 
 
-def _batches(readers: Iterable[TextReader], tally: Tally) -> Iterable[WordCounts]:
+def _batches(
+    readers: Iterable[TextReader], tally: Tally, phrases: Any = None
+) -> Iterable[WordCounts]:
     for reader in readers:
         if tally.cut is not None:
             raise DataError(
                 f"{tally.cut}; only the last source may be cut short: fetch this one again."
             )
-        count = partial(count_words, plain=reader.plain, min_tokens=reader.min_tokens)
+        join = partial(join_phrases, phrases) if phrases is not None else None
+        count = partial(count_words, plain=reader.plain, min_tokens=reader.min_tokens, join=join)
         for batch in process_map(count, reader.texts(tally), inline=2):
             if batch.n_skipped:
                 tally.skip(f"of under {reader.min_tokens} words", batch.n_skipped)

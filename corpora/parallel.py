@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from topicmc.errors import TopicmcError
 
@@ -51,16 +51,25 @@ def process_map(function: Callable[[T], R], items: Iterable[T], *, inline: int =
     context = multiprocessing.get_context(method)
     queue = chain(first, [following], items)
     try:
-        with ProcessPoolExecutor(n_processes, context, initializer=_ignore_interrupt) as pool:
-            yield from _windowed(pool, function, queue, 2 * n_processes)
+        with ProcessPoolExecutor(n_processes, context, _begin, (function,)) as pool:
+            yield from _windowed(pool, _call, queue, 2 * n_processes)
     except BrokenProcessPool as error:
         raise TopicmcError(
             "A worker process was killed, perhaps for want of memory: free some and try again."
         ) from error
 
 
-def _ignore_interrupt() -> None:
+_function: Callable[[Any], Any]  # of a worker process: sent once, however large it is
+
+
+def _call(item: Any) -> Any:
+    return _function(item)
+
+
+def _begin(function: Callable[[Any], Any]) -> None:
     """Ctrl-C reaches the parent, which ends its workers; SIGTERM ends a worker at once."""
+    global _function
+    _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

@@ -16,17 +16,17 @@ from topicmc.corpora.emission import emit, measure
 from topicmc.corpora.files import staging
 from topicmc.corpora.ingestion import (
     Ingested,
-    Progress,
     ingest_ids,
     ingest_known,
     ingest_new,
     settle,
 )
-from topicmc.corpora.readers import Tally
+from topicmc.corpora.phrases import learn_phrases
+from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.sources import ID_READERS, find_vocabulary, open_sources
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.store import INDEX, Corpus, write_index, write_vocabulary
-from topicmc.corpora.vocabulary import Pruning, read_vocabulary
+from topicmc.corpora.vocabulary import Pruning, read_vocabulary, stop_words
 
 from topicmc import __version__
 from topicmc.errors import DataError, UsageError
@@ -45,6 +45,7 @@ def prepare(
     stopwords: str | None = None,
     n_shards: int | None = None,
     n_heldout: int | None = None,
+    phrases: bool = False,
     seed: int = 0,
     force: bool = False,
     progress: Progress | None = None,
@@ -53,8 +54,9 @@ def prepare(
 
     Where the vocabulary is given, by ``vocab`` or beside a file of word ids, it is kept as it is
     unless pruning is asked for; a vocabulary built from text is pruned by default
-    (`default_pruning`). ``n_heldout`` documents, chosen uniformly by ``seed``, stay out of the
-    shards. ``progress`` is called now and then with the running `Tally`.
+    (`default_pruning`); ``phrases`` may be words of it. ``n_heldout`` documents, chosen uniformly
+    by ``seed``, stay out of the shards. ``progress`` is called now and then with the running
+    `Tally`.
 
     Raises DataError for what is wrong with the sources and UsageError for what is wrong with the
     options; either way, and when interrupted, output is as it was.
@@ -73,7 +75,14 @@ def prepare(
         is_ids = format in ID_READERS
         given = _given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
-        ingested = _ingest(readers, is_ids, given, spool, tally, progress or _silent)
+        report = progress or _silent
+        found = None
+        if phrases:
+            if given is not None:
+                raise UsageError("--phrases goes with text whose vocabulary is built: no --vocab.")
+            stop = stop_words(asked.get("stopwords", "english"))
+            found = learn_phrases(readers, stop, Tally(), report)
+        ingested = _ingest(readers, is_ids, given, spool, tally, report, found)
         if spool.n_docs == 0:
             if tally.cut is not None:
                 raise DataError(f"{tally.cut}: no document among them.")
@@ -106,6 +115,7 @@ def prepare(
             "field": field,
             "vocabulary": given[0] if given else "built",
             "pruning": asdict(pruning),
+            "phrases": None if found is None else len(found.phrasegrams),
             "seed": seed,
             **_account(tally, ingested, len(words), tables),
         }
@@ -169,9 +179,10 @@ def _ingest(
     spool: Spool,
     tally: Tally,
     report: Progress,
+    phrases: Any,
 ) -> Ingested:
     if given is None:
-        return ingest_new(readers, spool, tally, report)
+        return ingest_new(readers, spool, tally, report, phrases)
     ingest = ingest_ids if is_ids else ingest_known
     return ingest(readers, given[1], spool, tally, report)
 

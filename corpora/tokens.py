@@ -28,19 +28,27 @@ class WordCounts(NamedTuple):
     n_skipped: int  # documents of fewer than min_tokens, which are not among the n
 
 
-def count_words(
+def token_lists(
     texts: Sequence[str], plain: Callable[[str], str] | None = None, min_tokens: int = 0
+) -> list[list[str]]:
+    """Words of each document that has min_tokens or more; ``plain`` strips markup first."""
+    documents = (tokenize(plain(text) if plain else text) for text in texts)
+    return [words for words in documents if len(words) >= min_tokens]
+
+
+def count_words(
+    texts: Sequence[str],
+    plain: Callable[[str], str] | None = None,
+    min_tokens: int = 0,
+    join: Callable[[list[str]], list[str]] | None = None,
 ) -> WordCounts:
-    """Counts of each document's words; ``plain`` strips markup first."""
+    """Counts of each document's words, those of `token_lists`; ``join`` makes phrases of some."""
     index: dict[str, int] = {}
     lengths: list[int] = []
     word_ids: list[int] = []
     counts: list[int] = []
-    for text in texts:
-        words = tokenize(plain(text) if plain else text)
-        if len(words) < min_tokens:
-            continue
-        found = Counter(words)
+    for words in token_lists(texts, plain, min_tokens):
+        found = Counter(join(words) if join else words)
         lengths.append(len(found))
         word_ids.extend(index.setdefault(word, len(index)) for word in found)
         counts.extend(found.values())

@@ -33,6 +33,9 @@ class Tally:
         self.position = 0
 
 
+Progress = Callable[[Tally], None]
+
+
 class IdReader(Protocol):
     """A format that holds word ids; the vocabulary stands in a file of its own."""
 

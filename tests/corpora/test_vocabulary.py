@@ -12,6 +12,8 @@ from topicmc.corpora.preparation import default_pruning
 from topicmc.corpora.tokens import count_words, tokenize
 from topicmc.corpora.vocabulary import Pruning, WordTable, stop_words
 
+from topicmc.errors import UsageError
+
 TEXTS = ["The cat and the dog", "A cat, a hat", "dog eats cat", "Der Hund", "zebra zebra zebra"]
 
 
@@ -126,3 +128,28 @@ def test_words_of_a_batch_are_counted():
     assert batch.word_ids.tolist() == [0, 1, 1, 2, 0]
     assert batch.counts.tolist() == [2, 1, 1, 2, 1]
     assert batch.n_skipped == 1
+
+
+def test_phrases_are_gensims(tmp_path):
+    """Joined by the measure of gensim's own model over the same tokens."""
+    from gensim.models import Phrases
+
+    rng = np.random.default_rng(4)
+    fillers = bags.words(300)
+    lines = []
+    for number in range(400):
+        line = list(rng.choice(fillers, 20))
+        if number % 4 == 0:
+            line[5:7] = ["new", "york"]
+        if number % 5 == 0:
+            line[10:13] = ["bank", "of", "england"]
+        lines.append(" ".join(line))
+    (tmp_path / "x.txt").write_text("\n".join(lines) + "\n")
+    corpus = prepare(tmp_path / "x.txt", tmp_path / "out", phrases=True, min_df=1, n_heldout=0)
+    model = Phrases((line.split() for line in lines), connector_words=stop_words("english"))
+    expected = set(model.export_phrases())
+    assert {"new_york", "bank_of_england"} <= set(corpus.vocabulary)
+    assert {w for w in corpus.vocabulary if "_" in w} <= expected
+    assert corpus.provenance["phrases"] == len(expected)
+    with pytest.raises(UsageError, match="--phrases"):
+        prepare(tmp_path / "x.txt", tmp_path / "b", phrases=True, vocab=tmp_path / "x.txt")

@@ -1,0 +1,36 @@
+"""Words that belong together, joined: gensim's phrases (Mikolov et al. 2013, equation 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from topicmc.corpora.parallel import process_map
+from topicmc.corpora.readers import Progress, Tally, TextReader
+from topicmc.corpora.tokens import token_lists
+
+# Words and pairs counted at a time, some 100 bytes each: beyond, the rarest are forgotten.
+_MAX_COUNTS = 4_000_000
+
+
+def learn_phrases(
+    readers: Iterable[TextReader], stop: frozenset[str], tally: Tally, report: Progress
+) -> Any:
+    """gensim's ``FrozenPhrases`` of all documents, by its own thresholds (five occurrences, score
+    10). A phrase neither begins nor ends with a stop word; the words between two may be some."""
+    from gensim.models.phrases import FrozenPhrases, Phrases
+
+    model = Phrases(connector_words=stop, max_vocab_size=_MAX_COUNTS)
+    for reader in readers:
+        split = partial(token_lists, plain=reader.plain, min_tokens=reader.min_tokens)
+        for documents in process_map(split, reader.texts(tally), inline=2):
+            model.add_vocab(documents)
+            report(tally)
+        tally.next_source()
+    return FrozenPhrases(model)
+
+
+def join_phrases(phrases: Any, words: Sequence[str]) -> list[str]:
+    """The words in order, phrases joined by ``_``."""
+    return [word for word, _ in phrases.analyze_sentence(words)]
