@@ -4,7 +4,7 @@ and never one that an earlier moment has thrown away."""
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicmc.posterior import is_kept
+from topicmc.posterior import is_kept, proper
 
 
 def kept(now: int, samples: int) -> set[int]:
@@ -26,3 +26,10 @@ def test_what_is_kept_later_was_kept_all_along(now, samples):
         for number in kept(later, samples):
             assert number > now or number in kept(now, samples)
             assert is_kept(number, number, samples)
+
+
+def test_states_of_a_start_stand_in_until_there_is_a_sample():
+    start = [{"round": 1, "burn_in": True}, {"round": 2, "burn_in": True}]
+    sample = {"round": 3, "burn_in": False}
+    assert proper(start) == start
+    assert proper([*start, sample]) == [sample]

@@ -235,10 +235,8 @@ def resolve(
     if updates is None and config.epochs is not None:
         updates = max(1, round(config.epochs * n_docs / (chains * batch_size)))
     if updates is None and config.time_budget is None:
-        updates = round(min(20_000, max(400, 20 * n_docs / batch_size)) / chains)
+        updates = round(min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
     anneal_updates = max(1, _ANNEAL_UPDATES * groups // chains)
-    if updates is not None:
-        anneal_updates = max(1, min(anneal_updates, updates // 2))
     return replace(
         config,
         topics=topics,

@@ -3,8 +3,9 @@
 The kept samples of a run that has made r rounds are those of the rounds in (r/2, r] that are
 multiples of a stride; the stride doubles as r grows, so that between half of ``samples`` and all of
 them are kept. The first half of the run is burn-in, at whatever moment it is read, and the choice
-depends on r alone: not on the clock, the number of threads, or an interruption. States of a start
-that anneals are never kept; where training ends within it, the last state stands in.
+depends on r alone: not on the clock, the number of threads, or an interruption. States of an
+annealed start are no samples of the posterior: they are marked ``burn_in``, stand in while there is
+nothing better, and are passed over as soon as there is a sample proper.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ def is_kept(round_number: int, now: int, samples: int) -> bool:
     return now // 2 < round_number <= now and round_number % stride(now, samples) == 0
 
 
+def proper(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of some index entries that are samples of the posterior; all, if none is."""
+    return [entry for entry in entries if not entry.get("burn_in")] or entries
+
+
 class KeptSamples:
     """The index of kept samples, the same on every process; each writes those of its own chains."""
 
@@ -46,45 +52,38 @@ class KeptSamples:
 
     def at(self, number: int) -> list[dict[str, Any]]:
         """Index entries of the samples kept when ``number`` rounds have been made."""
-        return [
-            entry
-            for entry in self._entries
-            if is_kept(entry["round"], number, self._n_samples) and not entry.get("burn_in")
-        ]
+        return proper(self._window(number))
+
+    def _window(self, number: int) -> list[dict[str, Any]]:
+        return [e for e in self._entries if is_kept(e["round"], number, self._n_samples)]
 
     def keep(self, method: Method) -> None:
         """Writes the states of a method as samples, if those of its round are to be kept."""
         number = method.round_number
-        if is_kept(number, number, self._n_samples) and not method.burning_in:
-            self._write(method)
-            self.prune(number)
-
-    def keep_last(self, method: Method) -> None:
-        """Where training ends before there is a sample, the last state stands in, marked."""
-        if method.round_number > 0 and not self.at(method.round_number):
-            self._write(method, burn_in=True)
-            if self._transport.is_root:
-                self._run.write_sample_index(self._entries)
-
-    def _write(self, method: Method, **marks: bool) -> None:
+        if not is_kept(number, number, self._n_samples):
+            return
         distinct = method.distinct()
         mine = [
-            {**self._run.keep_sample(chain.index, method.round_number, chain.theta), **marks}
+            {
+                **self._run.keep_sample(chain.index, number, chain.theta),
+                "burn_in": method.burning_in,
+            }
             for chain in method.chains.values()
             if chain.index in distinct
         ]
         self._entries += [entry for part in self._transport.exchange(mine) for entry in part]
+        self.prune(number)
 
     def prune(self, number: int) -> None:
         """Forgets, here and on disk, what is no longer kept."""
-        self._entries = self.at(number)
+        self._entries = self._window(number)
         if self._transport.is_root:
             self._run.write_sample_index(self._entries)
 
     def rewind(self, number: int) -> None:
         """Forgets what was drawn after a round: a resumed run draws it again."""
         entries = self._run.sample_index()
-        self._entries = [e for e in entries if e["round"] <= number and not e.get("burn_in")]
+        self._entries = [entry for entry in entries if entry["round"] <= number]
         self._transport.barrier()
         if self._transport.is_root:
             self._run.write_sample_index(self._entries)
@@ -102,7 +101,7 @@ def posterior_mean(run: RunDirectory, chain: int = 0) -> tuple[np.ndarray, np.nd
     Raises UsageError when the run has no such chain, DataError when it has no samples yet or a
     file of theirs is damaged.
     """
-    index = run.sample_index()
+    index = proper(run.sample_index())
     if not index:
         raise DataError(
             f"{run.path}: no samples yet; train on (topicmc train -o {run.path} --resume)"

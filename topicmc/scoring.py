@@ -13,6 +13,7 @@ from topicmc.errors import DataError
 from topicmc.evaluation import check_topics, perplexity, split_documents, token_probabilities
 from topicmc.files import read_array
 from topicmc.kernels.threads import Threads
+from topicmc.posterior import proper
 from topicmc.runs import RunDirectory
 
 SPLIT_SEED = 0  # one split for all runs, so that their figures compare
@@ -41,7 +42,7 @@ def score_run(run: RunDirectory, corpus: Corpus, model_words: list[str], threads
     ``model_words`` is the vocabulary of the run; the corpus may have another one: words are matched
     by spelling, and those that the model does not know are counted.
     """
-    entries = run.sample_index()
+    entries = proper(run.sample_index())
     if not entries:
         raise DataError(
             f"{run.path}: no samples yet; train on (topicmc train -o {run.path} --resume)"

@@ -144,7 +144,6 @@ class Training:
         if not interrupted and self._record.get("round") != self.method.round_number:
             self._evaluate()
         self._checkpoint()
-        self.samples.keep_last(self.method)
         return Outcome(
             interrupted,
             self.update,

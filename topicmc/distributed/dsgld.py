@@ -255,13 +255,14 @@ class Dsgld:
         return {worker: float(self.delays[worker]) for worker in self.transport.workers}
 
     def metrics(self) -> dict[str, Any]:
-        """The step size; and how the workers fare, when there are several."""
+        """The step size and the start; and how the workers fare, when there are several."""
         config = self.config
         step = step_size(self.update, config.step_size, config.step_offset, config.step_decay)
+        facts = {"step_size": step, "burn_in": self.burning_in}
         if config.workers == 1:
-            return {"step_size": step}
+            return facts
         return {
-            "step_size": step,
+            **facts,
             "trajectory": list(self.plan.trajectory),
             "delays": [
                 None if np.isnan(delay) else float(delay)
