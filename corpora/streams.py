@@ -8,7 +8,8 @@ from typing import IO, Any
 from topicmc.errors import DataError
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-_MAX_LINE = 1 << 28
+# Far beyond any document; more would be a file that asks for all memory.
+_MAX_LINE = 1 << 26
 _MAX_HEADER = 1 << 20
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
@@ -112,7 +113,7 @@ def _sentence(error: Exception) -> str:
 
 def line_blocks(stream: Stream, size: int = 1 << 23) -> Iterator[bytes]:
     """Blocks of whole lines, about ``size`` bytes each; the last line may lack its newline.
-    DataError at a line of more than 256 MiB."""
+    DataError at a line of more than 64 MiB."""
     rest: list[bytes] = []
     n_rest = 0
     while chunk := stream.read(size):

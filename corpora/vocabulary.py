@@ -13,6 +13,7 @@ from topicmc.errors import DataError, UsageError
 _CONTENT_WORDS = frozenset(
     "bill computer cry detail fire interest mill serious sincere system thick thin".split()  # noqa: SIM905
 )
+_MAX_WORDS = 10_000_000  # each takes some 150 bytes here, and K weights in training
 _WEB_WORDS = frozenset(["http", "https", "www", "html", "isbn"])
 
 
@@ -34,6 +35,8 @@ def read_vocabulary(path: Path) -> list[str]:
                     "give each word once."
                 )
             seen[word] = number
+            if len(seen) > _MAX_WORDS:
+                raise DataError(f"{path} holds more than {_MAX_WORDS:,} words: prune it.")
     if not seen:
         raise DataError(f"{path} holds no words: give one word a line.")
     return list(seen)

@@ -5,6 +5,8 @@ from pathlib import Path
 from topicmc.errors import DataError
 
 MAX_COUNT = (1 << 31) - 1
+# Entries of one document, which is held in memory.
+MAX_ENTRIES = 1 << 26
 
 
 def shown(raw: bytes, limit: int = 40) -> str:

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.lib import format as npy
 from topicmc.corpora.documents import Documents, from_entries
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.fields import MAX_COUNT
+from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES
 from topicmc.corpora.streams import require_file
 
 from topicmc.errors import DataError
 
 _BLOCK_ENTRIES = 1 << 20
+_MAX_WHOLE = 1 << 30  # bytes of indptr: 134 million documents
 # What zipfile, zlib and numpy raise at broken archives: encrypted or patched members, headers that
 # are no Python literal or ask for more memory than there is, and plain short reads.
 _DAMAGE = (
@@ -98,6 +99,10 @@ class NpzReader:
             stop = int(np.searchsorted(indptr, indptr[row] + _BLOCK_ENTRIES, "right")) - 1
             stop = min(max(stop, row + 1), len(indptr) - 1)
             n_entries = int(indptr[stop] - indptr[row])
+            if n_entries > MAX_ENTRIES:
+                raise DataError(
+                    f"{self.path}, row {row}: more than {MAX_ENTRIES} entries; save it again."
+                )
             ids = _take(indices, id_type, n_entries)
             counts = _take(data, count_type, n_entries)
             lengths = np.diff(indptr[row : stop + 1])
@@ -154,6 +159,9 @@ def _read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
 
 def _whole(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     """A small member, without pickle (ValueError)."""
+    size = archive.getinfo(name).file_size
+    if size > _MAX_WHOLE:
+        raise ValueError(f"{name} of {size} bytes")
     with archive.open(name) as member:
         return npy.read_array(member, allow_pickle=False)
 

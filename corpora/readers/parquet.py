@@ -10,7 +10,7 @@ from topicmc.corpora.streams import require_file
 
 from topicmc.errors import DataError, UsageError
 
-_BATCH_ROWS = 1000
+_BATCH_ROWS = 256
 
 
 class ParquetReader:

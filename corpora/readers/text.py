@@ -9,7 +9,7 @@ from topicmc.corpora.streams import Stream, decode, numbered_lines
 
 from topicmc.errors import DataError
 
-_MAX_FILE = 1 << 28
+_MAX_FILE = 1 << 26
 
 
 class TextReader:

@@ -10,7 +10,7 @@ import numpy as np
 from topicmc.corpora.documents import Documents, from_entries
 from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.fields import MAX_COUNT, check_count, shown, whole
+from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES, check_count, shown, whole
 from topicmc.corpora.streams import Stream, line_blocks
 
 from topicmc.errors import DataError
@@ -54,6 +54,10 @@ def triplet_blocks(
         )
         # The last document may go on in the next block.
         cut = int(np.searchsorted(docs, docs[-1]))
+        if len(docs) - cut > MAX_ENTRIES:
+            raise DataError(
+                f"{header.path}: document {docs[-1]} has more than {MAX_ENTRIES} entries; mend it."
+            )
         carry = [column[cut:] for column in (docs, words, counts)]
         tally.position = stream.position
         tally.n_read = start + int(docs[-1])

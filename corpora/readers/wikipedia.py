@@ -19,7 +19,7 @@ from topicmc.errors import DataError
 
 _CHUNK = 1 << 16
 # MediaWiki's own limit is 2 MiB a page; its XML may be somewhat longer.
-_MAX_PAGE = 1 << 28
+_MAX_PAGE = 1 << 25
 
 
 class Page(NamedTuple):

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from pyarrow import parquet
-from topicmc.corpora import prepare, streams, wikipedia_extract
-from topicmc.corpora.readers import text, wikipedia
+from topicmc.corpora import prepare, streams, vocabulary, wikipedia_extract
+from topicmc.corpora.readers import npz, text, triplets, wikipedia
 
 from topicmc.errors import DataError, UsageError
 
@@ -57,6 +57,12 @@ BODIES = {
     "unsorted": ("1 1 1\n2 2 2\n1 5 1\n", "line 6: document 1 after document 2; sort"),
     "too few entries": ("1 1 1\n1 2 2\n", "header promises 3 entries, the body holds 2"),
     "too many entries": ("1 1 1\n1 2 2\n1 3 2\n1 4 1\n", "promises 3 entries, the body holds 4"),
+    "word of nine zeros": (
+        "1 1 1\n1 1000000000 2\n2 5 1\n",
+        "line 5: word id 1000000000",
+    ),
+    "word beyond int64": ("1 1 1\n1 99999999999999999999 2\n", "line 5: word id .*not a whole"),
+    "NUL": ("1 1 1\n1 \x002 2\n2 5 1\n", "line 5: word id .* is not a whole number"),
     "binary": ("1 1 1\n\x00\x01\x02 2 2\n1 3 2\n", "line 5: document .* is not a whole number"),
 }
 
@@ -387,6 +393,27 @@ def test_line_without_end(tmp_path, monkeypatch, format):
     packed = bz2.compress(head.encode() + b"1" * (10 << 20))
     files = {"x.bz2": packed, "vocab.txt": VOCABULARY}
     refused(tmp_path, files, r"x\.bz2", "of more than 1 MiB", format=format)
+
+
+@pytest.mark.parametrize("name", ["docword", "npz"])
+def test_document_of_too_many_entries(tmp_path, monkeypatch, name):
+    for module in (triplets, npz):
+        monkeypatch.setattr(module, "MAX_ENTRIES", 100)
+    monkeypatch.setattr(triplets, "line_blocks", lambda stream: streams.line_blocks(stream, 64))
+    body = "1\n5\n500\n" + "1 1 1\n" * 500
+    indptr = np.array([0, 0, 500])
+    many = npz_bytes(indptr=indptr, indices=np.zeros(500, int), data=np.ones(500, int))
+    files = {"docword": {"docword.x.txt": body}, "npz": {"x.npz": many}}[name]
+    refused(tmp_path, files | {"vocab.txt": VOCABULARY}, "more than 100 entries", format=name)
+
+
+def test_members_and_vocabularies_that_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(npz, "_MAX_WHOLE", 1000)
+    bomb = npz_bytes(indptr=np.zeros(10_000, np.int64), shape=np.array([9999, 5]))
+    refused(tmp_path, {"x.npz": bomb, "vocab.txt": VOCABULARY}, "indptr.npy of .* bytes")
+    monkeypatch.setattr(vocabulary, "_MAX_WORDS", 3)
+    body = HEAD + "1 1 1\n1 2 2\n2 5 1\n"
+    refused(tmp_path, {"docword.x.txt": body, "vocab.x.txt": VOCABULARY}, "more than 3 words")
 
 
 def test_document_without_end(tmp_path, monkeypatch):
