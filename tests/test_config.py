@@ -2,7 +2,8 @@
 
 import pytest
 
-from topicmc.config import Interval, TrainConfig, parse_duration, resolve
+from topicmc.config import Interval, TrainConfig, parse_duration
+from topicmc.defaults import resolve
 from topicmc.errors import UsageError
 
 

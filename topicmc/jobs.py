@@ -14,8 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from topicmc import __version__
-from topicmc.config import COLLAPSED, TrainConfig, available_cores, resolve
+from topicmc.config import COLLAPSED, TrainConfig, available_cores
 from topicmc.corpora import Corpus
+from topicmc.defaults import resolve
 from topicmc.distributed.launch import ranks_on_this_machine
 from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport

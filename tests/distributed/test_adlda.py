@@ -10,7 +10,8 @@ from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
 from topicmc.corpora import prepare
 
-from topicmc.config import TrainConfig, resolve
+from topicmc.config import TrainConfig
+from topicmc.defaults import resolve
 from topicmc.distributed.adlda import Schedule
 from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import LocalTransport

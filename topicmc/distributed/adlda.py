@@ -25,8 +25,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from topicmc.config import TrainConfig, rounds_per_sweep
+from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
+from topicmc.defaults import rounds_per_sweep
 from topicmc.distributed.methods import RoundInfo, WaitedShare
 from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport

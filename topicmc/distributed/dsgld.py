@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.config import TrainConfig, initial_total
+from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
+from topicmc.defaults import initial_total
 from topicmc.distributed.methods import RoundInfo, WaitedShare
 from topicmc.distributed.schedule import (
     Plan,

@@ -1,0 +1,151 @@
+"""The defaults: every setting that was left to the program, decided from the corpus.
+
+`resolve` replaces each ``"auto"`` by a number that depends only on the corpus, the number of
+workers and the cores, so that the configuration saved with a run is complete. The numbers are those
+that reached each perplexity soonest on blog posts, abstracts, articles and paragraphs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from topicmc.config import COLLAPSED, TrainConfig
+from topicmc.errors import UsageError
+
+# Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
+# seen, and articles are ten times as long as abstracts.
+_BATCH_TOKENS = 250_000
+# Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
+# group need fewer by its size: averaging lets each learn from the documents of all.
+_ANNEAL_UPDATES = 400
+_STEP = {"scir": (0.5, 20.0, 0.6), "sgrld": (3.0, 20.0, 0.6)}
+_START = {"scir": "anneal", "sgrld": "plain"}
+
+
+def initial_total(sampler: str, beta: float, n_words: int, n_topics: int, n_tokens: int) -> float:
+    """Σ_w θ_wk of a new chain: on the scale of the counts for SCIR, of the prior for SGRLD.
+
+    SGRLD's θ keeps the scale that its prior gives it, β W, and φ then moves by the relative amount
+    ε/2 · (n_tokens / K) / β W in an update: `resolve` sizes its ε by that amount. A total so small
+    that it would wander to zero is avoided.
+    """
+    if sampler == "sgrld":
+        return max(beta, 0.01) * n_words
+    return beta * n_words + n_tokens / n_topics
+
+
+def default_beta(n_words: int, n_tokens: int) -> float:
+    """β for a corpus: 0.01, and more, up to 0.1, where words have few tokens to learn from."""
+    return min(0.1, max(0.01, n_words / n_tokens))
+
+
+def resolve(
+    config: TrainConfig, *, n_docs: int, n_tokens: int, n_words: int, cores: int = 1
+) -> TrainConfig:
+    """``config`` with every ``"auto"`` decided for a corpus of that size and so many cores.
+
+    Raises UsageError when the corpus cannot bear what was asked.
+    """
+    topics = config.topics
+    if topics == "auto":
+        topics = 20 if n_docs < 1_000 else 50 if n_docs < 10_000 else 100
+    if topics > n_tokens // 10:
+        raise UsageError(
+            f"--topics {topics} is more than a corpus of {n_tokens:,} tokens can bear:"
+            f" use at most {max(2, n_tokens // 10)}"
+        )
+    sampler = "scir" if config.sampler == "auto" else config.sampler
+    beta = _or(config.beta, default_beta(n_words, n_tokens))
+    if sampler in COLLAPSED:
+        return _resolve_collapsed(replace(config, topics=topics, beta=beta), n_docs, cores)
+    if config.start == "grow":
+        raise UsageError("--start grow needs --sampler adlda or asynclda")
+    mean_length = max(1.0, n_tokens / n_docs)
+    batch_size = _or(config.batch_size, round(min(5000, max(50, _BATCH_TOKENS / mean_length))))
+    batch_size = max(1, min(batch_size, n_docs // config.workers))
+    sweeps = _or(config.sweeps, 5)
+    step_size, step_offset, step_decay = _STEP[sampler]
+    if sampler == "sgrld":
+        step_size *= initial_total(sampler, beta, n_words, topics, n_tokens) * topics / n_tokens
+    chains = _or(config.chains, config.workers)
+    groups = _or(config.groups, 1)
+    updates = config.updates
+    if updates is None and config.epochs is not None:
+        updates = max(1, round(config.epochs * n_docs / (chains * batch_size)))
+    if updates is None and config.time_budget is None:
+        updates = round(min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
+    anneal_updates = max(1, _ANNEAL_UPDATES * groups // chains)
+    return replace(
+        config,
+        topics=topics,
+        sampler=sampler,
+        alpha=_or(config.alpha, 0.1),
+        beta=beta,
+        batch_size=batch_size,
+        sweeps=sweeps,
+        burn_in=_or(config.burn_in, sweeps // 2),
+        step_size=_or(config.step_size, step_size),
+        step_offset=_or(config.step_offset, step_offset),
+        step_decay=_or(config.step_decay, step_decay),
+        start=_START[sampler] if config.start == "auto" else config.start,
+        anneal_updates=_or(config.anneal_updates, anneal_updates),
+        updates=updates,
+        threads=_or(config.threads, cores),
+        chains=chains,
+        groups=groups,
+        trajectory=_or(config.trajectory, 1 if config.workers == 1 else 10),
+    )
+
+
+# A sweep of a collapsed sampler has so many blocks; its start lasts so many sweeps, a run so many.
+_BLOCKS = 64
+_START_SWEEPS = 50
+_RUN_SWEEPS = 150
+# Documents that a worker draws before it hears of the others, at most; and parts of a sweep.
+_SYNCHRONISE = 30_000
+_ROUNDS = 4
+
+
+def _resolve_collapsed(config: TrainConfig, n_docs: int, cores: int) -> TrainConfig:
+    """The same for AD-LDA and Async-LDA; their updates are blocks of each worker's documents."""
+    if config.chains not in ("auto", 1) or config.groups not in ("auto", 1):
+        raise UsageError(f"--sampler {config.sampler} has one chain: leave out --chains, --groups")
+    mine = -(-n_docs // config.workers)
+    batch_size = min(mine, _or(config.batch_size, -(-mine // _BLOCKS)))
+    per_round = min(_SYNCHRONISE, -(-mine // _ROUNDS))
+    config = replace(
+        config,
+        alpha=_or(config.alpha, 0.1),
+        batch_size=batch_size,
+        sweeps=_or(config.sweeps, 1),
+        burn_in=_or(config.burn_in, 0),
+        step_size=_or(config.step_size, 1.0),
+        step_offset=_or(config.step_offset, 1.0),
+        step_decay=_or(config.step_decay, 0.0),
+        start="grow" if config.start == "auto" else config.start,
+        threads=_or(config.threads, cores),
+        chains=1,
+        groups=1,
+        trajectory=_or(config.trajectory, max(1, per_round // batch_size)),
+    )
+    per_sweep = config.trajectory * rounds_per_sweep(config, n_docs)
+    updates = config.updates
+    if updates is None and config.epochs is not None:
+        updates = max(1, round(config.epochs * per_sweep))
+    if updates is None and config.time_budget is None:
+        updates = _RUN_SWEEPS * per_sweep
+    start = _START_SWEEPS * per_sweep
+    if updates is not None:
+        start = max(1, min(start, updates // 2))
+    return replace(config, updates=updates, anneal_updates=_or(config.anneal_updates, start))
+
+
+def rounds_per_sweep(config: TrainConfig, n_docs: int) -> int:
+    """Rounds of `trajectory` blocks of `batch_size` documents on each worker that see them all."""
+    per_round = config.workers * config.trajectory * config.batch_size
+    return -(-n_docs // per_round)
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value == "auto" else value
