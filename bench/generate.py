@@ -3,7 +3,7 @@
     python bench/generate.py -o OUT [--documents 8200000] [--tokens 89] [--words 39987]
                              [--topics 100] [--seed 0] [--format shards|docword] [--heldout 1000]
 
-Topics are Dirichlet draws around Zipf word frequencies, lengths are log-normal. OUT holds
+Words have Zipf frequencies, topics vary them, lengths are log-normal. OUT holds
 
     corpus/ (shards), or docword.generated.txt and vocab.generated.txt
     phi.npy    float64 (K, W), the true topics, columns in the order of the vocabulary
@@ -49,20 +49,20 @@ _UNIT = 2.0**-32
 @dataclass(frozen=True)
 class Settings:
     """``tokens`` is the mean length, ``spread`` the deviation of its logarithm; a word of rank r
-    has frequency ∝ (r + offset)^−zipf; a topic is a Dirichlet draw with these frequencies times
-    ``concentration`` as parameters (the smaller, the fewer words make up a topic)."""
+    has frequency ∝ (r + offset)^−zipf, which each topic multiplies by a log-normal factor of
+    deviation ``contrast`` (the greater, the further topics are apart)."""
 
     documents: int = 8_200_000
     tokens: float = 89.0
     words: int = 39_987
     topics: int = 100
-    alpha: float = 0.1
+    alpha: float = 0.05
     seed: int = 0
     heldout: int = 1000
     spread: float = 0.5
     zipf: float = 1.1
     offset: float = 1.0
-    concentration: float = 1000.0
+    contrast: float = 2.0
 
 
 class Model(NamedTuple):
@@ -79,8 +79,8 @@ def build(settings: Settings) -> Model:
     generator = np.random.default_rng(settings.seed)
     frequency = (np.arange(settings.words) + settings.offset) ** -settings.zipf
     frequency = generator.permutation(frequency / frequency.sum())
-    shape = np.broadcast_to(settings.concentration * frequency, (settings.topics, settings.words))
-    phi = generator.standard_gamma(shape)
+    phi = generator.standard_normal((settings.topics, settings.words))
+    phi = frequency * np.exp(settings.contrast * phi)
     phi /= phi.sum(axis=1, keepdims=True)
     table = np.empty(phi.shape, np.uint64)
     for k in range(settings.topics):

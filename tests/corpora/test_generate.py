@@ -23,7 +23,7 @@ def generate():
 @pytest.fixture(scope="module")
 def small(generate):
     return generate.Settings(
-        documents=3000, tokens=60.0, words=300, topics=4, heldout=200, seed=7, concentration=10.0
+        documents=3000, tokens=60.0, words=300, topics=4, heldout=200, seed=7, contrast=2.0
     )
 
 
