@@ -54,8 +54,10 @@ def fetch(
     click.echo(f"{collection.about}\nLicence: {collection.licence}", err=True)
     for file, size in zip(collection.files, sizes, strict=True):
         click.echo(f"  {_size(size):>10}  {file.url}", err=True)
-    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm(f"Download to {output}?", default=True, abort=True, err=True)
+    asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
+    if asks and not click.confirm(f"Download to {output}?", default=True, err=True):
+        click.echo("Nothing was fetched.", err=True)
+        return
     with _progress(None if None in sizes else sum(filter(None, sizes))) as progress:
         paths = [
             download(file, output, force=force, progress=progress) for file in collection.files

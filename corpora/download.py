@@ -33,6 +33,7 @@ TIMEOUT = 60.0  # seconds without a byte
 _CHUNK = 1 << 18
 _SMALL = 1 << 22
 _ATTEMPTS = 6  # in a row that bring nothing
+_QUESTIONS = 3
 _PAUSE = 1.0  # seconds before the second attempt, doubled each time
 _PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 # What a connection that breaks looks like from here.
@@ -53,13 +54,19 @@ class _Refused(Exception):
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(f"HTTP {status} {reason}".strip())
+        self.status = status
         self.passing = status >= 500 or status in (408, 425, 429)
 
 
 def remote_size(file: RemoteFile) -> int | None:
     """Bytes of the file, when the server says so beforehand."""
     with _speaking_of(file.url):
-        response = _patiently(lambda: _open(file.url, method="HEAD"))
+        try:
+            response = _patiently(lambda: _open(file.url, method="HEAD"))
+        except _Refused as error:
+            if error.status in (403, 405, 501):  # some servers answer to GET only
+                return None
+            raise
         with response:
             return _length(response.headers.get("Content-Length"))
 
@@ -231,15 +238,15 @@ def _open(url: str, method: str = "GET", headers: dict[str, str] | None = None) 
 
 
 def _patiently(ask: Callable[[], Any]) -> Any:
-    """The answer, asked for several times if need be."""
-    for attempt in range(_ATTEMPTS):
+    """The answer, asked for several times if need be; people wait for it."""
+    for attempt in range(_QUESTIONS):
         try:
             return ask()
         except _Refused as error:
-            if not error.passing or attempt == _ATTEMPTS - 1:
+            if not error.passing or attempt == _QUESTIONS - 1:
                 raise
         except _CUT:
-            if attempt == _ATTEMPTS - 1:
+            if attempt == _QUESTIONS - 1:
                 raise
         time.sleep(_PAUSE * 2**attempt)
     raise AssertionError

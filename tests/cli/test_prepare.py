@@ -64,6 +64,33 @@ def test_formats_are_all_offered():
     assert set(_FORMATS) == {"auto", *FORMATS}
 
 
+def test_merge_add_reshard(source, tmp_path):
+    run(prepare, source, "-o", tmp_path / "a")
+    told = run(corpus, "merge", tmp_path / "a", tmp_path / "a", "-o", tmp_path / "b").stdout
+    assert told == (
+        f"{tmp_path / 'b'}: 6 documents to train on, 0 held out, 5 words, 92 tokens, 2 shards\n"
+    )
+    told = json.loads(run(corpus, "add", tmp_path / "a", source, "--json").stdout)
+    assert (told["corpus"], told["documents"]) == (str(tmp_path / "a"), 6)
+    options = ["--shards", 3, "-o", tmp_path / "c", "--json"]
+    cut = json.loads(run(corpus, "reshard", tmp_path / "a", *options).stdout)
+    assert (cut["shards"], cut["tokens"]) == (3, 92)
+    run(corpus, "verify", tmp_path / "c")
+    assert run(corpus, "merge", tmp_path / "a", "-o", tmp_path / "d").exit_code == 2
+    with pytest.raises(UsageError, match="--force"):
+        run(corpus, "reshard", tmp_path / "a", *options)
+
+
+def test_dump_that_ends_too_early_is_told(tmp_path):
+    page = "<page><title>{0}</title><revision><text>{1}</text></revision></page>"
+    head = '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/">'
+    body = page.format("A", "word " * 60) + page.format("B", "#REDIRECT [[A]]")
+    (tmp_path / "x.xml").write_text(head + body + "<page><title>C")
+    result = run(prepare, tmp_path / "x.xml", "-o", tmp_path / "out")
+    assert "Warning: " in result.stderr and "read up to page 2 ('B')" in result.stderr
+    assert "of 2 read, 1 redirects" in result.stdout
+
+
 def test_errors_go_up(source, tmp_path):
     with pytest.raises(DataError, match="nowhere does not exist"):
         run(prepare, tmp_path / "nowhere", "-o", tmp_path / "out")

@@ -139,6 +139,20 @@ def test_busy_server_is_asked_again(remote, tmp_path):
     assert (tmp_path / "x.bin").read_bytes() == BODY
 
 
+def test_size(remote):
+    file = RemoteFile(remote.url + "/x.bin", "x.bin")
+    assert download.remote_size(file) == 100_000
+    remote.statuses = [503, 503]
+    assert download.remote_size(file) == 100_000
+    remote.statuses = [405]
+    assert download.remote_size(file) is None
+    remote.lengths = False
+    assert download.remote_size(file) is None
+    remote.statuses = [404]
+    with pytest.raises(TopicmcError, match="404"):
+        download.remote_size(file)
+
+
 def test_missing_file_is_not(remote, tmp_path):
     remote.files = {}
     with pytest.raises(TopicmcError, match="HTTP 404 .*check the name"):
