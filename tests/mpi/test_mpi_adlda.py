@@ -53,12 +53,13 @@ def test_adlda_has_the_bits_of_one_process(small_corpus, tmp_path, n):
 
 
 def test_asynclda_finds_topics_as_good(small_corpus, tmp_path):
-    """Perplexities near 40 belong to the true topics, near 120 to none."""
+    """Perplexities near 25 belong to the true topics, near 120 to none. No two runs are alike, and
+    their number of samples differs, so single states are compared, and loosely."""
     asynchronous = train(small_corpus, tmp_path / "async", "asynclda", MPIEXEC, "-n", 2)
     together = train(small_corpus, tmp_path / "adlda", "adlda", MPIEXEC, "-n", 2)
-    one, other = (run.metrics()[-1]["perplexity_averaged"] for run in (asynchronous, together))
-    assert one < 65
-    assert abs(one / other - 1) < 0.1
+    one, other = (run.metrics()[-1]["perplexity"] for run in (asynchronous, together))
+    assert one < 40
+    assert abs(one / other - 1) < 0.3
 
 
 @pytest.mark.parametrize("n", [2, 3])
