@@ -1,11 +1,11 @@
 """Where communication takes over: a scaling model of D-SGLD for 20 to 1,000 workers.
 
-    python bench/scaling.py measure -o costs.json --update-seconds 0.05
+    python bench/scaling.py measure CORPUS -o costs.json
     python bench/scaling.py simulate costs.json
     python bench/scaling.py simulate costs.json --latency 30e-6 --gbit 10    an assumed network
 
-`measure` times the real transport between two ranks here; what an update costs is passed in (from
-the delays in a run's metrics.jsonl). `simulate` follows the events of the rounds: a trajectory
+`measure` times updates of a chain on a prepared corpus, by one thread with the settings that
+`topicmc train` would choose, and the real transport between two ranks here. `simulate` follows the events of the rounds: a trajectory
 ends, a state is handed over, a group is averaged, the delays are gathered. Every figure that it
 prints is simulated, not measured.
 """
@@ -58,6 +58,29 @@ class Costs:
 # --- measuring --------------------------------------------------------------------------------
 
 
+def time_updates(corpus_path: Path, topics: int, sampler: str, n: int = 60) -> tuple[float, float]:
+    """Median seconds of an update by one thread, and its spread: half of the middle 68 % over the
+    median, which a few disturbed updates do not move."""
+    from topicmc import jobs
+    from topicmc.config import TrainConfig
+    from topicmc.corpora import Corpus
+    from topicmc.distributed.methods import open_method
+    from topicmc.distributed.transport import LocalTransport
+    from topicmc.kernels.threads import Threads
+
+    corpus, transport = Corpus.open(corpus_path), LocalTransport(1)
+    config = TrainConfig(topics=topics, sampler=sampler, threads=1, time_budget=1.0)
+    method = open_method(jobs.checked(config, corpus, transport), corpus, transport, Threads(1))
+    method.warm_up()
+    seconds = []
+    for _ in range(n + 10):
+        start = time.perf_counter()
+        method.round()
+        seconds.append(time.perf_counter() - start)
+    low, median, high = np.quantile(seconds[10:], [0.16, 0.5, 0.84])
+    return float(median), float((high - low) / 2 / median)
+
+
 def measure(update: float, spread: float) -> Costs:
     """Times hand-overs and averages between two ranks over the real transport."""
     mpiexec = Path(sys.executable).with_name("mpiexec")
@@ -76,7 +99,7 @@ def measure(update: float, spread: float) -> Costs:
         latency=timings["route"][0],
         byte_transfer=per_byte,
         byte_adding=max(0.0, adding),
-        source="messages measured between 2 ranks on one machine; update cost passed in",
+        source="messages measured between 2 ranks on one machine; updates by one thread of it",
     )
 
 
@@ -231,8 +254,9 @@ def main() -> None:
     commands.add_parser("rank", help="(what measure starts)")
     measuring = commands.add_parser("measure", help="time the transport on this machine")
     measuring.add_argument("-o", "--output", required=True)
-    measuring.add_argument("--update-seconds", type=float, required=True)
-    measuring.add_argument("--update-spread", type=float, default=0.05)
+    measuring.add_argument("corpus", type=Path)
+    measuring.add_argument("--topics", type=int, default=100)
+    measuring.add_argument("--sampler", choices=["scir", "sgrld"], default="scir")
     simulating = commands.add_parser("simulate", help="simulate clusters from measured costs")
     simulating.add_argument("costs")
     simulating.add_argument("--words", type=int, default=7702)
@@ -245,7 +269,7 @@ def main() -> None:
     if arguments.command == "rank":
         rank_job()
     elif arguments.command == "measure":
-        costs = measure(arguments.update_seconds, arguments.update_spread)
+        costs = measure(*time_updates(arguments.corpus, arguments.topics, arguments.sampler))
         Path(arguments.output).write_text(json.dumps(asdict(costs), indent=1), encoding="utf-8")
         print(json.dumps(asdict(costs), indent=1))
     else:
