@@ -5,9 +5,9 @@
     python bench/scaling.py simulate costs.json --latency 30e-6 --gbit 10    an assumed network
 
 `measure` times updates of a chain on a prepared corpus, by one thread with the settings that
-`topicmc train` would choose, and the real transport between two ranks here. `simulate` follows the events of the rounds: a trajectory
-ends, a state is handed over, a group is averaged, the delays are gathered. Every figure that it
-prints is simulated, not measured.
+`topicmc train` would choose, and the real transport between two ranks here. `simulate` follows the
+events of the rounds: a trajectory ends, a state is handed over, a group is averaged, the delays are
+gathered. Every figure that it prints is simulated, not measured.
 """
 
 import argparse
@@ -61,9 +61,10 @@ class Costs:
 def time_updates(corpus_path: Path, topics: int, sampler: str, n: int = 60) -> tuple[float, float]:
     """Median seconds of an update by one thread, and its spread: half of the middle 68 % over the
     median, which a few disturbed updates do not move."""
+    from topicmc.corpora import Corpus
+
     from topicmc import jobs
     from topicmc.config import TrainConfig
-    from topicmc.corpora import Corpus
     from topicmc.distributed.methods import open_method
     from topicmc.distributed.transport import LocalTransport
     from topicmc.kernels.threads import Threads
