@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from topicmc.corpora import Corpus
 
+from topicmc.corpora import Corpus
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.collapsed import assign, assignment_dtype, collapsed_sweep, empty_counts
 from topicmc.kernels.gibbs import sample_assignments, topic_rows

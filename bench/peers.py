@@ -85,7 +85,6 @@ def in_a_process(name: str, options: argparse.Namespace, marks: list[float], see
 
 def run(name: str, options: argparse.Namespace, marks: list[float], seed: int, out: Path) -> None:
     from topicmc.corpora import Corpus
-
     from topicmc.kernels.threads import Threads
     from topicmc.scoring import score_topics
 
@@ -116,9 +115,8 @@ def topicmc(sampler: str) -> Callable[..., Curve]:
     """One run, gone on with from mark to mark."""
 
     def curve(corpus, options, marks, seed) -> Curve:
-        from topicmc.cli.progress import Silent
-
         from topicmc import jobs
+        from topicmc.cli.progress import Silent
         from topicmc.config import TrainConfig
         from topicmc.distributed.transport import LocalTransport
         from topicmc.interrupts import Interrupt

@@ -61,10 +61,9 @@ class Costs:
 def time_updates(corpus_path: Path, topics: int, sampler: str, n: int = 60) -> tuple[float, float]:
     """Median seconds of an update by one thread, and its spread: half of the middle 68 % over the
     median, which a few disturbed updates do not move."""
-    from topicmc.corpora import Corpus
-
     from topicmc import jobs
     from topicmc.config import TrainConfig
+    from topicmc.corpora import Corpus
     from topicmc.distributed.methods import open_method
     from topicmc.distributed.transport import LocalTransport
     from topicmc.kernels.threads import Threads

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from itertools import count, pairwise
 
 import numpy as np
-from topicmc.corpora import Corpus
 
+from topicmc.corpora import Corpus
 from topicmc.distributed.workers import expand
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 
 if TYPE_CHECKING:
@@ -28,10 +29,9 @@ def corpus() -> None:
 @json_option
 def info(corpus: Path, topics: int, as_json: bool) -> None:
     """Sizes, document lengths, frequent words, and the memory that a run needs."""
+    from topicmc.config import TrainConfig
     from topicmc.corpora import Corpus
     from topicmc.corpora.facts import describe
-
-    from topicmc.config import TrainConfig
     from topicmc.jobs import memory_needed
 
     opened = Corpus.open(corpus)

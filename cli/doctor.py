@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from topicmc.cli.options import json_option, print_json
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from topicmc.cli.options import json_option, print_json, threads_option
 
+from topicmc.cli.options import json_option, print_json, threads_option
 from topicmc.errors import UsageError
 
 
@@ -33,9 +33,8 @@ def evaluate(
 
     Lower is better. 90 % of each held-out document is seen, 10 % is scored.
     """
-    from topicmc.corpora import Corpus
-
     from topicmc.config import available_cores
+    from topicmc.corpora import Corpus
     from topicmc.jobs import open_corpus
     from topicmc.kernels.threads import Threads
     from topicmc.runs import RunDirectory

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+
 from topicmc.cli.options import force_option, output_option, run_argument
 
 

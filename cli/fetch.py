@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def _progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progress | N
         TextColumn,
         TimeRemainingColumn,
     )
+
     from topicmc.corpora.readers.sources import source_size
 
     columns = (

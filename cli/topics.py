@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+
 from topicmc.cli.options import corpus_option, json_option, print_json, run_argument
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
-
 from topicmc.config import MAX_WORKERS, SAMPLERS, SCHEDULES, STARTS, TrainConfig, parse_duration
 from topicmc.errors import UsageError
 
@@ -147,7 +147,6 @@ def train(
 
 def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> int:
     from topicmc.cli.progress import listener
-
     from topicmc.files import write_json
     from topicmc.interrupts import interruptible
     from topicmc.posterior import posterior_mean
@@ -277,9 +276,8 @@ def _slow(items: tuple[str, ...]) -> dict[int, float]:
 
 
 def _dry_run(corpus, settings, channel, as_json) -> None:
-    from topicmc.corpora import Corpus
-
     from topicmc import jobs
+    from topicmc.corpora import Corpus
 
     config = TrainConfig(**settings)
     if corpus is not None:

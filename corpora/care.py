@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from topicmc import __version__
 from topicmc.corpora.documents import Documents, remap, select
 from topicmc.corpora.emission import shard_bounds, write_shards
 from topicmc.corpora.facts import blocks
@@ -27,8 +29,6 @@ from topicmc.corpora.store import (
     write_index,
     write_vocabulary,
 )
-
-from topicmc import __version__
 from topicmc.errors import DataError
 
 Dtypes = tuple[np.dtype, np.dtype]

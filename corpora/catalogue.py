@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from topicmc.corpora.download import RemoteFile, read_small
-
 from topicmc.errors import DataError, UsageError
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/bag-of-words"

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicmc.corpora.streams import Stream, compression
-
 from topicmc import __version__
+from topicmc.corpora.streams import Stream, compression
 from topicmc.errors import DataError, TopicmcError, UsageError
 
 Progress = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from topicmc.corpora.documents import Documents, kept_lengths, remap, select
 from topicmc.corpora.split import choose_heldout
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.store import ShardWriter, count_dtype, id_dtype
-
 from topicmc.errors import UsageError
 
 _SHARD_DOCS = 1_000_000

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.store import Corpus
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+
 from topicmc.corpora.documents import Documents, from_entries, remap
 from topicmc.corpora.parallel import process_map
 from topicmc.corpora.phrases import join_phrases
@@ -13,7 +14,6 @@ from topicmc.corpora.readers import IdReader, Progress, Tally, TextReader
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.tokens import WordCounts, count_words
 from topicmc.corpora.vocabulary import WordTable
-
 from topicmc.errors import DataError
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from topicmc import __version__
 from topicmc.corpora.emission import emit, measure
 from topicmc.corpora.files import staging
 from topicmc.corpora.ingestion import (
@@ -27,8 +28,6 @@ from topicmc.corpora.readers.sources import ID_READERS, find_vocabulary, open_so
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.store import INDEX, Corpus, write_index, write_vocabulary
 from topicmc.corpora.vocabulary import Pruning, read_vocabulary, stop_words
-
-from topicmc import __version__
 from topicmc.errors import DataError, UsageError
 
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+
 from topicmc.corpora.documents import Documents, offsets
 
 _BLOCK_ENTRIES = 1 << 20

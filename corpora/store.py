@@ -15,11 +15,11 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+
 from topicmc.corpora import stamps
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.files import NpyWriter, sha256, write_text
 from topicmc.corpora.parallel import thread_map, usable_cores
-
 from topicmc.errors import DataError
 
 INDEX = "corpus.json"

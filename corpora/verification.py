@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.facts import blocks
 from topicmc.corpora.files import sha256
 from topicmc.corpora.store import ARRAYS, INDEX, Corpus, content_fingerprint
-
 from topicmc.errors import DataError
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from topicmc.corpora.streams import Stream, numbered_lines
 
+from topicmc.corpora.streams import Stream, numbered_lines
 from topicmc.errors import DataError, UsageError
 
 # gensim's list takes these for function words; they carry topics.

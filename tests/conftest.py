@@ -2,6 +2,7 @@
 
 import pytest
 from synthetic import lda_documents, write_docword
+
 from topicmc.corpora import Corpus, prepare
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from topicmc.corpora import Documents
 
+from topicmc.corpora import Documents
 from topicmc.errors import DataError
 from topicmc.evaluation import (
     check_topics,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
+
 from topicmc.cli import topicmc as group
 
 ROOT = Path(__file__).parents[1]

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from topicmc.cli.progress import Silent
 
 from topicmc import jobs
+from topicmc.cli.progress import Silent
 from topicmc.config import TrainConfig
 from topicmc.distributed.transport import LocalTransport
 from topicmc.errors import DataError, DivergedError, UsageError
@@ -129,6 +129,7 @@ def test_work_lost_after_a_checkpoint_is_done_again(small_corpus, tmp_path):
 
 def test_a_changed_corpus_is_refused(small_corpus, tmp_path):
     from synthetic import lda_documents, write_docword
+
     from topicmc.corpora import prepare
 
     train(SMALL, small_corpus, tmp_path / "run", StopAfter(2))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from topicmc.corpora.readers.text import text_files
 from topicmc.corpora.streams import SUFFIXES, Stream, require_file
-
 from topicmc.errors import DataError, UsageError
 
 _LABELLED = re.compile(r"[-+]?[\d.,eE+-]+(\s+(qid|\d+):[\d.eE+-]+)*\s*(#.*)?")

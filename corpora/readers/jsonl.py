@@ -8,7 +8,6 @@ from typing import Any
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.batches import batches
 from topicmc.corpora.streams import Stream, numbered_lines
-
 from topicmc.errors import DataError, UsageError
 
 DEFAULT_FIELD = "text"

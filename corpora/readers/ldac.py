@@ -7,7 +7,6 @@ from topicmc.corpora.documents import Documents
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.fields import whole
 from topicmc.corpora.readers.pairs import pair_blocks
-
 from topicmc.errors import DataError
 
 

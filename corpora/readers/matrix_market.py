@@ -8,7 +8,6 @@ from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.fields import header_numbers, shown
 from topicmc.corpora.readers.triplets import Header, triplet_blocks
 from topicmc.corpora.streams import Stream
-
 from topicmc.errors import DataError
 
 _FIELDS = (b"integer", b"unsigned-integer", b"real", b"double", b"pattern")

@@ -9,11 +9,11 @@ from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
+
 from topicmc.corpora.documents import Documents, from_entries
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES
 from topicmc.corpora.streams import require_file
-
 from topicmc.errors import DataError
 
 _BLOCK_ENTRIES = 1 << 20

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+
 from topicmc.corpora.documents import Documents, from_entries
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.fields import check_count, shown, whole
 from topicmc.corpora.streams import Stream, line_blocks
-
 from topicmc.errors import DataError
 
 # The pairs of a line, given where the line stands; None for a line that holds no document.

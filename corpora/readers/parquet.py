@@ -7,7 +7,6 @@ from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.batches import batches
 from topicmc.corpora.readers.jsonl import DEFAULT_FIELD
 from topicmc.corpora.streams import require_file
-
 from topicmc.errors import DataError, UsageError
 
 _BATCH_ROWS = 256

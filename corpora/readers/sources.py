@@ -16,7 +16,6 @@ from topicmc.corpora.readers.table import CsvReader
 from topicmc.corpora.readers.text import TextReader
 from topicmc.corpora.readers.wikipedia import WikipediaReader
 from topicmc.corpora.streams import SUFFIXES, require_file
-
 from topicmc.errors import DataError, UsageError
 
 ID_READERS: dict[str, Callable[[Path], Any]] = {

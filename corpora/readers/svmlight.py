@@ -9,7 +9,6 @@ from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.fields import shown
 from topicmc.corpora.readers.pairs import pair_blocks
 from topicmc.corpora.streams import Stream, line_blocks
-
 from topicmc.errors import DataError
 
 _LABEL = re.compile(rb"[-+]?[\d.]+([eE][-+]?\d+)?(,[-+]?[\d.]+([eE][-+]?\d+)?)*")

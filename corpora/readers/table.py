@@ -8,7 +8,6 @@ from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.batches import batches
 from topicmc.corpora.readers.jsonl import DEFAULT_FIELD
 from topicmc.corpora.streams import Stream, numbered_lines
-
 from topicmc.errors import DataError, UsageError
 
 # A quote that is never closed would take the rest of the file for one field.

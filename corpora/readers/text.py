@@ -6,7 +6,6 @@ from pathlib import Path
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.batches import batches
 from topicmc.corpora.streams import Stream, decode, numbered_lines
-
 from topicmc.errors import DataError
 
 _MAX_FILE = 1 << 26

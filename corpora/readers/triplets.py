@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
 from topicmc.corpora.documents import Documents, from_entries
 from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES, check_count, shown, whole
 from topicmc.corpora.streams import Stream, line_blocks
-
 from topicmc.errors import DataError
 
 

@@ -14,7 +14,6 @@ from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.batches import batches
 from topicmc.corpora.streams import CutShortError, Stream
-
 from topicmc.errors import DataError
 
 _CHUNK = 1 << 16
@@ -68,7 +67,7 @@ class WikipediaReader:
 
 def read_pages(stream: Stream, tally: Tally) -> Iterator[Page]:
     """All pages of a dump, in bounded memory. DataError names the line of what is wrong."""
-    parser = XMLPullParser(events=("start", "end"))
+    parser: XMLPullParser = XMLPullParser(events=("start", "end"))
     pages = _Pages(stream.path)
     since_page = 0
     cut = None

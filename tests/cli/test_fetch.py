@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from topicmc.cli.fetch import _NAMES, fetch
 from topicmc.corpora import download, prepare
 from topicmc.corpora.catalogue import NAMES
-
 from topicmc.errors import DataError
 
 # The server stands beside the tests of the downloads themselves.

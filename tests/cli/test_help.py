@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 from shell import TOPICMC, topicmc
+
 from topicmc.cli import COMMANDS
 from topicmc.cli import topicmc as group
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 from click.testing import CliRunner
+
 from topicmc.cli.corpus import corpus
 from topicmc.cli.prepare import _FORMATS, prepare
 from topicmc.corpora.readers.sources import FORMATS
-
 from topicmc.errors import DataError, UsageError
 
 DOCWORD = "4\n5\n6\n1 1 2\n1 5 1\n2 2 1\n3 2 1\n3 3 40\n3 4 1\n"

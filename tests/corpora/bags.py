@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet
 import scipy.io
 import scipy.sparse
+
 from topicmc.corpora import Corpus, Documents
 
 Bag = dict[int, int]

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 from pyarrow import parquet
+
 from topicmc.corpora import prepare, streams, vocabulary, wikipedia_extract
 from topicmc.corpora.readers import npz, text, triplets, wikipedia
-
 from topicmc.errors import DataError, UsageError
 
 HEAD = "3\n5\n3\n"

@@ -3,9 +3,9 @@
 import bags
 import numpy as np
 import pytest
+
 from topicmc.corpora import Corpus, care, prepare, verify
 from topicmc.corpora.files import NpyWriter
-
 from topicmc.errors import DataError, UsageError
 
 

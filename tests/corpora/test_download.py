@@ -7,9 +7,9 @@ import random
 
 import pytest
 from remote import serving
+
 from topicmc.corpora import catalogue, download
 from topicmc.corpora.download import RemoteFile
-
 from topicmc.errors import DataError, TopicmcError, UsageError
 
 BODY = random.Random(1).randbytes(100_000)

@@ -16,6 +16,7 @@ import scipy.io
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from topicmc.corpora import prepare, streams, verify
 from topicmc.corpora.readers import pairs, triplets
 

@@ -8,8 +8,8 @@ import bags
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from topicmc.corpora import prepare, verify
 
+from topicmc.corpora import prepare, verify
 from topicmc.errors import TopicmcError
 
 WRITTEN = [{0: 2, 3: 1}, {}, {1: 1, 2: 5, 9: 1}, {4: 3}, {0: 1, 9: 12}] * 3

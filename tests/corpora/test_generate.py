@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from topicmc.corpora import Corpus, prepare, verify
 
 SOURCE = Path(__file__).parents[2] / "bench" / "generate.py"

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from topicmc.corpora import Corpus, prepare, verify
 
 SHARED = os.environ.get("TOPICMC_SHARED")

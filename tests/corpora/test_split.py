@@ -4,6 +4,7 @@ import bags
 import numpy as np
 import pytest
 from scipy import stats
+
 from topicmc.corpora import prepare, split
 from topicmc.corpora.emission import heldout_size, shard_bounds
 from topicmc.corpora.split import choose_heldout

@@ -12,10 +12,10 @@ from pathlib import Path
 import bags
 import numpy as np
 import pytest
+
 from topicmc.corpora import Corpus, emission, files, prepare, spool, streams, verify
 from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.readers import triplets
-
 from topicmc.errors import DataError, UsageError
 
 

@@ -8,11 +8,11 @@ import time
 import bags
 import numpy as np
 import pytest
+
 from topicmc.corpora import Corpus, Documents, prepare, stamps, store, verify
 from topicmc.corpora.documents import offsets
 from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.store import index_checksum
-
 from topicmc.errors import DataError
 
 FILES = [

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from topicmc.corpora import prepare
 from topicmc.corpora.preparation import default_pruning
 from topicmc.corpora.tokens import count_words, tokenize
 from topicmc.corpora.vocabulary import Pruning, WordTable, stop_words
-
 from topicmc.errors import UsageError
 
 TEXTS = ["The cat and the dog", "A cat, a hat", "dog eats cat", "Der Hund", "zebra zebra zebra"]

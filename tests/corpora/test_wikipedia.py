@@ -11,11 +11,11 @@ from itertools import chain, repeat
 
 import bags
 import pytest
+
 from topicmc.corpora import parallel, prepare, wikipedia_extract
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.wikipedia import read_pages
 from topicmc.corpora.tokens import tokenize
-
 from topicmc.errors import TopicmcError
 
 

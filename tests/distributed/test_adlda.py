@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import chi2
 from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
-from topicmc.corpora import prepare
 
 from topicmc.config import TrainConfig
+from topicmc.corpora import prepare
 from topicmc.defaults import resolve
 from topicmc.distributed.adlda import Schedule
 from topicmc.distributed.methods import open_method

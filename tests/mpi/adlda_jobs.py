@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from topicmc.corpora import Corpus
 
 from topicmc.config import TrainConfig
+from topicmc.corpora import Corpus
 from topicmc.defaults import resolve
 from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import abort_on_error, open_transport

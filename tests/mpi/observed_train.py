@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from topicmc.cli import main
-
 from topicmc.distributed.dsgld import Dsgld
 
 rounds: list[int] = []

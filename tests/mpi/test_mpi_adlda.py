@@ -5,8 +5,8 @@ import sys
 
 import adlda_jobs
 import pytest
-from topicmc.corpora import Corpus
 
+from topicmc.corpora import Corpus
 from topicmc.distributed.launch import find_mpiexec
 from topicmc.errors import UsageError
 from topicmc.runs import RunDirectory

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from topicmc.cli.progress import Silent
-from topicmc.corpora import Corpus
 
 from topicmc import jobs
+from topicmc.cli.progress import Silent
 from topicmc.config import TrainConfig, available_cores
+from topicmc.corpora import Corpus
 from topicmc.distributed.launch import find_mpiexec
 from topicmc.distributed.transport import LocalTransport
 from topicmc.errors import UsageError
