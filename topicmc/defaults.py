@@ -14,8 +14,11 @@ from topicmc.config import COLLAPSED, TrainConfig
 from topicmc.errors import UsageError
 
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
-# seen, and articles are ten times as long as abstracts.
-_BATCH_TOKENS = 250_000
+# seen, and articles are ten times as long as abstracts. Where a batch is scaled up more than some
+# hundred times, its noise drowns what it says of rarer words: large corpora need larger ones.
+_BATCH_TOKENS = (250_000, 2_000_000)  # at least, at most
+_BATCH_SHARE = 1 / 400  # of the corpus, in between
+_BATCH_DOCUMENTS = (50, 50_000)
 # Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
 # group need fewer by its size: averaging lets each learn from the documents of all.
 _ANNEAL_UPDATES = 400
@@ -61,9 +64,9 @@ def resolve(
         return _resolve_collapsed(replace(config, topics=topics, beta=beta), n_docs, cores)
     if config.start == "grow":
         raise UsageError("--start grow needs --sampler adlda or asynclda")
-    mean_length = max(1.0, n_tokens / n_docs)
-    batch_size = _or(config.batch_size, round(min(5000, max(50, _BATCH_TOKENS / mean_length))))
-    batch_size = max(1, min(batch_size, n_docs // config.workers))
+    batch_tokens = _between(n_tokens * _BATCH_SHARE, _BATCH_TOKENS)
+    documents = _between(batch_tokens * n_docs / max(1, n_tokens), _BATCH_DOCUMENTS)
+    batch_size = max(1, min(_or(config.batch_size, round(documents)), n_docs // config.workers))
     sweeps = _or(config.sweeps, 5)
     step_size, step_offset, step_decay = _STEP[sampler]
     if sampler == "sgrld":
@@ -145,6 +148,10 @@ def rounds_per_sweep(config: TrainConfig, n_docs: int) -> int:
     """Rounds of `trajectory` blocks of `batch_size` documents on each worker that see them all."""
     per_round = config.workers * config.trajectory * config.batch_size
     return -(-n_docs // per_round)
+
+
+def _between(value: float, bounds: tuple[int, int]) -> float:
+    return min(max(value, bounds[0]), bounds[1])
 
 
 def _or(value: Any, default: Any) -> Any:
