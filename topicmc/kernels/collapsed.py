@@ -38,6 +38,7 @@ from topicmc.kernels.lanes import (
     tables,
     to_floats,
 )
+from topicmc.kernels.padding import padded_size
 
 _LOCAL = threading.local()
 _ONE = np.int32(1)
@@ -54,7 +55,7 @@ def assignment_dtype(n_topics: int) -> DTypeLike:
 
 def empty_counts(n_words: int, n_topics: int) -> tuple[np.ndarray, np.ndarray]:
     """word_topic int32 (W, Kp), rows on cache lines, and topic_totals int64 (Kp,), all zero."""
-    n_padded = -(-n_topics // LANES) * LANES
+    n_padded = padded_size(n_topics)
     return aligned_zeros((n_words, n_padded), np.int32), np.zeros(n_padded, np.int64)
 
 

@@ -30,6 +30,7 @@ from topicmc.kernels.lanes import (
     tables,
     to_ints,
 )
+from topicmc.kernels.padding import padded_size
 from topicmc.kernels.threads import Threads
 
 UNASSIGNED = np.uint16(0xFFFF)
@@ -47,7 +48,7 @@ class Assignments(NamedTuple):
 def topic_rows(theta: np.ndarray, topic_sums: np.ndarray, words: np.ndarray) -> np.ndarray:
     """φ_kw = θ_wk / Σ_w θ_wk of the given words: float32 (B, Kp), zero in the padding columns."""
     n_topics = theta.shape[1]
-    rows = aligned_zeros((len(words), -(-n_topics // LANES) * LANES), np.float32)
+    rows = aligned_zeros((len(words), padded_size(n_topics)), np.float32)
     _divide_rows(theta, (1.0 / topic_sums).astype(np.float32), words, rows)
     return rows
 

@@ -20,7 +20,7 @@ from numba.core.datamodel import PrimitiveModel
 from numba.extending import intrinsic, register_model
 from numpy.typing import DTypeLike
 
-LANES = 16
+from topicmc.kernels.padding import LANES
 
 _BIT, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 16, 32, 64))
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
