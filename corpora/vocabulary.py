@@ -132,10 +132,6 @@ class Pruning:
             mask[ranked[self.keep :]] = False
         return mask
 
-    @property
-    def keeps_all(self) -> bool:
-        return self == Pruning()
-
 
 def _rank(words: list[str], doc_freq: np.ndarray) -> Callable[[int], tuple[int, str]]:
     return lambda i: (-int(doc_freq[i]), words[i])
