@@ -25,15 +25,12 @@ def export(run: Path, format: str, output: Path, chain: int, force: bool) -> Non
     csv    a row for each topic and word
     jsonl  a line for each topic
     """
-    import numpy as np
-
     from topicmc.exporting import export_topics
     from topicmc.posterior import posterior_mean
     from topicmc.runs import RunDirectory
 
     opened = RunDirectory.open(run)
-    phi, share = posterior_mean(opened, chain)
-    alpha = np.full(len(phi), float(opened.facts()["config"]["alpha"]))
+    phi, share, alpha = posterior_mean(opened, chain)
     vocabulary = opened.vocabulary()
     for path in export_topics(phi, alpha, share, vocabulary, output, format, force):
         click.echo(path)

@@ -27,7 +27,7 @@ def topics(run: Path, n_words: int, sort: str, corpus: Path | None, as_json: boo
     from topicmc.topics import describe
 
     opened = RunDirectory.open(run)
-    phi, share = posterior_mean(opened)
+    phi, share, _ = posterior_mean(opened)
     described = describe(
         phi,
         share,

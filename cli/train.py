@@ -171,7 +171,7 @@ def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> int
             err=True,
         )
         return 130
-    phi, share = posterior_mean(run)
+    phi, share, _ = posterior_mean(run)
     topics = describe(phi, share, corpus.vocabulary)
     write_json(
         run.path / "topics.json",

@@ -12,7 +12,6 @@ logarithm. With one sample it is the single-sample perplexity.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -212,15 +211,3 @@ def check_topics(phi: np.ndarray, n_words: int, name: str) -> np.ndarray:
     if (totals <= 0).any():
         raise DataError(f"{name}: topic {int(np.argmin(totals))} is all zeros; remove it")
     return phi / totals
-
-
-def mean_over(samples: Iterable[np.ndarray]) -> np.ndarray:
-    """The mean of equally shaped arrays, added in order."""
-    total: np.ndarray | None = None
-    n = 0
-    for sample in samples:
-        total = sample.astype(np.float64) if total is None else total + sample
-        n += 1
-    if total is None:
-        raise ValueError("no samples to average")
-    return total / n

@@ -15,6 +15,7 @@ from topicmc.corpora import Corpus
 from topicmc.distributed.transport import Transport
 from topicmc.evaluation import share_of, split_documents, token_probabilities
 from topicmc.kernels.threads import Threads
+from topicmc.posterior import alpha_of
 from topicmc.runs import RunDirectory
 from topicmc.samplers import Chain
 
@@ -25,7 +26,7 @@ class HeldOut:
     Args:
         corpus: an open corpus.
         n_topics: K.
-        alpha: float64 (K,), the prior of the topic mix.
+        alpha: float64 (K,), the prior of the topic mix, for chains that have learned none.
         seed: of the split and of the Gibbs sweeps.
         transport: who else scores.
         threads: the threads of this process.
@@ -51,9 +52,9 @@ class HeldOut:
         self._threads = threads
         self._of_samples: dict[str, np.ndarray] = {}
 
-    def of_chains(self, chains: Mapping[int, Chain], distinct: Sequence[int]) -> float | None:
-        """Single-sample perplexity of the chains as they are: the mean over chains of mean log p;
-        None when there is nothing to score.
+    def of_chains(self, chains: Mapping[int, Chain], distinct: Sequence[int]) -> list[float] | None:
+        """Mean log p of a scored token under each chain as it is; None when there is nothing to
+        score.
 
         Args:
             chains: the chains that this process holds, by worker.
@@ -62,11 +63,11 @@ class HeldOut:
         if self.n_scored == 0:
             return None
         mine = {chain.index: chain for chain in chains.values()}
-        log_sum = 0.0
+        sums = []
         for index in distinct:
-            theta = self._show(mine[index].theta if index in mine else None)
-            log_sum += self._log_sum(self._score(theta))
-        return self._perplexity(log_sum / len(distinct))
+            theta, alpha = self._show(mine.get(index))
+            sums.append(self._log_sum(self._score(theta, alpha)))
+        return [log_sum / self.n_scored for log_sum in sums]
 
     def of_samples(self, run: RunDirectory, entries: Iterable[Mapping[str, Any]]) -> float | None:
         """Perplexity with p averaged over kept samples of all chains; None when there are none, or
@@ -76,23 +77,29 @@ class HeldOut:
         scored: dict[str, np.ndarray] = {}
         for entry in entries:
             known = self._of_samples.get(entry["file"])
-            scored[entry["file"]] = self._score(run.read_sample(entry)) if known is None else known
+            if known is None:
+                known = self._score(run.read_sample(entry), alpha_of(run, entry))
+            scored[entry["file"]] = known
         self._of_samples = scored  # forget samples that are no longer kept
         if not scored:
             return None
         mean = np.mean(list(scored.values()), axis=0)
         return self._perplexity(self._log_sum(mean))
 
-    def _show(self, theta: np.ndarray | None) -> np.ndarray:
+    def _show(self, chain: Chain | None) -> tuple[np.ndarray, np.ndarray]:
+        """θ and α of a chain that one process holds, on every process."""
         if self._transport.n_processes == 1:
-            assert theta is not None
-            return theta
-        return self._transport.sum(np.zeros(self._shape, np.float32) if theta is None else theta)
+            assert chain is not None
+            return chain.theta, self._alpha if chain.alpha is None else chain.alpha
+        theta, alpha = np.zeros(self._shape, np.float32), np.zeros_like(self._alpha)
+        if chain is not None:
+            theta, alpha = chain.theta, self._alpha if chain.alpha is None else chain.alpha
+        return self._transport.sum(theta), self._transport.sum(alpha)
 
-    def _score(self, theta: np.ndarray) -> np.ndarray:
+    def _score(self, theta: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         sums = theta.sum(axis=0, dtype=np.float64)
         return token_probabilities(
-            self._split, theta, sums, self._alpha, seed=self._seed, threads=self._threads
+            self._split, theta, sums, alpha, seed=self._seed, threads=self._threads
         )
 
     def _log_sum(self, probabilities: np.ndarray) -> float:

@@ -10,17 +10,18 @@ nothing better, and are passed over as soon as there is a sample proper.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
-from topicmc.evaluation import mean_over
 from topicmc.runs import RunDirectory
 
 if TYPE_CHECKING:
     from topicmc.distributed.methods import Method
     from topicmc.distributed.transport import Transport
+    from topicmc.samplers import Chain
 
 
 def stride(round_number: int, samples: int) -> int:
@@ -39,6 +40,12 @@ def is_kept(round_number: int, now: int, samples: int) -> bool:
 def proper(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those of some index entries that are samples of the posterior; all, if none is."""
     return [entry for entry in entries if not entry.get("burn_in")] or entries
+
+
+def _state(chain: Chain) -> dict[str, Any]:
+    """What belongs to a sample beside θ, as JSON values."""
+    arrays = {"alpha": chain.alpha, "share": chain.share}
+    return {name: array.tolist() for name, array in arrays.items() if array is not None}
 
 
 class KeptSamples:
@@ -67,6 +74,7 @@ class KeptSamples:
             {
                 **self._run.keep_sample(chain.index, number, chain.theta),
                 "burn_in": method.burning_in,
+                **_state(chain),
             }
             for chain in method.chains.values()
             if chain.index in distinct
@@ -89,37 +97,69 @@ class KeptSamples:
             self._run.write_sample_index(self._entries)
 
 
-def posterior_mean(run: RunDirectory, chain: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """The mean over the kept samples of one chain, of φ and of each topic's share of the tokens.
+class PosteriorMean(NamedTuple):
+    """The mean over the kept samples of one chain."""
 
-    Chains number their topics on their own, so samples are averaged within one chain only.
+    phi: np.ndarray
+    """Topics: float64 (K, W), rows sum to one."""
+    share: np.ndarray
+    """Each topic's share of the tokens: float64 (K,), sums to one."""
+    alpha: np.ndarray
+    """The prior of the topic mixes: float64 (K,)."""
 
-    Returns:
-        phi: float64 (K, W), rows sum to one.
-        share: float64 (K,), sums to one.
 
-    Raises UsageError when the run has no such chain, DataError when it has no samples yet or a
-    file of theirs is damaged.
+def samples_of(run: RunDirectory, chain: int | None = None) -> list[dict[str, Any]]:
+    """Index entries of the samples to read, oldest first: of one chain, or of all.
+
+    Raises UsageError when the run has no such chain, DataError when it has no samples yet.
     """
     index = proper(run.sample_index())
     if not index:
         raise DataError(
             f"{run.path}: no samples yet; train on (topicmc train -o {run.path} --resume)"
         )
-    entries = [entry for entry in index if entry["chain"] == chain]
+    entries = [entry for entry in index if chain in (None, entry["chain"])]
     if not entries:
         chains = ", ".join(str(number) for number in sorted({entry["chain"] for entry in index}))
         raise UsageError(f"--chain {chain}: the run in {run.path} has samples of {chains} only")
+    return entries
 
-    def phi_of(entry: dict) -> np.ndarray:
-        theta = run.read_sample(entry).astype(np.float64)
-        theta /= theta.sum(axis=0)
-        return theta
 
-    def share_of(entry: dict) -> np.ndarray:
-        sums = run.read_sample(entry).sum(axis=0, dtype=np.float64)
-        return sums / sums.sum()
+def phi_of(theta: np.ndarray) -> np.ndarray:
+    """Topics of one sample θ (W, K): float64 (K, W), C-contiguous, rows sum to one."""
+    phi = np.ascontiguousarray(theta.T, np.float64)
+    phi /= phi.sum(axis=1, keepdims=True)
+    return phi
 
-    phi = mean_over(phi_of(entry) for entry in entries)
-    phi /= phi.sum(axis=0)
-    return np.ascontiguousarray(phi.T), mean_over(share_of(entry) for entry in entries)
+
+def share_of(entry: Mapping[str, Any], theta: np.ndarray) -> np.ndarray:
+    """Each topic's share of the tokens under one sample: float64 (K,), sums to one."""
+    share = entry.get("share")
+    sizes = theta.sum(axis=0, dtype=np.float64) if share is None else np.array(share)
+    return sizes / sizes.sum()
+
+
+def alpha_of(run: RunDirectory, entry: Mapping[str, Any]) -> np.ndarray:
+    """The prior of the topic mixes that belongs to one sample: float64 (K,)."""
+    config = run.facts()["config"]
+    alpha = entry.get("alpha")
+    return np.full(config["topics"], config["alpha"]) if alpha is None else np.array(alpha)
+
+
+def posterior_mean(run: RunDirectory, chain: int = 0) -> PosteriorMean:
+    """The mean over the kept samples of one chain.
+
+    Chains number their topics on their own, so samples are averaged within one chain only.
+
+    Raises UsageError when the run has no such chain, DataError when it has no samples yet or a
+    file of theirs is damaged.
+    """
+    entries = samples_of(run, chain)
+    phi = share = np.zeros(())
+    for entry in entries:
+        theta = run.read_sample(entry)
+        phi = phi + phi_of(theta)
+        share = share + share_of(entry, theta)
+    phi /= phi.sum(axis=1, keepdims=True)
+    alpha = np.mean([alpha_of(run, entry) for entry in entries], axis=0)
+    return PosteriorMean(phi, share / share.sum(), alpha)

@@ -13,7 +13,7 @@ from topicmc.errors import DataError
 from topicmc.evaluation import check_topics, perplexity, split_documents, token_probabilities
 from topicmc.files import read_array
 from topicmc.kernels.threads import Threads
-from topicmc.posterior import proper
+from topicmc.posterior import alpha_of, samples_of
 from topicmc.runs import RunDirectory
 
 SPLIT_SEED = 0  # one split for all runs, so that their figures compare
@@ -42,13 +42,7 @@ def score_run(run: RunDirectory, corpus: Corpus, model_words: list[str], threads
     ``model_words`` is the vocabulary of the run; the corpus may have another one: words are matched
     by spelling, and those that the model does not know are counted.
     """
-    entries = proper(run.sample_index())
-    if not entries:
-        raise DataError(
-            f"{run.path}: no samples yet; train on (topicmc train -o {run.path} --resume)"
-        )
-    config = run.facts()["config"]
-    alpha = np.full(config["topics"], config["alpha"], np.float64)
+    entries = samples_of(run)
     rows = _rows_of(corpus.vocabulary, model_words)
     known = rows >= 0
     split = _split(corpus, known)
@@ -58,6 +52,7 @@ def score_run(run: RunDirectory, corpus: Corpus, model_words: list[str], threads
         sums = theta.sum(axis=0, dtype=np.float64)
         if len(rows) != len(theta) or (rows != np.arange(len(rows))).any():
             theta = np.where(known[:, None], theta[np.maximum(rows, 0)], np.float32(0))
+        alpha = alpha_of(run, entry)
         newest = token_probabilities(split, theta, sums, alpha, seed=SPLIT_SEED, threads=threads)
         total += newest
     return _score(split, newest, total / len(entries), len(entries))

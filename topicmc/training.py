@@ -167,7 +167,8 @@ class Training:
 
     def _evaluate(self) -> None:
         number = self.method.round_number
-        perplexity = self.heldout.of_chains(self.method.chains, self.method.distinct())
+        scores = self.heldout.of_chains(self.method.chains, self.method.distinct())
+        perplexity = None if scores is None else math.exp(-np.mean(scores))
         if perplexity is not None and not math.isfinite(perplexity):
             raise DivergedError(
                 f"the held-out perplexity is {perplexity} after update {self.update}; lower"
@@ -185,6 +186,7 @@ class Training:
             "seconds": round(self.clock.seconds, 3),
             "perplexity": perplexity,
             "perplexity_averaged": averaged,
+            "log_likelihood": scores,
             "samples": len(self.samples.at(number)),
             "tokens_per_second": round(tokens / max(seconds, 1e-9)),
             **self.method.metrics(),

@@ -41,6 +41,12 @@ class Chain:
     """Time that the chain has moved for; only `LazyScir` needs it and the next."""
     moved_at: np.ndarray | None = None
     """float64 (W,): the clock at which each word was last moved; None if all are up to date."""
+    alpha: np.ndarray | None = None
+    """float64 (K,): the prior of the topic mixes as learned so far; None if it is that of the
+    settings."""
+    share: np.ndarray | None = None
+    """float64 (K,): each topic's share of the tokens in recent minibatches; None before any.
+    (SGRLD's topic sums say nothing of it.)"""
 
 
 class MoveInfo(NamedTuple):
