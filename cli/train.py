@@ -114,7 +114,7 @@ def train(
 
     if resume and force:
         raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
-    settings = _settings(given, config_file)
+    settings = settings_of(given, config_file)
     slowed = _slow(slow)
     if output is None:
         if corpus is not None and not dry_run:
@@ -147,10 +147,8 @@ def train(
 
 def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> int:
     from topicmc.cli.progress import listener
-    from topicmc.files import write_json
     from topicmc.interrupts import interruptible
-    from topicmc.posterior import posterior_mean
-    from topicmc.topics import describe
+    from topicmc.jobs import finish
     from topicmc.training import Training
 
     told = listener(progress if channel.is_root else "none")
@@ -171,12 +169,7 @@ def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> int
             err=True,
         )
         return 130
-    phi, share, _ = posterior_mean(run)
-    topics = describe(phi, share, corpus.vocabulary)
-    write_json(
-        run.path / "topics.json",
-        {"format": 1, "update": outcome.update, "topics": [topic.as_dict() for topic in topics]},
-    )
+    topics = finish(run, outcome.update)
     if as_json:
         print_json(
             {
@@ -214,7 +207,7 @@ def _result(outcome) -> str:
     return text
 
 
-def _settings(given: dict[str, Any], config_file: Path | None) -> dict[str, Any]:
+def settings_of(given: dict[str, Any], config_file: Path | None) -> dict[str, Any]:
     """Options over the config file; names of options that were not given are absent."""
     settings = _from_toml(config_file) if config_file is not None else {}
     settings.update({name: value for name, value in given.items() if value is not None})

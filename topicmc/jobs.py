@@ -21,8 +21,10 @@ from topicmc.distributed.launch import ranks_on_this_machine
 from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DataError, UsageError
-from topicmc.files import remove_temporaries, speaking_of
+from topicmc.files import remove_temporaries, speaking_of, write_json
+from topicmc.posterior import posterior_mean
 from topicmc.runs import RunDirectory
+from topicmc.topics import Topic, describe
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
 RESUMABLE = (
@@ -149,6 +151,15 @@ def resume(
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
     return config, corpus, run
+
+
+def finish(run: RunDirectory, update: int) -> list[Topic]:
+    """Writes the ``topics.json`` of a run that has ended; returns its topics, largest first."""
+    phi, share, _ = posterior_mean(run)
+    topics = describe(phi, share, run.vocabulary())
+    described = [topic.as_dict() for topic in topics]
+    write_json(run.path / "topics.json", {"format": 1, "update": update, "topics": described})
+    return topics
 
 
 def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
