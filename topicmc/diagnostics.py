@@ -155,8 +155,8 @@ def _collapsed(posterior: Posterior) -> list[str]:
     if len(topics) == 0:
         return []
     return [
-        f"{_count(topics)} collapsed ({_numbers(topics)}): below {TINY:.0%} of the mean size, or with"
-        " fewer tokens than the prior counts for; train with fewer --topics"
+        f"{_count(topics)} collapsed ({_numbers(topics)}): below {TINY:.0%} of the mean size, or"
+        " with fewer tokens than the prior counts for; train with fewer --topics"
     ]
 
 
@@ -187,8 +187,8 @@ def _crude(posterior: Posterior, effective: float) -> list[str]:
     n = posterior.n_samples
     worth = f", worth about {effective:.0f} independent ones" if effective < n / 2 else ""
     return [
-        f"intervals rest on {n} kept sample{'s' * (n != 1)}{worth}, and are crude; train for longer,"
-        " with more --samples"
+        f"intervals rest on {n} kept sample{'s' * (n != 1)}{worth}, and are crude; train for"
+        " longer, with more --samples"
     ]
 
 

@@ -139,7 +139,7 @@ def _train_on(run: RunDirectory) -> str:
     asked = {
         "--time-budget": (config["time_budget"], "s"),
         "--epochs": (config["epochs"], ""),
-        "--updates": (config["updates"], ""),
+        "--updates": (None if config["epochs"] else config["updates"], ""),
     }
     target = " ".join(
         f"{option} {2 * value:.10g}{unit}" for option, (value, unit) in asked.items() if value
