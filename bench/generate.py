@@ -222,7 +222,7 @@ def write_docword(settings: Settings, model: Model, folder: Path) -> int:
 
     def lines(bounds: tuple[int, int]) -> tuple[np.ndarray, Documents]:
         documents = block(model, bounds)
-        return format_lines(bounds[0] + 1, *vars(documents).values()), documents
+        return document_lines(bounds[0] + 1, documents), documents
 
     n_entries = n_tokens = 0
     with (folder / "docword.generated.txt").open("wb") as file:
@@ -237,6 +237,10 @@ def write_docword(settings: Settings, model: Model, folder: Path) -> int:
         file.write(str(n_entries).encode())
     write_vocabulary(folder / "vocab.generated.txt", vocabulary(settings.words))
     return n_tokens
+
+
+def document_lines(first_doc: int, documents: Documents) -> np.ndarray:
+    return format_lines(first_doc, documents.indptr, documents.word_ids, documents.counts)
 
 
 @njit(nogil=True, cache=True)
@@ -281,7 +285,7 @@ def generate(settings: Settings, output: Path, *, format: str = "shards", force:
     tiny = np.ones((1, 1))
     alias_table(tiny[0], np.empty(1, np.uint64))
     warm = Model(tiny, np.zeros((1, 1), np.uint64), 0.1, 0.0, 0.5, np.uint64(0))
-    format_lines(1, *vars(block(warm, (0, 1))).values())
+    document_lines(1, block(warm, (0, 1)))
     start = time.perf_counter()
     with staging(output, marker=MARKER, force=force) as folder:
         model = build(settings)

@@ -18,17 +18,11 @@ from topicmc.corpora.documents import Documents, remap, select
 from topicmc.corpora.emission import shard_bounds, write_shards
 from topicmc.corpora.facts import blocks
 from topicmc.corpora.files import staging
+from topicmc.corpora.metadata import kinds
 from topicmc.corpora.preparation import prepare
 from topicmc.corpora.readers.sources import ID_READERS, open_sources
-from topicmc.corpora.store import (
-    ARRAYS,
-    INDEX,
-    Corpus,
-    ShardWriter,
-    id_dtype,
-    write_index,
-    write_vocabulary,
-)
+from topicmc.corpora.shards import ShardWriter
+from topicmc.corpora.store import INDEX, Corpus, id_dtype, write_index, write_vocabulary
 from topicmc.errors import DataError
 
 Dtypes = tuple[np.dtype, np.dtype]
@@ -50,9 +44,10 @@ def reshard(
     dtypes = _dtypes([corpus], corpus.n_words)
     with staging(Path(output), marker=INDEX, force=force) as folder:
         documents = chain.from_iterable(
-            blocks(corpus.shard(number)) for number in range(corpus.n_shards)
+            blocks(corpus.part(row)) for row in corpus.index["shards"]
         )
-        shards = write_shards(documents, folder, dtypes=dtypes, bounds=bounds)
+        has = _kinds(corpus.index["shards"])
+        shards = write_shards(documents, folder, dtypes=dtypes, bounds=bounds, kinds=has)
         heldout = _carry(corpus, corpus.index["heldout"], folder, "heldout")
         step = {"step": "reshard", "shards": n_shards, "before": corpus.n_shards}
         _finish(folder, corpus, corpus.vocabulary, dtypes, shards, heldout, step)
@@ -135,8 +130,12 @@ def add(
 def _opened(path: str | Path) -> Corpus:
     """A corpus whose bytes are sound: damage must not get a new checksum."""
     corpus = Corpus.open(path)
-    corpus.check(range(corpus.n_shards))
+    corpus.check(range(corpus.n_shards), metadata=True)
     return corpus
+
+
+def _kinds(rows: Sequence[dict[str, Any]]) -> list[str]:
+    return sorted(set().union(*map(kinds, rows)))
 
 
 def _dtypes(corpora: Sequence[Corpus], n_words: int) -> Dtypes:
@@ -186,13 +185,13 @@ def _write_shards(
 ) -> list[dict[str, Any]]:
     shards: list[dict[str, Any]] = []
     for part in parts:
-        for number, row in enumerate(part.corpus.index["shards"]):
+        for row in part.corpus.index["shards"]:
             name = f"shards/{len(shards):05d}"
             if _stays(part, dtypes):
                 shards.append(_carry(part.corpus, row, folder, name, link=link))
                 continue
-            with ShardWriter(folder, name, *dtypes) as shard:
-                for block in _renamed(part, part.corpus.shard(number)):
+            with ShardWriter(folder, name, *dtypes, kinds(row)) as shard:
+                for block in _renamed(part, part.corpus.part(row)):
                     shard.append(block)
                 written = shard.close()
             if written["n_docs"]:
@@ -209,9 +208,10 @@ def _write_heldout(
     if len(filled) == 1 and _stays(filled[0], dtypes):
         corpus = filled[0].corpus
         return _carry(corpus, corpus.index["heldout"], folder, "heldout", link=link)
-    with ShardWriter(folder, "heldout", *dtypes) as heldout:
-        for part in filled:
-            for block in _renamed(part, part.corpus.heldout):
+    rows = [part.corpus.index["heldout"] for part in filled]
+    with ShardWriter(folder, "heldout", *dtypes, _kinds(rows)) as heldout:
+        for part, row in zip(filled, rows, strict=True):
+            for block in _renamed(part, part.corpus.part(row)):
                 heldout.append(block)
         return heldout.close()
 
@@ -221,7 +221,7 @@ def _carry(
 ) -> dict[str, Any]:
     """The files of a shard as they are; linked where the old corpus is about to go."""
     (folder / name).mkdir(parents=True)
-    for array in ARRAYS:
+    for array in row["sha256"]:
         old = corpus.path / row["name"] / f"{array}.npy"
         new = folder / name / f"{array}.npy"
         try:

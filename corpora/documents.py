@@ -1,11 +1,16 @@
 """Documents as bags of words, in compressed sparse rows."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from topicmc.errors import DataError
+
+if TYPE_CHECKING:
+    from topicmc.corpora.metadata import Metadata
 
 
 @dataclass(frozen=True)
@@ -15,11 +20,13 @@ class Documents:
     indptr    int64 (n + 1,), starts at 0, never falls
     word_ids  unsigned (E,), ascending and distinct inside a document
     counts    unsigned (E,), at least 1
+    metadata  titles and times, where they are known and asked for
     """
 
     indptr: np.ndarray
     word_ids: np.ndarray
     counts: np.ndarray
+    metadata: Metadata | None = None
 
     def __post_init__(self) -> None:
         if self.indptr.ndim != 1 or len(self.indptr) == 0:
@@ -44,6 +51,16 @@ class Documents:
         """Entries (distinct words) of each document, int64 (n,)."""
         return np.diff(self.indptr)
 
+    def part(self, start: int, stop: int) -> Documents:
+        """Documents start to stop − 1."""
+        first, last = int(self.indptr[start]), int(self.indptr[stop])
+        return Documents(
+            self.indptr[start : stop + 1] - first,
+            self.word_ids[first:last],
+            self.counts[first:last],
+            self.metadata and self.metadata.part(start, stop),
+        )
+
 
 def offsets(lengths: np.ndarray) -> np.ndarray:
     """int64 (n + 1,) running sums of lengths, from 0."""
@@ -56,15 +73,11 @@ def select(documents: Documents, mask: np.ndarray) -> Documents:
     """The documents where mask, bool (n,), is true; order is kept."""
     lengths = documents.lengths
     entries = np.repeat(mask, lengths)
-    return Documents(offsets(lengths[mask]), documents.word_ids[entries], documents.counts[entries])
-
-
-def join(parts: Sequence[Documents]) -> Documents:
-    """One after the other."""
     return Documents(
-        offsets(np.concatenate([part.lengths for part in parts])),
-        np.concatenate([part.word_ids for part in parts]),
-        np.concatenate([part.counts for part in parts]),
+        offsets(lengths[mask]),
+        documents.word_ids[entries],
+        documents.counts[entries],
+        documents.metadata and documents.metadata.select(mask),
     )
 
 
@@ -112,4 +125,5 @@ def remap(documents: Documents, new_ids: np.ndarray) -> Documents:
     ids = new_ids[documents.word_ids]
     kept = ids >= 0
     lengths = kept_lengths(documents, kept)
-    return from_entries(lengths, ids[kept], documents.counts[kept])[0]
+    renamed, _ = from_entries(lengths, ids[kept], documents.counts[kept])
+    return replace(renamed, metadata=documents.metadata)

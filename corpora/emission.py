@@ -9,8 +9,9 @@ import numpy as np
 
 from topicmc.corpora.documents import Documents, kept_lengths, remap, select
 from topicmc.corpora.split import choose_heldout
+from topicmc.corpora.shards import ShardWriter
 from topicmc.corpora.spool import Spool
-from topicmc.corpora.store import ShardWriter, count_dtype, id_dtype
+from topicmc.corpora.store import count_dtype, id_dtype
 from topicmc.errors import UsageError
 
 _SHARD_DOCS = 1_000_000
@@ -84,6 +85,7 @@ def emit(
         dtypes=(id_dtype(n_words), count_dtype(spool.max_count)),
         chosen=chosen,
         bounds=shard_bounds(n_docs - len(chosen), n_entries, n_shards),
+        kinds=spool.kinds,
     )
 
 
@@ -94,15 +96,17 @@ def write_parts(
     dtypes: tuple[np.dtype, np.dtype],
     chosen: np.ndarray,
     bounds: Sequence[int],
+    kinds: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Writes the documents of ``blocks`` as heldout/ and shards/, and returns what ``emit`` does.
 
     ``chosen``, ascending int64, are the positions of the held-out documents; the others are cut
-    into shards at ``bounds``. Types are those of word ids and counts.
+    into shards at ``bounds``. Types are those of word ids and counts; ``kinds`` are the metadata to
+    keep.
     """
-    with ShardWriter(folder, "heldout", *dtypes) as heldout:
+    with ShardWriter(folder, "heldout", *dtypes, kinds) as heldout:
         training = _split(blocks, chosen, heldout)
-        shards = write_shards(training, folder, dtypes=dtypes, bounds=bounds)
+        shards = write_shards(training, folder, dtypes=dtypes, bounds=bounds, kinds=kinds)
         for _ in training:  # held-out documents may stand last
             pass
         return {"dtypes": dtypes, "shards": shards, "heldout": heldout.close()}
@@ -114,13 +118,13 @@ def write_shards(
     *,
     dtypes: tuple[np.dtype, np.dtype],
     bounds: Sequence[int],
-    first: int = 0,
+    kinds: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Cuts documents at ``bounds`` into shards numbered from ``first``; returns their table."""
+    """Cuts documents at ``bounds`` into shards; returns their table."""
     shards = []
     rest: Documents | None = None
-    for number, (start, stop) in enumerate(pairwise(bounds), start=first):
-        with ShardWriter(folder, f"shards/{number:05d}", *dtypes) as shard:
+    for number, (start, stop) in enumerate(pairwise(bounds)):
+        with ShardWriter(folder, f"shards/{number:05d}", *dtypes, kinds) as shard:
             missing = stop - start
             while missing:
                 block = next(blocks) if rest is None else rest
@@ -152,7 +156,4 @@ def _cut(block: Documents, n_docs: int) -> tuple[Documents, Documents | None]:
     """The first n_docs documents, and the others if there are any."""
     if block.n_docs <= n_docs:
         return block, None
-    at = int(block.indptr[n_docs])
-    head = Documents(block.indptr[: n_docs + 1], block.word_ids[:at], block.counts[:at])
-    tail = Documents(block.indptr[n_docs:] - at, block.word_ids[at:], block.counts[at:])
-    return head, tail
+    return block.part(0, n_docs), block.part(n_docs, block.n_docs)

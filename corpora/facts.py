@@ -18,12 +18,7 @@ def blocks(documents: Documents) -> Iterator[Documents]:
     while start < documents.n_docs:
         stop = int(np.searchsorted(indptr, indptr[start] + _BLOCK_ENTRIES, "right")) - 1
         stop = min(max(stop, start + 1), documents.n_docs)
-        first, last = int(indptr[start]), int(indptr[stop])
-        yield Documents(
-            indptr[start : stop + 1] - first,
-            documents.word_ids[first:last],
-            documents.counts[first:last],
-        )
+        yield documents.part(start, stop)
         start = stop
 
 

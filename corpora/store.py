@@ -2,30 +2,33 @@
 
 corpus.json      format version, counts, shard table with SHA-256 checksums, provenance
 vocabulary.txt   one word a line; line i is word id i
-shards/00000/    indptr.npy  word_ids.npy  counts.npy
-heldout/         the same three
+shards/00000/    indptr.npy  word_ids.npy  counts.npy, and of what is known of the documents:
+                 titles.npy  title_offsets.npy  times.npy
+heldout/         the same
 """
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from topicmc.corpora import stamps
 from topicmc.corpora.documents import Documents
-from topicmc.corpora.files import NpyWriter, sha256, write_text
+from topicmc.corpora.files import sha256, write_text
+from topicmc.corpora.metadata import FILES, Metadata, Titles, kinds
 from topicmc.corpora.parallel import thread_map, usable_cores
+from topicmc.corpora.shards import ARRAYS, map_documents, map_metadata
 from topicmc.errors import DataError
 
 INDEX = "corpus.json"
 FORMAT = "topicmc-corpus"
 VERSION = 1
-ARRAYS = ("indptr", "word_ids", "counts")
 
 
 def id_dtype(n_words: int) -> np.dtype:
@@ -34,51 +37,6 @@ def id_dtype(n_words: int) -> np.dtype:
 
 def count_dtype(largest: int) -> np.dtype:
     return np.dtype(np.uint16 if largest < 1 << 16 else np.uint32)
-
-
-class ShardWriter:
-    """Appends documents to ``root/name``; ``close`` returns the shard's row of the table."""
-
-    def __init__(self, root: Path, name: str, ids: np.dtype, counts: np.dtype) -> None:
-        self._name = name
-        self._folder = root / name
-        self._folder.mkdir(parents=True)
-        dtypes = (np.dtype(np.int64), ids, counts)
-        self._files = {
-            array: NpyWriter(self._folder / f"{array}.npy", dtype)
-            for array, dtype in zip(ARRAYS, dtypes, strict=True)
-        }
-        self._files["indptr"].append(np.zeros(1, dtype=np.int64))
-        self._n_tokens = 0
-
-    def append(self, documents: Documents) -> None:
-        self._files["indptr"].append(documents.indptr[1:] + self._files["word_ids"].size)
-        self._files["word_ids"].append(documents.word_ids)
-        self._files["counts"].append(documents.counts)
-        self._n_tokens += documents.n_tokens
-
-    def close(self) -> dict[str, Any]:
-        for file in self._files.values():
-            file.close()
-        return {
-            "name": self._name,
-            "n_docs": self._files["indptr"].size - 1,
-            "n_entries": self._files["word_ids"].size,
-            "n_tokens": self._n_tokens,
-            "sha256": {array: sha256(self._folder / f"{array}.npy") for array in ARRAYS},
-        }
-
-    def __enter__(self) -> "ShardWriter":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for file in self._files.values():
-            file.abandon()
 
 
 def write_vocabulary(path: Path, words: list[str]) -> None:
@@ -122,7 +80,8 @@ def index_checksum(index: dict[str, Any]) -> str:
 
 
 def content_fingerprint(index: dict[str, Any]) -> str:
-    """Of the content alone: the checksums of vocabulary, shards and held-out documents."""
+    """Of what is trained on: the checksums of vocabulary, shards and held-out documents. Titles and
+    times do not enter: they may come and go without making another corpus of it."""
     parts = [index["vocabulary"]["sha256"]]
     for table in [*index["shards"], index["heldout"]]:
         parts += [table["sha256"][array] for array in ARRAYS]
@@ -164,27 +123,68 @@ class Corpus:
             raise DataError(f"{path} was changed or damaged: prepare the corpus again.")
         return path.read_text(encoding="utf-8").split("\n")[:-1]
 
+    @cached_property
+    def titles(self) -> Titles | None:
+        """The title of each training document, shard after shard; "" where it has none. None when
+        no document has one. DataError when a file disagrees with corpus.json."""
+        shards = self._metadata("titles")
+        return Titles(shards) if shards else None
+
+    @cached_property
+    def times(self) -> np.ndarray | None:
+        """datetime64[D] (n_docs,), read-only, NaT where unknown, in the order of ``titles``. None
+        when no document has one. Mapped, and joined in memory only when there are several shards.
+        """
+        parts = [shard.times for shard in self._metadata("times")]
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        joined = np.concatenate(parts)
+        joined.flags.writeable = False
+        return joined
+
+    def _metadata(self, kind: str) -> list[Metadata]:
+        """One a shard, found sound; none at all when no shard has titles, or times."""
+        tables = self.index["shards"]
+        if not any(kind in kinds(table) for table in tables):
+            return []
+        self._check(tables, FILES[kind])
+        return [map_metadata(self.path, table) for table in tables]
+
     def shard(self, number: int) -> Documents:
-        """Training documents of one shard, memory-mapped and read-only.
+        """Training documents of one shard, memory-mapped and read-only, without their metadata.
 
         Raises DataError when a file is missing, truncated or not of the size in corpus.json.
         """
-        return self._documents(self.index["shards"][number])
+        return map_documents(self.path, self.index["shards"][number], self.index["dtypes"])
 
     @property
     def heldout(self) -> Documents:
         """The documents kept out of training, as ``shard`` gives its own."""
-        return self._documents(self.index["heldout"])
+        return map_documents(self.path, self.index["heldout"], self.index["dtypes"])
 
-    def check(self, shards: Iterable[int]) -> None:
+    def part(self, table: dict[str, Any]) -> Documents:
+        """Documents with their metadata; ``table`` is a row of shards, or heldout, in the index."""
+        documents = map_documents(self.path, table, self.index["dtypes"])
+        if not kinds(table):
+            return documents
+        return replace(documents, metadata=map_metadata(self.path, table))
+
+    def check(self, shards: Iterable[int], *, metadata: bool = False) -> None:
         """Reads some shards and the held-out documents; DataError names a file whose bytes are not
         those that corpus.json promises. Files that were read before and have not been touched
-        since are not read again (`stamps`)."""
-        sums: dict[str, str] = {}
-        for table in [*(self.index["shards"][number] for number in shards), self.index["heldout"]]:
-            self._documents(table)
-            for array in ARRAYS:
-                sums[f"{table['name']}/{array}.npy"] = table["sha256"][array]
+        since are not read again (`stamps`). Titles and times are read only with ``metadata``."""
+        tables = [*(self.index["shards"][number] for number in shards), self.index["heldout"]]
+        for table in tables:
+            map_documents(self.path, table, self.index["dtypes"])
+        self._check(tables, (*ARRAYS, *chain(*FILES.values())) if metadata else ARRAYS)
+
+    def _check(self, tables: Iterable[dict[str, Any]], arrays: Sequence[str]) -> None:
+        sums = {
+            f"{table['name']}/{array}.npy": table["sha256"][array]
+            for table in tables
+            for array in arrays
+            if array in table["sha256"]
+        }
         names = stamps.unchecked(self.path, sums)
         if not names:
             return
@@ -197,37 +197,9 @@ class Corpus:
         stamps.stamp(self.path, sums, names)
 
     def _digest(self, name: str) -> str:
+        if not (self.path / name).is_file():
+            raise DataError(f"{self.path / name} is missing: prepare the corpus again.")
         return sha256(self.path / name)
-
-    def _documents(self, table: dict[str, Any]) -> Documents:
-        dtypes = self.index["dtypes"]
-        sizes = {
-            "indptr": (np.dtype(np.int64), table["n_docs"] + 1),
-            "word_ids": (np.dtype(dtypes["word_ids"]), table["n_entries"]),
-            "counts": (np.dtype(dtypes["counts"]), table["n_entries"]),
-        }
-        folder = self.path / table["name"]
-        arrays = [map_array(folder / f"{name}.npy", *sizes[name]) for name in ARRAYS]
-        if int(arrays[0][0]) != 0 or int(arrays[0][-1]) != table["n_entries"]:
-            raise DataError(f"{folder / 'indptr.npy'} is damaged: prepare the corpus again.")
-        return Documents(*arrays)
-
-
-def map_array(path: Path, dtype: np.dtype, size: int) -> np.ndarray:
-    """A read-only map of a one-dimensional .npy file; DataError unless it is as expected."""
-    try:
-        # An empty file part cannot be mapped.
-        array = np.load(path, mmap_mode="r" if size else None, allow_pickle=False)
-    except FileNotFoundError as error:
-        raise DataError(f"{path} is missing: prepare the corpus again.") from error
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path} is truncated or damaged: prepare the corpus again.") from error
-    if array.dtype != dtype or array.shape != (size,):
-        raise DataError(
-            f"{path} holds {array.dtype} {array.shape} where corpus.json says {dtype} ({size},): "
-            "prepare the corpus again."
-        )
-    return np.asarray(array)
 
 
 def read_index(path: Path) -> dict[str, Any]:

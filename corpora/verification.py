@@ -9,7 +9,8 @@ import numpy as np
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.facts import blocks
 from topicmc.corpora.files import sha256
-from topicmc.corpora.store import ARRAYS, INDEX, Corpus, content_fingerprint
+from topicmc.corpora.metadata import Metadata
+from topicmc.corpora.store import INDEX, Corpus, content_fingerprint
 from topicmc.errors import DataError
 
 
@@ -17,7 +18,7 @@ def verify(path: str | Path, progress: Callable[[str], None] | None = None) -> C
     """Checks every byte and every promise of the corpus at path, and returns it opened.
 
     corpus.json against its checksum, all files against theirs, sizes and dtypes, ids in range and
-    ascending inside each document, counts of 1 or more, the totals. ``progress`` is called with
+    ascending inside each document, counts of 1 or more, titles in UTF-8, the totals. ``progress`` is called with
     the name of each part. Raises DataError that names the file.
     """
     corpus = Corpus.open(path)
@@ -31,11 +32,11 @@ def verify(path: str | Path, progress: Callable[[str], None] | None = None) -> C
             corpus.path / index["vocabulary"]["name"],
             f"it holds {len(corpus.vocabulary)} words, corpus.json says {corpus.n_words}",
         )
-    for number, table in enumerate(index["shards"]):
+    for table in index["shards"]:
         report(table["name"])
-        _check_part(corpus, table, corpus.shard(number))
+        _check_part(corpus, table)
     report(index["heldout"]["name"])
-    _check_part(corpus, index["heldout"], corpus.heldout)
+    _check_part(corpus, index["heldout"])
     for name in ("n_docs", "n_entries", "n_tokens"):
         if sum(table[name] for table in index["shards"]) != index[name]:
             raise _damaged(corpus.path / INDEX, f"{name} is not the sum over the shards")
@@ -44,16 +45,20 @@ def verify(path: str | Path, progress: Callable[[str], None] | None = None) -> C
     return corpus
 
 
-def _check_part(corpus: Corpus, table: dict[str, Any], documents: Documents) -> None:
+def _check_part(corpus: Corpus, table: dict[str, Any]) -> None:
     folder = corpus.path / table["name"]
-    for array in ARRAYS:
+    for array, digest in table["sha256"].items():
         file = folder / f"{array}.npy"
-        if sha256(file) != table["sha256"][array]:
+        if not file.is_file():
+            raise _damaged(file, "it is missing")
+        if sha256(file) != digest:
             raise _damaged(file, "its checksum is not the one in corpus.json")
+    documents = corpus.part(table)
     n_tokens = 0
-    indptr = documents.indptr
-    if (np.diff(indptr) < 1).any():
+    if (np.diff(documents.indptr) < 1).any():
         raise _damaged(folder / "indptr.npy", "a document is empty or ends before it starts")
+    if documents.metadata and (documents.metadata.lengths < 0).any():
+        raise _damaged(folder / "title_offsets.npy", "a title ends before it starts")
     for block in blocks(documents):
         n_tokens += _check_block(corpus, folder, block)
     if n_tokens != table["n_tokens"]:
@@ -71,7 +76,20 @@ def _check_block(corpus: Corpus, folder: Path, block: Documents) -> int:
     ascending[block.indptr[1:-1] - 1] = True
     if not ascending.all():
         raise _damaged(folder / "word_ids.npy", "the ids of a document do not ascend")
+    if block.metadata:
+        _check_titles(folder, block.metadata)
     return block.n_tokens
+
+
+def _check_titles(folder: Path, metadata: Metadata) -> None:
+    """UTF-8, no title of which begins inside a character."""
+    starts = metadata.offsets[:-1][metadata.lengths > 0]
+    try:
+        metadata.text.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise _damaged(folder / "titles.npy", "a title is not UTF-8") from error
+    if (metadata.text[starts] & 0xC0 == 0x80).any():
+        raise _damaged(folder / "title_offsets.npy", "a title begins inside a character")
 
 
 def _damaged(path: Path, what: str) -> DataError:

@@ -1,0 +1,134 @@
+"""One part of a corpus, a shard or the held-out documents: a folder of arrays."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora.documents import Documents
+from topicmc.corpora.files import NpyWriter, sha256
+from topicmc.corpora.metadata import TIME, Metadata, kinds
+from topicmc.errors import DataError
+
+ARRAYS = ("indptr", "word_ids", "counts")
+
+
+class ShardWriter:
+    """Appends documents to ``root/name``; ``close`` returns the shard's row of the table.
+
+    ``kinds`` says which metadata are kept: of "titles" and "times".
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        name: str,
+        ids: np.dtype,
+        counts: np.dtype,
+        kinds: Sequence[str] = (),
+    ) -> None:
+        self._name = name
+        self._folder = root / name
+        self._folder.mkdir(parents=True)
+        self._kinds = kinds
+        dtypes = {"indptr": np.dtype(np.int64), "word_ids": ids, "counts": counts}
+        if "titles" in kinds:
+            dtypes |= {"titles": np.dtype(np.uint8), "title_offsets": np.dtype(np.int64)}
+        if "times" in kinds:
+            dtypes["times"] = TIME
+        self._files = {
+            array: NpyWriter(self._folder / f"{array}.npy", dtype)
+            for array, dtype in dtypes.items()
+        }
+        for array in {"indptr", "title_offsets"} & self._files.keys():
+            self._files[array].append(np.zeros(1, dtype=np.int64))
+        self._n_tokens = 0
+
+    def append(self, documents: Documents) -> None:
+        self._files["indptr"].append(documents.indptr[1:] + self._files["word_ids"].size)
+        self._files["word_ids"].append(documents.word_ids)
+        self._files["counts"].append(documents.counts)
+        self._n_tokens += documents.n_tokens
+        if self._kinds:
+            self._append_metadata(documents.metadata or Metadata.blank(documents.n_docs))
+
+    def _append_metadata(self, metadata: Metadata) -> None:
+        if "titles" in self._kinds:
+            self._files["title_offsets"].append(metadata.offsets[1:] + self._files["titles"].size)
+            self._files["titles"].append(metadata.text)
+        if "times" in self._kinds:
+            self._files["times"].append(metadata.times)
+
+    def close(self) -> dict[str, Any]:
+        for file in self._files.values():
+            file.close()
+        return {
+            "name": self._name,
+            "n_docs": self._files["indptr"].size - 1,
+            "n_entries": self._files["word_ids"].size,
+            "n_tokens": self._n_tokens,
+            "sha256": {array: sha256(self._folder / f"{array}.npy") for array in self._files},
+        }
+
+    def __enter__(self) -> "ShardWriter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for file in self._files.values():
+            file.abandon()
+
+
+def map_documents(root: Path, table: dict[str, Any], dtypes: dict[str, str]) -> Documents:
+    """The documents of a part, without their metadata; DataError unless they are as told."""
+    sizes = {
+        "indptr": (np.dtype(np.int64), table["n_docs"] + 1),
+        "word_ids": (np.dtype(dtypes["word_ids"]), table["n_entries"]),
+        "counts": (np.dtype(dtypes["counts"]), table["n_entries"]),
+    }
+    folder = root / table["name"]
+    arrays = [map_array(folder / f"{name}.npy", *sizes[name]) for name in ARRAYS]
+    _check_ends(folder / "indptr.npy", arrays[0], table["n_entries"])
+    return Documents(*arrays)
+
+
+def map_metadata(root: Path, table: dict[str, Any]) -> Metadata:
+    """The titles and times of a part, blank where it has none; DataError as above."""
+    folder, n_docs, has = root / table["name"], table["n_docs"], kinds(table)
+    blank = Metadata.blank(n_docs)
+    text, ends, times = blank.text, blank.offsets, blank.times
+    if "titles" in has:
+        text = map_array(folder / "titles.npy", np.dtype(np.uint8))
+        ends = map_array(folder / "title_offsets.npy", np.dtype(np.int64), n_docs + 1)
+        _check_ends(folder / "title_offsets.npy", ends, len(text))
+    if "times" in has:
+        times = map_array(folder / "times.npy", TIME, n_docs)
+    return Metadata(text, ends, times)
+
+
+def map_array(path: Path, dtype: np.dtype, size: int | None = None) -> np.ndarray:
+    """A read-only map of a one-dimensional .npy file; DataError unless it is as expected."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise DataError(f"{path} is missing: prepare the corpus again.") from error
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path} is truncated or damaged: prepare the corpus again.") from error
+    shape = (array.size if size is None else size,)
+    if array.dtype != dtype or array.shape != shape:
+        raise DataError(
+            f"{path} holds {array.dtype} {array.shape} where corpus.json says {dtype} {shape}: "
+            "prepare the corpus again."
+        )
+    return np.asarray(array)
+
+
+def _check_ends(path: Path, indptr: np.ndarray, size: int) -> None:
+    if int(indptr[0]) != 0 or int(indptr[-1]) != size:
+        raise DataError(f"{path} is damaged: prepare the corpus again.")
