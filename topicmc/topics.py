@@ -1,32 +1,56 @@
-"""Reading topics: their words, sizes and coherence."""
+"""Reading topics: their words, sizes, coherence, neighbours and documents."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from topicmc import coherence as coherences
 from topicmc.corpora import Corpus
 from topicmc.errors import UsageError
+from topicmc.matching import distances
+from topicmc.ranking import WEIGHT, exclusivity, rank, top
 
-SORTS = ("size", "coherence")
+SORTS = ("size", "coherence", "exclusivity")
+TOP = 10
+"""Words by which coherence and exclusivity are measured, however many are shown."""
+SIMILAR = 3
+"""Similar topics that are named."""
+_FIELDS = {"u_mass": "coherence"}  # measures whose field has another name
 
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic, by its number in the run: share of the tokens, top words and their probabilities,
-    and u_mass coherence when it was asked for."""
+    """One topic, by its number in the run: its share of the tokens, its top words and their
+    probabilities, and what else was asked for.
+
+    Attributes:
+        coherence, npmi, c_v: u_mass and the other measures of `topicmc.coherence`.
+        exclusivity: mean over its top words of φ_kw / Σ_j φ_jw.
+        relevant, frex: its first words by relevance and by FREX.
+        similar: the topics nearest to it and their Hellinger distances.
+        documents: numbers of the training documents with most of it, and their titles if known.
+    """
 
     number: int
     share: float
     words: tuple[str, ...]
     probabilities: tuple[float, ...]
     coherence: float | None = None
+    npmi: float | None = None
+    c_v: float | None = None
+    exclusivity: float | None = None
+    relevant: tuple[str, ...] | None = None
+    frex: tuple[str, ...] | None = None
+    similar: tuple[tuple[int, float], ...] | None = None
+    documents: tuple[tuple[int, str | None], ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The topic as JSON values."""
-        return {
+        """The topic as JSON values, without what was not asked for."""
+        told = {
             "topic": self.number,
             "share": self.share,
             "coherence": self.coherence,
@@ -35,77 +59,105 @@ class Topic:
                 for word, probability in zip(self.words, self.probabilities, strict=True)
             ],
         }
+        for name in ("npmi", "c_v", "exclusivity", "relevant", "frex"):
+            if getattr(self, name) is not None:
+                told[name] = getattr(self, name)
+        if self.similar is not None:
+            told["similar"] = [{"topic": k, "distance": d} for k, d in self.similar]
+        if self.documents is not None:
+            told["documents"] = [{"document": d, "title": title} for d, title in self.documents]
+        return told
 
 
 def describe(
     phi: np.ndarray,
     share: np.ndarray,
-    vocabulary: list[str],
-    n_words: int = 10,
+    vocabulary: Sequence[str],
+    n_words: int = TOP,
     *,
     sort: str = "size",
     corpus: Corpus | None = None,
+    coherence: Sequence[str] = (),
+    details: bool = False,
+    weight: float = WEIGHT,
+    documents: np.ndarray | None = None,
 ) -> list[Topic]:
     """The topics of a K × W matrix φ with their ``n_words`` likeliest words.
 
-    Sorted by ``"size"``, or by ``"coherence"``, which reads ``corpus`` once.
+    Args:
+        phi: float (K, W), rows sum to one.
+        share: float (K,), each topic's share of the tokens.
+        vocabulary: the words.
+        n_words: words a topic.
+        sort: one of `SORTS`, the most first; ``"coherence"`` is the first measure of ``coherence``,
+            or u_mass.
+        corpus: the training corpus, for coherence and the titles of documents.
+        coherence: measures to add, of `topicmc.coherence.MEASURES`; the corpus is read once for
+            u_mass and NPMI.
+        details: adds exclusivity, words by relevance and FREX, and similar topics.
+        weight: λ of the relevance.
+        documents: int (K, n), numbers of training documents to show with each topic.
+
+    Raises:
+        UsageError: there is no such order, measure or weight.
     """
     if sort not in SORTS:
         raise UsageError(f"--sort {sort!r} is not one of {', '.join(SORTS)}")
-    n_words = min(n_words, phi.shape[1])
-    top = np.argsort(-phi, axis=1, kind="stable")[:, :n_words]
-    scores = u_mass(top, corpus) if corpus is not None else None
+    if sort == "coherence" and not coherence:
+        coherence = ("u_mass",)
+    found: dict[str, Sequence[Any]] = {}
+    if coherence:
+        assert corpus is not None, "coherence is measured on a corpus"
+        measured = coherences.measure(top(phi, TOP), corpus, coherence)
+        found |= {_FIELDS.get(name, name): scores.tolist() for name, scores in measured.items()}
+    if details or sort == "exclusivity":
+        exclusive = np.take_along_axis(exclusivity(phi), top(phi, TOP), axis=1)
+        found["exclusivity"] = exclusive.mean(axis=1).tolist()
+    if details:
+        found["similar"] = _similar(phi)
+        for field, ranking in (("relevant", "relevance"), ("frex", "frex")):
+            found[field] = _spelt(rank(ranking, phi, share, n_words, weight), vocabulary)
+    if documents is not None:
+        found["documents"] = _titled(documents, corpus)
+    words = top(phi, n_words)
     topics = [
         Topic(
             number=k,
             share=float(share[k]),
-            words=tuple(vocabulary[w] for w in top[k]),
-            probabilities=tuple(float(p) for p in phi[k, top[k]]),
-            coherence=None if scores is None else float(scores[k]),
+            words=spelt,
+            probabilities=tuple(phi[k, words[k]].tolist()),
+            **{name: values[k] for name, values in found.items()},
         )
-        for k in range(phi.shape[0])
+        for k, spelt in enumerate(_spelt(words, vocabulary))
     ]
-    if sort == "coherence":
-        return sorted(topics, key=lambda topic: -(topic.coherence or 0.0))
-    return sorted(topics, key=lambda topic: -topic.share)
+    field = {"size": "share", "coherence": "".join(coherence[:1])}.get(sort, sort)
+    field = _FIELDS.get(field, field)
+    return sorted(topics, key=lambda topic: -getattr(topic, field))
 
 
-def u_mass(top_words: np.ndarray, corpus: Corpus) -> np.ndarray:
-    """u_mass coherence of each topic on the training corpus: float64 (K,), higher is better.
+def diversity(words: np.ndarray) -> float:
+    """The share of different words among the top words (K, n) of all topics (Dieng et al. 2020,
+    "Topic modeling in embedding spaces", who take 25 words)."""
+    return len(np.unique(words)) / words.size
 
-    The mean over pairs i < j of log (D(w_i, w_j) + 1) / D(w_i), with D the number of training
-    documents that hold the words (Mimno et al. 2011, "Optimizing semantic coherence in topic
-    models", eqn 1).
 
-    Args:
-        top_words: int (K, n), the words of each topic, likeliest first.
-        corpus: an open corpus.
-    """
-    from scipy.sparse import csr_matrix
+def _similar(phi: np.ndarray) -> list[tuple[tuple[int, float], ...]]:
+    """For each topic the `SIMILAR` nearest others, nearest first."""
+    apart = distances(phi, phi)
+    np.fill_diagonal(apart, np.inf)
+    near = np.argsort(apart, axis=1, kind="stable")[:, : min(SIMILAR, len(phi) - 1)]
+    return [tuple((int(j), float(apart[k, j])) for j in row) for k, row in enumerate(near)]
 
-    corpus.check(range(corpus.n_shards))
-    words, columns = np.unique(top_words, return_inverse=True)
-    columns = columns.reshape(top_words.shape)
-    position = np.full(corpus.n_words, -1, np.int64)
-    position[words] = np.arange(len(words))
-    together = np.zeros((len(words), len(words)))
-    for number in range(corpus.n_shards):
-        shard = corpus.shard(number)
-        for start in range(0, shard.n_docs, 100_000):
-            stop = min(start + 100_000, shard.n_docs)
-            indptr = shard.indptr[start : stop + 1]
-            found = position[shard.word_ids[indptr[0] : indptr[-1]]]
-            kept = found >= 0
-            rows = np.repeat(np.arange(stop - start), np.diff(indptr))[kept]
-            matrix = csr_matrix(
-                (np.ones(kept.sum(), np.float32), (rows, found[kept])),
-                shape=(stop - start, len(words)),
-            )
-            together += (matrix.T @ matrix).toarray()
-    upper = np.triu_indices(top_words.shape[1], 1)
-    scores = np.zeros(len(top_words))
-    for k, mine in enumerate(columns):
-        pairs = together[np.ix_(mine, mine)]
-        single = np.maximum(np.diag(pairs), 1.0)
-        scores[k] = np.mean(np.log((pairs + 1) / single[:, None])[upper]) if len(upper[0]) else 0.0
-    return scores
+
+def _spelt(words: np.ndarray, vocabulary: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(vocabulary[w] for w in row) for row in words]
+
+
+def _titled(
+    documents: np.ndarray, corpus: Corpus | None
+) -> list[tuple[tuple[int, str | None], ...]]:
+    titles = None if corpus is None else corpus.titles
+    return [
+        tuple((int(d), (titles[int(d)] or None) if titles else None) for d in row)
+        for row in documents
+    ]

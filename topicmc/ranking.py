@@ -1,0 +1,82 @@
+"""Which words speak for a topic: by relevance, by FREX, and how exclusive they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topicmc.errors import UsageError
+
+RANKINGS = ("probability", "relevance", "frex")
+WEIGHT = 0.6
+"""λ of the relevance that Sievert & Shirley's readers did best with."""
+
+
+def relevance(phi: np.ndarray, share: np.ndarray, weight: float = WEIGHT) -> np.ndarray:
+    """λ log φ_kw + (1 − λ) log (φ_kw / p_w): float64 (K, W), −∞ where φ_kw is zero.
+
+    λ = 1 ranks words by probability, λ = 0 by lift over their share p_w = Σ_k share_k φ_kw of all
+    tokens (Sievert & Shirley 2014, "LDAvis", eqn 1, where p_w is counted in the corpus).
+
+    Args:
+        phi: float (K, W), rows sum to one.
+        share: float (K,), each topic's share of the tokens.
+        weight: λ; UsageError unless it is from 0 to 1.
+    """
+    if not 0 <= weight <= 1:
+        raise UsageError(f"a weight of {weight:g} for the relevance is not between 0 and 1")
+    with np.errstate(divide="ignore"):
+        scores = np.log(phi)
+        overall = np.log(share @ phi)
+    scores -= (1 - weight) * np.where(np.isfinite(overall), overall, 0)
+    return scores
+
+
+def exclusivity(phi: np.ndarray) -> np.ndarray:
+    """φ_kw / Σ_j φ_jw: float64 (K, W), from 0 to 1; 0 for a word that no topic holds."""
+    total = phi.sum(axis=0)
+    return phi / np.where(total > 0, total, 1)
+
+
+def frex(phi: np.ndarray, weight: float = 0.5) -> np.ndarray:
+    """FREX, the harmonic mean of a word's ranks by exclusivity and by frequency: float64 (K, W).
+
+    Ranks are those within the topic, from 1 / W to 1; ``weight`` is that of the exclusivity
+    (Bischof & Airoldi 2012, "Summarizing topical content with word frequency and exclusivity",
+    eqn 4).
+    """
+    exclusive = exclusivity(phi)
+    scores = np.empty(phi.shape)
+    for k in range(len(phi)):
+        scores[k] = 1 / (weight / _ranks(exclusive[k]) + (1 - weight) / _ranks(phi[k]))
+    return scores
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """The empirical distribution function of values (n,) at each of them."""
+    return np.searchsorted(np.sort(values), values, side="right") / len(values)
+
+
+def top(scores: np.ndarray, n: int) -> np.ndarray:
+    """The n words of highest score of each topic (K, W), best first: int64 (K, min(n, W))."""
+    n = min(n, scores.shape[1])
+    if 8 * n > scores.shape[1]:
+        return np.argsort(-scores, axis=1, kind="stable")[:, :n]
+    least = np.partition(scores, -n, axis=1)[:, -n]
+    chosen = np.empty((len(scores), n), np.int64)
+    for k, row in enumerate(scores):
+        words = np.flatnonzero(row >= least[k])
+        chosen[k] = words[np.argsort(-row[words], kind="stable")][:n]
+    return chosen
+
+
+def rank(
+    ranking: str, phi: np.ndarray, share: np.ndarray, n: int, weight: float = WEIGHT
+) -> np.ndarray:
+    """The n first words of each topic by one of `RANKINGS`: int64 (K, n); else UsageError."""
+    if ranking == "probability":
+        return top(phi, n)
+    if ranking == "relevance":
+        return top(relevance(phi, share, weight), n)
+    if ranking == "frex":
+        return top(frex(phi), n)
+    raise UsageError(f"ranking {ranking!r} is not one of {', '.join(RANKINGS)}")
