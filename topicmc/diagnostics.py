@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from topicmc.convergence import aligned, ess, rhat
-from topicmc.matching import distances
+from topicmc.matching import SAME, distances
 from topicmc.posterior import posterior_mean
 from topicmc.runs import RunDirectory
-from topicmc.uncertainty import SAME, Posterior, posterior_of
+from topicmc.uncertainty import Posterior, posterior_of
 from topicmc.verdict import FIT, Evidence, judge
 
 MATCHED = "matched topics"

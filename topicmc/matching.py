@@ -12,6 +12,8 @@ import numpy as np
 from topicmc.errors import UsageError
 
 MEASURES = ("hellinger", "jensen-shannon")
+SAME = 0.5
+"""Hellinger distance up to which two topics count as the same."""
 
 
 def distances(reference: np.ndarray, other: np.ndarray, measure: str = "hellinger") -> np.ndarray:
