@@ -2,59 +2,218 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.options import corpus_option, json_option, print_json, run_argument
+from topicmc.cli.options import corpus_option, json_option, print_json
+from topicmc.cli.tables import print_table
+from topicmc.errors import UsageError
+
+if TYPE_CHECKING:
+    from topicmc.topics import Topic
+    from topicmc.uncertainty import Posterior, WordPosterior
 
 
 @click.command()
-@run_argument
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option("-n", "n_words", type=click.IntRange(1), default=10, help="Words a topic [10].")
 @click.option(
-    "--sort", type=click.Choice(["size", "coherence"]), default="size", help="Order of the topics."
+    "--sort",
+    type=click.Choice(["size", "coherence", "exclusivity"]),
+    default="size",
+    help="Order of the topics [size].",
 )
+@click.option(
+    "--by",
+    type=click.Choice(["probability", "relevance", "frex"]),
+    default="probability",
+    help="Which words are a topic's first ones [probability].",
+)
+@click.option("--relevance", "weight", type=float, default=0.6, help="Weight of relevance [0.6].")
+@click.option("--details", is_flag=True, help="Add coherence, exclusivity and the nearest topic.")
+@click.option(
+    "--coherence",
+    multiple=True,
+    type=click.Choice(["u_mass", "npmi", "c_v"]),
+    help="Add this coherence; may be repeated.",
+)
+@click.option("--documents", "n_documents", type=click.IntRange(1), help="Add N documents a topic.")
+@click.option("--uncertainty", is_flag=True, help="Add credible intervals, from all chains.")
+@click.option("--level", type=float, default=0.9, help="Probability of the intervals [0.9].")
+@click.option("--topic", "numbers", type=int, multiple=True, help="All about this topic.")
 @corpus_option
 @json_option
-def topics(run: Path, n_words: int, sort: str, corpus: Path | None, as_json: bool) -> None:
-    """Show the topics of RUN: their share of all tokens and their likeliest words."""
+def topics(
+    runs: tuple[Path, ...],
+    n_words: int,
+    sort: str,
+    by: str,
+    weight: float,
+    details: bool,
+    coherence: tuple[str, ...],
+    n_documents: int | None,
+    uncertainty: bool,
+    level: float,
+    numbers: tuple[int, ...],
+    corpus: Path | None,
+    as_json: bool,
+) -> None:
+    """Show the topics of RUN: their share of all tokens and their likeliest words.
+
+    With several RUNs of one corpus, whose topics are matched, also which topics all chains find.
+    """
     from topicmc.jobs import open_corpus
     from topicmc.posterior import posterior_mean
     from topicmc.runs import RunDirectory
     from topicmc.topics import describe
+    from topicmc.uncertainty import posterior_of
 
-    opened = RunDirectory.open(run)
-    phi, share, _ = posterior_mean(opened)
+    opened = [RunDirectory.open(run) for run in runs]
+    pages = bool(numbers or n_documents)
+    several = uncertainty or pages or len(runs) > 1
+    posterior = posterior_of(opened, level) if several else None
+    model = posterior or posterior_mean(opened[0])
+    _check(numbers, len(model.phi))
+    reads = bool(coherence or sort == "coherence" or n_documents)
+    documents = open_corpus(opened[0], corpus) if reads else None
+    representative = None
+    if n_documents:
+        from topicmc.inference import representative_documents
+
+        representative = representative_documents(model.phi, model.alpha, documents, n_documents)
     described = describe(
-        phi,
-        share,
-        opened.vocabulary(),
+        model.phi,
+        model.share,
+        opened[0].vocabulary(),
         n_words,
         sort=sort,
-        corpus=open_corpus(opened, corpus) if sort == "coherence" else None,
+        corpus=documents,
+        coherence=coherence,
+        details=details or pages or by != "probability",
+        weight=weight,
+        documents=representative,
     )
+    described = [topic for topic in described if not numbers or topic.number in numbers]
     if as_json:
-        print_json({"topics": [topic.as_dict() for topic in described]})
+        print_json(_json(described, posterior, n_words))
+        return
+    if posterior is not None and pages:
+        for topic in described:
+            _print_page(topic, posterior, n_words)
     else:
-        print_topics(described)
+        rows = [_row(topic, posterior, by, details) for topic in described]
+        print_table(_columns(level), rows, last_left=True)
+    if posterior is not None:
+        click.echo("" if pages else "\n", nl=False)
+        click.echo(posterior.remark())
 
 
-def print_topics(described: Sequence) -> None:
-    """A line for each topic: number, share of the tokens, words."""
-    from topicmc.topics import Topic
+def _check(numbers: Sequence[int], n_topics: int) -> None:
+    for number in numbers:
+        if not 0 <= number < n_topics:
+            raise UsageError(f"--topic {number}: the topics are 0 to {n_topics - 1}")
 
-    width = _terminal_width()
-    topic: Topic
+
+def _json(topics: Sequence[Topic], posterior: Posterior | None, n_words: int) -> dict[str, Any]:
+    told = [topic.as_dict() for topic in topics]
+    if posterior is None:
+        return {"topics": told}
+    return {
+        "topics": [topic | posterior.as_dict(topic["topic"], n_words) for topic in told],
+        "chains": posterior.n_chains,
+        "samples": posterior.n_samples,
+        "level": posterior.level,
+        "coverage": posterior.coverage().as_dict(),
+        "remark": posterior.remark(),
+    }
+
+
+def _columns(level: float) -> Sequence[str]:
+    return (
+        "topic", "share", f"{level:.0%} interval", "found by", "distance", "u_mass", "NPMI", "C_v",
+        "exclusive", "nearest", "words",
+    )  # fmt: skip
+
+
+def _row(topic: Topic, posterior: Posterior | None, by: str, details: bool) -> Sequence[str]:
+    words: Sequence[str] = topic.words
+    if by != "probability":
+        words = (topic.relevant if by == "relevance" else topic.frex) or ()
+    elif posterior is not None:
+        words = [_sure(word) for word in posterior.words(topic.number, len(words))]
+    nearest = f"{topic.similar[0][0]} ({topic.similar[0][1]:.2f})" if topic.similar else ""
+    return (
+        f"{topic.number:5d}",
+        f"{topic.share:.1%}",
+        "" if posterior is None else _range(posterior, topic.number),
+        "" if posterior is None else _found(posterior, topic.number),
+        "" if posterior is None else _number(posterior.distance[topic.number]),
+        _number(topic.coherence),
+        _number(topic.npmi),
+        _number(topic.c_v),
+        _number(topic.exclusivity),
+        nearest if details else "",
+        " ".join(words),
+    )
+
+
+def _sure(word: WordPosterior) -> str:
+    """A word, with the probability that it is among the first ten where that is in doubt."""
+    return word.word if word.in_top > 0.995 else f"{word.word}({word.in_top:.0%})"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None or value != value else f"{value:.2f}"
+
+
+def _range(posterior: Posterior, k: int) -> str:
+    low, high = posterior.share_low[k], posterior.share_high[k]
+    return "" if low != low else f"{100 * low:.1f}–{high:.1%}"
+
+
+def _found(posterior: Posterior, k: int) -> str:
+    if posterior.n_chains == 1:
+        return ""
+    return f"{posterior.found[:, k].sum()} of {posterior.n_chains}"
+
+
+def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
+    """All that is known of one topic."""
+    k = topic.number
+    chains = f"{_found(posterior, k)} chains" if posterior.n_chains > 1 else ""
+    facts = [
+        (f"{posterior.level:.0%} interval", _range(posterior, k)),
+        ("found by", chains),
+        ("distance", _number(posterior.distance[k])),
+        ("u_mass", _number(topic.coherence)),
+        ("NPMI", _number(topic.npmi)),
+        ("C_v", _number(topic.c_v)),
+        ("exclusivity", _number(topic.exclusivity)),
+        ("similar", "  ".join(f"{other} ({far:.2f})" for other, far in topic.similar or ())),
+        ("by relevance", " ".join(topic.relevant or ())),
+        ("by FREX", " ".join(topic.frex or ())),
+        *(("document", f"{number}  {title or ''}") for number, title in topic.documents or ()),
+    ]
+    click.echo(f"topic {k}: {topic.share:.1%} of the tokens")
+    for name, value in facts:
+        if value:
+            click.echo(f"  {name:<13} {value.rstrip()}")
+    rows = [
+        (word.word, f"{word.mean:.5f}", f"{word.low:.5f}–{word.high:.5f}", f"{word.in_top:.0%}")
+        for word in posterior.words(k, n_words)
+    ]
+    print_table(("word", "probability", f"{posterior.level:.0%} interval", "in top ten"), rows)
+    click.echo()
+
+
+def print_topics(described: Sequence[Topic]) -> None:
+    """A line for each topic, as training ends: number, share of the tokens, words."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for topic in described:
-        coherence = "" if topic.coherence is None else f" {topic.coherence:6.2f}"
-        line = f"{topic.number:4d} {topic.share:6.1%}{coherence}  {' '.join(topic.words)}"
+        line = f"{topic.number:4d} {topic.share:6.1%}  {' '.join(topic.words)}"
         click.echo(line if width is None or len(line) <= width else line[: width - 1] + "…")
-
-
-def _terminal_width() -> int | None:
-    import shutil
-
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

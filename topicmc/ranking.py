@@ -23,7 +23,7 @@ def relevance(phi: np.ndarray, share: np.ndarray, weight: float = WEIGHT) -> np.
         weight: λ; UsageError unless it is from 0 to 1.
     """
     if not 0 <= weight <= 1:
-        raise UsageError(f"a weight of {weight:g} for the relevance is not between 0 and 1")
+        raise UsageError(f"--relevance {weight:g}: the weight is from 0 to 1")
     with np.errstate(divide="ignore"):
         scores = np.log(phi)
         overall = np.log(share @ phi)

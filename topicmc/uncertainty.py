@@ -125,6 +125,16 @@ class Posterior:
         drawn = [_draws(chain, words)[0] for chain in self.chains]
         return coverage(drawn, self.stable, self.level)
 
+    def remark(self) -> str:
+        """What is to be believed, in a sentence or two."""
+        if self.n_chains == 1:
+            return (
+                f"Intervals rest on {self.n_samples} samples of one chain, which cannot know what"
+                " others find; train another run with another --seed and name both."
+            )
+        told = f"{self.stable.sum()} of {len(self.phi)} topics are found by all {self.n_chains}"
+        return f"{told} chains. {self.coverage().sentence()}"
+
     def as_dict(self, k: int, n: int = TOP) -> dict[str, Any]:
         """What is known of topic k and its ``n`` likeliest words, as JSON values; None in place of
         NaN."""
@@ -163,7 +173,7 @@ def posterior_of(runs: Sequence[RunDirectory], level: float = 0.9) -> Posterior:
     topics; DataError when one has no samples yet, or a file of theirs is damaged.
     """
     if not 0 < level < 1:
-        raise UsageError(f"a level of {level:g} for the intervals is not between 0 and 1")
+        raise UsageError(f"--level {level:g}: the probability of intervals is between 0 and 1")
     chains = []
     phi = np.zeros(())
     for chain, mean in matched_chains(runs):
