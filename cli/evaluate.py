@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from topicmc.cli.options import json_option, print_json, threads_option
+from topicmc.cli.tables import print_table
 from topicmc.errors import UsageError
+
+if TYPE_CHECKING:
+    from topicmc.corpora import Corpus
+    from topicmc.diagnostics import Diagnostics, Trace
+    from topicmc.kernels.threads import Threads
+    from topicmc.runs import RunDirectory
+    from topicmc.scoring import Score
+
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDTH = 40  # bars of a trace
 
 
 @click.command()
-@click.argument("run", required=False, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, metavar="[RUN...]", type=click.Path(path_type=Path))
 @click.option("--corpus", type=click.Path(path_type=Path), help="Another prepared corpus.")
 @click.option(
     "--topics-file",
@@ -22,51 +35,114 @@ from topicmc.errors import UsageError
 @threads_option
 @json_option
 def evaluate(
-    run: Path | None,
+    runs: tuple[Path, ...],
     corpus: Path | None,
     topics_file: Path | None,
     alpha: float | None,
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Held-out perplexity of RUN, or of any topics, by document completion.
+    """Held-out perplexity of RUN, or of any topics, by document completion; and whether the chains
+    of all RUNs have converged.
 
     Lower is better. 90 % of each held-out document is seen, 10 % is scored.
     """
     from topicmc.config import available_cores
     from topicmc.corpora import Corpus
+    from topicmc.diagnostics import diagnose
     from topicmc.jobs import open_corpus
     from topicmc.kernels.threads import Threads
     from topicmc.runs import RunDirectory
-    from topicmc.scoring import score_run, score_topics
+    from topicmc.scoring import score_run
 
     if alpha is not None and topics_file is None:
         raise UsageError("--alpha goes with --topics-file; a RUN has its own")
-    workers = Threads(threads or available_cores())
-    if run is None and corpus is None:
+    if not runs and corpus is None:
         raise UsageError("name a RUN, or --corpus CORPUS with --topics-file PHI.npy")
-    opened = RunDirectory.open(run) if run is not None else None
-    if corpus is not None:
-        documents = Corpus.open(corpus)
-    else:
-        assert opened is not None
-        documents = open_corpus(opened)
-    if topics_file is not None:
-        if alpha is None and opened is not None:
-            alpha = float(opened.facts()["config"]["alpha"])
-        if alpha is None or not 0 < alpha < float("inf"):
-            raise UsageError("--topics-file needs --alpha F above 0, the prior of the topic mix")
-        score = score_topics(topics_file, documents, alpha, workers)
-    elif opened is None:
+    if not runs and topics_file is None:
         raise UsageError("--corpus alone says nothing of the topics; add RUN or --topics-file")
-    else:
-        score = score_run(opened, documents, opened.vocabulary(), workers)
+    workers = Threads(threads or available_cores())
+    opened = [RunDirectory.open(run) for run in runs]
+    other = Corpus.open(corpus) if corpus is not None else None
+    if topics_file is not None:
+        _evaluate_file(topics_file, opened, other, alpha, workers, as_json)
+        return
+    scores = [
+        score_run(run, other or open_corpus(run), run.vocabulary(), workers) for run in opened
+    ]
+    diagnostics = diagnose(opened)
+    if as_json:
+        told = [score.as_dict() for score in scores]
+        single = len(runs) == 1
+        named = [{"run": str(run), **score} for run, score in zip(runs, told, strict=True)]
+        print_json({**(told[0] if single else {"runs": named}), **diagnostics.as_dict()})
+        return
+    for run, score in zip(runs, scores, strict=True):
+        if len(runs) > 1:
+            click.echo(f"run                   {run}")
+        _print_score(score)
+    _print_diagnostics(diagnostics)
+
+
+def _evaluate_file(
+    path: Path,
+    runs: Sequence[RunDirectory],
+    corpus: Corpus | None,
+    alpha: float | None,
+    workers: Threads,
+    as_json: bool,
+) -> None:
+    from topicmc.jobs import open_corpus
+    from topicmc.scoring import score_topics
+
+    if len(runs) > 1:
+        raise UsageError("--topics-file takes its corpus and --alpha from one RUN; name one only")
+    if alpha is None and runs:
+        alpha = float(runs[0].facts()["config"]["alpha"])
+    if alpha is None or not 0 < alpha < float("inf"):
+        raise UsageError("--topics-file needs --alpha F above 0, the prior of the topic mix")
+    score = score_topics(path, corpus or open_corpus(runs[0]), alpha, workers)
     if as_json:
         print_json(score.as_dict())
-        return
+    else:
+        _print_score(score)
+
+
+def _print_score(score: Score) -> None:
     click.echo(f"perplexity            {score.perplexity:,.2f}")
     click.echo(f"averaged over {score.samples:<7d} {score.perplexity_averaged:,.2f}")
     click.echo(f"held-out documents    {score.documents:,}")
     click.echo(f"tokens scored         {score.tokens_scored:,}")
     click.echo(f"unknown words         {score.unknown_words:,}")
     click.echo(f"split                 {score.split}")
+
+
+def _print_diagnostics(diagnostics: Diagnostics) -> None:
+    for name, trace in diagnostics.traces.items():
+        if name.startswith(("perplexity", "step_size")) and "averaged" not in name:
+            _print_trace(name.replace("_", " "), trace)
+    click.echo()
+    rows = [
+        (name, *("?" if x != x else f"{x:.{digits}f}" for x, digits in ((rhat, 2), (ess, 0))))
+        for (name, rhat), ess in zip(
+            diagnostics.rhat.items(), diagnostics.ess.values(), strict=True
+        )
+    ]
+    print_table(("", "R̂", "effective samples"), rows)
+    click.echo()
+    for flag in diagnostics.flags:
+        click.echo(f"Note: {flag}.")
+    click.echo(diagnostics.verdict)
+
+
+def _print_trace(name: str, trace: Trace) -> None:
+    """First and last value, and a bar for every value, or for every so many."""
+    values = [value for _, value in trace]
+    values = values[:: max(1, -(-len(values) // _WIDTH))]
+    low, high = min(values), max(values)
+    heights = [round((x - low) / ((high - low) or 1) * (len(_BARS) - 1)) for x in values]
+    bars = "".join(_BARS[height] for height in heights)
+    digits = 1 if high >= 10 else 4
+    (_, first), (seconds, last) = trace[0], trace[-1]
+    ends = f"{first:,.{digits}f} to {last:,.{digits}f} in {seconds:,.0f} s"
+    click.echo(f"{name:<21} {bars} {ends}")

@@ -101,9 +101,11 @@ def _exceeds(draws: np.ndarray) -> bool:
 
 
 def _each_at_rest(evidence: Evidence) -> bool:
-    """Whether there are several chains, each at rest as far as it alone can tell."""
-    alone = [draws[:, None, :] for draws in evidence.draws.values()]
-    return evidence.posterior.n_chains > 1 and not any(_exceeds(draws) for draws in alone)
+    """Whether there are several chains, each seen to be at rest as far as it alone can tell."""
+    alone = {name: draws[:, None, :] for name, draws in evidence.draws.items()}
+    known = np.isfinite(rhat(alone[evidence.principal])).all()
+    moving = any(_exceeds(draws) for draws in alone.values())
+    return evidence.posterior.n_chains > 1 and bool(known) and not moving
 
 
 def _difference(evidence: Evidence) -> str:
