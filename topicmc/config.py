@@ -18,6 +18,7 @@ SAMPLERS = ("scir", "sgrld", "adlda", "asynclda")
 COLLAPSED = ("adlda", "asynclda")  # samplers that remember the topic of every token
 SCHEDULES = ("rotate", "permute")
 STARTS = ("plain", "anneal", "grow")
+LEARN = ("none", "alpha", "beta", "both")
 MAX_TOPICS = 65_535
 MAX_WORKERS = 100_000
 
@@ -68,6 +69,9 @@ class TrainConfig:
     step_decay: float = AUTO
     start: str = "auto"
     anneal_updates: int = AUTO
+    remember: bool = False
+    learn: str = "auto"
+    learn_until: str = "burn-in"
     updates: int | None = None
     epochs: float | None = None
     time_budget: float | None = None
@@ -90,6 +94,8 @@ class TrainConfig:
         _one_of("--sampler", self.sampler, ("auto", *SAMPLERS))
         _one_of("--schedule", self.schedule, SCHEDULES)
         _one_of("--start", self.start, ("auto", *STARTS))
+        _one_of("--learn", self.learn, ("auto", *LEARN))
+        _one_of("--learn-until", self.learn_until, ("burn-in", "end"))
         _in_range("--anneal-updates", self.anneal_updates, 1, 1_000_000_000)
         _in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
         for name in ("alpha", "beta", "step_size", "step_offset"):

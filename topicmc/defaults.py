@@ -60,8 +60,14 @@ def resolve(
         )
     sampler = "scir" if config.sampler == "auto" else config.sampler
     beta = _or(config.beta, default_beta(n_words, n_tokens))
-    if sampler in COLLAPSED:
-        return _resolve_collapsed(replace(config, topics=topics, beta=beta), n_docs, cores)
+    learn = config.learn
+    if learn == "auto":
+        learn = "alpha" if config.alpha == "auto" else "none"
+    config = replace(config, learn=learn)
+    if sampler in COLLAPSED or config.remember:
+        config = replace(config, sampler=sampler)
+        config = replace(config, topics=topics, beta=beta)
+        return _resolve_collapsed(config, n_docs, n_tokens, n_words, cores)
     if config.start == "grow":
         raise UsageError("--start grow needs --sampler adlda or asynclda")
     batch_tokens = _between(n_tokens * _BATCH_SHARE, _BATCH_TOKENS)
@@ -101,8 +107,13 @@ def resolve(
     )
 
 
-# A sweep of a collapsed sampler has so many blocks; its start lasts so many sweeps, a run so many.
-_BLOCKS = 64
+# A sweep of a collapsed sampler has so many blocks, but blocks have so many tokens, which keep
+# threads busy, unless a sweep would then have too few; its start lasts so many sweeps, a run so many.
+_BLOCKS = (4, 64)
+_BLOCK_TOKENS = 120_000
+# With remembered assignments θ moves after each block: so many draws are worth moving one entry.
+_MOVE_TOKENS = 1.5
+_REMEMBERED_STEP = 0.5  # of SGRLD, the share by which topics change
 _START_SWEEPS = 50
 _RUN_SWEEPS = 150
 # Documents that a worker draws before it hears of the others, at most; and parts of a sweep.
@@ -110,20 +121,30 @@ _SYNCHRONISE = 30_000
 _ROUNDS = 4
 
 
-def _resolve_collapsed(config: TrainConfig, n_docs: int, cores: int) -> TrainConfig:
-    """The same for AD-LDA and Async-LDA; their updates are blocks of each worker's documents."""
+def _resolve_collapsed(
+    config: TrainConfig, n_docs: int, n_tokens: int, n_words: int, cores: int
+) -> TrainConfig:
+    """The same for AD-LDA, Async-LDA and remembered assignments; their updates are blocks of each
+    worker's documents."""
     if config.chains not in ("auto", 1) or config.groups not in ("auto", 1):
         raise UsageError(f"--sampler {config.sampler} has one chain: leave out --chains, --groups")
     mine = -(-n_docs // config.workers)
-    batch_size = min(mine, _or(config.batch_size, -(-mine // _BLOCKS)))
-    per_round = min(_SYNCHRONISE, -(-mine // _ROUNDS))
+    block_tokens, blocks, step_size = _BLOCK_TOKENS, _BLOCKS, 3.0
+    if config.remember:
+        block_tokens, blocks = round(_MOVE_TOKENS * n_words * config.topics), (1, _BLOCKS[1])
+    if config.remember and config.sampler == "sgrld":
+        total = initial_total("sgrld", config.beta, n_words, config.topics, n_tokens)
+        step_size = _REMEMBERED_STEP * total * config.topics / n_tokens
+    n_blocks = _between(n_tokens / config.workers / block_tokens, blocks)
+    batch_size = min(mine, _or(config.batch_size, max(1, round(mine / n_blocks))))
+    per_round = min(_SYNCHRONISE, -(-mine // _ROUNDS)) if config.workers > 1 else 1
     config = replace(
         config,
         alpha=_or(config.alpha, 0.1),
         batch_size=batch_size,
         sweeps=_or(config.sweeps, 1),
         burn_in=_or(config.burn_in, 0),
-        step_size=_or(config.step_size, 1.0),
+        step_size=_or(config.step_size, step_size),
         step_offset=_or(config.step_offset, 1.0),
         step_decay=_or(config.step_decay, 0.0),
         start="grow" if config.start == "auto" else config.start,

@@ -4,8 +4,8 @@ The kept samples of a run that has made r rounds are those of the rounds in (r/2
 multiples of a stride; the stride doubles as r grows, so that between half of ``samples`` and all of
 them are kept. The first half of the run is burn-in, at whatever moment it is read, and the choice
 depends on r alone: not on the clock, the number of threads, or an interruption. States of an
-annealed start are no samples of the posterior: they are marked ``burn_in``, stand in while there is
-nothing better, and are passed over as soon as there is a sample proper.
+annealed start are no samples of the posterior. The newest that was saved, marked ``burn_in``, stands
+in until there is a sample proper.
 """
 
 from __future__ import annotations
@@ -37,11 +37,6 @@ def is_kept(round_number: int, now: int, samples: int) -> bool:
     return now // 2 < round_number <= now and round_number % stride(now, samples) == 0
 
 
-def proper(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of some index entries that are samples of the posterior; all, if none is."""
-    return [entry for entry in entries if not entry.get("burn_in")] or entries
-
-
 def _state(chain: Chain) -> dict[str, Any]:
     """What belongs to a sample beside θ, as JSON values."""
     arrays = {"alpha": chain.alpha, "share": chain.share}
@@ -58,33 +53,42 @@ class KeptSamples:
         self._entries: list[dict[str, Any]] = []
 
     def at(self, number: int) -> list[dict[str, Any]]:
-        """Index entries of the samples kept when ``number`` rounds have been made."""
-        return proper(self._window(number))
-
-    def _window(self, number: int) -> list[dict[str, Any]]:
-        return [e for e in self._entries if is_kept(e["round"], number, self._n_samples)]
+        """Index entries of the samples kept when ``number`` rounds have been made; stand-ins are
+        none."""
+        proper = [entry for entry in self._entries if not entry["burn_in"]]
+        return [entry for entry in proper if is_kept(entry["round"], number, self._n_samples)]
 
     def keep(self, method: Method) -> None:
         """Writes the states of a method as samples, if those of its round are to be kept."""
         number = method.round_number
-        if not is_kept(number, number, self._n_samples):
-            return
+        if not method.burning_in and is_kept(number, number, self._n_samples):
+            self._write(method, burn_in=False)
+            self.prune(number)
+
+    def stand_in(self, method: Method) -> None:
+        """Writes the states of a method in place of samples, while there are none."""
+        if method.round_number > 0 and not self.at(method.round_number):
+            self._entries = []
+            self._write(method, burn_in=True)
+            self.prune(method.round_number)
+
+    def _write(self, method: Method, burn_in: bool) -> None:
+        number = method.round_number
         distinct = method.distinct()
         mine = [
             {
                 **self._run.keep_sample(chain.index, number, chain.theta),
-                "burn_in": method.burning_in,
+                "burn_in": burn_in,
                 **_state(chain),
             }
             for chain in method.chains.values()
             if chain.index in distinct
         ]
         self._entries += [entry for part in self._transport.exchange(mine) for entry in part]
-        self.prune(number)
 
     def prune(self, number: int) -> None:
         """Forgets, here and on disk, what is no longer kept."""
-        self._entries = self._window(number)
+        self._entries = self.at(number) or [e for e in self._entries if e["burn_in"]]
         if self._transport.is_root:
             self._run.write_sample_index(self._entries)
 
@@ -113,7 +117,7 @@ def samples_of(run: RunDirectory, chain: int | None = None) -> list[dict[str, An
 
     Raises UsageError when the run has no such chain, DataError when it has no samples yet.
     """
-    index = proper(run.sample_index())
+    index = run.sample_index()
     if not index:
         raise DataError(
             f"{run.path}: no samples yet; train on (topicmc train -o {run.path} --resume)"

@@ -174,7 +174,7 @@ class Training:
                 f"the held-out perplexity is {perplexity} after update {self.update}; lower"
                 f" --step-size (now {self.config.step_size:g})"
             )
-        averaged = self.heldout.of_samples(self.run, self.samples.at(number))
+        averaged = self.heldout.of_samples(self.run, self.samples.at(number)) or perplexity
         before = self._record
         seconds = self.clock.seconds - before.get("seconds", 0.0)
         tokens = self.tokens - before.get("tokens", 0)
@@ -214,6 +214,7 @@ class Training:
             }
             self.run.commit_checkpoint(number, merged, facts)
         self.samples.prune(number)
+        self.samples.stand_in(self.method)
         self.transport.barrier()
         self._saved_round = number
 

@@ -251,8 +251,9 @@ def test_what_ranks_read_and_send_and_how_they_are_balanced(small_corpus, tmp_pa
     done = subprocess.run(job, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stderr
     n_words, n_topics, n_workers = small_corpus.n_words, 5, 2
-    handover = 4 * n_words * n_topics + 8 * n_topics + 16
-    averaging = 2 * (n_workers - 1) * 4 * n_words * n_topics // n_workers
+    beside = 8 * (2 * n_topics + 1)
+    handover = 4 * n_words * n_topics + 8 * n_topics + 16 + beside
+    averaging = 2 * (n_workers - 1) * (4 * n_words * n_topics + beside) // n_workers
     for rank in (0, 1):
         sent = json.loads((tmp_path / f"sent-{rank}.json").read_text())
         assert sent == [averaging] + [handover + averaging] * 39

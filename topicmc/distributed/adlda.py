@@ -10,7 +10,7 @@ document once. The result depends on the number of workers and on the blocks, no
 of one document (``batch_size`` 1) on one worker are plain collapsed Gibbs sampling.
 
 A *growing* start begins with a random subset of the documents, which grows from sweep to sweep, new
-ones being drawn under the counts so far, while β falls from 1 and α from 0.4 to their values.
+ones being drawn under the counts so far, while β falls from 1 to its value.
 Blocks and rounds are shares of the subset: workers synchronise more often while it is small. Which
 documents are in it depends on the seed and the document alone. Topics are always reported under the
 final β.
@@ -37,11 +37,14 @@ from topicmc.kernels.threads import Threads
 from topicmc.runs import Checkpoint
 from topicmc.samplers import Chain
 from topicmc.samplers.collapsed import CollapsedWorker
+from topicmc.samplers.priors import learned_alpha, learned_beta, prior_metrics
 
 FIRST_TOKENS = 9_000  # tokens per topic in the subset that a growing start begins with
 GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
 GROWN_BY = 0.8  # share of the annealing by whose end all documents must be in
-FIRST_ALPHA, FIRST_BETA = 0.4, 1.0  # what an annealed start begins with
+FIRST_BETA = 1.0  # what an annealed start begins with
+_STEPS = 5  # of the fixed point that priors are learned by, after each sweep
+_ROUNDS = 4  # parts of a sweep, at least, after which workers hear of each other
 
 
 class Reconciliation(Protocol):
@@ -80,7 +83,7 @@ class AllReduce:
 
 
 class Schedule:
-    """Which documents a worker visits when, and under which α and β: a function of the number of
+    """Which documents a worker visits when, and under which β: a function of the number of
     updates that it has made.
 
     Args:
@@ -90,37 +93,65 @@ class Schedule:
 
     def __init__(self, config: TrainConfig, corpus: Corpus) -> None:
         self._config = config
-        self.per_round = config.trajectory
-        self.per_sweep = config.trajectory * rounds_per_sweep(config, corpus.n_docs)
-        self._annealed = config.anneal_updates if config.start != "plain" else 0
+        self._least = 1 if config.remember else _ROUNDS
+        self._rounds = rounds_per_sweep(config, corpus.n_docs)
+        self.per_sweep = config.trajectory * self._rounds
+        self._annealed = config.anneal_updates / self.per_sweep if config.start != "plain" else 0.0
         self._first_share = 1.0
         if config.start == "grow":
             self._first_share = min(1.0, FIRST_TOKENS * config.topics / corpus.n_tokens)
-        sweeps = max(1.0, GROWN_BY * self._annealed / self.per_sweep)
-        self._growth = max(GROWTH, self._first_share ** (-1 / sweeps))
-        self._grown_at = -math.log(self._first_share) / math.log(self._growth)
+        self._growth = max(GROWTH, self._first_share ** (-1 / max(1.0, GROWN_BY * self._annealed)))
+        n_growing = math.ceil(-math.log(self._first_share) / math.log(self._growth) - 1e-9)
+        sizes = [config.trajectory * self._rounds_of(sweep) for sweep in range(n_growing)]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
-    def sweep(self, update: int) -> int:
-        """The sweep that an update belongs to."""
-        return update // self.per_sweep
+    def _rounds_of(self, sweep: int) -> int:
+        """Rounds of a sweep: fewer while there are few documents, but some."""
+        return min(self._rounds, max(self._least, math.ceil(self._share_of(sweep) * self._rounds)))
+
+    def _share_of(self, sweep: int) -> float:
+        return min(1.0, self._first_share * self._growth**sweep)
+
+    def place(self, update: int) -> tuple[int, int, int]:
+        """The sweep that an update belongs to, its number there, and how many the sweep has."""
+        last = len(self._starts) - 1
+        if update >= self._starts[last]:
+            sweeps, within = divmod(update - int(self._starts[last]), self.per_sweep)
+            return last + sweeps, within, self.per_sweep
+        sweep = int(np.searchsorted(self._starts, update, side="right")) - 1
+        first, end = self._starts[sweep : sweep + 2]
+        return sweep, update - int(first), int(end - first)
+
+    def swept(self, update: int) -> float:
+        """Sweeps made after so many updates."""
+        sweep, within, size = self.place(update)
+        return sweep + within / size
+
+    def after(self, swept: float) -> int:
+        """The first update of the first sweep that begins after so many sweeps."""
+        sweep, last = math.ceil(swept), len(self._starts) - 1
+        return int(self._starts[min(sweep, last)]) + max(0, sweep - last) * self.per_sweep
 
     def share(self, update: int) -> float:
         """The share of the documents that have joined by then."""
-        sweep = self.sweep(update)
-        return 1.0 if sweep >= self._grown_at else self._first_share * self._growth**sweep
+        return self._share_of(self.place(update)[0]) if update < self._starts[-1] else 1.0
 
     def burning_in(self, update: int) -> bool:
         """Whether a worker that has made so many updates is still starting."""
-        return update < self._annealed or self.share(max(0, update - 1)) < 1
+        return self.swept(update) < self._annealed or self.share(max(0, update - 1)) < 1
 
-    def priors(self, update: int) -> tuple[float, float]:
-        """α and β of an update: from their first values to the final ones, geometrically."""
-        left = max(0.0, 1 - update / self._annealed) if self._annealed else 0.0
-        alpha, beta = self._config.alpha, self._config.beta
-        return (
-            alpha * max(1.0, FIRST_ALPHA / alpha) ** left,
-            beta * max(1.0, FIRST_BETA / beta) ** left,
-        )
+    def learns(self, update: int) -> bool:
+        """Whether priors are learned after that update: at the end of sweeps, once all documents
+        are in and annealing is nearly over (blunt topics would have α grow, and keep them so)."""
+        sweep, within, _ = self.place(update)
+        if self._config.learn == "none" or within != 0 or sweep < GROWN_BY * self._annealed:
+            return False
+        return self._config.learn_until == "end" or self.burning_in(update - 1)
+
+    def beta_factor(self, update: int) -> float:
+        """What β is multiplied by at an update: less and less, down to 1, geometrically."""
+        left = max(0.0, 1 - self.swept(update) / self._annealed) if self._annealed else 0.0
+        return max(1.0, FIRST_BETA / self._config.beta) ** left
 
 
 class Worker:
@@ -135,12 +166,11 @@ class Worker:
 
     def documents(self, update: int, n_updates: int) -> np.ndarray:
         """The documents that so many updates of one sweep, from a given one on, draw."""
-        sweep = self.schedule.sweep(update)
+        sweep, first, size = self.schedule.place(update)
         if self._active[0] != sweep:
             self._active = (sweep, np.flatnonzero(self._ranks < self.schedule.share(update)))
-        docs, per_sweep = self._active[1], self.schedule.per_sweep
-        first = update % per_sweep
-        return docs[len(docs) * first // per_sweep : len(docs) * (first + n_updates) // per_sweep]
+        docs = self._active[1]
+        return docs[len(docs) * first // size : len(docs) * (first + n_updates) // size]
 
 
 class Adlda:
@@ -167,6 +197,7 @@ class Adlda:
         self.threads = threads
         self.slow = slow or {}
         self.alpha = np.full(config.topics, config.alpha, np.float64)
+        self.beta = config.beta
         self.schedule = Schedule(config, corpus)
         self.round_number = 0
         self._waited = WaitedShare(transport)
@@ -209,7 +240,29 @@ class Adlda:
             tokens += done[1]
         self.reconciliation.share(self.samplers)
         self.round_number += 1
+        self._learn()
         return RoundInfo(self.config.trajectory * len(self.workers), documents, tokens)
+
+    def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """θ float32 (W, Kp) and its sums, for tokens to be drawn given them; None: the counts."""
+        return None
+
+    def _learn(self) -> None:
+        """New priors after each sweep over all documents, while they are to be learned."""
+        config = self.config
+        if not self.schedule.learns(self.update):
+            return
+        if config.learn in ("alpha", "both"):
+            histogram = sum(sampler.mix_histogram() for sampler in self.samplers.values())
+            self.alpha = learned_alpha(self.alpha, self.transport.sum(histogram), steps=_STEPS)
+        if config.learn in ("beta", "both"):
+            counts = self.reconciliation.counts()
+            totals = counts[:, : config.topics].sum(axis=0, dtype=np.int64).astype(np.float64)
+            mass = self.beta * len(counts)
+            theta = counts[:, : config.topics] + np.float32(self.beta)
+            beta = learned_beta(self.beta, theta, totals + mass, totals, steps=_STEPS)
+            # Where workers do not wait for each other, processes may see other counts.
+            self.beta = float(self.transport.sum(np.array([beta * self.transport.is_root]))[0])
 
     def advance(self, number: int) -> tuple[int, int]:
         """`trajectory` updates of one worker; returns documents and tokens drawn."""
@@ -220,13 +273,12 @@ class Adlda:
         documents = tokens = 0
         for _ in range(0, config.trajectory, at_once):
             docs = worker.documents(worker.update, at_once)
-            alpha, beta = self.schedule.priors(worker.update)
             tokens += worker.sampler.draw(
                 docs,
-                alpha,
-                beta,
-                config.topics,
-                sweep=self.schedule.sweep(worker.update),
+                self.alpha,
+                self.beta * self.schedule.beta_factor(worker.update),
+                topics=self._topics(),
+                sweep=self.schedule.place(worker.update)[0],
                 one_by_one=one_by_one,
                 threads=self.threads,
             )
@@ -250,8 +302,9 @@ class Adlda:
             return {}
         counts = self.reconciliation.counts()[:, : self.config.topics]
         theta = counts.astype(np.float32, order="C")
-        theta += np.float32(self.config.beta)
-        return {0: Chain(0, theta, theta.sum(axis=0, dtype=np.float64), self.update)}
+        theta += np.float32(self.beta)
+        sums = theta.sum(axis=0, dtype=np.float64)
+        return {0: Chain(0, theta, sums, self.update, alpha=self.alpha)}
 
     def distinct(self) -> list[int]:
         """The chains whose states differ: the only one."""
@@ -260,9 +313,10 @@ class Adlda:
     def metrics(self) -> dict[str, Any]:
         """Where the start and the sweeps stand, and how the workers fare."""
         facts: dict[str, Any] = {
-            "sweep": round(self.update / self.schedule.per_sweep, 3),
+            "sweep": round(self.schedule.swept(self.update), 3),
             "joined": round(self.schedule.share(max(0, self.update - 1)), 4),
             "burn_in": self.burning_in,
+            **prior_metrics(self.config.learn, self.alpha, self.beta),
         }
         if self.config.workers > 1:
             facts["waited"] = self._waited.of_workers()
@@ -279,7 +333,9 @@ class Adlda:
         return {
             "round": self.round_number,
             "updates": {str(number): worker.update for number, worker in self.workers.items()},
-            "per_sweep": self.schedule.per_sweep,
+            "alpha": self.alpha.tolist(),
+            "beta": self.beta,
+            "swept": max(self.schedule.swept(worker.update) for worker in self.workers.values()),
         }
 
     def restore(self, checkpoint: Checkpoint) -> str | None:
@@ -291,6 +347,7 @@ class Adlda:
         parts = [checkpoint.facts(name) for name in checkpoint.parts()]
         updates = {int(number): n for part in parts for number, n in part["updates"].items()}
         self.round_number = parts[0]["round"]
+        self.alpha, self.beta = np.array(parts[0]["alpha"]), parts[0]["beta"]
         if len(updates) == self.config.workers:
             for number, worker in self.workers.items():
                 worker.sampler.adopt(checkpoint.array(f"z-{number:03d}"))
@@ -301,10 +358,10 @@ class Adlda:
         everyone = np.concatenate(z)
         sizes = self.transport.gather({n: len(s.tokens) for n, s in self.samplers.items()})
         ends = np.cumsum(sizes).astype(np.int64)
-        sweep = -(-max(updates.values()) // parts[0]["per_sweep"])
+        sweep = max(part["swept"] for part in parts)
         for number, worker in self.workers.items():
             worker.sampler.adopt(everyone[ends[number] - int(sizes[number]) : ends[number]])
-            worker.update = sweep * self.schedule.per_sweep
+            worker.update = self.schedule.after(sweep)
         self._share_all()
         return (
             f"This run was made on {len(updates)} workers and goes on with {self.config.workers}:"
@@ -326,7 +383,7 @@ class Adlda:
             tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
             for sweep in range(2):
                 tiny.draw(
-                    np.zeros(1, np.int64), config.alpha, config.beta, config.topics, sweep=sweep,
-                    one_by_one=config.batch_size == 1, threads=self.threads,
+                    np.zeros(1, np.int64), self.alpha, self.beta, sweep=sweep,
+                    one_by_one=config.batch_size == 1, threads=self.threads, topics=self._topics(),
                 )  # fmt: skip
             tiny.adopt(tiny.z)

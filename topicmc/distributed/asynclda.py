@@ -84,6 +84,7 @@ class AsyncLda(Adlda):
                 break
         self.round_number += 1
         self._meet()
+        self._learn()
         return RoundInfo(updates * len(self.workers), documents, tokens)
 
     def _meet(self) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,8 @@ from topicmc.distributed.transport import State, Transport
 from topicmc.distributed.workers import WorkerDocuments
 from topicmc.errors import DivergedError
 from topicmc.kernels.batch import Minibatch
-from topicmc.kernels.gibbs import sample_assignments, topic_rows
+from topicmc.kernels.gibbs import UNASSIGNED, sample_assignments, topic_rows
+from topicmc.kernels.histograms import mix_histogram
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
@@ -48,10 +50,16 @@ from topicmc.samplers import (
     step_size,
     sum_topics,
 )
-from topicmc.samplers.scir import Scir
+from topicmc.samplers.lazy import LazyScir
+from topicmc.samplers.priors import learned_alpha, learned_beta, prior_metrics
 from topicmc.samplers.sgrld import Sgrld
 
-SAMPLERS: dict[str, type[Scir] | type[Sgrld]] = {"scir": Scir, "sgrld": Sgrld}
+_WAITS_BELOW = 0.5  # share of the words in a minibatch up to which SCIR lets the others wait
+# Priors are learned from minibatches: α by this rate at every update, and β, for which all of θ is
+# read, by that at every tenth; not while topics are blunt, so late in the start.
+_ALPHA_RATE, _BETA_RATE, _BETA_EVERY = 0.2, 0.5, 10
+_LEARN_FROM = 0.8
+_FORGET = 0.1  # weight of the newest minibatch in a topic's share of the tokens
 
 
 class Dsgld:
@@ -78,7 +86,6 @@ class Dsgld:
         self.threads = threads
         self.slow = slow or {}
         self.alpha = np.full(config.topics, config.alpha, np.float64)
-        self._padded_alpha = padded_topics(self.alpha)
         ranges = partition(corpus.shard_sizes, config.workers)
         self.documents = {
             worker: WorkerDocuments(corpus, ranges[worker]) for worker in transport.workers
@@ -90,21 +97,24 @@ class Dsgld:
         self._planned_for = np.ones(config.workers)  # the delays that the plan rests on
         self.positions = dict.fromkeys(transport.workers, 0)
         self._waited = WaitedShare(transport)
-        self.chains: dict[int, Chain] = {
-            worker: initial_chain(
-                chain,
-                corpus.n_words,
-                config.topics,
-                beta=config.beta,
-                n_tokens=corpus.n_tokens,
-                seed=config.seed,
-                total=initial_total(
-                    config.sampler, config.beta, corpus.n_words, config.topics, corpus.n_tokens
-                ),
-            )
+        self._n_tokens = corpus.n_tokens
+        self._chains: dict[int, Chain] = {
+            worker: self._initial_chain(chain, corpus)
             for chain, worker in enumerate(self._places(0))
             if worker in transport.workers
         }
+
+    def _initial_chain(self, number: int, corpus: Corpus) -> Chain:
+        config = self.config
+        n_words, n_tokens, topics = corpus.n_words, corpus.n_tokens, config.topics
+        total = initial_total(config.sampler, config.beta, n_words, topics, n_tokens)
+        chain = initial_chain(
+            number, n_words, topics, beta=config.beta, n_tokens=n_tokens, seed=config.seed,
+            total=total,
+        )  # fmt: skip
+        chain.alpha, chain.beta = self.alpha.copy(), config.beta
+        chain.share = np.full(topics, 1 / topics)
+        return chain
 
     def _places(self, round_number: int) -> tuple[int, ...]:
         config = self.config
@@ -117,8 +127,11 @@ class Dsgld:
 
     @property
     def burning_in(self) -> bool:
-        """Whether the chains, in the mean, are still in an annealed start."""
-        return self._anneals(self.update)
+        """Whether the chains, in the mean, are still in an annealed start, or learn priors that
+        are fixed afterwards."""
+        return self._anneals(self.update) or (
+            self.config.learn_until == "burn-in" and self._learns(self.update)
+        )
 
     # ---- one round
 
@@ -128,7 +141,7 @@ class Dsgld:
             self._travel()
         updates = documents = tokens = 0
         measured = dict.fromkeys(self.transport.workers, np.nan)
-        for worker, chain in self.chains.items():
+        for worker, chain in self._chains.items():
             start = time.perf_counter()
             n_updates = self.plan.trajectory[worker]
             for _ in range(n_updates):
@@ -162,54 +175,115 @@ class Dsgld:
         """Whether a chain at that update is still in its annealed start."""
         return self.config.start == "anneal" and update < self.config.anneal_updates
 
-    def _sampler(self, update: int) -> Scir | Sgrld:
+    def _learns(self, update: int) -> bool:
+        """Whether a chain learns its priors at that update."""
         config = self.config
-        beta = config.beta
-        if self._anneals(update):
-            beta = annealed_beta(update, beta, config.anneal_updates)
-        return SAMPLERS[config.sampler](beta=beta)
+        if config.learn == "none" or update < _LEARN_FROM * config.anneal_updates:
+            return False
+        return config.learn_until == "end" or update < config.anneal_updates
+
+    def _sampler(self, chain: Chain) -> LazyScir | Sgrld:
+        config = self.config
+        beta = config.beta if chain.beta is None else chain.beta
+        if self._anneals(chain.update):
+            beta = annealed_beta(chain.update, beta, config.anneal_updates)
+        if config.sampler == "sgrld":
+            return Sgrld(beta)
+        return LazyScir(beta, _WAITS_BELOW)
+
+    def _move_key(self, chain: Chain) -> np.uint64:
+        return stream_key(self.config.seed, "move", chain.index)
 
     def _move(self, chain: Chain, batch: Minibatch, scale: float) -> None:
         config = self.config
+        sampler, key = self._sampler(chain), self._move_key(chain)
+        if isinstance(sampler, LazyScir):
+            sampler.refresh(chain, batch.words, key=key, threads=self.threads)
+        learns = self._learns(chain.update)
+        z = np.full(batch.n_tokens, UNASSIGNED) if learns else None
         assignments = sample_assignments(
             batch,
             topic_rows(chain.theta, chain.topic_sums, batch.words),
-            self._padded_alpha,
+            padded_topics(self.alpha if chain.alpha is None else chain.alpha),
             sweeps=config.sweeps,
             burn_in=config.burn_in,
             key=stream_key(config.seed, "gibbs", chain.index),
             update=chain.update,
             threads=self.threads,
+            z=z,
         )
         counts = assignments.word_topic.astype(np.float32)
         counts /= assignments.scale
+        self._note_share(chain, counts)
         step = step_size(chain.update, config.step_size, config.step_offset, config.step_decay)
-        info = self._sampler(chain.update).move(
-            chain,
-            TopicCounts(batch.words, counts),
-            scale=scale,
-            step=step,
-            key=stream_key(config.seed, "move", chain.index),
+        info = sampler.move(
+            chain, TopicCounts(batch.words, counts), scale=scale, step=step, key=key,
             threads=self.threads,
-        )
+        )  # fmt: skip
+        if z is not None:
+            self._learn(chain, batch, z)
         if not info.finite:
             raise DivergedError(
                 f"chain {chain.index} diverged at update {chain.update}: its weights are no longer"
                 f" finite; lower --step-size (now {config.step_size:g}) or raise --batch-size"
             )
 
+    def _note_share(self, chain: Chain, counts: np.ndarray) -> None:
+        share = counts[:, : self.config.topics].sum(axis=0, dtype=np.float64)
+        if chain.share is not None and share.any():
+            chain.share = (1 - _FORGET) * chain.share + _FORGET * share / share.sum()
+
+    def _learn(self, chain: Chain, batch: Minibatch, z: np.ndarray) -> None:
+        """Takes the chain's priors a step towards what the minibatch says of them."""
+        config = self.config
+        assert chain.alpha is not None and chain.beta is not None and chain.share is not None
+        if config.learn in ("alpha", "both"):
+            starts, lengths = batch.offsets[:-1], np.diff(batch.offsets)
+            histogram = mix_histogram(starts, lengths, z, config.topics)
+            chain.alpha = learned_alpha(chain.alpha, histogram, rate=_ALPHA_RATE)
+        if config.learn in ("beta", "both") and chain.update % _BETA_EVERY == 0:
+            totals = chain.share * self._n_tokens
+            chain.beta = learned_beta(
+                chain.beta, chain.theta, chain.topic_sums, totals, rate=_BETA_RATE
+            )
+
+    # ---- chains on the move
+
+    def _settle(self, chain: Chain) -> Chain:
+        """The chain itself, with every word brought up to date."""
+        sampler = self._sampler(chain)
+        if isinstance(sampler, LazyScir) and chain.moved_at is not None:
+            sampler.settle(chain, key=self._move_key(chain), threads=self.threads)
+        return chain
+
+    @property
+    def chains(self) -> dict[int, Chain]:
+        """The hosted chains to be read, by worker. A chain in which words wait is copied first, so
+        that who reads when does not change what comes next."""
+        return {
+            worker: self._settle(replace(chain, theta=chain.theta.copy(), moved_at=waiting.copy()))
+            if (waiting := chain.moved_at) is not None
+            else chain
+            for worker, chain in self._chains.items()
+        }
+
     def _travel(self) -> None:
         before, after = self._places(self.round_number - 1), self._places(self.round_number)
         if before == after:
             return
         held: dict[int, State] = {
-            worker: (chain.theta, chain.topic_sums, np.array([chain.index, chain.update]))
-            for worker, chain in self.chains.items()
+            worker: (
+                chain.theta,
+                chain.topic_sums,
+                np.array([chain.index, chain.update]),
+                _beside(chain),
+            )
+            for worker, chain in ((w, self._settle(c)) for w, c in self._chains.items())
         }
         moved = self.transport.route(held, list(zip(before, after, strict=True)))
-        self.chains = {
-            worker: Chain(int(header[0]), theta, topic_sums, int(header[1]))
-            for worker, (theta, topic_sums, header) in moved.items()
+        self._chains = {
+            worker: _with(Chain(int(header[0]), theta, topic_sums, int(header[1])), beside)
+            for worker, (theta, topic_sums, header, beside) in moved.items()
         }
 
     @property
@@ -231,9 +305,13 @@ class Dsgld:
         groups = [[places[chain] for chain in group] for group in self.groups if len(group) > 1]
         if not groups:
             return
-        self.transport.average({w: chain.theta for w, chain in self.chains.items()}, groups)
-        for chain in self.chains.values():
+        theta = {w: self._settle(chain).theta for w, chain in self._chains.items()}
+        beside = {w: _beside(chain) for w, chain in self._chains.items()}
+        self.transport.average(theta, groups)
+        self.transport.average(beside, groups)
+        for worker, chain in self._chains.items():
             chain.topic_sums = sum_topics(chain.theta, self.threads)
+            _with(chain, beside[worker])
 
     def _renew_plan(self, measured: Mapping[int, float]) -> None:
         """Balanced workers need each other's delays, and so wait for the slowest of the round;
@@ -260,6 +338,9 @@ class Dsgld:
         config = self.config
         step = step_size(self.update, config.step_size, config.step_offset, config.step_decay)
         facts = {"step_size": step, "burn_in": self.burning_in}
+        for chain in list(self._chains.values())[:1]:
+            assert chain.alpha is not None and chain.beta is not None
+            facts |= prior_metrics(config.learn, chain.alpha, chain.beta)
         if config.workers == 1:
             return facts
         return {
@@ -276,7 +357,13 @@ class Dsgld:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What a checkpoint must hold of the hosted chains."""
-        return {f"theta-{chain.index:03d}": chain.theta for chain in self.chains.values()}
+        arrays = {}
+        for chain in self._chains.values():
+            number = f"{chain.index:03d}"
+            arrays |= {f"theta-{number}": chain.theta, f"beside-{number}": _beside(chain)}
+            if chain.moved_at is not None:
+                arrays |= {f"moved-{number}": chain.moved_at, f"sums-{number}": chain.topic_sums}
+        return arrays
 
     def facts(self) -> dict[str, Any]:
         """The numbers that go with `arrays`, as JSON values."""
@@ -286,7 +373,14 @@ class Dsgld:
             "delays": {str(worker): delay for worker, delay in self._own_delays().items()},
             "planned_for": self._planned_for.tolist(),
             "positions": {str(worker): n for worker, n in self.positions.items()},
-            "chains": {str(chain.index): chain.update for chain in self.chains.values()},
+            "chains": {
+                str(chain.index): {
+                    "update": chain.update,
+                    "clock": chain.clock,
+                    "waiting": chain.moved_at is not None,
+                }
+                for chain in self._chains.values()
+            },
         }
 
     def restore(self, checkpoint: Checkpoint) -> str | None:
@@ -299,7 +393,7 @@ class Dsgld:
         parts = [checkpoint.facts(name) for name in checkpoint.parts()]
         first = parts[0]
         positions = {int(w): n for part in parts for w, n in part["positions"].items()}
-        updates = {int(c): n for part in parts for c, n in part["chains"].items()}
+        saved = {int(c): facts for part in parts for c, facts in part["chains"].items()}
         self.round_number = first["round"]
         n_before = len(first["trajectory"])
         same = n_before == self.config.workers
@@ -313,20 +407,28 @@ class Dsgld:
         else:
             positions = dict.fromkeys(range(self.config.workers), max(positions.values()))
         self.positions = {worker: positions[worker] for worker in self.transport.workers}
-        self.chains = {}
+        self._chains = {}
         for chain, worker in enumerate(self._places(self.round_number - 1)):
             if worker in self.transport.workers:
-                theta = checkpoint.array(f"theta-{chain:03d}")
-                sums = sum_topics(theta, self.threads)
-                self.chains[worker] = Chain(chain, theta, sums, updates[chain])
+                self._chains[worker] = self._restored(chain, saved[chain], checkpoint)
         if same:
             return None
         return (
             f"This run was made on {n_before} workers and goes on with {self.config.workers}: the"
-            f" documents are shared out anew, {self.config.chains} of {len(updates)} chains go on"
+            f" documents are shared out anew, {self.config.chains} of {len(saved)} chains go on"
             " from their last state, and the result is as valid but not bit for bit what the"
             f" {n_before} workers would have given."
         )
+
+    def _restored(self, number: int, facts: dict[str, Any], checkpoint: Checkpoint) -> Chain:
+        theta = checkpoint.array(f"theta-{number:03d}")
+        chain = Chain(number, theta, np.zeros(0), facts["update"], facts["clock"])
+        if facts["waiting"]:
+            chain.moved_at = checkpoint.array(f"moved-{number:03d}")
+            chain.topic_sums = checkpoint.array(f"sums-{number:03d}")
+        else:
+            chain.topic_sums = sum_topics(theta, self.threads)
+        return _with(chain, checkpoint.array(f"beside-{number:03d}"))
 
     # ---- compilation
 
@@ -336,8 +438,24 @@ class Dsgld:
         for worker in list(self.transport.workers)[:1]:
             self.documents[worker].minibatch(np.zeros(1, np.int64))
         tiny = initial_chain(0, 32, config.topics, beta=config.beta, n_tokens=100, seed=0)
+        _with(tiny, np.full(2 * config.topics + 1, 0.1))
         words = np.arange(2, dtype=np.int32)
         batch = Minibatch(
             np.zeros(1, np.int64), np.array([0, 2]), np.array([0, 1], np.uint32), words
         )
         self._move(tiny, batch, 1.0)
+        if config.learn != "none":
+            self._learn(tiny, batch, np.zeros(2, np.uint16))
+        self._settle(tiny)
+
+
+def _beside(chain: Chain) -> np.ndarray:
+    """What belongs to a chain beside θ: α, the topics' shares, β; float64 (2K + 1,)."""
+    return np.concatenate([chain.alpha, chain.share, [chain.beta]])
+
+
+def _with(chain: Chain, beside: np.ndarray) -> Chain:
+    """The chain itself, with what `_beside` said."""
+    chain.alpha, chain.share, last = np.split(beside, [len(beside) // 2, len(beside) - 1])
+    chain.beta = float(last[0])
+    return chain

@@ -83,6 +83,10 @@ def open_method(
         from topicmc.distributed.asynclda import AsyncLda
 
         return AsyncLda(config, corpus, transport, threads, slow)
+    if config.remember:
+        from topicmc.distributed.remembered import Remembered
+
+        return Remembered(config, corpus, transport, threads, slow)
     from topicmc.distributed.dsgld import Dsgld
 
     return Dsgld(config, corpus, transport, threads, slow)

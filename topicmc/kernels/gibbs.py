@@ -25,9 +25,11 @@ from topicmc.kernels.lanes import (
     peek,
     philox_lanes,
     pick,
+    prefetch,
     splat,
     store,
     tables,
+    to_floats,
     to_ints,
 )
 from topicmc.kernels.padding import padded_size
@@ -35,6 +37,8 @@ from topicmc.kernels.threads import Threads
 
 UNASSIGNED = np.uint16(0xFFFF)
 _ONE = np.float32(1)
+_NONE = np.float32(0)
+_PIECE = 8_192  # tokens that are worth a thread's while
 
 
 class Assignments(NamedTuple):
@@ -98,26 +102,91 @@ def sample_assignments(
     unit = _unit(batch, lengths, sweeps - burn_in) if rao_blackwell else 1
     # As many documents in turn as keep their rows of φ in a core's own cache.
     group = 4 if n_padded <= 512 else 1
-    n_pieces = max(1, min(threads.n_threads, -(-batch.n_docs // group)))
-    sums = [aligned_zeros(phi_rows.shape, np.int32) for _ in range(n_pieces)]
+    n_pieces = _pieces(batch.n_tokens * sweeps, -(-batch.n_docs // group), threads)
+    n_slots = min(threads.n_threads, n_pieces)
+    sums = [aligned_zeros(phi_rows.shape, np.int32) for _ in range(n_slots)]
     doc_topic = np.zeros((batch.n_docs if want_doc_topic else 0, n_padded), np.int32)
     order = np.argsort(-lengths, kind="stable")
     phi = np.ascontiguousarray(phi_rows, np.float32).reshape(-1)
-    wide_alpha = np.zeros(n_padded + LANES, np.float32)
-    wide_alpha[:n_padded] = alpha
+    prior = (_wide(alpha), _wide(np.ones(n_padded)))
 
-    def piece(i: int) -> None:
+    def piece(i: int, slot: int) -> None:
         _sample(
-            order[i * group :], n_pieces * group, group, *batch[:3], z, phi, wide_alpha,
-            sweeps, burn_in, np.uint64(key), update, unit, rao_blackwell,
-            _scratch(group, n_padded, lengths), sums[i].reshape(-1), doc_topic.reshape(-1),
+            order[i * group :], n_pieces * group, group, batch.doc_ids, batch.offsets[:-1], lengths,
+            batch.tokens, z, phi, prior, _NONE, None, sweeps, burn_in, np.uint64(key), update, unit,
+            rao_blackwell, _scratch(group, n_padded, lengths), sums[slot].reshape(-1),
+            doc_topic.reshape(-1),
         )  # fmt: skip
 
-    threads.run(piece, n_pieces)
+    threads.run_in_slots(piece, n_pieces)
     for other in sums[1:]:
         sums[0] += other
     scale = float(unit * (sweeps - burn_in))
     return Assignments(sums[0], doc_topic if want_doc_topic else None, scale)
+
+
+def redraw(
+    docs: np.ndarray,
+    offsets: np.ndarray,
+    tokens: np.ndarray,
+    z: np.ndarray,
+    word_topic: np.ndarray,
+    topic_totals: np.ndarray,
+    alpha: np.ndarray,
+    beta: float,
+    *,
+    counted: bool,
+    sweeps: int = 1,
+    first_id: int = 0,
+    key: np.uint64,
+    update: int,
+    threads: Threads,
+) -> None:
+    """Sweeps over remembered assignments, z uint16 (T,), in place, given θ as it stands.
+
+    Document d owns tokens[offsets[d] : offsets[d + 1]], word ids of any unsigned type. theta
+    float32 (W, Kp), topic_sums (Kp,) and alpha float32 (Kp,) are those of `sample_assignments`,
+    padded: φ_kw = θ_wk / topic_sums_k.
+
+    If ``counted``, θ = n_wk + β counts the assignments that these documents have now, and each
+    token is drawn without its own count, as in collapsed Gibbs sampling: φ is (n_wk − 1 + β) /
+    (n_k − 1 + β W) for the topic that it has. That holds for one sweep.
+    """
+    n_words, n_padded = word_topic.shape
+    starts, lengths = offsets[docs], offsets[docs + 1] - offsets[docs]
+    order = np.argsort(-lengths, kind="stable")
+    sums = np.maximum(topic_totals + beta * n_words, 1e-30)
+    without_one = _wide(1 / np.maximum(sums - 1, 1e-30)) if counted else None
+    prior = (_wide(alpha), _wide(1 / sums))
+    group = 4 if n_padded <= 512 else 1
+    nothing = np.zeros(0, np.int32)
+    n_pieces = _pieces(int(lengths.sum()), -(-len(docs) // group), threads)
+    doc_ids = docs + first_id
+    table = word_topic.reshape(-1)
+
+    def piece(i: int) -> None:
+        _sample(
+            order[i * group :], n_pieces * group, group, doc_ids, starts, lengths, tokens, z, table,
+            prior, np.float32(beta), without_one, sweeps, sweeps, np.uint64(key), update, 1, False,
+            _scratch(group, n_padded, lengths), nothing, nothing,
+        )  # fmt: skip
+
+    threads.run(piece, n_pieces)
+
+
+def _pieces(n_tokens: int, most: int, threads: Threads) -> int:
+    """A few pieces for each thread, so that nobody waits for long; but a small piece is not worth
+    handing to another thread."""
+    return (
+        max(1, min(4 * threads.n_threads, most, n_tokens // _PIECE)) if threads.n_threads > 1 else 1
+    )
+
+
+def _wide(values: np.ndarray) -> np.ndarray:
+    """With a block that belongs to no topic: float32 (Kp + 16,)."""
+    wide = np.zeros(len(values) + LANES, np.float32)
+    wide[: len(values)] = values
+    return wide
 
 
 def _unit(batch: Minibatch, lengths: np.ndarray, kept: int) -> int:
@@ -131,7 +200,7 @@ def _scratch(group: int, n_padded: int, lengths: np.ndarray) -> tuple[np.ndarray
     stride = n_padded + LANES
     return (
         aligned_zeros(group * stride, np.float32),
-        aligned_zeros((group + 1) * stride, np.float32),
+        aligned_zeros((group + 3) * stride, np.float32),
         tables(group, n_padded).reshape(-1),
         aligned_zeros(group * (-(-int(lengths.max(initial=1)) // 64) * 64), np.float32),
     )
@@ -145,43 +214,58 @@ def _divide_rows(theta, inverse, words, rows):
 
 
 @njit(inline="always")
-def _change(counts, weights, base, alpha_at, k, by):
+def _change(counts, weights, base, alpha_at, scale_at, k, by):
     """Adds to a count and renews its weight, by whole vectors, which later loads can forward."""
     block = k & -LANES
     changed = add(load(counts, base + block), one_hot(k & (LANES - 1), by))
     store(counts, base + block, changed)
-    store(weights, base + block, add(changed, load(weights, alpha_at + block)))
+    weight = mul(add(changed, load(weights, alpha_at + block)), load(weights, scale_at + block))
+    store(weights, base + block, weight)
+    return weight
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sample(
-    order, step, group, doc_ids, offsets, tokens, z, phi, alpha, sweeps, burn_in, key, update,
-    unit, rao_blackwell, scratch, word_topic, doc_topic,
+    order, step, group, doc_ids, starts, lengths, tokens, z, phi, prior, beta, without_one, sweeps,
+    burn_in, key, update, unit, rao_blackwell, scratch, word_topic, doc_topic,
 ):  # fmt: skip
     """All sweeps over documents order[0 : group], order[step : step + group], …
 
     Index n_padded is a topic that nobody reads: "no topic", so that nothing needs to branch.
     """
     counts, weights, table, uniforms = scratch
+    alpha, scale = prior
+    smooth = splat(beta)
     stride = len(alpha)
     n_padded = stride - LANES
     table_stride = len(table) // group
     uniform_stride = len(uniforms) // group
-    alpha_at = group * stride
+    alpha_at, scale_at, first_at = group * stride, (group + 1) * stride, (group + 2) * stride
     weights[alpha_at : alpha_at + stride] = alpha
+    weights[scale_at : scale_at + stride] = scale
+    weights[first_at : first_at + stride] = alpha * scale
     first = np.zeros(group, np.int64)
     length = np.zeros(group, np.int64)
     pending = np.zeros(group, np.int64)
     for start in range(0, len(order), step):
         members = min(group, len(order) - start)
+        n_new = 0
         for j in range(members):
             d = order[start + j]
-            first[j] = offsets[d]
-            length[j] = offsets[d + 1] - offsets[d]
+            base = j * stride
+            first[j] = starts[d]
+            length[j] = lengths[d]
             pending[j] = n_padded
-            counts[j * stride : (j + 1) * stride] = 0
-            weights[j * stride : (j + 1) * stride] = alpha
-        for sweep in range(sweeps + 1):
+            counts[base : base + stride] = 0
+            for token in range(first[j], first[j] + length[j]):
+                if z[token] == UNASSIGNED:
+                    n_new += 1
+                else:
+                    counts[base + np.intp(z[token])] += _ONE
+            for k in range(0, stride, LANES):
+                weight = mul(add(load(counts, base + k), load(alpha, k)), load(scale, k))
+                store(weights, base + k, weight)
+        for sweep in range(0 if n_new > 0 else 1, sweeps + 1):
             kept = sweep > burn_in
             for j in range(members):
                 doc = doc_ids[order[start + j]]
@@ -196,23 +280,33 @@ def _sample(
                     token = first[j] + i
                     row = np.intp(tokens[token]) * n_padded
                     old = np.intp(z[token])
+                    if sweep == 0 and old != UNASSIGNED:
+                        continue
                     # The topic drawn last enters the counts only now. Were it written at once, the
                     # processor, not knowing where, would hold back what the next document reads.
-                    _change(counts, weights, base, alpha_at, pending[j], _ONE)
+                    _change(counts, weights, base, alpha_at, scale_at, pending[j], _ONE)
                     if sweep == 0:
-                        if old != UNASSIGNED:
-                            pending[j] = old
-                            continue
-                        base = alpha_at
+                        base = first_at
                     else:
-                        _change(counts, weights, base, alpha_at, old, -_ONE)
+                        intact = _change(counts, weights, base, alpha_at, scale_at, old, -_ONE)
+                        if without_one is not None:
+                            here = np.float32(phi[row + old]) + beta
+                            less = (_ONE - _ONE / here) * (_ONE + without_one[old]) - _ONE
+                            less = one_hot(old & (LANES - 1), max(less, -_ONE))
+                            store(weights, base + (old & -LANES), add(intact, mul(intact, less)))
+                    ahead = np.intp(tokens[min(token + 1, len(tokens) - 1)]) * n_padded
+                    for k in range(0, n_padded, LANES):
+                        prefetch(phi, ahead + k)
                     cumulative = splat(np.float32(0))
                     begin = j * table_stride
                     for k in range(0, n_padded, LANES):
-                        weight = mul(load(weights, base + k), load(phi, row + k))
+                        level = add(to_floats(load(phi, row + k)), smooth)
+                        weight = mul(load(weights, base + k), level)
                         cumulative = add(cumulative, weight)
                         store(table, begin + TABLE_HEAD + k, cumulative)
                     total = close(table, begin, cumulative)
+                    if without_one is not None and sweep > 0:
+                        store(weights, base + (old & -LANES), intact)
                     uniform = peek(uniforms, j * uniform_stride + i)
                     new = pick(table, begin, n_padded, uniform * total)
                     if new < 0:
@@ -222,13 +316,22 @@ def _sample(
                     if kept:
                         if rao_blackwell:
                             _add_shares(
-                                word_topic, row, weights, base, phi, n_padded, unit, total, new
+                                word_topic,
+                                row,
+                                weights,
+                                base,
+                                phi,
+                                smooth,
+                                n_padded,
+                                unit,
+                                total,
+                                new,
                             )
                         else:
                             word_topic[row + new] += 1
             if kept and len(doc_topic):
                 for j in range(members):
-                    _change(counts, weights, j * stride, alpha_at, pending[j], _ONE)
+                    _change(counts, weights, j * stride, alpha_at, scale_at, pending[j], _ONE)
                     pending[j] = n_padded
                     out = order[start + j] * n_padded
                     for k in range(0, n_padded, LANES):
@@ -251,13 +354,14 @@ def _draw_prior(alpha, uniform):
 
 
 @njit(inline="always")
-def _add_shares(word_topic, row, weights, base, phi, n_padded, unit, total, new):
+def _add_shares(word_topic, row, weights, base, phi, smooth, n_padded, unit, total, new):
     """Adds the conditional probabilities of one token, in fixed point."""
     share = np.float32(unit) / total
     if 0 < share < np.inf:
         shares = splat(share)
         for k in range(0, n_padded, LANES):
-            probability = mul(mul(load(weights, base + k), load(phi, row + k)), shares)
+            level = add(to_floats(load(phi, row + k)), smooth)
+            probability = mul(mul(load(weights, base + k), level), shares)
             store(word_topic, row + k, add(load(word_topic, row + k), to_ints(probability)))
     else:
         word_topic[row + new] += unit

@@ -153,12 +153,12 @@ def mul(typingctx, a, b):
 
 @intrinsic
 def to_floats(typingctx, a):
-    """int32 lanes rounded to float32."""
+    """int32 lanes rounded to float32; float32 lanes as they are."""
 
     def emit(context, builder, signature, args):
-        return builder.sitofp(args[0], _FLOATS)
+        return args[0] if a == floats else builder.sitofp(args[0], _FLOATS)
 
-    return floats(ints), emit
+    return floats(a), emit
 
 
 @intrinsic

@@ -7,19 +7,37 @@ from concurrent.futures import ThreadPoolExecutor
 class Threads:
     """A fixed number of threads that share out independent pieces of work.
 
-    Kernels are compiled with ``nogil=True`` and write to disjoint outputs, so results never depend
-    on the number of threads.
+    Kernels are compiled with ``nogil=True`` and write to disjoint outputs, or to sums of integers,
+    so results never depend on the number of threads, nor on who does what.
     """
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
-        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        self._pool = ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else None
 
     def run(self, work: Callable[[int], None], n_pieces: int) -> None:
-        """Calls ``work(i)`` for each i in ``range(n_pieces)``; the first exception is raised."""
-        if self._pool is None or n_pieces == 1:
-            for piece in range(n_pieces):
-                work(piece)
-        else:
-            for future in [self._pool.submit(work, piece) for piece in range(n_pieces)]:
-                future.result()
+        """Calls ``work(i)`` for each i in ``range(n_pieces)``; an exception is raised."""
+        self.run_in_slots(lambda piece, _: work(piece), n_pieces)
+
+    def run_in_slots(self, work: Callable[[int, int], None], n_pieces: int) -> None:
+        """Calls ``work(i, slot)`` for each i in ``range(n_pieces)``; no two calls at the same time
+        have the same slot, of ``n_threads``.
+
+        The caller works too, and everyone takes the next piece when done with one: a thread that
+        comes late, because its core is busy, holds nobody up.
+        """
+        pieces = iter(range(n_pieces))
+
+        def take(slot: int) -> None:
+            for piece in pieces:
+                work(piece, slot)
+
+        others = range(1, min(self.n_threads, n_pieces))
+        futures = [self._pool.submit(take, slot) for slot in others] if self._pool else []
+        try:
+            take(0)
+        finally:
+            late = [future for future in futures if not future.cancel()]
+            errors = [error for future in late if (error := future.exception()) is not None]
+        if errors:
+            raise errors[0]

@@ -43,7 +43,8 @@ class Chain:
     """float64 (W,): the clock at which each word was last moved; None if all are up to date."""
     alpha: np.ndarray | None = None
     """float64 (K,): the prior of the topic mixes as learned so far; None if it is that of the
-    settings."""
+    settings. Likewise β:"""
+    beta: float | None = None
     share: np.ndarray | None = None
     """float64 (K,): each topic's share of the tokens in recent minibatches; None before any.
     (SGRLD's topic sums say nothing of it.)"""

@@ -15,15 +15,17 @@ import numpy as np
 
 from topicmc.kernels.collapsed import (
     assign,
-    assignment_dtype,
     collapsed_sweep,
     count_changes,
     empty_counts,
 )
-from topicmc.kernels.padding import padded_size, padded_topics
+from topicmc.kernels.gibbs import UNASSIGNED, redraw
+from topicmc.kernels.histograms import mix_histogram
+from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.threads import Threads
 
 _PIECE = 8_192  # tokens that are worth a thread's while
+_LEARN_FROM = 100_000  # documents that priors are learned from
 
 
 class CollapsedWorker:
@@ -51,10 +53,10 @@ class CollapsedWorker:
         self.tokens = tokens
         self.first_id = first_id
         self.key = key
+        self.n_topics = n_topics
         # The type's greatest value, which is no column of the counts, says "not assigned yet".
-        dtype = np.dtype(assignment_dtype(padded_size(n_topics) + 1))
-        self.unassigned = np.iinfo(dtype).max
-        self.z = np.full(len(tokens), self.unassigned, dtype)
+        self.unassigned = UNASSIGNED
+        self.z = np.full(len(tokens), self.unassigned)
         """Topics, unsigned (T,)."""
         self.joined = np.zeros(len(offsets) - 1, bool)
         """bool (D_s,): the documents whose tokens have topics."""
@@ -78,28 +80,37 @@ class CollapsedWorker:
         """Makes topic_totals the sums of word_topic, after others' changes came in."""
         self.topic_totals[:] = self.word_topic.sum(axis=0, dtype=np.int64)
 
+    def mix_histogram(self) -> np.ndarray:
+        """`topicmc.kernels.histograms.mix_histogram` of the documents, or of a part if many."""
+        docs = np.flatnonzero(self.joined)[:: max(1, len(self.joined) // _LEARN_FROM)]
+        starts = self.offsets[docs]
+        return mix_histogram(starts, self.offsets[docs + 1] - starts, self.z, self.n_topics)
+
     def draw(
         self,
         docs: np.ndarray,
-        alpha: float,
+        alpha: np.ndarray,
         beta: float,
-        n_topics: int,
         *,
         sweep: int,
         one_by_one: bool,
         threads: Threads,
+        topics: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> int:
         """New topics for the tokens of some documents, ascending int64 (n,); returns their number.
+
+        alpha is float64 (K,). With ``topics``, θ float32 (W, Kp) and its sums (Kp,), tokens are
+        drawn given those topics instead of the counts.
 
         Documents that have none yet get their first: at random in sweep 0, later from the
         conditional under the counts so far.
         """
-        prior = padded_topics(np.full(n_topics, alpha))
+        prior = padded_topics(alpha)
         old, new = docs[self.joined[docs]], docs[~self.joined[docs]]
         if one_by_one:
             self._draw(old, new, prior, beta, sweep, frozen=False)
         elif len(docs):
-            self._draw_frozen(docs, old, new, prior, beta, sweep, threads)
+            self._draw_frozen(docs, old, new, prior, beta, sweep, threads, topics)
         self.joined[new] = True
         return int((self.offsets[docs + 1] - self.offsets[docs]).sum())
 
@@ -113,19 +124,27 @@ class CollapsedWorker:
         if len(new):
             assign(*state, docs=new, sequential=sweep > 0, **options)
 
-    def _draw_frozen(self, docs, old, new, prior, beta, sweep, threads) -> None:
+    def _draw_frozen(self, docs, old, new, prior, beta, sweep, threads, topics) -> None:
         here = slice(self.offsets[docs[0]], self.offsets[docs[-1] + 1])
         before = self.z[here].copy()
         # More pieces than threads, so that nobody waits for a long document for long; but a small
         # block is not worth the threads.
         n_tokens = int((self.offsets[docs + 1] - self.offsets[docs]).sum())
         n_parts = min(threads.n_threads, 1 + n_tokens // _PIECE)
-        n_pieces = min(4 * n_parts, 1 + n_tokens // _PIECE) if n_parts > 1 else 1
-
-        def work(i: int) -> None:
-            self._draw(old[i::n_pieces], new[i::n_pieces], prior, beta, sweep, frozen=True)
-
-        threads.run(work, n_pieces)
+        given = (self.word_topic, self.topic_totals, prior, beta)
+        if topics is not None:
+            given = (*topics, prior, 0.0)
+        state = (self.offsets, self.tokens, self.z, *given)
+        options = {
+            "first_id": self.first_id, "key": self.key, "update": sweep,
+            "threads": threads if n_parts > 1 else Threads(),
+        }  # fmt: skip
+        if len(old):
+            redraw(old, *state, counted=topics is None, **options)
+        if len(new) and (sweep > 0 or topics is not None):
+            redraw(new, *state, counted=False, **options)
+        elif len(new):
+            self._draw(old[:0], new, prior, beta, sweep, frozen=True)
         offsets = self.offsets[docs[0] : docs[-1] + 2] - here.start
         changed = (offsets, self.tokens[here], before, self.z[here], self.word_topic)
         n_words = len(self.word_topic)

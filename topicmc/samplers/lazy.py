@@ -31,6 +31,7 @@ from topicmc.samplers import (
     n_blocks,
     over_blocks,
     sum_topics,
+    word_slots,
 )
 
 _WAITED = np.uint64(0x6A09E667F3BCC909)  # tells the draws of a refresh from those of a move
@@ -42,9 +43,12 @@ class LazyScir:
 
     Per update: `refresh` the words of the minibatch, estimate their counts from the refreshed θ,
     then `move`. Call `settle` before θ is read as a whole, averaged, or handed to another worker.
+    A word of the minibatch that has waited costs two transitions, so where the minibatch holds more
+    than a share ``waits_below`` of the words, all are moved and none waits.
     """
 
     beta: float
+    waits_below: float = 1.0
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
@@ -54,16 +58,17 @@ class LazyScir:
     ) -> MoveInfo:
         """Moves `words` (int32, distinct, ascending) by the time that each has waited."""
         if chain.moved_at is None:
-            chain.moved_at = np.full(len(chain.theta), chain.clock)
+            return MoveInfo(0, is_finite(chain))
         waited = chain.clock - chain.moved_at[words]
         late = waited > 0
         words, waited = words[late], waited[late]
         nobody = TopicCounts(words, np.empty((0, chain.theta.shape[1]), np.float32))
         slots = np.full(len(words), -1, np.int32)
-        gained, floored = self._transition(
+        expected = simplex.decayed_sum(chain.theta, words, waited, self.beta)
+        moved, floored = self._transition(
             chain, nobody, slots, waited, 1.0, np.uint64(key ^ _WAITED), threads
         )
-        chain.topic_sums = chain.topic_sums + gained
+        chain.topic_sums = chain.topic_sums + (moved - expected)
         chain.moved_at[words] = chain.clock
         return MoveInfo(floored, is_finite(chain))
 
@@ -79,27 +84,54 @@ class LazyScir:
     ) -> MoveInfo:
         """One update of the words of `counts`, which must be fresh: `scale` is N̂, `step` is h."""
         check_step(step)
-        if chain.moved_at is None:
-            chain.moved_at = np.full(len(chain.theta), chain.clock)
-        words = counts.words
-        if np.any(chain.moved_at[words] != chain.clock):
+        n_words, words = len(chain.theta), counts.words
+        if chain.moved_at is not None and np.any(chain.moved_at[words] != chain.clock):
             raise ValueError("refresh the words of a minibatch before they are moved")
-        slots = np.arange(len(words), dtype=np.int32)
-        steps = np.full(len(words), float(step))
-        gained, floored = self._transition(chain, counts, slots, steps, scale, key, threads)
-        # All words as if absent, then what the words of the batch have gained over that.
-        gain = -np.expm1(-step) * self.beta * len(chain.theta)
-        chain.topic_sums = np.exp(-step) * chain.topic_sums + gain + gained
-        chain.clock += step
-        chain.moved_at[words] = chain.clock
+        if len(words) > self.waits_below * n_words:
+            floored = self._move_all(chain, counts, scale, step, key, threads)
+        else:
+            if chain.moved_at is None:
+                chain.moved_at = np.full(n_words, chain.clock)
+            slots = np.arange(len(words), dtype=np.int32)
+            steps = np.full(len(words), float(step))
+            expected = simplex.decayed_sum(chain.theta, words, steps, self.beta)
+            moved, floored = self._transition(chain, counts, slots, steps, scale, key, threads)
+            # All words as if absent, then what the words of the batch have gained over that.
+            gain = -np.expm1(-step) * self.beta * n_words
+            chain.topic_sums = np.exp(-step) * chain.topic_sums + gain + (moved - expected)
+            chain.clock += step
+            chain.moved_at[words] = chain.clock
         chain.update += 1
         return MoveInfo(floored, is_finite(chain))
+
+    def _move_all(
+        self,
+        chain: Chain,
+        counts: TopicCounts,
+        scale: float,
+        step: float,
+        key: np.uint64,
+        threads: Threads,
+    ) -> int:
+        """Every word by the time that it has waited and the step; returns the floored."""
+        n_words = len(chain.theta)
+        everyone = TopicCounts(np.arange(n_words, dtype=np.int32), counts.counts)
+        steps = np.full(n_words, float(step))
+        if chain.moved_at is not None:
+            steps += chain.clock - chain.moved_at
+        slots = word_slots(counts, n_words)
+        moved, floored = self._transition(chain, everyone, slots, steps, scale, key, threads)
+        chain.topic_sums = moved
+        chain.clock += step
+        chain.moved_at = None
+        return floored
 
     def settle(self, chain: Chain, *, key: np.uint64, threads: Threads) -> MoveInfo:
         """Brings every word up to date and renews the topic sums from θ."""
         everyone = np.arange(len(chain.theta), dtype=np.int32)
         info = self.refresh(chain, everyone, key=key, threads=threads)
         chain.topic_sums = sum_topics(chain.theta, threads)
+        chain.moved_at = None
         return info
 
     def _transition(
@@ -112,9 +144,8 @@ class LazyScir:
         key: np.uint64,
         threads: Threads,
     ) -> tuple[np.ndarray, int]:
-        """Moves counts.words; returns Σ (θ' − E[θ' | θ, â = β]) float64 (K,), and the floored."""
+        """Moves counts.words; returns Σ θ' over them, float64 (K,), and the floored."""
         words = counts.words
-        expected = simplex.decayed_sum(chain.theta, words, steps, self.beta)
         block_sums = np.empty((n_blocks(len(words)), chain.theta.shape[1]))
 
         def work(first: int, last: int) -> int:
@@ -134,4 +165,4 @@ class LazyScir:
             )
 
         floored = over_blocks(work, len(block_sums), threads)
-        return simplex.sum_blocks(block_sums) - expected, floored
+        return simplex.sum_blocks(block_sums), floored
