@@ -27,6 +27,8 @@ COMMANDS = {
     "corpus": ("corpus", "Look at prepared corpora, verify, merge and extend them."),
     "train": ("train", "Train topics, or go on training."),
     "evaluate": ("evaluate", "Held-out perplexity of a run, or of any topics."),
+    "compare": ("compare", "Compare runs, and other systems' topics."),
+    "choose": ("choose", "Choose the number of topics: train with several, and compare."),
     "topics": ("topics", "Show the topics of a run."),
     "export": ("export", "Write the topics of a run in other formats."),
     "doctor": ("doctor", "Versions, cores, MPI, kernel cache: what a bug report needs."),

@@ -1,0 +1,131 @@
+"""``topicmc compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from topicmc.cli.options import json_option, print_json, threads_option
+from topicmc.cli.tables import print_table
+from topicmc.errors import UsageError
+
+if TYPE_CHECKING:
+    from topicmc.comparison import Comparison, Matching, Measures
+
+COLUMNS = (
+    "", "topics", "sampler", "perplexity", "averaged", "samples", "NPMI", "u_mass", "diversity",
+    "seconds", "tokens/s",
+)  # fmt: skip
+
+
+@click.command()
+@click.argument("runs", nargs=-1, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option(
+    "--topics-file",
+    "topics_files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Another system's topics, a K x W matrix (.npy); may be repeated.",
+)
+@click.option("--alpha", type=float, help="Prior of the topic mix for --topics-file.")
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path),
+    help="Compare on this corpus [that of the first RUN].",
+)
+@click.option(
+    "--within",
+    type=click.FloatRange(0, 1),
+    help="Hellinger distance up to which matched topics count as similar [0.5].",
+)
+@click.option("-n", "n_pairs", type=click.IntRange(0), default=3, help="Pairs to show [3].")
+@threads_option
+@json_option
+def compare(
+    runs: tuple[Path, ...],
+    topics_files: tuple[Path, ...],
+    alpha: float | None,
+    corpus: Path | None,
+    within: float | None,
+    n_pairs: int,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Compare runs, and other systems' topics: perplexity, coherence, diversity, time, and which
+    topics of the first are found again in the others.
+
+    All are measured on the same documents and words.
+    """
+    from topicmc.comparison import SAME
+    from topicmc.comparison import compare as compared
+    from topicmc.config import available_cores
+    from topicmc.corpora import Corpus
+    from topicmc.jobs import open_corpus
+    from topicmc.kernels.threads import Threads
+    from topicmc.models import MatrixModel, Model, RunModel
+    from topicmc.runs import RunDirectory
+
+    if len(runs) + len(topics_files) < 2:
+        raise UsageError("name two RUNs or more, or add --topics-file PHI.npy, to compare")
+    if topics_files and (alpha is None or not 0 < alpha < float("inf")):
+        raise UsageError("--topics-file needs --alpha F above 0, the prior of the topic mix")
+    if alpha is not None and not topics_files:
+        raise UsageError("--alpha goes with --topics-file; a RUN has its own")
+    if corpus is None and not runs:
+        raise UsageError("--topics-file alone needs --corpus CORPUS, whose words are its columns")
+    documents = Corpus.open(corpus) if corpus else open_corpus(RunDirectory.open(runs[0]))
+    models: list[Model] = [RunModel(path) for path in runs]
+    models += [MatrixModel(path, documents.vocabulary, alpha or 0) for path in topics_files]
+    workers = Threads(threads or available_cores())
+    comparison = compared(models, documents, workers, limit=SAME if within is None else within)
+    for remark in comparison.remarks:
+        click.echo(f"Note: {remark}.", err=True)
+    if as_json:
+        print_json(comparison.as_dict())
+    else:
+        _print(comparison, n_pairs)
+
+
+def _print(comparison: Comparison, n_pairs: int) -> None:
+    click.echo(
+        f"on {comparison.documents:,} held-out documents of {comparison.corpus},"
+        f" {comparison.tokens_scored:,} tokens scored, {comparison.words:,} words\n"
+    )
+    print_table(COLUMNS, [_row(model) for model in comparison.models])
+    for matching in comparison.matchings:
+        _print_matching(comparison.models[0].name, matching, n_pairs)
+
+
+def _row(model: Measures) -> Sequence[str]:
+    return (
+        model.name,
+        f"{model.topics}",
+        model.sampler or "",
+        f"{model.perplexity:,.1f}",
+        f"{model.perplexity_averaged:,.1f}",
+        f"{model.samples}",
+        f"{model.npmi:.3f}",
+        f"{model.u_mass:.2f}",
+        f"{model.diversity:.2f}",
+        "" if model.seconds is None else f"{model.seconds:,.1f}",
+        "" if model.tokens_per_second is None else f"{model.tokens_per_second:,}",
+    )
+
+
+def _print_matching(first: str, matching: Matching, n_pairs: int) -> None:
+    pairs = matching.pairs
+    click.echo(
+        f"\ntopics of {first} and {matching.name}: {matching.similar} of {len(pairs)} pairs are"
+        f" within {matching.limit:g}, mean distance {matching.mean_distance:.2f}"
+    )
+    n_pairs = min(n_pairs, len(pairs))
+    worst = max(n_pairs, len(pairs) - n_pairs)
+    for title, listed in (("nearest", pairs[:n_pairs]), ("farthest", pairs[worst:])):
+        for pair in listed:
+            click.echo(
+                f"  {title:8s} {pair.distance:.2f}  {pair.first:4d}  {' '.join(pair.first_words)}"
+            )
+            click.echo(f"  {'':13s}  {pair.other:4d}  {' '.join(pair.other_words)}")

@@ -1,0 +1,135 @@
+"""``topicmc choose``: several numbers of topics, what is kept, and what the figures suggest."""
+
+import json
+import re
+import signal
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from shell import TOPICMC, one_sentence, tree
+
+SETTINGS = 'batch-size = 40\nsweeps = 4\nupdates = 8\nthreads = 1\nstart = "plain"\n'
+QUIET = ("--config", "settings.toml", "--progress", "none")
+
+
+@pytest.fixture
+def choose(run, command):
+    """The command on the small corpus, with settings that make it quick."""
+    Path("settings.toml").write_text(SETTINGS)
+    return lambda *more: command("choose", "corpus", "-o", "ks", *QUIET, *more)
+
+
+def states(folder: Path) -> dict[str, bytes]:
+    """What training has left behind, but not run.json, in which the place of the corpus stands."""
+    return {name: content for name, content in tree(folder).items() if ".npy" in name}
+
+
+def test_each_number_is_trained_with_each_seed_and_compared(choose, command):
+    result = choose("--topics", "6,3", "--seeds", 2)
+    assert result.status == 0
+    columns, *rows = result.stdout.splitlines()[:3]
+    assert columns.split()[:3] == ["topics", "perplexity", "±"]
+    assert [row.split()[0] for row in rows] == ["3", "6"]
+    told = json.loads(choose("--topics", "3,6", "--seeds", 2, "--json").stdout)
+    assert [point["topics"] for point in told["topics"]] == [3, 6]
+    for point in told["topics"]:
+        assert [one["path"] for one in point["runs"]] == [
+            f"ks/k{point['topics']}-seed{seed}" for seed in (0, 1)
+        ]
+        perplexities = []
+        for one in point["runs"]:
+            scored = json.loads(command("evaluate", one["path"], "--json").stdout)
+            assert one["perplexity"] == pytest.approx(scored["perplexity_averaged"], rel=1e-9)
+            assert one["updates"] == 8
+            perplexities.append(one["perplexity"])
+        assert point["perplexity"] == pytest.approx(sum(perplexities) / 2)
+        assert point["perplexity_spread"] == pytest.approx(
+            abs(perplexities[0] - perplexities[1]) / 2**0.5
+        )
+        assert 0 <= point["stable"] <= 1
+        assert (Path(point["runs"][0]["path"]) / "topics.json").is_file()
+    assert "Do not take the lowest perplexity on trust" in told["advice"]
+    assert json.loads(Path("ks/choice.json").read_text())["advice"] == told["advice"]
+    dots = ElementTree.parse("ks/choice.svg").findall(".//{http://www.w3.org/2000/svg}circle")
+    assert len(dots) == 4 * 4 + 2  # four figures of four runs, and the stability of both K
+
+
+def test_runs_that_have_ended_are_kept_and_others_added(choose):
+    assert choose("--topics", "3,5").status == 0
+    before = states(Path("ks"))
+    result = choose("--topics", "3,5,7", "--seeds", 2)
+    assert result.status == 0
+    after = states(Path("ks"))
+    assert {name: after[name] for name in before} == before
+    assert sorted({name.split("/")[0] for name in after}) == [
+        f"k{n}-seed{seed}" for n in (3, 5, 7) for seed in (0, 1)
+    ]
+
+
+def test_a_larger_budget_goes_on_with_the_same_runs(choose):
+    assert choose("--topics", "3,5").status == 0
+    told = json.loads(choose("--topics", "3,5", "--updates", 11, "--json").stdout)
+    assert [point["runs"][0]["updates"] for point in told["topics"]] == [11, 11]
+
+
+def test_an_interruption_prints_the_command_that_goes_on(choose, tmp_path):
+    """SIGINT in the second run: status 130, the first is whole, the second has a checkpoint."""
+    arguments = ["choose", "corpus", "-o", "ks", "--topics", "3,5", "--config", "settings.toml"]
+    process = subprocess.Popen(
+        [TOPICMC, *arguments, "--time-budget", "2s", "--updates", "100000", "--progress", "json"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "k5-seed0" in line:
+            process.stderr.readline()  # it has made an update
+            process.send_signal(signal.SIGINT)
+            break
+    rest = process.stderr.read().splitlines()
+    assert process.wait(60) == 130
+    assert process.stdout is not None
+    assert process.stdout.read() == ""
+    assert rest[-1].strip().startswith("topicmc choose corpus -o ks --topics 3,5")
+    assert Path("ks/k3-seed0/topics.json").is_file()
+    assert Path("ks/k5-seed0/checkpoint/current.json").is_file()
+    assert not Path("ks/k5-seed0/topics.json").exists()
+    before = states(Path("ks/k3-seed0"))
+    goes_on = rest[-1].split()[1:]
+    assert subprocess.run([TOPICMC, *goes_on], capture_output=True).returncode == 0
+    assert states(Path("ks/k3-seed0")) == before
+    assert Path("ks/k5-seed0/topics.json").is_file()
+
+
+def test_other_settings_are_not_mixed_into_a_folder(choose):
+    assert choose("--topics", "3,5").status == 0
+    before = tree(Path("ks"))
+    result = choose("--topics", "3,5", "--alpha", 0.7)
+    assert re.search("--alpha 0.7: the run in ks/k3-seed0 began with", one_sentence(result))
+    assert result.status == 2
+    assert tree(Path("ks")) == before
+
+
+BAD = [
+    (("--topics", "5"), "name two numbers or more", 2),
+    (("--topics", "5,5"), "name two numbers or more", 2),
+    (("--topics", "5,many"), "--topics.*as 20,50,100", 2),
+    (("--topics", "1,5"), "--topics 1 is out of range", 2),
+    (("--topics", "5,60000"), "--topics 60000 is more than a corpus of .* tokens can bear", 2),
+    (("--topics", "3,5", "-o", "run"), "run: holds something else", 2),
+    (("--topics", "3,5", "-o", "settings.toml"), "settings.toml: holds something else", 2),
+    (("--topics", "3,5", "--config", "seed.toml"), "seed.toml: leave out seed", 2),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence", "status"), BAD)
+def test_bad_arguments(choose, arguments, sentence, status):
+    Path("seed.toml").write_text("seed = 3\n")
+    before = tree(Path())
+    result = choose(*arguments)
+    assert re.search(sentence, one_sentence(result))
+    assert result.status == status
+    assert tree(Path()) == before
