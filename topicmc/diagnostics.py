@@ -112,12 +112,13 @@ def _values(record: dict[str, Any]) -> list[tuple[str, float]]:
 def _fit(runs: Sequence[RunDirectory]) -> dict[str, np.ndarray]:
     """The mean log-likelihood of a held-out token, chains × evaluations since burn-in; nothing when
     no documents are held out."""
-    chains = [chain for run in runs for chain in _log_likelihoods(run)]
+    chains = [chain for run in runs for chain in log_likelihoods(run)]
     return {FIT: aligned(chains)} if chains else {}
 
 
-def _log_likelihoods(run: RunDirectory) -> list[np.ndarray]:
-    """The same for each chain of one run, of the second half of its rounds."""
+def log_likelihoods(run: RunDirectory) -> list[np.ndarray]:
+    """The mean log-likelihood of a held-out token under each chain of one run, at the evaluations
+    in the second half of its rounds: float64 (n,) each."""
     records = run.metrics()
     if not records:
         return [np.empty(0)]
@@ -127,8 +128,10 @@ def _log_likelihoods(run: RunDirectory) -> list[np.ndarray]:
         for record in records
         if record["round"] > now / 2 and not record.get("burn_in")
     ]
+    if n_chains == 0:
+        return []
     scores = [score for score in scores if len(score or []) == n_chains]
-    return list(np.array(scores, np.float64).reshape(len(scores), n_chains).T)
+    return list(np.array(scores, np.float64).reshape(-1, n_chains).T)
 
 
 def _sizes(posterior: Posterior) -> dict[str, np.ndarray]:
