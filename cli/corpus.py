@@ -79,6 +79,8 @@ def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_
 @click.option("--format", default="auto", help="Format of the sources, as in prepare [auto].")
 @click.option("--vocab", type=click.Path(path_type=Path), help="Vocabulary of SOURCES of word ids.")
 @click.option("--field", metavar="NAME", help="Field or column of the text [text].")
+@click.option("--title", metavar="NAME|none", help="Field or column of the titles [title].")
+@click.option("--time", metavar="NAME", help="Field or column of the times [none].")
 @click.option("--heldout", type=int, default=0, help="New documents kept out of training [0].")
 @click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
 @force_option
@@ -139,6 +141,7 @@ def _print_facts(facts: dict[str, Any]) -> None:
         "vocabulary": f"{facts['words']:,} words" + (unused if facts["words_unused"] else ""),
         "tokens": f"{facts['tokens']:,} to train on, {facts['heldout_tokens']:,} held out",
         "entries": f"{facts['entries']:,} to train on, {facts['heldout_entries']:,} held out",
+        **metadata_rows(facts),
         "shards": f"{len(shards)} of {min(shards):,} to {max(shards):,} documents",
         "on disk": _bytes(facts["disk"]),
         "memory": f"{_bytes(facts['memory'])} a worker for {facts['topics']:,} topics",
@@ -154,6 +157,19 @@ def _print_facts(facts: dict[str, Any]) -> None:
         click.echo(f"{start:>11,} to {below - 1:<11,} {number:>10,}  {bar}".rstrip())
     click.echo("\nmost frequent words")
     click.echo(", ".join(f"{word} {number:,}" for word, number in facts["frequent"]))
+
+
+def metadata_rows(facts: dict[str, Any]) -> dict[str, str]:
+    """What there is to say of titles and times, given the facts of `describe_metadata`."""
+    of = f"of {facts['documents']:,} documents"
+    rows = {}
+    if facts["titles"] is not None:
+        rows["titles"] = f"{facts['titles']:,} {of}"
+    if facts["times"] is not None:
+        rows["times"] = f"{facts['times']:,} {of}"
+        if facts["times"]:
+            rows["times"] += f", from {facts['first_time']} to {facts['last_time']}"
+    return rows
 
 
 def _bytes(number: float) -> str:

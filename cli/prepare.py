@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topicmc.cli.corpus import metadata_rows
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ _FORMATS = "auto docword npz mm ldac svmlight text jsonl csv parquet wikipedia".
 @click.option(
     "--field", metavar="NAME", help="Field (jsonl) or column (csv, parquet) of the text [text]."
 )
+@click.option(
+    "--title", metavar="NAME|none", help="Field or column of the documents' titles [title]."
+)
+@click.option("--time", metavar="NAME", help="Field or column of their times [none].")
 @click.option("--min-df", type=int, help="Leave out words of fewer documents [text: 2 to 5].")
 @click.option(
     "--max-df", type=float, help="Leave out words of more than this share of documents [text: 0.5]."
@@ -74,12 +79,19 @@ def prepare(
             progress=progress,
             **options,
         )
-    if corpus.provenance["cut_short"]:
-        click.echo(f"Warning: {corpus.provenance['cut_short']}.", err=True)
+    told = corpus.provenance
+    if told["cut_short"]:
+        click.echo(f"Warning: {told['cut_short']}.", err=True)
+    if told["times_unread"]:
+        click.echo(
+            f"Warning: {told['times_unread']:,} times cannot be read, as {told['time_unread']}; "
+            "write years, or dates as 2020-12-31.",
+            err=True,
+        )
     if as_json:
         print_json(_summary(corpus))
     else:
-        _print_summary(corpus)
+        _print_summary(corpus, _summary(corpus))
 
 
 @contextmanager
@@ -119,6 +131,8 @@ def _progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progress | N
 
 
 def _summary(corpus: Corpus) -> dict[str, Any]:
+    from topicmc.corpora.facts import describe_metadata
+
     return {
         "corpus": str(corpus.path),
         "documents": corpus.n_docs,
@@ -126,13 +140,14 @@ def _summary(corpus: Corpus) -> dict[str, Any]:
         "words": corpus.n_words,
         "tokens": corpus.n_tokens,
         "entries": corpus.n_entries,
+        **describe_metadata(corpus),
         "shards": corpus.n_shards,
         "fingerprint": corpus.fingerprint,
         "provenance": corpus.provenance,
     }
 
 
-def _print_summary(corpus: Corpus) -> None:
+def _print_summary(corpus: Corpus, facts: dict[str, Any]) -> None:
     told = corpus.provenance
     notes = {"empty": told["documents_empty"], **told["skipped"]}
     aside = ", ".join(f"{number:,} {what}" for what, number in notes.items() if number)
@@ -146,6 +161,8 @@ def _print_summary(corpus: Corpus) -> None:
     }
     if told["entries_merged"]:
         rows["merged"] = f"{told['entries_merged']:,} entries that repeated a word"
+    asked = {"titles": told["title"] not in (None, "none"), "times": told["time"] is not None}
+    rows |= {kind: "none found" for kind, wanted in asked.items() if wanted} | metadata_rows(facts)
     rows["shards"] = f"{corpus.n_shards}"
     rows["written to"] = f"{corpus.path}"
     for name, value in rows.items():

@@ -43,9 +43,7 @@ def reshard(
     bounds = shard_bounds(corpus.n_docs, corpus.n_entries, n_shards)
     dtypes = _dtypes([corpus], corpus.n_words)
     with staging(Path(output), marker=INDEX, force=force) as folder:
-        documents = chain.from_iterable(
-            blocks(corpus.part(row)) for row in corpus.index["shards"]
-        )
+        documents = chain.from_iterable(blocks(corpus.part(row)) for row in corpus.index["shards"])
         has = _kinds(corpus.index["shards"])
         shards = write_shards(documents, folder, dtypes=dtypes, bounds=bounds, kinds=has)
         heldout = _carry(corpus, corpus.index["heldout"], folder, "heldout")
@@ -84,6 +82,8 @@ def add(
     format: str = "auto",
     vocab: str | Path | None = None,
     field: str | None = None,
+    title: str | None = None,
+    time: str | None = None,
     n_heldout: int = 0,
     seed: int = 0,
     force: bool = False,
@@ -98,7 +98,7 @@ def add(
     corpus = _opened(source)
     target = Path(source) if output is None else Path(output)
     paths = [Path(path) for path in documents]
-    format, _ = open_sources(paths, format, field)
+    format, _ = open_sources(paths, format, field, title, time)
     if format not in ID_READERS:
         vocab = corpus.path / corpus.index["vocabulary"]["name"]
     with staging(target, marker=INDEX, force=force or output is None) as folder:
@@ -108,6 +108,8 @@ def add(
             format=format,
             vocab=vocab,
             field=field,
+            title=title,
+            time=time,
             n_heldout=n_heldout,
             seed=seed,
         )

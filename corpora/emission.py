@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora.documents import Documents, kept_lengths, remap, select
-from topicmc.corpora.split import choose_heldout
 from topicmc.corpora.shards import ShardWriter
+from topicmc.corpora.split import choose_heldout
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.store import count_dtype, id_dtype
 from topicmc.errors import UsageError

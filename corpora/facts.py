@@ -59,7 +59,21 @@ def describe(corpus: Corpus, *, n_frequent: int = 20) -> dict[str, Any]:
         "shards": corpus.shard_sizes,
         "longest": longest,
         "lengths": [[_BOUNDS[i], ends[i], int(histogram[i])] for i in shown],
+        **describe_metadata(corpus),
         "frequent": [[corpus.vocabulary[i], int(totals[i])] for i in frequent if totals[i]],
         "disk": sum(f.stat().st_size for f in corpus.path.rglob("*") if f.is_file()),
         "provenance": corpus.provenance,
+    }
+
+
+def describe_metadata(corpus: Corpus) -> dict[str, Any]:
+    """How many training documents have a title, how many a time, the first and the last of these;
+    None for what the corpus does not have."""
+    titles, times = corpus.titles, corpus.times
+    known = None if times is None else times[~np.isnat(times)]
+    return {
+        "titles": None if titles is None else titles.n_known,
+        "times": None if known is None else len(known),
+        "first_time": None if known is None or not len(known) else str(known.min()),
+        "last_time": None if known is None or not len(known) else str(known.max()),
     }

@@ -1,16 +1,18 @@
 """From readers to the spool: every document once, under ids that need not be final."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from topicmc.corpora.documents import Documents, from_entries, remap
+from topicmc.corpora.metadata import Metadata
 from topicmc.corpora.parallel import process_map
 from topicmc.corpora.phrases import join_phrases
-from topicmc.corpora.readers import IdReader, Progress, Tally, TextReader
+from topicmc.corpora.readers import IdReader, Progress, Tally
+from topicmc.corpora.readers.records import Batch, RecordReader
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.tokens import WordCounts, count_words
 from topicmc.corpora.vocabulary import WordTable
@@ -45,17 +47,17 @@ def ingest_ids(
 
 
 def ingest_known(
-    readers: Iterable[TextReader], words: list[str], spool: Spool, tally: Tally, report: Progress
+    readers: Iterable[RecordReader], words: list[str], spool: Spool, tally: Tally, report: Progress
 ) -> Ingested:
     """Text over a given vocabulary: other words are left out at once."""
     index = {word: i for i, word in enumerate(words)}
     doc_freq = np.zeros(len(words), dtype=np.int64)
     n_tokens = 0
-    for batch in _batches(readers, tally):
+    for batch, documents in _batches(readers, tally):
         new_ids = np.fromiter((index.get(word, -1) for word in batch.words), dtype=np.int64)
         known = new_ids >= 0
         doc_freq[new_ids[known]] += batch.doc_freq[known]
-        spool.append(remap(_documents(batch), new_ids))
+        spool.append(remap(documents, new_ids))
         n_tokens += int(batch.counts.sum())
         report(tally)
     ids = np.arange(len(words))
@@ -63,7 +65,7 @@ def ingest_known(
 
 
 def ingest_new(
-    readers: Iterable[TextReader],
+    readers: Iterable[RecordReader],
     spool: Spool,
     tally: Tally,
     report: Progress,
@@ -74,17 +76,18 @@ def ingest_new(
     ``phrases`` of `learn_phrases` are words, too.
     """
     table = WordTable()
-    for batch in _batches(readers, tally, phrases):
+    for batch, documents in _batches(readers, tally, phrases):
         ids = table.add(batch.words, batch.doc_freq)
-        spool.append(remap(_documents(batch), ids))
+        spool.append(remap(documents, ids))
         report(tally)
     words, ids, doc_freq, n_ids = table.columns()
     return Ingested(words, ids, doc_freq, n_ids, len(words) + table.n_forgotten, spool.n_tokens)
 
 
 def _batches(
-    readers: Iterable[TextReader], tally: Tally, phrases: Any = None
-) -> Iterable[WordCounts]:
+    readers: Iterable[RecordReader], tally: Tally, phrases: Any = None
+) -> Iterator[tuple[WordCounts, Documents]]:
+    """Batches of documents, whose word ids are positions in the words of their batch."""
     for reader in readers:
         if tally.cut is not None:
             raise DataError(
@@ -92,15 +95,17 @@ def _batches(
             )
         join = partial(join_phrases, phrases) if phrases is not None else None
         count = partial(count_words, plain=reader.plain, min_tokens=reader.min_tokens, join=join)
-        for batch in process_map(count, reader.texts(tally), inline=2):
+        for batch, metadata in process_map(partial(_count, count), reader.batches(tally), inline=2):
             if batch.n_skipped:
                 tally.skip(f"of under {reader.min_tokens} words", batch.n_skipped)
-            yield batch
+            documents, _ = from_entries(batch.lengths, batch.word_ids, batch.counts)
+            yield batch, replace(documents, metadata=metadata)
         tally.next_source()
 
 
-def _documents(batch: WordCounts) -> Documents:
-    return from_entries(batch.lengths, batch.word_ids, batch.counts)[0]
+def _count(count: Callable[[list[str]], WordCounts], batch: Batch) -> tuple[WordCounts, Metadata]:
+    counts = count(batch.texts)
+    return counts, Metadata.of(batch.titles, batch.days).select(counts.kept)
 
 
 def settle(

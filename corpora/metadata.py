@@ -88,6 +88,10 @@ class Titles:
     def __len__(self) -> int:
         return self._starts[-1]
 
+    @property
+    def n_known(self) -> int:
+        return sum(int(np.count_nonzero(shard.lengths)) for shard in self._shards)
+
     def __getitem__(self, number: int) -> str:
         number = range(len(self))[number]  # IndexError; negative numbers count from the end
         shard = bisect_right(self._starts, number) - 1

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from topicmc.corpora.parallel import process_map
-from topicmc.corpora.readers import Progress, Tally, TextReader
+from topicmc.corpora.readers import Progress, Tally
+from topicmc.corpora.readers.records import RecordReader
 from topicmc.corpora.tokens import token_lists
 
 # Words and pairs counted at a time, some 100 bytes each: beyond, the rarest are forgotten.
@@ -15,7 +16,7 @@ _MAX_COUNTS = 4_000_000
 
 
 def learn_phrases(
-    readers: Iterable[TextReader], stop: frozenset[str], tally: Tally, report: Progress
+    readers: Iterable[RecordReader], stop: frozenset[str], tally: Tally, report: Progress
 ) -> Any:
     """gensim's ``FrozenPhrases`` of all documents, by its own thresholds (five occurrences, score
     10). A phrase neither begins nor ends with a stop word; the words between two may be some."""

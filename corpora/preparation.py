@@ -38,6 +38,8 @@ def prepare(
     format: str = "auto",
     vocab: str | Path | None = None,
     field: str | None = None,
+    title: str | None = None,
+    time: str | None = None,
     min_df: int | None = None,
     max_df: float | None = None,
     keep: int | None = None,
@@ -54,8 +56,9 @@ def prepare(
     Where the vocabulary is given, by ``vocab`` or beside a file of word ids, it is kept as it is
     unless pruning is asked for; a vocabulary built from text is pruned by default
     (`default_pruning`); ``phrases`` may be words of it. ``n_heldout`` documents, chosen uniformly
-    by ``seed``, stay out of the shards. ``progress`` is called now and then with the running
-    `Tally`.
+    by ``seed``, stay out of the shards. ``field``, ``title`` and ``time`` name the fields of a
+    document's text, title and time; titles are kept unasked where they are at hand, unless
+    ``title`` is "none". ``progress`` is called now and then with the running `Tally`.
 
     Raises DataError for what is wrong with the sources and UsageError for what is wrong with the
     options; either way, and when interrupted, output is as it was.
@@ -70,7 +73,7 @@ def prepare(
     tally = Tally()
     with ExitStack() as stack:
         folder = stack.enter_context(staging(Path(output), marker=INDEX, force=force))
-        format, readers = open_sources(paths, format, field)
+        format, readers = open_sources(paths, format, field, title, time)
         is_ids = format in ID_READERS
         given = _given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
@@ -112,6 +115,8 @@ def prepare(
             "format": format,
             "sources": [str(path) for path in paths],
             "field": field,
+            "title": title,
+            "time": time,
             "vocabulary": given[0] if given else "built",
             "pruning": asdict(pruning),
             "phrases": None if found is None else len(found.phrasegrams),
@@ -133,6 +138,8 @@ def _account(
         "documents_skipped": tally.skipped,
         "skipped": dict(tally.passed_over),
         "cut_short": tally.cut,
+        "times_unread": tally.times_unread,
+        "time_unread": tally.time_unread,
         "documents_empty": tally.n_read - tally.skipped - n_docs,
         "entries_merged": tally.merged,
         "tokens_read": ingested.n_tokens,

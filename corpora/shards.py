@@ -87,15 +87,12 @@ class ShardWriter:
 
 def map_documents(root: Path, table: dict[str, Any], dtypes: dict[str, str]) -> Documents:
     """The documents of a part, without their metadata; DataError unless they are as told."""
-    sizes = {
-        "indptr": (np.dtype(np.int64), table["n_docs"] + 1),
-        "word_ids": (np.dtype(dtypes["word_ids"]), table["n_entries"]),
-        "counts": (np.dtype(dtypes["counts"]), table["n_entries"]),
-    }
-    folder = root / table["name"]
-    arrays = [map_array(folder / f"{name}.npy", *sizes[name]) for name in ARRAYS]
-    _check_ends(folder / "indptr.npy", arrays[0], table["n_entries"])
-    return Documents(*arrays)
+    folder, n_entries = root / table["name"], table["n_entries"]
+    indptr = map_array(folder / "indptr.npy", np.dtype(np.int64), table["n_docs"] + 1)
+    word_ids = map_array(folder / "word_ids.npy", np.dtype(dtypes["word_ids"]), n_entries)
+    counts = map_array(folder / "counts.npy", np.dtype(dtypes["counts"]), n_entries)
+    _check_ends(folder / "indptr.npy", indptr, n_entries)
+    return Documents(indptr, word_ids, counts)
 
 
 def map_metadata(root: Path, table: dict[str, Any]) -> Metadata:

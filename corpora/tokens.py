@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,11 @@ class WordCounts(NamedTuple):
     lengths: np.ndarray  # int64 (n,): entries of each document
     word_ids: np.ndarray  # int64 (E,): positions in words
     counts: np.ndarray  # int64 (E,)
-    n_skipped: int  # documents of fewer than min_tokens, which are not among the n
+    kept: np.ndarray  # bool: which texts are the n documents; the others are under min_tokens
+
+    @property
+    def n_skipped(self) -> int:
+        return len(self.kept) - len(self.lengths)
 
 
 def token_lists(
@@ -47,7 +52,9 @@ def count_words(
     lengths: list[int] = []
     word_ids: list[int] = []
     counts: list[int] = []
-    for words in token_lists(texts, plain, min_tokens):
+    documents = token_lists(texts, plain)
+    kept = np.array([len(words) >= min_tokens for words in documents], dtype=bool)
+    for words in compress(documents, kept):
         found = Counter(join(words) if join else words)
         lengths.append(len(found))
         word_ids.extend(index.setdefault(word, len(index)) for word in found)
@@ -59,5 +66,5 @@ def count_words(
         np.array(lengths, dtype=np.int64),
         ids,
         np.array(counts, dtype=np.int64),
-        len(texts) - len(lengths),
+        kept,
     )

@@ -18,8 +18,8 @@ def verify(path: str | Path, progress: Callable[[str], None] | None = None) -> C
     """Checks every byte and every promise of the corpus at path, and returns it opened.
 
     corpus.json against its checksum, all files against theirs, sizes and dtypes, ids in range and
-    ascending inside each document, counts of 1 or more, titles in UTF-8, the totals. ``progress`` is called with
-    the name of each part. Raises DataError that names the file.
+    ascending inside each document, counts of 1 or more, titles in UTF-8, the totals. ``progress``
+    is called with the name of each part. Raises DataError that names the file.
     """
     corpus = Corpus.open(path)
     report = progress or (lambda _: None)

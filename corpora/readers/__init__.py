@@ -16,6 +16,8 @@ class Tally:
     n_read: int = 0  # documents, empty ones included
     merged: int = 0  # entries that repeated a word of their document and were summed
     passed_over: Counter[str] = field(default_factory=Counter)  # documents left out by rule, by why
+    times_unread: int = 0  # documents whose time is there, but is none
+    time_unread: str | None = None  # the first of them, and where it stands
     cut: str | None = None  # the end of the present source is missing: a sentence that says where
     position: int = 0  # bytes of the present source taken in
     finished: int = 0  # bytes of the sources before it
@@ -27,6 +29,10 @@ class Tally:
 
     def skip(self, why: str, number: int = 1) -> None:
         self.passed_over[why] += number
+
+    def unread_time(self, time: str, where: str) -> None:
+        self.times_unread += 1
+        self.time_unread = self.time_unread or f"{time[:40]!r} ({where})"
 
     def next_source(self) -> None:
         self.finished += self.position
@@ -43,16 +49,4 @@ class IdReader(Protocol):
 
     def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
         """Documents with ids below n_words; DataError names file and line of what is wrong."""
-        ...
-
-
-class TextReader(Protocol):
-    """A format that holds text."""
-
-    path: Path
-    min_tokens: int  # documents with fewer are skipped
-    plain: Callable[[str], str] | None  # strips markup, in worker processes
-
-    def texts(self, tally: Tally) -> Iterator[list[str]]:
-        """Batches of documents as raw text."""
         ...

@@ -1,52 +1,62 @@
-"""JSON Lines: one object a line, of which one field is the document's text."""
+"""JSON Lines: one object a line, whose fields are the document's text, title and time."""
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.batches import batches
+from topicmc.corpora.readers.named_fields import FieldReader
+from topicmc.corpora.readers.records import Record, read_day, read_title
 from topicmc.corpora.streams import Stream, numbered_lines
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import DataError
 
-DEFAULT_FIELD = "text"
+# A title or time may be missing here and there; one that so many objects lack is misspelt.
+_LOOK = 1000
 
 
-class JsonLinesReader:
-    min_tokens = 0
-    plain = None
-
-    def __init__(self, path: Path, field: str | None = None) -> None:
-        self.path = path
-        self._field = field
-
-    def texts(self, tally: Tally) -> Iterator[list[str]]:
-        return batches(self._texts(tally))
-
-    def _texts(self, tally: Tally) -> Iterator[str]:
+class JsonLinesReader(FieldReader):
+    def records(self, tally: Tally) -> Iterator[Record]:
+        unseen, n_read = self.fields.required, 0
         with Stream(self.path) as stream:
             for number, line in numbered_lines(stream):
-                if line.strip():
-                    tally.n_read += 1
-                    tally.position = stream.position
-                    yield self._text(line, f"{self.path}, line {number}")
+                if not line.strip():
+                    continue
+                tally.n_read += 1
+                tally.position = stream.position
+                where = f"{self.path}, line {number}"
+                found = _parse(line, where)
+                if unseen:
+                    n_read += 1
+                    unseen = {o: name for o, name in unseen.items() if name not in found}
+                    if n_read == _LOOK:
+                        self._check_seen(unseen, found)
+                yield self._record(found, where, tally)
+        if n_read:
+            self._check_seen(unseen, found)
 
-    def _text(self, line: str, where: str) -> str:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep or large"
-            raise DataError(f"{where}: not JSON ({reason}); mend the line.") from error
-        if not isinstance(record, dict):
-            raise DataError(f"{where}: not a JSON object; give one object a line.")
-        name = self._field or DEFAULT_FIELD
-        if name not in record:
-            fields = ", ".join(list(record)[:20]) or "none"
-            if self._field is None:
-                raise UsageError(f"{where}: which field is the text? Pass --field (has: {fields}).")
-            raise DataError(f"{where}: no field {name!r} (has: {fields}); pass another --field.")
-        return _flat(record[name], name, where)
+    def _check_seen(self, unseen: dict[str, str], last: dict[str, Any]) -> None:
+        for option in unseen:
+            raise self.lacking(option, last, f"{self.path}")
+
+    def _record(self, found: dict[Any, Any], where: str, tally: Tally) -> Record:
+        if self.text_name not in found:
+            raise self.lacking("field", found, where)
+        return Record(
+            _flat(found[self.text_name], self.text_name, where),
+            read_title(found.get(self.title_name)),
+            read_day(found.get(self.fields.time), where, tally),
+        )
+
+
+def _parse(line: str, where: str) -> dict[Any, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep or large"
+        raise DataError(f"{where}: not JSON ({reason}); mend the line.") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{where}: not a JSON object; give one object a line.")
+    return found
 
 
 def _flat(value: Any, name: str, where: str) -> str:

@@ -1,29 +1,26 @@
-"""Apache Parquet, of which one column is the document's text."""
+"""Apache Parquet, of which columns are the document's text, title and time."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.batches import batches
-from topicmc.corpora.readers.jsonl import DEFAULT_FIELD
+from topicmc.corpora.readers.named_fields import FieldReader
+from topicmc.corpora.readers.records import Record, read_day
 from topicmc.corpora.streams import require_file
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _BATCH_ROWS = 256
 
 
-class ParquetReader:
-    min_tokens = 0
-    plain = None
+class ParquetReader(FieldReader):
+    kind = "column"
 
-    def __init__(self, path: Path, field: str | None = None) -> None:
-        self.path = path
-        self._field = field
-
-    def texts(self, tally: Tally) -> Iterator[list[str]]:
-        return batches(self._texts(tally))
-
-    def _texts(self, tally: Tally) -> Iterator[str]:
+    def records(self, tally: Tally) -> Iterator[Record]:
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -31,15 +28,18 @@ class ParquetReader:
         size = self.path.stat().st_size
         try:
             with parquet.ParquetFile(self.path, pre_buffer=False) as file:
-                column = self._column(file.schema_arrow)
+                columns = self._columns(file.schema_arrow)
                 n_rows = max(1, file.metadata.num_rows)
                 done = 0
-                for batch in file.iter_batches(_BATCH_ROWS, columns=[column], use_threads=False):
-                    done += batch.num_rows
-                    tally.position = size * done // n_rows
-                    for text in batch.column(0).to_pylist():
+                wanted = list({name for name in columns if name is not None})
+                for batch in file.iter_batches(_BATCH_ROWS, columns=wanted, use_threads=False):
+                    tally.position = size * (done + batch.num_rows) // n_rows
+                    strings = (_strings(batch, name) for name in columns)
+                    for text, title, time in zip(*strings, strict=True):
+                        done += 1
                         tally.n_read += 1
-                        yield text or ""
+                        day = read_day(time, f"{self.path}, row {done}", tally)
+                        yield Record(text or "", title or "", day)
         except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
             if getattr(error, "errno", None):
                 raise
@@ -48,22 +48,49 @@ class ParquetReader:
                 f"{self.path} is damaged or not Parquet ({reason}): write it again."
             ) from error
 
-    def _column(self, schema: "pa.Schema") -> str:  # type: ignore[name-defined]  # noqa: F821
-        import pyarrow as pa
+    def _columns(self, schema: pa.Schema) -> list[str | None]:
+        """The columns to read; DataError when one of them does not hold what can be text."""
+        text, title, time = self.columns(schema.names, f"{self.path}")
+        if not _is_text(schema.field(text).type):
+            raise self._no_text("field", schema)
+        for option, name in self.fields.required.items():
+            if not _is_readable(schema.field(name).type):
+                raise self._no_text(option, schema)
+        if title is not None and not _is_readable(schema.field(title).type):
+            title = None
+        return [text, title, time]
 
-        name = self._field or DEFAULT_FIELD
-        columns = ", ".join(schema.names[:20])
-        if name not in schema.names:
-            if self._field is None:
-                raise UsageError(
-                    f"{self.path}: which column is the text? Pass --field (has: {columns})."
-                )
-            raise DataError(f"{self.path}: no column {name!r} (has: {columns}); pass another.")
-        kind = schema.field(name).type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            raise DataError(
-                f"{self.path}: column {name!r} holds {kind}, not text; pass another --field."
-            )
-        return name
+    def _no_text(self, option: str, schema: pa.Schema) -> DataError:
+        name = self.text_name if option == "field" else self.fields.required[option]
+        return DataError(
+            f"{self.path}: column {name!r} holds {schema.field(name).type}, not text; "
+            f"pass another --{option}."
+        )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _is_readable(kind: pa.DataType) -> bool:
+    """Text, and what is written as text: numbers, dates, times."""
+    import pyarrow as pa
+
+    try:
+        pa.nulls(0, kind).cast(pa.string())
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def _strings(batch: pa.RecordBatch, name: str | None) -> list[str | None]:
+    """A column as text, of which dates and times are in ISO 8601; None for null."""
+    import pyarrow as pa
+
+    if name is None:
+        return [None] * batch.num_rows
+    return batch.column(name).cast(pa.string()).to_pylist()

@@ -9,6 +9,7 @@ from topicmc.corpora.readers.docword import DocwordReader
 from topicmc.corpora.readers.jsonl import JsonLinesReader
 from topicmc.corpora.readers.ldac import LdaCReader
 from topicmc.corpora.readers.matrix_market import MatrixMarketReader
+from topicmc.corpora.readers.named_fields import FieldReader, Fields
 from topicmc.corpora.readers.npz import NpzReader
 from topicmc.corpora.readers.parquet import ParquetReader
 from topicmc.corpora.readers.svmlight import SvmlightReader
@@ -25,20 +26,24 @@ ID_READERS: dict[str, Callable[[Path], Any]] = {
     "ldac": LdaCReader,
     "svmlight": SvmlightReader,
 }
-TEXT_READERS: dict[str, Callable[[Path], Any]] = {
-    "text": TextReader,
-    "wikipedia": WikipediaReader,
-}
-FIELD_READERS: dict[str, Callable[[Path, str | None], Any]] = {
+FIELD_READERS: dict[str, Callable[[Path, Fields], FieldReader]] = {
     "jsonl": JsonLinesReader,
     "csv": CsvReader,
     "parquet": ParquetReader,
 }
-FORMATS = (*ID_READERS, *TEXT_READERS, *FIELD_READERS)
+FORMATS = (*ID_READERS, "text", "wikipedia", *FIELD_READERS)
+_TIMESTAMP = "timestamp"  # what the time of a revision is called in a dump
 
 
-def open_sources(paths: Sequence[Path], format: str, field: str | None) -> tuple[str, list[Any]]:
-    """The format, found out when it is ``auto``, and a reader for each path."""
+def open_sources(
+    paths: Sequence[Path],
+    format: str,
+    field: str | None,
+    title: str | None = None,
+    time: str | None = None,
+) -> tuple[str, list[Any]]:
+    """The format, found out when it is ``auto``, and a reader for each path. Field, title and time
+    are those of `Fields`."""
     if not paths:
         raise UsageError("No source is given: name a file or a folder.")
     for path in paths:
@@ -48,12 +53,33 @@ def open_sources(paths: Sequence[Path], format: str, field: str | None) -> tuple
         format = _common_format(paths)
     if format not in FORMATS:
         raise UsageError(f"--format {format}: it is one of auto, {', '.join(FORMATS)}.")
+    fields = Fields(field, title, time)
+    _check_fields(format, fields)
+    return format, [_reader(format, path, fields) for path in paths]
+
+
+def _reader(format: str, path: Path, fields: Fields) -> Any:
     if format in FIELD_READERS:
-        return format, [FIELD_READERS[format](path, field) for path in paths]
-    if field is not None:
-        fields = ", ".join(FIELD_READERS)
-        raise UsageError(f"--field {field}: only {fields} have fields, this is {format}.")
-    return format, [(ID_READERS | TEXT_READERS)[format](path) for path in paths]
+        return FIELD_READERS[format](path, fields)
+    if format == "wikipedia":
+        return WikipediaReader(path, fields.has_titles, fields.time is not None)
+    if format == "text":
+        return TextReader(path, fields.has_titles)
+    return ID_READERS[format](path)
+
+
+def _check_fields(format: str, fields: Fields) -> None:
+    """UsageError when a field is asked of a format that has none."""
+    asked = fields.required | ({} if fields.field is None else {"field": fields.field})
+    if format == "wikipedia" and fields.time == _TIMESTAMP:
+        del asked["time"]
+    if format in FIELD_READERS or not asked:
+        return
+    option, name = next(iter(asked.items()))
+    known = f"only {', '.join(FIELD_READERS)} have fields, this is {format}"
+    if format == "wikipedia" and option == "time":
+        known = f"the time of an article is its {_TIMESTAMP}"
+    raise UsageError(f"--{option} {name}: {known}.")
 
 
 def _common_format(paths: Sequence[Path]) -> str:

@@ -1,44 +1,36 @@
-"""CSV (or tab-separated .tsv) with a header, of which one column is the document's text."""
+"""CSV (or tab-separated .tsv) with a header that names the columns of text, title and time."""
 
 import csv
 from collections.abc import Iterator
-from pathlib import Path
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.batches import batches
-from topicmc.corpora.readers.jsonl import DEFAULT_FIELD
+from topicmc.corpora.readers.named_fields import FieldReader
+from topicmc.corpora.readers.records import Record, read_day
 from topicmc.corpora.streams import Stream, numbered_lines
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import DataError
 
 # A quote that is never closed would take the rest of the file for one field.
 _MAX_FIELD = 1 << 26
 
 
-class CsvReader:
-    min_tokens = 0
-    plain = None
+class CsvReader(FieldReader):
+    kind = "column"
 
-    def __init__(self, path: Path, field: str | None = None) -> None:
-        self.path = path
-        self._field = field
-
-    def texts(self, tally: Tally) -> Iterator[list[str]]:
-        return batches(self._texts(tally))
-
-    def _texts(self, tally: Tally) -> Iterator[str]:
+    def records(self, tally: Tally) -> Iterator[Record]:
         csv.field_size_limit(_MAX_FIELD)
         delimiter = "\t" if ".tsv" in self.path.suffixes else ","
         with Stream(self.path) as stream:
             lines = (line + "\n" for _, line in numbered_lines(stream))
             rows = csv.reader(lines, delimiter=delimiter, strict=True)
             header: list[str] | None = None
-            column = 0
             try:
                 for row in rows:
                     if not row:
                         continue
                     if header is None:
-                        header, column = row, self._column(row)
+                        header = row
+                        columns = self.columns(header, f"{self.path}, line 1")
+                        text, title, time = (header.index(name) if name else -1 for name in columns)
                         continue
                     if len(row) != len(header):
                         raise DataError(
@@ -47,21 +39,10 @@ class CsvReader:
                         )
                     tally.n_read += 1
                     tally.position = stream.position
-                    yield row[column]
+                    row.append("")  # what is not to be read is empty
+                    where = f"{self.path}, line {rows.line_num}"
+                    yield Record(row[text], row[title], read_day(row[time], where, tally))
             except csv.Error as error:
                 raise DataError(
                     f"{self.path}, line {rows.line_num}: not CSV ({error}); mend the line."
                 ) from error
-
-    def _column(self, header: list[str]) -> int:
-        name = self._field or DEFAULT_FIELD
-        if name in header:
-            return header.index(name)
-        columns = ", ".join(header[:20])
-        if self._field is None:
-            raise UsageError(
-                f"{self.path}: which column is the text? Pass --field (has: {columns})."
-            )
-        raise DataError(
-            f"{self.path}, line 1: no column {name!r} (has: {columns}); pass another --field."
-        )

@@ -4,31 +4,31 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.batches import batches
+from topicmc.corpora.readers.records import Record, RecordReader
 from topicmc.corpora.streams import Stream, decode, numbered_lines
 from topicmc.errors import DataError
 
 _MAX_FILE = 1 << 26
 
 
-class TextReader:
-    min_tokens = 0
-    plain = None
+class TextReader(RecordReader):
+    """The title of a file is its path in the folder; a line has none."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, titles: bool = True) -> None:
+        super().__init__(path)
+        self._titles = titles
 
-    def texts(self, tally: Tally) -> Iterator[list[str]]:
-        return batches(self._files(tally) if self.path.is_dir() else self._lines(tally))
+    def records(self, tally: Tally) -> Iterator[Record]:
+        return self._files(tally) if self.path.is_dir() else self._lines(tally)
 
-    def _lines(self, tally: Tally) -> Iterator[str]:
+    def _lines(self, tally: Tally) -> Iterator[Record]:
         with Stream(self.path) as stream:
             for _, line in numbered_lines(stream):
                 tally.n_read += 1
                 tally.position = stream.position
-                yield line
+                yield Record(line)
 
-    def _files(self, tally: Tally) -> Iterator[str]:
+    def _files(self, tally: Tally) -> Iterator[Record]:
         paths = text_files(self.path)
         if not paths:
             raise DataError(f"{self.path} holds no files: give a folder of text files.")
@@ -37,7 +37,8 @@ class TextReader:
                 raw = stream.read_all(_MAX_FILE)
             tally.n_read += 1
             tally.position += path.stat().st_size
-            yield _text(raw, path)
+            name = path.relative_to(self.path).as_posix() if self._titles else ""
+            yield Record(_text(raw, path), name)
 
 
 def text_files(folder: Path) -> list[Path]:

@@ -6,13 +6,13 @@ and waits for ever when a dump is cut short; so pages are parsed here, and clean
 `topicmc.corpora.parallel`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.batches import batches
+from topicmc.corpora.readers.records import Record, RecordReader, read_day
 from topicmc.corpora.streams import CutShortError, Stream
 from topicmc.errors import DataError
 
@@ -26,6 +26,7 @@ class Page(NamedTuple):
     namespace: str
     redirect: bool
     text: str
+    timestamp: str | None  # of the revision
 
 
 def strip_markup(text: str) -> str:
@@ -34,22 +35,21 @@ def strip_markup(text: str) -> str:
     return filter_wiki(text)
 
 
-class WikipediaReader:
+class WikipediaReader(RecordReader):
     """Articles; redirects, other namespaces and stubs of under 50 words are skipped and counted.
 
     A dump that ends too early is read as far as it goes: `Tally.cut` then says where that was.
     """
 
     min_tokens = 50  # as gensim's ARTICLE_MIN_WORDS
-    plain: Callable[[str], str] | None = staticmethod(strip_markup)
+    plain = staticmethod(strip_markup)
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, titles: bool = True, times: bool = False) -> None:
+        super().__init__(path)
+        self._titles = titles
+        self._times = times
 
-    def texts(self, tally: Tally) -> Iterator[list[str]]:
-        return batches(self._articles(tally))
-
-    def _articles(self, tally: Tally) -> Iterator[str]:
+    def records(self, tally: Tally) -> Iterator[Record]:
         from gensim.corpora.wikicorpus import IGNORED_NAMESPACES
 
         ignored = tuple(f"{name}:" for name in IGNORED_NAMESPACES)
@@ -62,7 +62,12 @@ class WikipediaReader:
                 elif page.redirect:
                     tally.skip("redirects")
                 else:
-                    yield page.text
+                    yield self._record(page, tally)
+
+    def _record(self, page: Page, tally: Tally) -> Record:
+        title = page.title if self._titles else ""
+        time = page.timestamp if self._times else None
+        return Record(page.text, title, read_day(time, f"{self.path}, page {page.title!r}", tally))
 
 
 def read_pages(stream: Stream, tally: Tally) -> Iterator[Page]:
@@ -138,7 +143,9 @@ class _Pages:
         redirect = redirect or text[:32].lstrip().upper().startswith("#REDIRECT")
         self.n_pages += 1
         self.last = title[:60]
-        return Page(title, element.findtext(f"{space}ns") or "0", redirect, text)
+        namespace = element.findtext(f"{space}ns") or "0"
+        timestamp = element.findtext(f"{space}revision/{space}timestamp")
+        return Page(title, namespace, redirect, text, timestamp)
 
 
 def wikipedia_extract() -> Path:
