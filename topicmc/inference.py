@@ -1,0 +1,137 @@
+"""Topic mixes of documents under given topics: what `topicmc infer` and `LDA.transform` compute.
+
+A document's mix is the posterior mean of η_d given its words, the topics φ and the prior α,
+
+    E[η_dk] = (α_k + E[n_dk]) / Σ_k (α_k + E[n_dk]),
+
+with E[n_dk] by `topicmc.kernels.mixes`. It draws no random numbers, and depends on nothing but the
+document, φ and α: neither on other documents nor on the number of threads. A document without words
+has the mean of the prior, α / Σ α. How sure a mix is, is the business of `topicmc.deviations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from topicmc.config import available_cores
+from topicmc.corpora import Corpus, Documents
+from topicmc.corpora.documents import select
+from topicmc.kernels import mixes
+from topicmc.kernels.lanes import aligned_zeros
+from topicmc.kernels.padding import padded_size, padded_topics
+from topicmc.kernels.threads import Threads
+
+_BLOCK_VALUES = 1 << 22  # documents × topics looked at together
+_BLOCK_DOCUMENTS = 1 << 13
+_PIECES = 4  # of a block, for each thread
+_MOST_TOKENS = 50_000_000
+
+
+class Mixer:
+    """Mixes of documents under one set of topics.
+
+    Args:
+        phi: the topics, (K, W), rows sum to one.
+        alpha: float64 (K,), positive: the prior of the mixes.
+        threads: who works (default: all cores); it does not change the result.
+    """
+
+    def __init__(self, phi: np.ndarray, alpha: np.ndarray, threads: Threads | None = None) -> None:
+        n_topics, n_words = phi.shape
+        rows = aligned_zeros((n_words, padded_size(n_topics)), np.float32)
+        rows[:, :n_topics] = phi.T
+        self._phi = rows.reshape(-1)
+        self._alpha = padded_topics(alpha)
+        self._threads = threads or Threads(available_cores())
+        self.n_topics = n_topics
+        self.block = min(_BLOCK_DOCUMENTS, max(1, _BLOCK_VALUES // len(self._alpha)))
+
+    def mixes(self, documents: Documents) -> np.ndarray:
+        """float64 (n, K), rows sum to one; word ids must be below W."""
+        arrays = [np.asarray(a) for a in (documents.indptr, documents.word_ids, documents.counts)]
+        out = np.empty((documents.n_docs, len(self._alpha)), np.float32)
+        longest = int(documents.lengths.max(initial=0))
+        n_pieces = max(1, min(_PIECES * self._threads.n_threads, documents.n_docs))
+
+        def piece(i: int) -> None:
+            mixes.expected_counts(
+                *arrays, self._phi, self._alpha, i, n_pieces, mixes.MAX_SWEEPS, mixes.TOLERANCE,
+                mixes.scratch(longest, len(self._alpha)), out,
+            )  # fmt: skip
+
+        self._threads.run(piece, n_pieces)
+        result = out[:, : self.n_topics].astype(np.float64)
+        result /= result.sum(axis=1, keepdims=True)
+        return result
+
+
+def infer(
+    phi: np.ndarray,
+    documents: Documents | Iterable[Documents],
+    alpha: np.ndarray,
+    *,
+    threads: Threads | None = None,
+) -> Iterator[np.ndarray]:
+    """The mixes of documents, or of a stream of them, in order: float64 (n, K) at a time.
+
+    φ (K, W) and α (K,) are those of `Mixer`. Memory does not grow with the documents.
+    """
+    mixer = Mixer(phi, alpha, threads)
+    stream = [documents] if isinstance(documents, Documents) else documents
+    for part in parts(stream, mixer.block):
+        yield mixer.mixes(part)
+
+
+def parts(stream: Iterable[Documents], n_docs: int) -> Iterator[Documents]:
+    """The documents of a stream, at most so many at a time."""
+    for documents in stream:
+        for start in range(0, documents.n_docs, n_docs):
+            yield documents.part(start, min(start + n_docs, documents.n_docs))
+
+
+def representative_documents(
+    phi: np.ndarray,
+    alpha: np.ndarray,
+    corpus: Corpus,
+    n: int,
+    *,
+    threads: Threads | None = None,
+) -> np.ndarray:
+    """The training documents with the largest share of each topic: int64 (K, n) numbers, largest
+    first; fewer columns when fewer documents were looked at.
+
+    Of a corpus of more than 50 million tokens every m-th document is looked at, with the least m
+    that leaves so many.
+
+    Args:
+        phi, alpha: as for `Mixer`, over the vocabulary of the corpus.
+        corpus: an open corpus; DataError when a file of it is damaged.
+        n: documents a topic.
+        threads: as for `Mixer`.
+    """
+    corpus.check(range(corpus.n_shards))
+    mixer = Mixer(phi, alpha, threads)
+    every = max(1, -(-corpus.n_tokens // _MOST_TOKENS))
+    best = np.empty((mixer.n_topics, 0))
+    numbers = np.empty((mixer.n_topics, 0), np.int64)
+    for first, documents in _numbered(corpus, mixer.block * every):
+        mine = np.arange(first, first + documents.n_docs)
+        chosen = mine % every == 0
+        shares = mixer.mixes(select(documents, chosen) if every > 1 else documents).T
+        best = np.hstack([best, shares])
+        numbers = np.hstack([numbers, np.broadcast_to(mine[chosen], shares.shape)])
+        top = np.argpartition(-best, min(n, best.shape[1]) - 1, axis=1)[:, :n]
+        best, numbers = (np.take_along_axis(array, top, axis=1) for array in (best, numbers))
+    order = np.lexsort((numbers, -best))
+    return np.take_along_axis(numbers, order, axis=1)
+
+
+def _numbered(corpus: Corpus, n_docs: int) -> Iterator[tuple[int, Documents]]:
+    """The training documents, so many at a time, with the number of the first."""
+    first = 0
+    for shard in range(corpus.n_shards):
+        for documents in parts([corpus.shard(shard)], n_docs):
+            yield first, documents
+            first += documents.n_docs
