@@ -53,7 +53,7 @@ def ingest_known(
     index = {word: i for i, word in enumerate(words)}
     doc_freq = np.zeros(len(words), dtype=np.int64)
     n_tokens = 0
-    for batch, documents in _batches(readers, tally):
+    for batch, documents in counted(readers, tally):
         new_ids = np.fromiter((index.get(word, -1) for word in batch.words), dtype=np.int64)
         known = new_ids >= 0
         doc_freq[new_ids[known]] += batch.doc_freq[known]
@@ -76,7 +76,7 @@ def ingest_new(
     ``phrases`` of `learn_phrases` are words, too.
     """
     table = WordTable()
-    for batch, documents in _batches(readers, tally, phrases):
+    for batch, documents in counted(readers, tally, phrases):
         ids = table.add(batch.words, batch.doc_freq)
         spool.append(remap(documents, ids))
         report(tally)
@@ -84,10 +84,11 @@ def ingest_new(
     return Ingested(words, ids, doc_freq, n_ids, len(words) + table.n_forgotten, spool.n_tokens)
 
 
-def _batches(
+def counted(
     readers: Iterable[RecordReader], tally: Tally, phrases: Any = None
 ) -> Iterator[tuple[WordCounts, Documents]]:
-    """Batches of documents, whose word ids are positions in the words of their batch."""
+    """Batches of documents, whose word ids are positions in the words of their batch; ``phrases``
+    are joined."""
     for reader in readers:
         if tally.cut is not None:
             raise DataError(

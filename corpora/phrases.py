@@ -32,6 +32,22 @@ def learn_phrases(
     return FrozenPhrases(model)
 
 
+def phrases_among(words: Iterable[str]) -> Any:
+    """The same for the phrases of a vocabulary that is given; None when there are none.
+
+    What stands within a phrase may be skipped when a phrase is looked for, as stop words are.
+    """
+    phrases = [word for word in words if "_" in word.strip("_")]
+    if not phrases:
+        return None
+    from gensim.models.phrases import FrozenPhrases, Phrases
+
+    within = frozenset(part for phrase in phrases for part in phrase.split("_")[1:-1])
+    model = FrozenPhrases(Phrases(connector_words=within))
+    model.phrasegrams = dict.fromkeys(phrases, model.threshold + 1)
+    return model
+
+
 def join_phrases(phrases: Any, words: Sequence[str]) -> list[str]:
     """The words in order, phrases joined by ``_``."""
     return [word for word, _ in phrases.analyze_sentence(words)]

@@ -75,7 +75,7 @@ def prepare(
         folder = stack.enter_context(staging(Path(output), marker=INDEX, force=force))
         format, readers = open_sources(paths, format, field, title, time)
         is_ids = format in ID_READERS
-        given = _given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
+        given = given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
         report = progress or _silent
         found = None
@@ -161,7 +161,7 @@ def default_pruning(n_docs: int) -> Pruning:
     return Pruning(min_df=min_df, max_df=0.5, keep=50_000, stopwords="english")
 
 
-def _given_vocabulary(id_paths: Sequence[Path], vocab: Path | None) -> tuple[str, list[str]] | None:
+def given_vocabulary(id_paths: Sequence[Path], vocab: Path | None) -> tuple[str, list[str]] | None:
     """Its path and words; None when it is to be built from text."""
     if vocab is not None:
         return str(vocab), read_vocabulary(vocab)
