@@ -1,0 +1,55 @@
+"""Pictures of results: perplexity of one φ against training time, a picture for each corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+from results import Results
+
+
+def draw(results: Results, folder: Path) -> list[Path]:
+    """Writes ``peers-CORPUS.png`` for each corpus. Lines are medians over seeds, bands reach from
+    the least to the greatest."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for corpus in results.corpora:
+        points = results.points(corpus=corpus, unit="s")
+        if not points:
+            continue
+        figure, axes = plt.subplots(figsize=(8, 5))
+        colours = iter(plt.get_cmap("tab10").colors * 2)
+        for name in dict.fromkeys(point["contender"] for point in points):
+            _line(axes, name, [p for p in points if p["contender"] == name], next(colours))
+        lowest = min(point["perplexity"] for point in points)
+        axes.set(xscale="log", xlabel="training seconds", ylabel="held-out perplexity")
+        axes.set_ylim(0.97 * lowest, 1.6 * lowest)
+        ticks = sorted({point["budget"] for point in points})
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+        axes.set_title(f"{corpus}, {results.settings['topics']} topics")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+        figure.tight_layout()
+        written.append(folder / f"peers-{corpus}.png")
+        figure.savefig(written[-1], dpi=120)
+        plt.close(figure)
+    return written
+
+
+def _line(axes, name: str, points: list[dict], colour) -> None:
+    """Ours are solid, peers dashed."""
+    budgets = sorted({point["budget"] for point in points})
+    groups = [[p for p in points if p["budget"] == budget] for budget in budgets]
+    seconds = [median(p["seconds"] for p in group) for group in groups]
+    figures = [[p["perplexity"] for p in group] for group in groups]
+    style = "-" if name.startswith("topicmc") else "--"
+    axes.plot(seconds, list(map(median, figures)), style, marker=".", color=colour, label=name)
+    axes.fill_between(
+        seconds, list(map(min, figures)), list(map(max, figures)), color=colour, alpha=0.15, lw=0
+    )
