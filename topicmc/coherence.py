@@ -6,15 +6,13 @@ follow from these counts. C_v is gensim's own, on demand: it takes many times lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.errors import UsageError
 from topicmc.errors import UsageError
 
 MEASURES = ("u_mass", "npmi", "c_v")
@@ -27,22 +25,6 @@ class DocumentCounts(NamedTuple):
 
     together: np.ndarray
     n_docs: int
-
-
-def measure(words: np.ndarray, corpus: Corpus, measures: Sequence[str]) -> dict[str, np.ndarray]:
-    """The coherence of topics by their top words (K, n), likeliest first, on a corpus whose words
-    these are: float64 (K,) by the name of each measure; UsageError for one not in `MEASURES`."""
-    unknown = set(measures) - set(MEASURES)
-    if unknown:
-        raise UsageError(f"coherence {min(unknown)!r} is not one of {', '.join(MEASURES)}")
-    counts = document_counts(words, corpus) if {"u_mass", "npmi"} & set(measures) else None
-    found = {}
-    for name in measures:
-        if counts is None or name == "c_v":
-            found[name] = c_v(words, corpus)
-        else:
-            found[name] = u_mass(counts) if name == "u_mass" else npmi(counts)
-    return found
 
 
 def measure(words: np.ndarray, corpus: Corpus, measures: Sequence[str]) -> dict[str, np.ndarray]:
@@ -110,7 +92,8 @@ def npmi(counts: DocumentCounts) -> np.ndarray:
 
 
 def c_v(words: np.ndarray, corpus: Corpus) -> np.ndarray:
-    """C_v of each topic by gensim's CoherenceModel: float64 (K,), higher is better.
+    """C_v of each topic by gensim's CoherenceModel: float64 (K,), higher is better; NaN for a topic
+    with a word that no document holds.
 
     A corpus holds bags of words, so the sliding window of Röder et al. (2015, "Exploring the space
     of topic coherence measures") is a whole document here, and figures do not compare with those
@@ -130,7 +113,8 @@ def c_v(words: np.ndarray, corpus: Corpus) -> np.ndarray:
         topn=words.shape[1],
         processes=1,
     )
-    return np.array(model.get_coherence_per_topic(), np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.array(model.get_coherence_per_topic(), np.float64)
 
 
 class _Texts:

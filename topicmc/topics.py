@@ -109,7 +109,8 @@ def describe(
     if coherence:
         assert corpus is not None, "coherence is measured on a corpus"
         measured = coherences.measure(top(phi, TOP), corpus, coherence)
-        found |= {_FIELDS.get(name, name): scores.tolist() for name, scores in measured.items()}
+        for name, scores in measured.items():
+            found[_FIELDS.get(name, name)] = [None if x != x else x for x in scores.tolist()]
     if details or sort == "exclusivity":
         exclusive = np.take_along_axis(exclusivity(phi), top(phi, TOP), axis=1)
         found["exclusivity"] = exclusive.mean(axis=1).tolist()
@@ -132,7 +133,11 @@ def describe(
     ]
     field = {"size": "share", "coherence": "".join(coherence[:1])}.get(sort, sort)
     field = _FIELDS.get(field, field)
-    return sorted(topics, key=lambda topic: -getattr(topic, field))
+    return sorted(topics, key=lambda topic: -_or_least(getattr(topic, field)))
+
+
+def _or_least(value: float | None) -> float:
+    return -np.inf if value is None else value
 
 
 def diversity(words: np.ndarray) -> float:
