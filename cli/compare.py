@@ -59,12 +59,12 @@ def compare(
 
     All are measured on the same documents and words.
     """
-    from topicmc.comparison import SAME
     from topicmc.comparison import compare as compared
     from topicmc.config import available_cores
     from topicmc.corpora import Corpus
     from topicmc.jobs import open_corpus
     from topicmc.kernels.threads import Threads
+    from topicmc.matching import SAME
     from topicmc.models import MatrixModel, Model, RunModel
     from topicmc.runs import RunDirectory
 

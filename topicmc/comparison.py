@@ -18,12 +18,12 @@ from topicmc.corpora import Corpus
 from topicmc.errors import DataError
 from topicmc.evaluation import Split, perplexity, split_documents, token_probabilities
 from topicmc.kernels.threads import Threads
+from topicmc.matching import SAME
 from topicmc.models import Model
 from topicmc.pairing import Matching, matching
 from topicmc.ranking import top
 from topicmc.scoring import SPLIT_SEED
 from topicmc.topics import TOP, diversity
-from topicmc.uncertainty import SAME
 
 
 @dataclass(frozen=True)

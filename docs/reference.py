@@ -1,0 +1,209 @@
+"""Writes docs/reference.md from the help of the commands and the docstrings of the package.
+
+python docs/reference.py            write it
+python docs/reference.py --check    exit with 1 when it is not what would be written
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import click
+
+from topicmc.cli import COMMANDS
+from topicmc.cli import topicmc as group
+
+PAGE = Path(__file__).with_name("reference.md")
+
+# What programs may rely on; everything else may change without notice.
+PUBLIC = {
+    "topicmc.corpora": ("prepare", "Corpus", "verify"),
+    "topicmc.runs": ("RunDirectory",),
+    "topicmc.posterior": ("samples_of", "posterior_mean", "PosteriorMean", "phi_of", "share_of",
+                          "alpha_of"),
+    "topicmc.topics": ("describe", "Topic", "diversity"),
+    "topicmc.ranking": ("rank", "relevance", "frex", "exclusivity"),
+    "topicmc.coherence": ("measure", "document_counts", "u_mass", "npmi", "c_v"),
+    "topicmc.matching": ("match_topics", "distances"),
+    "topicmc.uncertainty": ("posterior_of", "Posterior", "WordPosterior"),
+    "topicmc.diagnostics": ("diagnose", "Diagnostics"),
+    "topicmc.scoring": ("score_run", "score_topics", "Score"),
+    "topicmc.models": ("Model", "RunModel", "MatrixModel"),
+    "topicmc.comparison": ("compare", "Comparison", "Measures"),
+    "topicmc.selection": ("Grid",),
+    "topicmc.choice": ("Point", "advice"),
+    "topicmc.errors": ("TopicmcError", "UsageError", "DataError", "DivergedError"),
+}  # fmt: skip
+
+# Of these classes only some methods: others are for whoever writes what they read.
+MEMBERS = {
+    "RunDirectory": ("open", "facts", "vocabulary", "metrics", "sample_index", "read_sample"),
+    "Corpus": ("open", "vocabulary", "titles", "times", "shard", "heldout", "check"),
+}
+
+HEAD = """\
+# Reference
+
+<!-- Written by docs/reference.py from help texts and docstrings: change those, and run it. -->
+
+The options of every command and the Python interface, as the program itself tells them.
+[cli.md](cli.md) says what commands do and print, and [tutorial.md](tutorial.md) shows them at work.
+"""
+
+
+def reference() -> str:
+    """The whole page."""
+    parts = [HEAD, "## Commands"]
+    for words, command in _commands(group, ("topicmc",)):
+        title = " ".join(words) + _arguments(command)
+        parts += [f"### `{title}`", _help(command), _options(command)]
+    parts.append("## Python")
+    for module, names in PUBLIC.items():
+        parts.append(f"### `{module}`")
+        found = importlib.import_module(module)
+        if found.__doc__:
+            parts.append(markdown(found.__doc__))
+        for name in names:
+            parts += _described(name, getattr(found, name))
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+# ---- commands
+
+
+def _commands(command: click.Group, words: tuple[str, ...]) -> Iterator[tuple[Any, click.Command]]:
+    context = click.Context(command)
+    for name in COMMANDS if command is group else command.list_commands(context):
+        inner = command.get_command(context, name)
+        assert inner is not None
+        if isinstance(inner, click.Group):
+            yield from _commands(inner, (*words, name))
+        else:
+            yield (*words, name), inner
+
+
+def _arguments(command: click.Command) -> str:
+    """What follows the name of a command, as ``RUN [CORPUS]``."""
+    told = ""
+    for argument in command.params:
+        if isinstance(argument, click.Argument):
+            name = (argument.metavar or (argument.name or "").upper()).strip("[].…")
+            name += "…" if argument.nargs == -1 else ""
+            told += f" {name}" if argument.required else f" [{name}]"
+    return told
+
+
+def _help(command: click.Command) -> str:
+    return inspect.cleandoc(command.help or "").replace("\b\n", "").replace("``", "`")
+
+
+def _options(command: click.Command) -> str:
+    lines = []
+    for option in command.params:
+        if isinstance(option, click.Option):
+            names = ", ".join((*option.opts, *option.secondary_opts))
+            value = "" if option.is_flag else f" {_value(option)}"
+            lines.append(f"- `{names}{value}`: {option.help}")
+    return "\n".join(lines)
+
+
+def _value(option: click.Option) -> str:
+    if option.metavar:
+        return option.metavar
+    if isinstance(option.type, click.Choice):
+        return "|".join(option.type.choices)
+    known = {"path": "PATH", "text": "TEXT", "integer": "N", "integer range": "N",
+             "float": "F", "float range": "F"}  # fmt: skip
+    return known.get(option.type.name, option.type.name)
+
+
+# ---- docstrings
+
+
+def _described(name: str, value: Any) -> Iterator[str]:
+    """A function with its docstring, or a class with those of its public methods."""
+    if not inspect.isclass(value):
+        yield f"#### `{name}{_signature(value)}`"
+        yield markdown(value.__doc__ or "")
+        return
+    yield f"#### class `{name}{'' if issubclass(value, Exception) else _signature(value)}`"
+    yield markdown(value.__doc__ or "")
+    members = []
+    for member, inner in vars(value).items():
+        told = _told(inner)
+        if told and member in MEMBERS.get(name, (member,)) and not member.startswith("_"):
+            text = markdown(told).replace("\n", "\n  ").replace("\n  \n", "\n\n")
+            members.append(f"- `{member}{_parameters(inner)}`: {text}")
+    yield "\n".join(members)
+
+
+def _told(member: Any) -> str | None:
+    """A method's or property's own docstring; None for other members of a class."""
+    if isinstance(member, (staticmethod, classmethod)):
+        member = member.__func__
+    kinds = (FunctionType, property, cached_property)
+    return member.__doc__ if isinstance(member, kinds) else None
+
+
+def _parameters(member: Any) -> str:
+    """Those of a method as it is called."""
+    if isinstance(member, (property, cached_property)):
+        return ""
+    function = getattr(member, "__func__", member)
+    return _signature(function, skip=0 if isinstance(member, staticmethod) else 1)
+
+
+def _signature(value: Any, skip: int = 0) -> str:
+    """The parameters with their defaults; the docstring tells their types."""
+    found = inspect.signature(value)
+    parameters = [p.replace(annotation=p.empty) for p in found.parameters.values()][skip:]
+    return str(inspect.Signature(parameters))
+
+
+def markdown(docstring: str) -> str:
+    """A docstring with its sections (Args, Returns, Raises …) as lists."""
+    paragraphs = []
+    for paragraph in inspect.cleandoc(docstring).split("\n\n"):
+        title, _, body = paragraph.partition("\n")
+        if not re.fullmatch(r"[A-Z]\w+:", title):
+            paragraphs.append(_block(paragraph))
+            continue
+        entries = inspect.cleandoc(body).split("\n")
+        lines = [f"**{title[:-1]}**", ""]
+        for entry in entries:
+            named = re.fullmatch(r"(\*{0,2}\w+(?:, \w+)*): (.*)", entry)
+            if named:
+                lines.append(f"- `{named[1]}`: {named[2]}")
+            elif lines[-1].startswith("- ") or lines[-1].startswith("  "):
+                lines.append(f"  {entry.strip()}")
+            else:
+                lines.append(entry)
+        paragraphs.append(_block("\n".join(lines)))
+    return "\n\n".join(paragraphs)
+
+
+def _block(paragraph: str) -> str:
+    """A paragraph; one that is indented is shown as it stands."""
+    if all(line.startswith("    ") for line in paragraph.split("\n")):
+        return paragraph
+    return paragraph.replace("``", "`")
+
+
+def main() -> None:
+    text = reference()
+    if "--check" in sys.argv[1:]:
+        same = PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text
+        sys.exit(0 if same else "docs/reference.md is out of date: run python docs/reference.py")
+    PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
