@@ -13,7 +13,7 @@ import click
 
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
-from topicmc.config import MAX_WORKERS, SAMPLERS, SCHEDULES, STARTS, TrainConfig, parse_duration
+from topicmc.config import LEARN, MAX_WORKERS, SAMPLERS, SCHEDULES, STARTS, TrainConfig, parse_duration
 from topicmc.errors import UsageError
 
 PROGRESS = ("auto", "bar", "plain", "json", "none")
@@ -45,7 +45,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @click.argument("corpus", required=False, type=click.Path(path_type=Path))
 @output_option("The run directory (default: topicmc-run when no corpus is named).", required=False)
 @setting("--topics", Number(int), "Number of topics K [auto: by corpus size].")
-@setting("--sampler", click.Choice(["auto", *SAMPLERS]), "Sampler of the topics [auto: scir].")
+@setting("--sampler", click.Choice(["auto", *SAMPLERS]), "Sampler of the topics [auto: by corpus and time].")
 @setting("--alpha", Number(float), "Dirichlet prior of a document's topic mix [auto].")
 @setting("--beta", Number(float), "Dirichlet prior of a topic's words [auto: by corpus size].")
 @setting("--batch-size", Number(int), "Documents in a minibatch [auto: by their length].")
@@ -56,6 +56,9 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--step-decay", Number(float), "c in the step size [auto].")
 @setting("--start", click.Choice(["auto", *STARTS]), "How a chain begins [auto: by sampler].")
 @setting("--anneal-updates", Number(int), "Updates that lower beta from 1 to its value [auto].")
+@setting("--remember/--no-remember", bool, "SCIR, SGRLD: keep the topic of every token [no].")
+@setting("--learn", click.Choice(["auto", *LEARN]), "Priors to learn [auto: those not given].")
+@setting("--learn-until", click.Choice(["burn-in", "end"]), "Till when [burn-in].")
 @setting("--updates", int, "Stop after so many updates of each chain.")
 @setting("--epochs", float, "Stop after so many passes over the corpus.")
 @setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")
@@ -135,17 +138,18 @@ def train(
         if dry_run:
             _dry_run(corpus, settings, channel, as_json)
             return
+        choice = None
         if resume:
             config, opened, run = jobs.resume(output, settings, channel, corpus)
         else:
-            config, opened, run = jobs.start(
-                TrainConfig(**settings), corpus, output, channel, force
-            )
-        status = _train(config, opened, run, channel, progress, resume, slowed, as_json)
+            asked = TrainConfig(**settings)
+            config, opened, run = jobs.start(asked, corpus, output, channel, force)
+            choice = jobs.choice(asked, opened, channel)
+        status = _train(config, opened, run, channel, progress, resume, slowed, choice, as_json)
     sys.exit(status)
 
 
-def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> int:
+def _train(config, corpus, run, channel, progress, resume, slow, choice, as_json) -> int:
     from topicmc.cli.progress import listener
     from topicmc.interrupts import interruptible
     from topicmc.jobs import finish
@@ -157,6 +161,8 @@ def _train(config, corpus, run, channel, progress, resume, slow, as_json) -> int
             training = Training(config, corpus, run, channel, told, resume=resume, slow=slow)
             if channel.is_root:
                 told.message(_headline(config, corpus))
+                if choice is not None:
+                    told.message(choice)
             outcome = training.train(interrupt)
         finally:
             told.close()

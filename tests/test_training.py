@@ -16,6 +16,7 @@ from topicmc.runs import RunDirectory
 from topicmc.training import Training
 
 SMALL = TrainConfig(
+    sampler="scir",
     topics=5,
     batch_size=40,
     sweeps=4,

@@ -58,18 +58,15 @@ def resolve(
             f"--topics {topics} is more than a corpus of {n_tokens:,} tokens can bear:"
             f" use at most {max(2, n_tokens // 10)}"
         )
-    sampler = "scir" if config.sampler == "auto" else config.sampler
+    sampler = choose(config, n_tokens, cores)[0] if config.sampler == "auto" else config.sampler
+    config = replace(config, learn=_learned(config))
     beta = _or(config.beta, default_beta(n_words, n_tokens))
-    learn = config.learn
-    if learn == "auto":
-        learn = "alpha" if config.alpha == "auto" else "none"
-    config = replace(config, learn=learn)
     if sampler in COLLAPSED or config.remember:
         config = replace(config, sampler=sampler)
         config = replace(config, topics=topics, beta=beta)
         return _resolve_collapsed(config, n_docs, n_tokens, n_words, cores)
     if config.start == "grow":
-        raise UsageError("--start grow needs --sampler adlda or asynclda")
+        raise UsageError("--start grow needs --sampler adlda or asynclda, or --remember")
     batch_tokens = _between(n_tokens * _BATCH_SHARE, _BATCH_TOKENS)
     documents = _between(batch_tokens * n_docs / max(1, n_tokens), _BATCH_DOCUMENTS)
     batch_size = max(1, min(_or(config.batch_size, round(documents)), n_docs // config.workers))
@@ -107,6 +104,47 @@ def resolve(
     )
 
 
+# What `choose` reckons with: nanoseconds for a token-sample of a thread at K = 100, and for each
+# topic more; bytes kept for each token; and the most of them that it would keep.
+_NANOSECONDS, _PER_TOPIC = 30.0, 0.12
+_BYTES, _MOST_BYTES = 4, 8e9
+_LEAST_SWEEPS = 4
+_OF_CHAINS = (
+    "chains", "groups", "average_until", "burn_in", "step_size", "step_offset", "step_decay",
+    "remember",
+)  # fmt: skip
+
+
+def choose(config: TrainConfig, n_tokens: int, cores: int) -> tuple[str, str]:
+    """The sampler for a corpus, and why, as a phrase that follows its name.
+
+    Remembering every assignment (AD-LDA) finds better topics than minibatches wherever the
+    assignments fit in memory, and the time allows for a few sweeps. Several workers get what needs
+    no waiting for each other, and settings that only chains have are honoured.
+    """
+    if config.workers > 1:
+        return "scir", "because its chains travel among workers without waiting"
+    asked = [name for name in _OF_CHAINS if getattr(config, name) not in ("auto", None, False)]
+    if asked:
+        return "scir", f"because --{asked[0].replace('_', '-')} is a setting of its chains"
+    topics = 100 if config.topics == "auto" else config.topics
+    tokens = f"{n_tokens / 1e6:,.1f} million tokens"
+    if n_tokens * _BYTES > _MOST_BYTES:
+        return "scir", f"because the assignments of {tokens} would take too much memory"
+    rate = _or(config.threads, cores) / (_NANOSECONDS + _PER_TOPIC * topics) * 1e9
+    if config.time_budget is not None and config.time_budget * rate < _LEAST_SWEEPS * n_tokens:
+        return "scir", f"because the time budget is too short for sweeps over {tokens}"
+    return "adlda", f"because sweeps over {tokens} take about {n_tokens / rate:.2g} s"
+
+
+def _learned(config: TrainConfig) -> str:
+    """Priors that were left to the program are learned."""
+    if config.learn != "auto":
+        return config.learn
+    free = {name for name in ("alpha", "beta") if getattr(config, name) == "auto"}
+    return "both" if len(free) == 2 else (free or {"none"}).pop()
+
+
 # A sweep of a collapsed sampler has so many blocks, but blocks have so many tokens, which keep
 # threads busy, unless a sweep would then have too few; its start lasts so many sweeps, a run so many.
 _BLOCKS = (4, 64)
@@ -114,7 +152,7 @@ _BLOCK_TOKENS = 120_000
 # With remembered assignments θ moves after each block: so many draws are worth moving one entry.
 _MOVE_TOKENS = 1.5
 _REMEMBERED_STEP = 0.5  # of SGRLD, the share by which topics change
-_START_SWEEPS = 50
+_START_SWEEPS = 80
 _RUN_SWEEPS = 150
 # Documents that a worker draws before it hears of the others, at most; and parts of a sweep.
 _SYNCHRONISE = 30_000

@@ -16,7 +16,7 @@ from typing import Any
 from topicmc import __version__
 from topicmc.config import COLLAPSED, TrainConfig, available_cores
 from topicmc.corpora import Corpus
-from topicmc.defaults import resolve
+from topicmc.defaults import choose, resolve
 from topicmc.distributed.launch import ranks_on_this_machine
 from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport
@@ -199,13 +199,12 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
 
 def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
     """The settings resolved for a corpus; UsageError when memory or corpus cannot bear them."""
-    cores = max(1, available_cores() // ranks_on_this_machine(transport.n_processes))
     config = resolve(
         config,
         n_docs=corpus.n_docs,
         n_tokens=corpus.n_tokens,
         n_words=corpus.n_words,
-        cores=cores,
+        cores=_cores(transport),
     )
     needed = memory_needed(config, corpus.n_words, corpus.n_tokens) * len(transport.workers)
     available = available_memory()
@@ -223,10 +222,22 @@ def memory_needed(config: TrainConfig, n_words: int, n_tokens: int) -> int:
     topics and counts of its distinct words, at most all of them). Collapsed samplers hold counts in
     their place, and the word and topic of every token of theirs."""
     needed = 4 * n_words * config.topics * 5
-    if config.sampler in COLLAPSED:
-        word, topic = 2 if n_words <= 1 << 16 else 4, 1 if config.topics <= 240 else 2
-        needed += (word + topic) * n_tokens // config.workers
+    if config.sampler in COLLAPSED or config.remember:
+        needed += ((2 if n_words <= 1 << 16 else 4) + 2) * n_tokens // config.workers
     return needed
+
+
+def choice(config: TrainConfig, corpus: Corpus, transport: Transport) -> str | None:
+    """What ``--sampler auto`` comes to on a corpus and why, in a line; None if it was not left."""
+    if config.sampler != "auto":
+        return None
+    sampler, why = choose(config, corpus.n_tokens, _cores(transport))
+    return f"--sampler auto: {sampler}, {why}"
+
+
+def _cores(transport: Transport) -> int:
+    """The cores of each process."""
+    return max(1, available_cores() // ranks_on_this_machine(transport.n_processes))
 
 
 def available_memory() -> int | None:
