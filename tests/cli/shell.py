@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 TOPICMC = Path(sysconfig.get_path("scripts")) / "topicmc"
-SETTINGS = ("--topics", 5, "--batch-size", 40, "--sweeps", 4, "--threads", 1, "--progress", "none")
+SETTINGS = (
+    *("--sampler", "scir", "--topics", 5, "--batch-size", 40, "--sweeps", 4, "--alpha", 0.1),
+    *("--threads", 1, "--progress", "none"),
+)
 
 
 class Result(NamedTuple):
