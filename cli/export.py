@@ -6,31 +6,63 @@ from pathlib import Path
 
 import click
 
-from topicmc.cli.options import force_option, output_option, run_argument
+from topicmc.cli.options import (
+    corpus_option,
+    force_option,
+    json_option,
+    output_option,
+    print_json,
+    threads_option,
+)
+from topicmc.export import FORMATS
 
 
 @click.command()
-@run_argument
-@click.option(
-    "--to", "format", type=click.Choice(["npy", "csv", "jsonl"]), required=True, help="The format."
-)
-@output_option("The folder (npy) or file to write.")
-@click.option("--chain", type=click.IntRange(0), default=0, help="Which chain's topics [0].")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@click.option("--to", "format", type=click.Choice(list(FORMATS)), required=True, help="The format.")
+@output_option("The folder or file to write.")
+@click.option("--chain", type=click.IntRange(0), help="Which chain's topics [0].")
+@click.option("--words", type=click.IntRange(1), help="Words of each topic, to arviz [10].")
+@corpus_option
+@threads_option
 @force_option
-def export(run: Path, format: str, output: Path, chain: int, force: bool) -> None:
+@json_option
+def export(
+    runs: tuple[Path, ...],
+    format: str,
+    output: Path,
+    chain: int | None,
+    words: int | None,
+    corpus: Path | None,
+    threads: int | None,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Write the topics of RUN: the posterior mean of the kept samples.
 
     \b
-    npy    a folder with phi.npy (K x W, rows sum to 1), alpha.npy (K), vocabulary.txt
-    csv    a row for each topic and word
-    jsonl  a line for each topic
+    npy       a folder with phi.npy (K x W, rows sum to 1), alpha.npy (K), vocabulary.txt
+    csv       a row for each topic and word
+    jsonl     a line for each topic
+    parquet   a row for each topic and word
+    gensim    a folder with an LdaModel
+    sklearn   a folder with a LatentDirichletAllocation, and vocabulary.txt
+    mallet    a folder with state.gz, topic-keys.txt, topic-word-weights.txt
+    pyldavis  prepared data as JSON, or a page if the name ends in .html
+    arviz     the kept samples of all chains of all RUNs as netCDF
     """
-    from topicmc.exporting import export_topics
-    from topicmc.posterior import posterior_mean
+    from topicmc.export import export as write
+    from topicmc.export.source import Source
     from topicmc.runs import RunDirectory
 
-    opened = RunDirectory.open(run)
-    phi, share, alpha = posterior_mean(opened, chain)
-    vocabulary = opened.vocabulary()
-    for path in export_topics(phi, alpha, share, vocabulary, output, format, force):
-        click.echo(path)
+    opened = [RunDirectory.open(run) for run in runs]
+    source = Source(opened, chain=chain, words=words, corpus=corpus, threads=threads)
+    files = write(source, format, output, force)
+    for remark in source.remarks:
+        click.echo(f"Note: {remark}.", err=True)
+    if as_json:
+        told = {"format": format, "files": [str(file) for file in files], "remarks": source.remarks}
+        print_json(told)
+        return
+    for file in files:
+        click.echo(file)

@@ -41,6 +41,13 @@ USAGE = [
     (("export", "run", "-o", "corpus", "--to", "csv", "--force"), "corpus: is a folder"),
     (("export", "run", "-o", "run/run.json", "--to", "npy", "--force"), "run.json: is a file"),
     (
+        ("export", "run", "-o", "corpus", "--to", "npy", "--force"),
+        "corpus: holds .*json, which no export to npy has written",
+    ),
+    (("export", "run", "run", "-o", "new", "--to", "csv"), "several RUNs do not go with --to csv"),
+    (("export", "run", "-o", "new", "--to", "csv", "--words", 3), "--words does not go with --to"),
+    (("export", "run", "-o", "new", "--to", "arviz", "--chain", 0), "--chain does not go with"),
+    (
         ("export", "run", "-o", "new", "--to", "csv", "--chain", 3),
         "--chain 3: .* of 0 only",
     ),
@@ -61,6 +68,10 @@ DATA = [
     (("topics", "nowhere"), "nowhere: no run here"),
     (("topics", "corpus"), "corpus: no run here"),
     (("export", "corpus", "--to", "csv", "-o", "new"), "corpus: no run here"),
+    (
+        ("export", "run", "--to", "mallet", "-o", "new", "--corpus", "nowhere"),
+        "nowhere does not exist",
+    ),
     (("evaluate", "corpus"), "corpus: no run here"),
     (("evaluate", "run", "--topics-file", "none.npy"), "none.npy: no such file"),
     (("evaluate", "run", "--topics-file", "corpus/corpus.json"), "corpus.json: not a readable"),

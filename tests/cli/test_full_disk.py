@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from shell import one_sentence, small_tmpfs, topicmc
 
+from topicmc.export import FORMATS
+
 
 @pytest.fixture
 def disk(tmp_path):
@@ -49,7 +51,7 @@ def test_training_and_resuming(disk, run, command):
     assert command("topics", disk / "run").status == 0
 
 
-@pytest.mark.parametrize("format", ["npy", "csv", "jsonl"])
+@pytest.mark.parametrize("format", FORMATS)
 def test_exporting(disk, run, command, format):
     ballast = fill(disk, but=4096)
     result = command("export", run, "--to", format, "-o", disk / "new")

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import SETTINGS, TOPICMC, topicmc, tree
+from shell import SETTINGS, TOPICMC, one_sentence, topicmc, tree
+
+from topicmc.export import FORMATS
 
 TRAIN = ("train", "corpus", "-o", "new", *SETTINGS[:-1])  # a style of progress comes last
 TOPIC = re.compile(r" {0,3}\d+  ?\d\d?\.\d%(  ?-?\d+\.\d\d)?  word\d{3}( word\d{3})*")
@@ -187,7 +189,7 @@ def test_a_score_does_not_depend_on_where_the_topics_come_from(run, command):
 
 def test_export(run, command):
     result = command("export", run, "--to", "npy", "-o", "npy")
-    assert result.stdout.split() == ["npy/phi.npy", "npy/alpha.npy", "npy/vocabulary.txt"]
+    assert result.stdout.split() == ["npy/alpha.npy", "npy/phi.npy", "npy/vocabulary.txt"]
     phi, alpha = np.load("npy/phi.npy"), np.load("npy/alpha.npy")
     words = Path("npy/vocabulary.txt").read_text().split()
     assert words == Path("corpus/vocabulary.txt").read_text().split()
@@ -203,6 +205,27 @@ def test_export(run, command):
     records = [json.loads(line) for line in Path("topics.jsonl").read_text().splitlines()]
     assert [record["probabilities"] for record in records] == phi.tolist()
     assert [record["top_words"][0] for record in records] == [words[i] for i in phi.argmax(axis=1)]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format(run, command, format):
+    """Of a run that was trained; tests/export looks at what is in the files."""
+    result = command("export", run, "--to", format, "-o", "deep/topics", "--json")
+    assert result.status == 0
+    told = json.loads(result.stdout)
+    assert set(told) == {"format", "files", "remarks"}
+    assert told["format"] == format
+    written = {str(path) for path in Path("deep").rglob("*") if path.is_file()}
+    assert written == set(told["files"])
+
+
+def test_export_for_mallet_of_a_corpus_that_has_moved(run, command):
+    export = ("export", run, "--to", "mallet", "-o", "topics")
+    Path("corpus").rename("moved")
+    result = command(*export)
+    assert result.status == 3
+    assert "corpus" in one_sentence(result)
+    assert command(*export, "--corpus", "moved", "--threads", 1).status == 0
 
 
 def test_export_replaces_only_with_force(run, command):

@@ -1,0 +1,58 @@
+"""npy, CSV, JSON Lines and Parquet, read back by NumPy, pandas and PyArrow."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyarrow import parquet
+
+from topicmc.export import export
+
+
+def test_topics_are_the_mean_over_a_chain(made, topics):
+    np.testing.assert_allclose(topics.phi, made.phi[0].mean(axis=0), atol=1e-8)
+    np.testing.assert_allclose(topics.share, made.share[0].mean(axis=0), atol=1e-12)
+    other = made.source(chain=1).topics
+    assert np.abs(topics.phi - other.phi).max() > 0.01
+
+
+def test_npy(made, topics, tmp_path):
+    export(made.source(), "npy", tmp_path / "t")
+    np.testing.assert_array_equal(np.load(tmp_path / "t/phi.npy"), topics.phi)
+    np.testing.assert_array_equal(np.load(tmp_path / "t/alpha.npy"), topics.alpha)
+    words = (tmp_path / "t/vocabulary.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    assert words == topics.vocabulary
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_rows(made, topics, tmp_path, format):
+    path = tmp_path / f"topics.{format}"
+    export(made.source(), format, path)
+    if format == "csv":
+        rows = pd.read_csv(path, keep_default_na=False)
+    else:
+        rows = parquet.read_table(path).to_pandas()
+    assert list(rows) == ["topic", "share", "alpha", "rank", "word", "probability"]
+    place = {word: w for w, word in enumerate(topics.vocabulary)}
+    phi = np.zeros_like(topics.phi)
+    phi[rows["topic"], rows["word"].map(place)] = rows["probability"]
+    np.testing.assert_array_equal(phi, topics.phi)
+    for k, mine in rows.groupby("topic"):
+        assert mine["rank"].tolist() == list(range(1, 121))
+        assert mine["probability"].is_monotonic_decreasing
+        assert set(mine["share"]) == {topics.share[k]}
+        assert set(mine["alpha"]) == {topics.alpha[k]}
+
+
+def test_jsonl(made, topics, tmp_path):
+    path = tmp_path / "topics.jsonl"
+    export(made.source(), "jsonl", path)
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [record["topic"] for record in records] == [0, 1, 2, 3, 4]
+    assert [record["probabilities"] for record in records] == topics.phi.tolist()
+    assert [record["alpha"] for record in records] == topics.alpha.tolist()
+    assert [record["share"] for record in records] == topics.share.tolist()
+    for record in records:
+        order = np.argsort(record["probabilities"])[::-1][:20]
+        assert record["top_words"] == [topics.vocabulary[w] for w in order]

@@ -1,0 +1,68 @@
+"""Topics of runs as files that other programs read; one module for each format.
+
+A module of this package has the name of its format and a function ``write(source, path)``. Some
+also make the object itself that a library knows: `gensim.lda_model`,
+`sklearn.latent_dirichlet_allocation`, `pyldavis.prepared_data` and `arviz.inference_data`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from topicmc.errors import UsageError
+
+if TYPE_CHECKING:
+    from topicmc.export.source import Source
+
+
+class Format(NamedTuple):
+    """What there is to know of a format.
+
+    Attributes:
+        takes: the options that mean something to it, as fields of `Source`.
+        files: patterns of the names in the folder that it writes; a single file if there are none.
+    """
+
+    takes: frozenset[str] = frozenset({"chain"})
+    files: tuple[str, ...] = ()
+
+
+FORMATS = {
+    "npy": Format(files=("phi.npy", "alpha.npy", "vocabulary.txt")),
+    "csv": Format(),
+    "jsonl": Format(),
+    "parquet": Format(),
+    "gensim": Format(files=("model", "model.*")),
+    "sklearn": Format(files=("model.skops", "vocabulary.txt")),
+    "mallet": Format(
+        takes=frozenset({"chain", "corpus", "threads"}),
+        files=("state.gz", "topic-keys.txt", "topic-word-weights.txt"),
+    ),
+    "pyldavis": Format(),
+    "arviz": Format(takes=frozenset({"runs", "words"})),
+}
+
+
+def export(source: Source, format: str, path: Path, force: bool = False) -> list[Path]:
+    """Writes topics, whole or not at all, and returns the files written.
+
+    Raises UsageError when the format is unknown, an option means nothing to it, its library is not
+    installed, or something is at ``path`` that must not be replaced; DataError when a run or its
+    corpus is damaged, or the disk is full.
+    """
+    from topicmc.export.places import check_free, staging
+
+    if format not in FORMATS:
+        raise UsageError(f"--to {format!r} is not one of {', '.join(FORMATS)}")
+    takes, files = FORMATS[format]
+    for option in sorted(source.given() - takes):
+        told = "several RUNs do" if option == "runs" else f"--{option} does"
+        raise UsageError(f"{told} not go with --to {format}; leave it out")
+    check_free(path, format, files, force)
+    write = import_module(f"topicmc.export.{format}").write
+    with staging(path, is_folder=bool(files)) as target:
+        write(source, target)
+        names = sorted(file.name for file in target.iterdir()) if files else []
+    return [path / name for name in names] or [path]

@@ -1,0 +1,88 @@
+"""ArviZ: a netCDF file of the kept samples, chains × draws, which ArviZ reads as InferenceData
+(up to 0.23) or as a DataTree (from 1.0 on).
+
+============= ====================================================================================
+posterior     ``share`` and ``alpha`` (chain, draw, topic); ``phi`` (chain, draw, topic, rank), the
+              probabilities of each topic's likeliest words
+sample_stats  ``log_likelihood`` (chain, draw) of a held-out token, in the mean, at the evaluations
+              after burn-in; these are other moments than those of the samples
+constant_data ``word`` (topic, rank), whose probabilities ``phi`` are; ``found`` (topic), how many
+              chains have found the topic
+============= ====================================================================================
+
+Chains are those of all runs; topics have the numbers of the first (`topicmc.chains`). Of chains
+with more draws than others the newest are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from topicmc import __version__
+from topicmc.chains import MatchedChain
+from topicmc.convergence import aligned
+from topicmc.diagnostics import log_likelihoods
+from topicmc.export.libraries import library
+from topicmc.export.source import Source
+from topicmc.ranking import top
+from topicmc.runs import RunDirectory
+from topicmc.uncertainty import TOP, posterior_of
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+
+def write(source: Source, path: Path) -> None:
+    """Writes the file."""
+    library("h5netcdf", "arviz")
+    tree = inference_data(source.runs, source.words or TOP)
+    path.write_bytes(tree.to_netcdf(engine="h5netcdf"))
+
+
+def inference_data(runs: Sequence[RunDirectory], n_words: int = TOP) -> DataTree:
+    """The samples of all chains of some runs, with ``n_words`` words of each topic.
+
+    Raises UsageError when the runs differ in vocabulary or number of topics, DataError when one has
+    no samples yet or a file is damaged.
+    """
+    base = library("arviz_base", "arviz")
+    posterior = posterior_of(runs)
+    words = top(posterior.phi, n_words)
+    scores = [chain for run in runs for chain in log_likelihoods(run)]
+    has_scores = scores and all(map(len, scores))
+    groups = {
+        "posterior": {
+            "share": aligned([chain.share for chain in posterior.chains]),
+            "alpha": aligned([chain.alpha for chain in posterior.chains]),
+            "phi": aligned([_probabilities(chain, words) for chain in posterior.chains]),
+        },
+        "sample_stats": {"log_likelihood": aligned(scores)} if has_scores else {},
+        "constant_data": {
+            "word": np.array(posterior.vocabulary, dtype=object)[words],
+            "found": posterior.found.sum(axis=0),
+        },
+    }
+    by_topic = {name: ["topic"] for name in ("share", "alpha", "found")}
+    by_word = {name: ["topic", "rank"] for name in ("phi", "word")}
+    origin = {"inference_library": "topicmc", "inference_library_version": __version__}
+    present = {name: group for name, group in groups.items() if group}
+    return base.from_dict(
+        present,
+        dims=by_topic | by_word,
+        attrs=dict.fromkeys(present, origin),
+        check_conventions=False,  # it warns of more chains than draws
+    )
+
+
+def _probabilities(chain: MatchedChain, words: np.ndarray) -> np.ndarray:
+    """φ of words (K, M) in each sample of a chain, float64 (n, K, M)."""
+    columns = chain.order[:, None]
+    drawn = np.empty((len(chain.entries), *words.shape))
+    for i, entry in enumerate(chain.entries):
+        theta = chain.draw(entry)
+        drawn[i] = theta[words, columns] / theta.sum(axis=0, dtype=np.float64)[columns]
+    return drawn

@@ -1,0 +1,113 @@
+"""MALLET: ``state.gz``, the topic of every token of the training documents; ``topic-keys.txt``, α
+and the likeliest words of each topic; and ``topic-word-weights.txt``, φ.
+
+The state's topics are one draw, by Gibbs sampling given φ and α, the same for the same run and for
+any number of threads. Documents have the numbers of the training documents, shard after shard, and
+their tokens come in the order of word ids, for a corpus does not keep any other. White space in a
+word, which would cut a line of these files, becomes an underscore.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from topicmc.config import available_cores
+from topicmc.corpora import Corpus
+from topicmc.export.source import Source, Topics
+from topicmc.kernels.batch import Minibatch, gather
+from topicmc.kernels.gibbs import UNASSIGNED, sample_assignments, topic_rows
+from topicmc.kernels.padding import padded_topics
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+from topicmc.ranking import top
+
+KEYS = 20
+"""Words of each topic in ``topic-keys.txt``, as many as MALLET writes."""
+SWEEPS = 50
+CHUNK = 100_000  # entries (distinct words of documents) that are sampled at a time
+
+
+def write(source: Source, folder: Path) -> None:
+    """Writes the files into ``folder``."""
+    topics = source.topics
+    corpus = source.open_corpus()
+    words = ["_".join(word.split()) for word in topics.vocabulary]
+    _write_keys(folder / "topic-keys.txt", topics, words)
+    _write_weights(folder / "topic-word-weights.txt", topics, words)
+    key = stream_key(source.runs[0].facts()["config"]["seed"], "export", source.chain or 0)
+    drawn = assignments(topics, corpus, key, Threads(source.threads or available_cores()))
+    with (
+        (folder / "state.gz").open("wb") as file,
+        gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,
+    ):
+        packed.write(_head(topics).encode())
+        for batch, z in drawn:
+            packed.write(_lines(batch, z, words).encode())
+
+
+def assignments(
+    topics: Topics, corpus: Corpus, key: np.uint64, threads: Threads
+) -> Iterator[tuple[Minibatch, np.ndarray]]:
+    """A draw of the topic of every training token given φ and α, some documents at a time: the
+    documents, under their numbers in the corpus, and the topics of their tokens, uint16 (T,)."""
+    theta = np.ascontiguousarray(topics.phi.T, dtype=np.float32)
+    sums = np.ones(len(topics.phi))
+    alpha = padded_topics(topics.alpha)
+    first = 0
+    for number in range(corpus.n_shards):
+        shard = corpus.shard(number)
+        cuts = np.searchsorted(shard.indptr, np.arange(CHUNK, shard.n_entries, CHUNK))
+        for docs in np.split(np.arange(shard.n_docs), cuts):
+            batch = gather(shard.indptr, shard.word_ids, shard.counts, docs, corpus.n_words)
+            batch = batch._replace(doc_ids=batch.doc_ids + first)
+            z = np.full(batch.n_tokens, UNASSIGNED)
+            sample_assignments(
+                batch,
+                topic_rows(theta, sums, batch.words),
+                alpha,
+                sweeps=SWEEPS,
+                burn_in=SWEEPS - 1,
+                key=key,
+                update=0,
+                threads=threads,
+                z=z,
+            )
+            yield batch, z
+        first += shard.n_docs
+
+
+def _head(topics: Topics) -> str:
+    alpha = " ".join(map(repr, topics.alpha.tolist()))
+    return f"#doc source pos typeindex type topic\n#alpha : {alpha} \n#beta : {topics.beta!r}\n"
+
+
+def _lines(batch: Minibatch, z: np.ndarray, words: list[str]) -> str:
+    lengths = np.diff(batch.offsets)
+    documents = np.repeat(batch.doc_ids, lengths).tolist()
+    places = (np.arange(batch.n_tokens) - np.repeat(batch.offsets[:-1], lengths)).tolist()
+    types = batch.words[batch.tokens].tolist()
+    return "".join(
+        [
+            f"{doc} NA {place} {w} {words[w]} {k}\n"
+            for doc, place, w, k in zip(documents, places, types, z.tolist(), strict=True)
+        ]
+    )
+
+
+def _write_keys(path: Path, topics: Topics, words: list[str]) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        for k, likeliest in enumerate(top(topics.phi, KEYS)):
+            named = "".join(words[w] + " " for w in likeliest)
+            stream.write(f"{k}\t{float(topics.alpha[k])!r}\t{named}\n")
+
+
+def _write_weights(path: Path, topics: Topics, words: list[str]) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        for k, row in enumerate(topics.phi):
+            stream.writelines(
+                f"{k}\t{word}\t{p!r}\n" for word, p in zip(words, row.tolist(), strict=True)
+            )

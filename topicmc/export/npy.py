@@ -1,0 +1,24 @@
+"""NumPy: a folder with ``phi.npy`` (K × W float64, rows sum to 1), ``alpha.npy`` (K) and
+``vocabulary.txt``, whose lines are the words in the order of the columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from topicmc.export.source import Source
+from topicmc.files import save_array
+
+
+def write(source: Source, folder: Path) -> None:
+    """Writes the files into ``folder``."""
+    topics = source.topics
+    for name, array in (("phi", topics.phi), ("alpha", topics.alpha)):
+        with (folder / f"{name}.npy").open("wb") as stream:
+            save_array(stream, array)
+    write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)
+
+
+def write_vocabulary(path: Path, words: list[str]) -> None:
+    """Writes a word a line."""
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(word + "\n" for word in words)

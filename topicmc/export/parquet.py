@@ -1,0 +1,36 @@
+"""Parquet: the columns of `topicmc.export.csv`, a row for each topic and word, topic after topic,
+likeliest words first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from topicmc.export.csv import COLUMNS
+from topicmc.export.source import Source
+
+
+def write(source: Source, path: Path) -> None:
+    """Writes the file, a row group for each topic."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    kinds = (pa.int32(), pa.float64(), pa.float64(), pa.int32(), pa.string(), pa.float64())
+    schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
+    topics = source.topics
+    words = pa.array(topics.vocabulary, pa.string())
+    n = len(words)
+    rank = pa.array(np.arange(1, n + 1, dtype=np.int32))
+    with path.open("wb") as stream, parquet.ParquetWriter(stream, schema) as writer:
+        for k, row in enumerate(topics.phi):
+            order = np.argsort(-row, kind="stable")
+            columns = [
+                pa.repeat(pa.scalar(k, pa.int32()), n),
+                pa.repeat(float(topics.share[k]), n),
+                pa.repeat(float(topics.alpha[k]), n),
+                rank,
+                words.take(pa.array(order)),
+                pa.array(row[order]),
+            ]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))

@@ -1,0 +1,54 @@
+"""scikit-learn: a fitted `LatentDirichletAllocation` in a file of skops, and ``vocabulary.txt``.
+
+scikit-learn keeps models by pickle; skops, which its documentation names for the purpose, keeps
+them as JSON and arrays in a zip file, which ``skops.io.load`` reads without running what it finds.
+The columns that the model expects are the words of ``vocabulary.txt``, in that order; they are no
+``feature_names_in_``, for with these it would complain of every sparse matrix.
+
+The model infers topic mixes under φ itself, and ``components_`` are `Topics.pseudo_counts`. Its
+prior of the topic mixes is one number: where α differs from topic to topic, the mean.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from topicmc.export.libraries import library
+from topicmc.export.npy import write_vocabulary
+from topicmc.export.source import Source, Topics
+
+if TYPE_CHECKING:
+    from sklearn.decomposition import LatentDirichletAllocation
+
+
+def write(source: Source, folder: Path) -> None:
+    """Writes the files into ``folder``."""
+    skops = library("skops.io", "sklearn")
+    topics = source.topics
+    model = latent_dirichlet_allocation(topics)
+    (folder / "model.skops").write_bytes(skops.dumps(model))
+    write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)
+    if np.ptp(topics.alpha) > 0:
+        source.remarks.append(
+            f"scikit-learn has one prior for all topics: {model.doc_topic_prior:.4g}, the mean of"
+            f" α, which goes from {topics.alpha.min():.4g} to {topics.alpha.max():.4g} here"
+        )
+
+
+def latent_dirichlet_allocation(topics: Topics) -> LatentDirichletAllocation:
+    """The topics as a fitted estimator of scikit-learn."""
+    decomposition = library("sklearn.decomposition", "sklearn")
+    alpha = float(topics.alpha.mean())
+    model = decomposition.LatentDirichletAllocation(
+        len(topics.phi), doc_topic_prior=alpha, topic_word_prior=topics.beta, random_state=0
+    )
+    model.doc_topic_prior_, model.topic_word_prior_ = alpha, topics.beta
+    model.n_features_in_ = len(topics.vocabulary)
+    model.components_ = topics.pseudo_counts
+    model.exp_dirichlet_component_ = topics.phi
+    model.random_state_ = np.random.RandomState(0)
+    model.n_batch_iter_, model.n_iter_ = 1, 0
+    return model

@@ -1,0 +1,97 @@
+"""What is exported: the topics of a chain, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.posterior import posterior_mean
+from topicmc.runs import RunDirectory
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The topics of a chain: the mean over its kept samples.
+
+    Attributes:
+        phi: float64 (K, W), rows sum to one.
+        share: float64 (K,), each topic's share of the tokens, sums to one.
+        alpha: float64 (K,), the prior of the topic mixes.
+        beta: the prior of the topics.
+        n_tokens: how many tokens they were trained on.
+        vocabulary: the W words.
+    """
+
+    phi: np.ndarray
+    share: np.ndarray
+    alpha: np.ndarray
+    beta: float
+    n_tokens: int
+    vocabulary: list[str]
+
+    @property
+    def pseudo_counts(self) -> np.ndarray:
+        """Parameters of Dirichlet laws with the means φ_k, which weigh as much as the prior and a
+        topic's tokens do: float64 (K, W), φ_kw (N_k + W β)."""
+        sizes = self.share * self.n_tokens + self.beta * len(self.vocabulary)
+        return self.phi * sizes[:, None]
+
+
+def topics_of(run: RunDirectory, chain: int = 0) -> Topics:
+    """The topics of a chain of a run.
+
+    Raises UsageError when there is no such chain, DataError when it has no samples yet or a file is
+    damaged.
+    """
+    facts = run.facts()
+    return Topics(
+        *posterior_mean(run, chain),
+        beta=facts["config"]["beta"],
+        n_tokens=facts["corpus"]["tokens"],
+        vocabulary=run.vocabulary(),
+    )
+
+
+@dataclass
+class Source:
+    """What is to be exported. None stands for an option that was not given.
+
+    Attributes:
+        runs: the runs, in most formats one.
+        chain: whose topics [0].
+        words: how many of each topic's words [10].
+        corpus: the place of the training corpus [where it was].
+        threads: how many may work [all cores].
+        remarks: what writing has found worth telling a person.
+    """
+
+    runs: Sequence[RunDirectory]
+    chain: int | None = None
+    words: int | None = None
+    corpus: Path | None = None
+    threads: int | None = None
+    remarks: list[str] = field(default_factory=list)
+
+    def given(self) -> set[str]:
+        """Names of the options that were given; "runs" when there are several."""
+        names = ("chain", "words", "corpus", "threads")
+        several = {"runs"} if len(self.runs) > 1 else set()
+        return several | {name for name in names if getattr(self, name) is not None}
+
+    @cached_property
+    def topics(self) -> Topics:
+        """Those of the chain asked for."""
+        return topics_of(self.runs[0], self.chain or 0)
+
+    def open_corpus(self) -> Corpus:
+        """The training corpus, its shards found sound; DataError when it is not the same."""
+        from topicmc.jobs import open_corpus
+
+        corpus = open_corpus(self.runs[0], self.corpus)
+        corpus.check(range(corpus.n_shards))
+        return corpus
