@@ -1,7 +1,9 @@
-"""Tables: plain text, and on a terminal with a bold head and no line too long for it."""
+"""Tables of plain text; on a terminal with a bold head, and no line too long for it."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Sequence
 
@@ -13,34 +15,29 @@ def print_table(
 ) -> None:
     """Columns as wide as they need to be: the first flush left, the others flush right, or the last
     one flush left too. Columns that are empty throughout are left out."""
+    from rich.cells import cell_len
+
     used = [i for i in range(len(columns)) if i == 0 or any(row[i] for row in rows)]
     lines = [[line[i] for i in used] for line in (columns, *rows)]
     left = {0, len(used) - 1} if last_left else {0}
-    if sys.stdout.isatty():
-        _print_rich(lines, left)
-        return
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    for line in lines:
+    widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
+    for number, line in enumerate(lines):
         cells = [
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            cell + gap if i in left else gap + cell
+            for i, cell in enumerate(line)
+            for gap in [" " * (widths[i] - cell_len(cell))]
         ]
-        click.echo("  ".join(cells).rstrip())
+        print_line("  ".join(cells).rstrip(), bold=number == 0)
 
 
-def _print_rich(lines: Sequence[Sequence[str]], left: set[int]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def print_line(line: str, bold: bool = False) -> None:
+    """A line that on a terminal is cut to its width, and bold if it is to be."""
+    if not sys.stdout.isatty():
+        click.echo(line)
+        return
+    from rich.cells import cell_len, set_cell_size
 
-    head, *rows = lines
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for i, name in enumerate(head):
-        last = i == len(head) - 1
-        table.add_column(
-            name, justify="left" if i in left else "right", no_wrap=True, overflow="ellipsis",
-            min_width=None if last else max(len(line[i]) for line in lines),
-        )  # fmt: skip
-    for row in rows:
-        table.add_row(*map(Text, row))
-    Console(highlight=False).print(table)
+    width = shutil.get_terminal_size().columns
+    if cell_len(line) > width:
+        line = set_cell_size(line, width - 1) + "…"
+    click.echo(click.style(line, bold=True) if bold and "NO_COLOR" not in os.environ else line)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.options import corpus_option, json_option, print_json
-from topicmc.cli.tables import print_table
+from topicmc.cli.tables import print_line, print_table
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -213,7 +211,5 @@ def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
 
 def print_topics(described: Sequence[Topic]) -> None:
     """A line for each topic, as training ends: number, share of the tokens, words."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for topic in described:
-        line = f"{topic.number:4d} {topic.share:6.1%}  {' '.join(topic.words)}"
-        click.echo(line if width is None or len(line) <= width else line[: width - 1] + "…")
+        print_line(f"{topic.number:4d} {topic.share:6.1%}  {' '.join(topic.words)}")
