@@ -30,6 +30,8 @@ COMMANDS = {
     "compare": ("compare", "Compare runs, and other systems' topics."),
     "choose": ("choose", "Choose the number of topics: train with several, and compare."),
     "topics": ("topics", "Show the topics of a run."),
+    "infer": ("infer", "Topic mixes of new documents, under the topics of a run."),
+    "report": ("report", "Write a page to explore the topics of runs."),
     "export": ("export", "Write the topics of a run in other formats."),
     "doctor": ("doctor", "Versions, cores, MPI, kernel cache: what a bug report needs."),
 }

@@ -69,7 +69,7 @@ def prepare(
     """
     from topicmc import corpora
 
-    with _progress(sources, 2 if phrases else 1) as progress:
+    with reading_progress(sources, 2 if phrases else 1) as progress:
         corpus = corpora.prepare(
             sources,
             output,
@@ -84,8 +84,8 @@ def prepare(
         click.echo(f"Warning: {told['cut_short']}.", err=True)
     if told["times_unread"]:
         click.echo(
-            f"Warning: {told['times_unread']:,} times cannot be read, as {told['time_unread']}; "
-            "write years, or dates as 2020-12-31.",
+            f"Warning: times that cannot be read: {told['times_unread']:,}, the first "
+            f"{told['time_unread']}; write years, or dates as 2020-12-31.",
             err=True,
         )
     if as_json:
@@ -95,7 +95,7 @@ def prepare(
 
 
 @contextmanager
-def _progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progress | None]:
+def reading_progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progress | None]:
     """A bar of bytes on a terminal; nothing elsewhere."""
     if not sys.stderr.isatty():
         yield None

@@ -12,16 +12,23 @@ has the mean of the prior, α / Σ α. How sure a mix is, is the business of `to
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from topicmc.config import available_cores
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
+from topicmc.corpora.reading import Known, tokens
+from topicmc.deviations import Sample, deviations
+from topicmc.files import read_array
 from topicmc.kernels import mixes
 from topicmc.kernels.lanes import aligned_zeros
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
+from topicmc.mixfiles import Rows
+from topicmc.posterior import alpha_of, posterior_mean, samples_of
+from topicmc.runs import RunDirectory
 
 _BLOCK_VALUES = 1 << 22  # documents × topics looked at together
 _BLOCK_DOCUMENTS = 1 << 13
@@ -89,6 +96,84 @@ def parts(stream: Iterable[Documents], n_docs: int) -> Iterator[Documents]:
     for documents in stream:
         for start in range(0, documents.n_docs, n_docs):
             yield documents.part(start, min(start + n_docs, documents.n_docs))
+
+
+@dataclass
+class Totals:
+    """What was inferred so far: documents, those of them without a known word, tokens of known
+    words, tokens of others."""
+
+    documents: int = 0
+    empty: int = 0
+    tokens: int = 0
+    unknown: int = 0
+
+    def add(self, rows: Rows) -> None:
+        self.documents += len(rows.mix)
+        self.empty += int(np.count_nonzero(rows.tokens == 0))
+        self.tokens += int(rows.tokens.sum())
+        self.unknown += int(rows.unknown.sum())
+
+
+def infer_under(
+    run: RunDirectory,
+    stream: Iterable[Known],
+    totals: Totals,
+    *,
+    chain: int = 0,
+    sd: bool = False,
+    seed: int = 0,
+    threads: Threads | None = None,
+) -> Iterator[Rows]:
+    """The mixes of documents in the words of a run, under the mean of a chain's kept samples.
+
+    Args:
+        run: a run with samples.
+        stream: documents whose word ids are those of the run.
+        totals: counts along.
+        chain: of which chain; chains number their topics on their own.
+        sd: with posterior standard deviations, from all samples of the chain.
+        seed: of the standard deviations; the mixes need none.
+        threads: as for `Mixer`.
+
+    Raises UsageError when there is no such chain, DataError when a sample is missing or damaged.
+    """
+    phi, _, alpha = posterior_mean(run, chain)
+    threads = threads or Threads(available_cores())
+    mixer = Mixer(phi, alpha, threads)
+    samples = kept_samples(run, chain) if sd else []
+    for documents, unknown in stream:
+        for start in range(0, documents.n_docs, mixer.block):
+            stop = min(start + mixer.block, documents.n_docs)
+            part = documents.part(start, stop)
+            first = totals.documents
+            rows = Rows(
+                first,
+                titles_of(part),
+                tokens(part),
+                unknown[start:stop],
+                mixer.mixes(part),
+                deviations(part, samples, seed=seed, first=first, threads=threads) if sd else None,
+            )
+            totals.add(rows)
+            yield rows
+
+
+def titles_of(documents: Documents) -> list[str | None]:
+    """The title of each document, None where it is not known."""
+    metadata = documents.metadata
+    if metadata is None:
+        return [None] * documents.n_docs
+    return [metadata.title(number) or None for number in range(documents.n_docs)]
+
+
+def kept_samples(run: RunDirectory, chain: int) -> list[Sample]:
+    """The samples of one chain, mapped from their files."""
+    samples = []
+    for entry in samples_of(run, chain):
+        theta = read_array(run.path / "samples" / entry["file"], entry["checksum"], mmap=True)
+        samples.append(Sample(theta, theta.sum(axis=0, dtype=np.float64), alpha_of(run, entry)))
+    return samples
 
 
 def representative_documents(

@@ -1,0 +1,197 @@
+"""Files of topic mixes: a row for each document, in the format that the name of the file asks for.
+
+.npy      float32 (D, K): the mixes alone
+.csv      columns document, title, tokens, unknown, topic_0 …, and sd_0 … if asked for
+.parquet  the same columns, the mixes in float32
+.jsonl    an object a line: document, title, tokens, unknown, mix, and sd if asked for
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.lib import format as npy
+
+from topicmc.errors import UsageError
+from topicmc.files import replacing, speaking_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_DIGITS = 7  # after the point, in JSON
+_ROW_GROUP = 1 << 26  # bytes in memory
+
+
+class Rows(NamedTuple):
+    """What is known of n documents, one after the other."""
+
+    first: int  # number of the first document
+    titles: list[str | None]
+    tokens: np.ndarray  # int64 (n,): of known words
+    unknown: np.ndarray  # int64 (n,): of other words
+    mix: np.ndarray  # float64 (n, K)
+    sd: np.ndarray | None  # float64 (n, K)
+
+
+class _Writer(Protocol):
+    def write(self, rows: Rows) -> None: ...
+
+    def close(self) -> None:
+        """Writes what a format ends with; the stream stays open."""
+
+
+def check_place(path: Path, *, sd: bool = False, force: bool = False) -> None:
+    """UsageError when mixes cannot be written to a file of that name."""
+    suffix = path.suffix.lower()
+    if suffix not in _WRITERS:
+        known = ", ".join(_WRITERS)
+        raise UsageError(f"-o {path}: the name must end in one of {known}, which says the format")
+    if sd and suffix == ".npy":
+        raise UsageError(f"-o {path}: .npy holds the mixes alone; with --se write another format")
+    if path.is_dir():
+        raise UsageError(f"-o {path}: is a folder; give the name of a file in it")
+    if path.exists() and not force:
+        raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
+
+
+def write_mixes(path: Path, n_topics: int, blocks: Iterable[Rows], *, sd: bool = False) -> None:
+    """Writes all rows, or, when anything fails, nothing; folders are made as needed.
+
+    Raises UsageError as `check_place` does, but replaces a file that exists.
+    """
+    check_place(path, sd=sd, force=True)
+    made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+    with speaking_of(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with replacing(path, "wb") as stream:
+            writer = _WRITERS[path.suffix.lower()](stream, n_topics, sd)
+            for rows in blocks:
+                writer.write(rows)
+            writer.close()
+    except BaseException:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+class _Npy:
+    def __init__(self, stream: IO[bytes], n_topics: int, sd: bool) -> None:
+        self._stream = stream
+        self._shape = [0, n_topics]
+        self._header()
+
+    def _header(self) -> None:
+        """NumPy pads it, so that a longer first axis fits into the same bytes."""
+        header = {"descr": "<f4", "fortran_order": False, "shape": tuple(self._shape)}
+        npy.write_array_header_1_0(self._stream, header)
+
+    def write(self, rows: Rows) -> None:
+        self._stream.write(np.ascontiguousarray(rows.mix, "<f4").data)
+        self._shape[0] += len(rows.mix)
+
+    def close(self) -> None:
+        self._stream.seek(0)
+        self._header()
+
+
+class _JsonLines:
+    def __init__(self, stream: IO[bytes], n_topics: int, sd: bool) -> None:
+        self._stream = stream
+
+    def write(self, rows: Rows) -> None:
+        columns: dict[str, Any] = {
+            "document": range(rows.first, rows.first + len(rows.mix)),
+            "title": rows.titles,
+            "tokens": rows.tokens.tolist(),
+            "unknown": rows.unknown.tolist(),
+            "mix": rows.mix.round(_DIGITS).tolist(),
+        }
+        if rows.sd is not None:
+            columns["sd"] = rows.sd.round(_DIGITS).tolist()
+        for values in zip(*columns.values(), strict=True):
+            record = dict(zip(columns, values, strict=True))
+            self._stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+
+    def close(self) -> None:
+        pass
+
+
+class _Table:
+    """CSV and Parquet, by Arrow."""
+
+    def __init__(self, stream: IO[bytes], n_topics: int, sd: bool) -> None:
+        import pyarrow as pa
+
+        kinds = ["topic", "sd"] if sd else ["topic"]
+        values = [f"{kind}_{k}" for kind in kinds for k in range(n_topics)]
+        self._schema = pa.schema(
+            [
+                ("document", pa.int64()),
+                ("title", pa.string()),
+                ("tokens", pa.int64()),
+                ("unknown", pa.int64()),
+                *((name, pa.float32()) for name in values),
+            ]
+        )
+        self._writer = self._open(stream)
+
+    def _open(self, stream: IO[bytes]) -> Any:
+        raise NotImplementedError
+
+    def write(self, rows: Rows) -> None:
+        import pyarrow as pa
+
+        values = [rows.mix] if rows.sd is None else [rows.mix, rows.sd]
+        columns = [column for array in values for column in array.T.astype(np.float32)]
+        numbers = np.arange(rows.first, rows.first + len(rows.mix))
+        facts = [numbers, rows.titles, rows.tokens, rows.unknown]
+        self._put(pa.table([*facts, *columns], self._schema))
+
+    def _put(self, table: pa.Table) -> None:
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Csv(_Table):
+    def _open(self, stream: IO[bytes]) -> Any:
+        from pyarrow import csv
+
+        return csv.CSVWriter(stream, self._schema)
+
+
+class _Parquet(_Table):
+    def _open(self, stream: IO[bytes]) -> Any:
+        from pyarrow import parquet
+
+        # Shares hardly repeat: a dictionary of them would only cost time.
+        self._waiting: list[pa.Table] = []
+        return parquet.ParquetWriter(stream, self._schema, use_dictionary=["title"])
+
+    def _put(self, table: pa.Table) -> None:
+        """Each write makes a row group, of which a file should have few."""
+        self._waiting.append(table)
+        if sum(table.nbytes for table in self._waiting) >= _ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._waiting:
+            super()._put(pa.concat_tables(self._waiting))
+            self._waiting = []
+
+    def close(self) -> None:
+        self._flush()
+        super().close()
+
+
+_WRITERS = {".csv": _Csv, ".jsonl": _JsonLines, ".npy": _Npy, ".parquet": _Parquet}
