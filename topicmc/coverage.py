@@ -17,7 +17,7 @@ TOLERATED = 0.05
 class Coverage(NamedTuple):
     """How often intervals of one chain hold the means and the samples of another, in the mean over
     ordered pairs of chains: of the top words of stable topics, and of all topics. NaN where there
-    are none.
+    are none, and where chains have one sample, which makes no interval.
 
     Intervals are of a draw, so samples of another chain should be held at the rate ``level``; its
     means, which vary less, at that rate or above.
@@ -36,7 +36,7 @@ class Coverage(NamedTuple):
     def sentence(self) -> str:
         """Whether intervals keep their promise, and if not, why."""
         if np.isnan(self.all_means):
-            return ""
+            return "Chains of one sample have no intervals of their own, so nothing checks these."
         if np.isnan(self.stable_means):
             return "No topic was found by all chains, so none of the intervals speaks for others."
         rate = f"{self.stable_means:.0%} of the means and {self.stable_samples:.0%} of the samples"
@@ -60,6 +60,8 @@ def coverage(drawn: Sequence[np.ndarray], stable: np.ndarray, level: float) -> C
     """
     means, samples = [], []
     for mine, others in permutations(drawn, 2):
+        if len(mine) == 1:
+            continue
         low, high = credible_interval([mine], level)
         for values, held in ((others.mean(axis=0, keepdims=True), means), (others, samples)):
             held.append(((low <= values) & (values <= high)).mean(axis=(0, 2)))

@@ -1,0 +1,188 @@
+"""``topics`` and ``evaluate``: what is shown of one run and of several, and what is refused."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from shell import SETTINGS, one_sentence, topicmc
+
+from topicmc.corpora import Corpus
+from topicmc.posterior import posterior_mean
+from topicmc.runs import RunDirectory
+
+
+@pytest.fixture(scope="session")
+def second(finished) -> None:
+    """A run with another seed beside the finished one."""
+    done = topicmc(
+        "train", "corpus", "-o", "second", *SETTINGS, "--updates", 12, "--seed", 1, cwd=finished
+    )
+    assert done.status == 0, done.stderr
+
+
+@pytest.fixture
+def runs(second, run) -> tuple[str, str]:
+    return "run", "second"
+
+
+def lines(result) -> list[str]:
+    assert result.status == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_the_table_grows_by_what_is_asked_for(run, command):
+    assert lines(command("topics", run))[0].split() == ["topic", "share", "words"]
+    shown = lines(command("topics", run, "--details", "--coherence", "npmi"))
+    assert shown[0].split() == ["topic", "share", "NPMI", "exclusive", "nearest", "words"]
+    assert all(re.match(r" {4}\d +\d+\.\d% +-?\d\.\d\d +0\.\d\d +\d \(0\.\d\d\)  word", line)
+               for line in shown[1:])  # fmt: skip
+    assert len(shown) == 6
+
+
+def test_words_by_other_rankings(run, command):
+    told = json.loads(command("topics", run, "--details", "--json", "--relevance", 0).stdout)
+    for ranking, field in (("relevance", "relevant"), ("frex", "frex")):
+        shown = lines(command("topics", run, "--by", ranking, "--relevance", 0))[1:]
+        for line, topic in zip(shown, told["topics"], strict=True):
+            assert line.endswith(" " + " ".join(topic[field]))
+
+
+def test_json_with_everything(runs, command):
+    told = json.loads(
+        command("topics", *runs, "--details", "--coherence", "npmi", "--coherence", "u_mass",
+                "--json").stdout,
+        parse_constant=pytest.fail,
+    )  # fmt: skip
+    assert set(told) == {"topics", "chains", "samples", "level", "coverage", "remark"}
+    assert (told["chains"], told["level"]) == (2, 0.9)
+    topic = told["topics"][0]
+    assert set(topic) == {
+        "topic", "share", "share_low", "share_high", "stable", "found", "distance", "words",
+        "coherence", "npmi", "exclusivity", "relevant", "frex", "similar",
+    }  # fmt: skip
+    word = topic["words"][0]
+    assert set(word) == {"word", "probability", "low", "high", "in_top"}
+    assert word["low"] < word["probability"] < word["high"]
+    assert topic["share_low"] < topic["share"] < topic["share_high"]
+
+
+def test_intervals_of_several_runs(runs, command):
+    shown = lines(command("topics", *runs, "--level", 0.5))
+    assert shown[0].split()[:6] == ["topic", "share", "50%", "interval", "found", "by"]
+    assert all(re.search(r"\d–\d+\.\d%  +2 of 2 |% {5,}1 of 2 ", line) for line in shown[1:6])
+    found = sum(" 2 of 2 " in line for line in shown[1:6])
+    assert shown[-1].startswith(f"{found} of 5 topics are found by all 2 chains.")
+    assert "one sample have no intervals" in shown[-1]
+    assert "one chain" in lines(command("topics", runs[0], "--uncertainty"))[-1]
+
+
+def test_all_about_one_topic(run, command):
+    shown = lines(command("topics", run, "--topic", 3, "-n", 4))
+    assert re.fullmatch(r"topic 3: \d+\.\d% of the tokens", shown[0])
+    assert [line.split()[0] for line in shown[-6:-2]] == json_words(command, run, 3, 4)
+    assert json.loads(command("topics", run, "--topic", 3, "--json").stdout)["topics"][0][
+        "topic"
+    ] == 3  # fmt: skip
+
+
+def json_words(command, run, number: int, n: int) -> list[str]:
+    topics = json.loads(command("topics", run, "--json").stdout)["topics"]
+    (words,) = (topic["words"][:n] for topic in topics if topic["topic"] == number)
+    return [word["word"] for word in words]
+
+
+def test_documents_of_topics_hold_them(run, command):
+    """The five documents of a topic have more of the words that are likeliest in it than others."""
+    told = json.loads(command("topics", run, "--documents", 5, "--json").stdout)["topics"]
+    corpus, phi = Corpus.open("corpus"), posterior_mean(RunDirectory.open(run)).phi
+    held = [
+        np.bincount(phi[:, words].argmax(axis=0), weights=counts, minlength=5) / counts.sum()
+        for shard in map(corpus.shard, range(corpus.n_shards))
+        for words, counts in (
+            (shard.word_ids[a:b], shard.counts[a:b]) for a, b in pairwise(shard.indptr)
+        )
+    ]
+    for topic in told:
+        chosen = [document["document"] for document in topic["documents"]]
+        assert len(set(chosen)) == 5
+        share = np.array(held)[:, topic["topic"]]
+        assert share[chosen].mean() > np.quantile(share, 0.8)
+
+
+def test_a_terminal_gets_a_table_that_fits(finished):
+    pty = pytest.importorskip("pty")
+    script = (
+        "import fcntl, struct, sys, termios; fcntl.ioctl(1, termios.TIOCSWINSZ,"
+        " struct.pack('HHHH', 30, 60, 0, 0)); from topicmc.cli import main; main(['topics', 'run'])"
+    )
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    environment.pop("COLUMNS", None)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", script], cwd=finished, stdout=theirs, env=environment
+    )
+    os.close(theirs)
+    content = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # Linux: the other side is closed
+            break
+        if not chunk:
+            break
+        content += chunk
+    os.close(ours)
+    assert process.wait() == 0
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", content.decode()).split("\r\n")[:-1]
+    assert len(shown) == 6
+    assert max(map(len, shown)) <= 60
+    assert all("…" in line for line in shown[1:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("topics", "run", "--topic", 5), "--topic 5: the topics are 0 to 4"),
+        (("topics", "run", "--topic", -1), "--topic -1: the topics are 0 to 4"),
+        (("topics", "run", "--uncertainty", "--level", 90), "--level 90: .* between 0 and 1"),
+        (("topics", "run", "--by", "relevance", "--relevance", 2), "--relevance 2: .* from 0 to 1"),
+        (("evaluate", "run", "run", "--topics-file", "phi.npy"), "one RUN"),
+    ],
+)
+def test_what_cannot_be_is_refused(run, command, arguments, sentence):
+    result = command(*arguments)
+    assert re.search(sentence, one_sentence(result))
+    assert result.status == 2
+
+
+def test_runs_on_different_vocabularies_are_refused(run, command):
+    (run.parent / "text.txt").write_text("red green blue\n" * 30 + "black white grey\n" * 30)
+    prepared = command("prepare", "text.txt", "-o", "other", "--min-df", 1, "--max-df", 1)
+    assert prepared.status == 0, prepared.stderr
+    trained = command("train", "other", "-o", "new", *SETTINGS, "--updates", 2)
+    assert trained.status == 0, trained.stderr
+    for name in ("topics", "evaluate"):
+        assert "another vocabulary" in one_sentence(command(name, "run", "new"))
+
+
+def test_evaluate_ends_with_a_verdict(runs, command):
+    shown = lines(command("evaluate", runs[0]))
+    assert re.match(r"(Converged|Not converged|Cannot tell)\b.*\.$", shown[-1])
+    assert any(re.match(r"perplexity  +[▁-█]+ [\d.,]+ to [\d.,]+ in \d+ s", line) for line in shown)
+    told = json.loads(command("evaluate", *runs, "--json").stdout, parse_constant=pytest.fail)
+    assert [score["run"] for score in told["runs"]] == list(runs)
+    assert told["verdict"] == lines(command("evaluate", *runs))[-1]
+    assert set(told["rhat"]) == set(told["ess"])
+    assert told["traces"][f"perplexity of {runs[1]}"]
+
+
+def test_a_matrix_has_no_verdict(run, command):
+    np.save("phi.npy", np.full((2, 120), 1 / 120))
+    told = json.loads(command("evaluate", run, "--topics-file", "phi.npy", "--json").stdout)
+    assert "verdict" not in told
+    assert told["documents"] == 30
