@@ -15,7 +15,7 @@ from shell import SETTINGS, TOPICMC, one_sentence, topicmc, tree
 from topicmc.export import FORMATS
 
 TRAIN = ("train", "corpus", "-o", "new", *SETTINGS[:-1])  # a style of progress comes last
-TOPIC = re.compile(r" {0,3}\d+  ?\d\d?\.\d%(  ?-?\d+\.\d\d)?  word\d{3}( word\d{3})*")
+TOPIC = re.compile(r" {0,4}\d+  ?\d\d?\.\d%( +-?\d+\.\d\d)?  word\d{3}( word\d{3})*")
 
 
 def test_train_prints_topics_and_says_how_it_goes(run, command):
@@ -146,8 +146,8 @@ def test_force_replaces_a_run_and_nothing_else(run, command):
 
 
 def test_topics(run, command):
-    result = command("topics", run, "-n", 3)
-    lines = result.stdout.splitlines()
+    head, *lines = command("topics", run, "-n", 3).stdout.splitlines()
+    assert head.split() == ["topic", "share", "words"]
     assert len(lines) == 5
     assert all(TOPIC.fullmatch(line) and len(line.split()) == 5 for line in lines)
     shares = [float(line.split()[1].rstrip("%")) for line in lines]
@@ -165,7 +165,7 @@ def test_evaluate(run, command):
     told = json.loads(command("evaluate", run, "--json").stdout)
     assert set(told) == {
         "perplexity", "perplexity_averaged", "samples", "documents", "tokens_scored",
-        "unknown_words", "split",
+        "unknown_words", "split", "verdict", "converged", "rhat", "ess", "flags", "traces",
     }  # fmt: skip
     assert told["documents"] == 30
     assert told["unknown_words"] == 0
