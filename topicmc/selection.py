@@ -52,9 +52,11 @@ class Grid:
         self.corpus = Corpus.open(corpus)
         self.topics = sorted(set(topics))
         self.seeds = list(seeds)
-        self._settings = dict(settings)
+        self._settings = {name: value for name, value in settings.items() if value != "auto"}
         if self.corpus.n_heldout == 0:
             raise DataError(f"{corpus}: has no held-out documents; prepare it with --heldout N")
+        # One sampler for all K, whatever the time would allow for each of them.
+        self._settings["sampler"] = self._config(max(self.topics), self.seeds[0]).sampler
         for n_topics in self.topics:
             self._config(n_topics, self.seeds[0])
         self._claim()
