@@ -80,7 +80,7 @@ def topics(
     reads = bool(coherence or sort == "coherence" or n_documents)
     documents = open_corpus(opened[0], corpus) if reads else None
     representative = None
-    if n_documents:
+    if n_documents and documents is not None:
         from topicmc.inference import representative_documents
 
         representative = representative_documents(model.phi, model.alpha, documents, n_documents)

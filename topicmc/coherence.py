@@ -130,19 +130,6 @@ class _Texts:
                 yield self._names[found[start:stop]].tolist()
 
 
-class _Texts:
-    """The training documents as lists of words, the chosen ones alone; to be gone through again and
-    again, as gensim does."""
-
-    def __init__(self, chosen: np.ndarray, names: np.ndarray, corpus: Corpus) -> None:
-        self._chosen, self._names, self._corpus = chosen, names, corpus
-
-    def __iter__(self) -> Iterator[list[str]]:
-        for found, indptr in _documents(self._chosen, self._corpus):
-            for start, stop in pairwise(indptr):
-                yield self._names[found[start:stop]].tolist()
-
-
 def _documents(chosen: np.ndarray, corpus: Corpus) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The training documents, some at a time, with the chosen words alone: positions of words in
     ``chosen`` (ascending, distinct), and where each document begins in them."""

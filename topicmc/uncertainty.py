@@ -92,7 +92,7 @@ class Posterior:
     def stable(self) -> np.ndarray:
         """bool (K,): whether all chains have found the topic; of one chain alone nobody knows, and
         no topic is."""
-        return self.found.all(axis=0) & (self.n_chains > 1)
+        return np.logical_and(self.found.all(axis=0), self.n_chains > 1)
 
     @property
     def distance(self) -> np.ndarray:
