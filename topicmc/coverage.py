@@ -58,7 +58,8 @@ def coverage(drawn: Sequence[np.ndarray], stable: np.ndarray, level: float) -> C
         stable: bool (K,), the stable topics.
         level: of the intervals.
     """
-    means, samples = [], []
+    means: list[np.ndarray] = []
+    samples: list[np.ndarray] = []
     for mine, others in permutations(drawn, 2):
         if len(mine) == 1:
             continue
