@@ -48,6 +48,12 @@ def test_a_minimum_at_the_end_is_no_minimum(best, sentence):
     assert "tried" not in advice([point(k, [1000 + 50 * (k != 20)]) for k in (10, 20, 40)])
 
 
+def test_a_curve_that_has_flattened_is_no_reason_for_more():
+    told = advice([point(20, [1200]), point(50, [1003]), point(100, [1000])])
+    assert "tried" not in told
+    assert "A first choice is K = 50" in told
+
+
 def test_nothing_is_suggested_before_runs_have_converged():
     told = advice([point(20, [1000]), point(50, [900], converged=False), point(90, [950])])
     assert "But K = 50 had not converged: train longer" in told

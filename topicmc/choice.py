@@ -145,7 +145,8 @@ def advice(points: Sequence[Point]) -> str:
         text += f", from which {_listed(others)} cannot be told ({why})"
     text += "."
     numbers = [point.topics for point in points]
-    if best.topics == max(numbers):
+    open_ended = alike == [max(numbers)]
+    if open_ended:
         text += " That is the largest K tried, so larger ones may do better."
     elif best.topics == min(numbers):
         text += " That is the smallest K tried, so smaller ones may do as well."
@@ -155,7 +156,7 @@ def advice(points: Sequence[Point]) -> str:
     moving = [point.topics for point in points if point.converged is False]
     if moving:
         text += f". But {_listed(moving)} had not converged: train longer before you compare"
-    elif best.topics != max(numbers):
+    elif not open_ended:
         text += f". A first choice is K = {min(alike)}, the smallest that predicts as well as any"
     return f"{text}. {CAUTION}"
 
