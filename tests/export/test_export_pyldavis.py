@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from browser import chromium
 
 from topicmc.export import export
 
@@ -79,6 +80,30 @@ def test_a_page_that_needs_no_network_and_that_no_word_breaks(made, tmp_path):
     (script,) = page.scripts
     told = strict(re.search(r"\{\"mdsDat.*\}(?=\);)", script)[0])
     assert "</script><b>" in told["tinfo"]["Term"]
+
+
+def test_a_browser_shows_our_numbers_and_words(made, topics, tmp_path):
+    export(made.source(), "pyldavis", tmp_path / "topics.html")
+    k = int((topics.phi[:, 11] * topics.share).argmax())
+    with chromium() as driver:
+        driver.get((tmp_path / "topics.html").as_uri())
+        told = driver.execute_script(
+            """
+            const texts = (selector) => [...document.querySelectorAll(selector)].map(
+              (element) => element.textContent);
+            const numbers = texts("text.txt");
+            const circle = document.getElementById(`topics-topic${arguments[0]}`);
+            circle.dispatchEvent(new MouseEvent("mouseover"));
+            return [numbers, texts("text.bubble-tool"), texts("text.terms")];
+            """,
+            k,
+        )
+        severe = [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+    numbers, (title,), words = told
+    assert sorted(numbers) == ["0", "1", "2", "3", "4"]
+    assert f"Topic {k} ({100 * topics.share[k]:.1f}% of tokens)" in title
+    assert "</script><b>" in words
+    assert severe == []
 
 
 def test_two_topics_one_of_them_empty(even):
