@@ -65,7 +65,7 @@ def gibbs(batch, phi_rows, alpha, sweeps, burn_in, key, update):
     return word_topic, doc_topic, np.array(last)
 
 
-def collapsed(offsets, tokens, z, n_words, alpha, beta, key, sweep, frozen=False):
+def collapsed(offsets, tokens, z, n_words, alpha, beta, key, sweep, last=0, frozen=False):
     """z after one sweep; every token is taken out of the counts and drawn, in double precision.
     If frozen, the counts of words are those of before the sweep."""
     z = z.astype(int)
@@ -84,7 +84,7 @@ def collapsed(offsets, tokens, z, n_words, alpha, beta, key, sweep, frozen=False
             weights = (counts + alpha) * (word_topic[word] + beta)
             weights /= word_topic.sum(axis=0) + n_words * beta
             order = np.arange(len(alpha)).reshape(-1, 16).T.ravel()  # lane by lane
-            u = float(uniform(key, i - offsets[d], sweep, d, 0))
+            u = float(uniform(key, i - offsets[d], sweep, d, last))
             edges = np.cumsum(weights[order])
             z[i] = order[np.searchsorted(edges, u * edges[-1], side="right")]
             counts[z[i]] += 1

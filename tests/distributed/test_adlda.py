@@ -178,17 +178,15 @@ def test_the_start_is_annealed_and_grows(small_corpus):
     assert plain.share(0) == 1 and plain.beta_factor(0) == 1 and not plain.burning_in(0)
 
 
-def test_the_growing_start_finds_better_topics(small_corpus, tmp_path, monkeypatch):
-    """Over three seeds, in the mean of the last states; the subset begins with a tenth here."""
+@pytest.mark.parametrize("start", ["plain", "anneal", "grow"])
+def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start):
+    """Guessing has a perplexity near 120, the true topics one near 23; the subset begins with a
+    tenth here."""
     monkeypatch.setattr("topicmc.distributed.adlda.FIRST_TOKENS", 250)
-    figures = {"grow": [], "plain": []}
     for seed in range(3):
-        for start in figures:
-            config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
-            _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")
-            figures[start].append(outcome.perplexity)
-            assert outcome.perplexity_averaged < 65
-    assert np.mean(figures["grow"]) < np.mean(figures["plain"]) + 1.0
+        config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
+        _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")
+        assert outcome.perplexity < 32 and outcome.perplexity_averaged < 32
 
 
 def test_options_that_make_no_sense():

@@ -12,7 +12,6 @@ from topicmc.kernels.collapsed import (
     assign,
     assignment_dtype,
     collapsed_sweep,
-    count_changes,
     empty_counts,
 )
 from topicmc.kernels.random import stream_key
@@ -60,9 +59,8 @@ def test_counts_stay_exact(n_docs, n_topics, sequential):
     assert state[0].max(initial=0) < n_topics
 
 
-@pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize(("alpha", "beta"), [(0.1, 0.01), (5.0, 0.5), (1e-3, 1e-4)])
-def test_agrees_with_the_naive_twin(alpha, beta, frozen):
+def test_agrees_with_the_naive_twin(alpha, beta):
     """The kernel steps over the token's own slice of the weights where the twin takes the token
     out: the same uniform gives the same topic, but for float32 at the edges, where about one draw
     in 10⁵ may part the chains. These 1,500 draws meet none."""
@@ -73,43 +71,10 @@ def test_agrees_with_the_naive_twin(alpha, beta, frozen):
     z, *counts = started(offsets, tokens, 60, alphas, beta)
     for sweep in range(3):
         expected = naive_gibbs.collapsed(
-            offsets, tokens, z, 60, alphas.astype(float), beta, KEY, sweep, frozen
+            offsets, tokens, z, 60, alphas.astype(float), beta, KEY, sweep
         )
-        before = z.copy()
-        collapsed_sweep(
-            offsets, tokens, z, *counts, alphas, beta, key=KEY, sweep=sweep, frozen=frozen
-        )
+        collapsed_sweep(offsets, tokens, z, *counts, alphas, beta, key=KEY, sweep=sweep)
         np.testing.assert_array_equal(z, expected)
-        if frozen:
-            counts[1] += count_changes(offsets, tokens, before, z, counts[0], docs=np.arange(5))
-
-
-def test_frozen_counts_know_no_order():
-    """Documents drawn under frozen counts may be shared out in any way, and so may the words whose
-    changes are counted afterwards."""
-    offsets, tokens = corpus(12, 40)
-    alpha = padded(np.full(20, 0.1))
-    one = started(offsets, tokens, 40, alpha, 0.1, docs=np.arange(9))
-    other = [array.copy() for array in one]
-    everyone = (np.arange(12),), ((0, 40),)
-    shared = (np.array([8, 3]), np.array([10, 0, 1, 2]), np.r_[4:8, 9, 11]), ((25, 40), (0, 25))
-    for (z, word_topic, totals), (pieces, words) in zip(
-        (one, other), (everyone, shared), strict=True
-    ):
-        before = z.copy()
-        before[offsets[9] :] = 255
-        for docs in pieces:
-            options = {"key": KEY, "frozen": True}
-            state = (offsets, tokens, z, word_topic, totals, alpha, 0.1)
-            collapsed_sweep(*state, sweep=1, docs=docs[docs < 9], **options)
-            assign(*state, docs=docs[docs >= 9], sequential=True, **options)
-        for part in words:
-            totals += count_changes(
-                offsets, tokens, before, z, word_topic, docs=np.arange(12), words=part
-            )
-        check_counts(tokens, z, word_topic, totals)
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_documents_join_as_the_set_grows():

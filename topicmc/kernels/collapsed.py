@@ -72,7 +72,6 @@ def collapsed_sweep(
     sweep: int,
     docs: np.ndarray | None = None,
     first_id: int = 0,
-    frozen: bool = False,
 ) -> None:
     """One sweep over the given documents (all by default), in their order.
 
@@ -82,13 +81,9 @@ def collapsed_sweep(
     zero in the padding. Randomness is keyed by (place in the document, sweep, first_id + d).
     A token whose weights sum to zero keeps its topic. Raises ValueError when the arguments do not
     fit together.
-
-    If ``frozen``, word_topic and topic_totals are only read: each document is drawn under the
-    counts as they were, its own earlier draws entering n_dk alone. Threads may then sweep disjoint
-    documents on the same counts, which `count_changes` brings up to date afterwards.
     """
     _sweep(*_arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs), first_id,
-           np.uint64(key), sweep, frozen or None)  # fmt: skip
+           np.uint64(key), sweep)  # fmt: skip
 
 
 def assign(
@@ -104,7 +99,6 @@ def assign(
     docs: np.ndarray | None = None,
     first_id: int = 0,
     sequential: bool = False,
-    frozen: bool = False,
 ) -> None:
     """First topics for the tokens of documents that are not in the counts yet, and counts them.
 
@@ -113,7 +107,7 @@ def assign(
     """
     n_topics = int(np.flatnonzero(alpha)[-1]) + 1
     _assign(*_arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs), first_id,
-            np.uint64(key), n_topics, sequential, frozen or None)  # fmt: skip
+            np.uint64(key), n_topics, sequential)  # fmt: skip
 
 
 def count_changes(
@@ -177,18 +171,15 @@ def _scratch(n_padded: int) -> tuple[np.ndarray, ...]:
 
 
 @njit(inline="always")
-def _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, k, by, frozen):
+def _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, k, by):
     """Adds a token of word `row` to topic k or takes it away; keeps what depends on the counts.
 
     Vectors are rewritten whole: a single number stored into one would hold up its next load.
-    Whether the counts are frozen is a matter of types (None or bool), so that each way of sampling
-    is compiled on its own.
     """
     block, lane = k & -LANES, k & (LANES - 1)
-    if frozen is None:
-        totals[k] += by
-        inverse[k] = np.float32(1) / (np.float32(totals[k]) + smooth)
-        store(word_topic, row + block, add(load(word_topic, row + block), one_hot(lane, by)))
+    totals[k] += by
+    inverse[k] = np.float32(1) / (np.float32(totals[k]) + smooth)
+    store(word_topic, row + block, add(load(word_topic, row + block), one_hot(lane, by)))
     counts[k] += np.float32(by)
     _set(mix, k, (counts[k] + alpha[k]) * inverse[k])
 
@@ -221,7 +212,7 @@ def _enter(mix, counts, inverse, alpha):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sweep(
     docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key,
-    sweep, frozen,
+    sweep,
 ):  # fmt: skip
     mix, counts, inverse, table, uniforms = scratch
     one = np.float32(1)
@@ -259,19 +250,15 @@ def _sweep(
                 target += own * np.float32(target >= end - own)
             new = pick(table, 0, n_padded, target)
             if new != old and new >= 0:
-                _change(
-                    word_topic, row, totals, counts, inverse, mix, alpha, smooth, old, -_ONE, frozen
-                )
-                _change(
-                    word_topic, row, totals, counts, inverse, mix, alpha, smooth, new, _ONE, frozen
-                )
+                _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, old, -_ONE)
+                _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, new, _ONE)
                 z[first + i] = new
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _assign(
     docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key,
-    n_topics, sequential, frozen,
+    n_topics, sequential,
 ):  # fmt: skip
     mix, counts, inverse, table, uniforms = scratch
     n_padded = len(mix)
@@ -292,7 +279,7 @@ def _assign(
                 new = pick(table, 0, n_padded, uniform * total)
             if new < 0:
                 new = np.intp(uniform * np.float32(n_topics))
-            _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, new, _ONE, frozen)
+            _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, new, _ONE)
             z[first + i] = new
 
 

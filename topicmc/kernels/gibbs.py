@@ -84,25 +84,13 @@ def sample_assignments(
     token whose weights sum to zero or overflow keeps its topic (at the start: one drawn from α).
     Raises ValueError for arguments that do not fit together.
     """
+    z = check(batch, phi_rows, alpha, sweeps, burn_in, z)
     n_padded = phi_rows.shape[1]
-    if not 0 <= burn_in < sweeps:
-        raise ValueError(f"burn_in must lie in 0 … sweeps − 1, not {burn_in} of {sweeps}")
-    if n_padded % LANES or n_padded > UNASSIGNED or alpha.shape != (n_padded,):
-        raise ValueError(f"alpha {alpha.shape} and phi_rows {phi_rows.shape} do not fit together")
-    if len(batch.tokens) and batch.tokens.max() >= len(phi_rows):
-        raise ValueError("a token lies outside phi_rows")
-    if z is None:
-        z = np.full(len(batch.tokens), UNASSIGNED)
-    elif z.shape != batch.tokens.shape or z.dtype != np.uint16:
-        raise ValueError("z must be uint16, one for every token")
-    elif np.any((z >= n_padded) & (z != UNASSIGNED)):
-        raise ValueError("z names a topic outside phi_rows")
-
     lengths = np.diff(batch.offsets)
     unit = _unit(batch, lengths, sweeps - burn_in) if rao_blackwell else 1
     # As many documents in turn as keep their rows of φ in a core's own cache.
     group = 4 if n_padded <= 512 else 1
-    n_pieces = _pieces(batch.n_tokens * sweeps, -(-batch.n_docs // group), threads)
+    n_pieces = share_out(batch.n_tokens * sweeps, -(-batch.n_docs // group), threads)
     n_slots = min(threads.n_threads, n_pieces)
     sums = [aligned_zeros(phi_rows.shape, np.int32) for _ in range(n_slots)]
     doc_topic = np.zeros((batch.n_docs if want_doc_topic else 0, n_padded), np.int32)
@@ -123,6 +111,33 @@ def sample_assignments(
         sums[0] += other
     scale = float(unit * (sweeps - burn_in))
     return Assignments(sums[0], doc_topic if want_doc_topic else None, scale)
+
+
+def check(
+    batch: Minibatch,
+    phi_rows: np.ndarray,
+    alpha: np.ndarray,
+    sweeps: int,
+    burn_in: int,
+    z: np.ndarray | None,
+) -> np.ndarray:
+    """z, or as many UNASSIGNED; raises ValueError for arguments that do not fit together."""
+    n_padded = phi_rows.shape[1]
+    if not 0 <= burn_in < sweeps:
+        raise ValueError(f"burn_in must lie in 0 … sweeps − 1, not {burn_in} of {sweeps}")
+    if n_padded % LANES or alpha.shape != (n_padded,):
+        raise ValueError(f"alpha {alpha.shape} and phi_rows {phi_rows.shape} do not fit together")
+    if np.any(alpha[UNASSIGNED:] != 0):
+        raise ValueError(f"there can be no more than {UNASSIGNED} topics")
+    if len(batch.tokens) and batch.tokens.max() >= len(phi_rows):
+        raise ValueError("a token lies outside phi_rows")
+    if z is None:
+        return np.full(len(batch.tokens), UNASSIGNED)
+    if z.shape != batch.tokens.shape or z.dtype != np.uint16:
+        raise ValueError("z must be uint16, one for every token")
+    if np.any((z >= n_padded) & (z != UNASSIGNED)):
+        raise ValueError("z names a topic outside phi_rows")
+    return z
 
 
 def redraw(
@@ -150,7 +165,8 @@ def redraw(
 
     If ``counted``, θ = n_wk + β counts the assignments that these documents have now, and each
     token is drawn without its own count, as in collapsed Gibbs sampling: φ is (n_wk − 1 + β) /
-    (n_k − 1 + β W) for the topic that it has. That holds for one sweep.
+    (n_k − 1 + β W) for the topic that it has. That holds for one sweep. Documents whose z is
+    UNASSIGNED start from independent draws of p(z = k) ∝ α_k φ_kw, before the sweeps, if any.
     """
     n_words, n_padded = word_topic.shape
     starts, lengths = offsets[docs], offsets[docs + 1] - offsets[docs]
@@ -160,7 +176,7 @@ def redraw(
     prior = (_wide(alpha), _wide(1 / sums))
     group = 4 if n_padded <= 512 else 1
     nothing = np.zeros(0, np.int32)
-    n_pieces = _pieces(int(lengths.sum()), -(-len(docs) // group), threads)
+    n_pieces = share_out(int(lengths.sum()), -(-len(docs) // group), threads)
     doc_ids = docs + first_id
     table = word_topic.reshape(-1)
 
@@ -174,7 +190,7 @@ def redraw(
     threads.run(piece, n_pieces)
 
 
-def _pieces(n_tokens: int, most: int, threads: Threads) -> int:
+def share_out(n_tokens: int, most: int, threads: Threads) -> int:
     """A few pieces for each thread, so that nobody waits for long; but a small piece is not worth
     handing to another thread."""
     return (
@@ -310,7 +326,7 @@ def _sample(
                     uniform = peek(uniforms, j * uniform_stride + i)
                     new = pick(table, begin, n_padded, uniform * total)
                     if new < 0:
-                        new = _draw_prior(alpha, uniform) if sweep == 0 else old
+                        new = draw_prior(alpha, uniform) if sweep == 0 else old
                     z[token] = new
                     pending[j] = new
                     if kept:
@@ -340,7 +356,7 @@ def _sample(
 
 
 @njit
-def _draw_prior(alpha, uniform):
+def draw_prior(alpha, uniform):
     """A topic drawn from α by plain inversion, where φ says nothing."""
     rest = uniform * np.sum(alpha)
     choice = 0

@@ -25,6 +25,7 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.threads import Threads
 
 _PIECE = 8_192  # tokens that are worth a thread's while
+_FLAT = 1e9  # a β under which all topics are alike
 _LEARN_FROM = 100_000  # documents that priors are learned from
 
 
@@ -108,17 +109,17 @@ class CollapsedWorker:
         prior = padded_topics(alpha)
         old, new = docs[self.joined[docs]], docs[~self.joined[docs]]
         if one_by_one:
-            self._draw(old, new, prior, beta, sweep, frozen=False)
+            self._draw_one_by_one(old, new, prior, beta, sweep)
         elif len(docs):
             self._draw_frozen(docs, old, new, prior, beta, sweep, threads, topics)
         self.joined[new] = True
         return int((self.offsets[docs + 1] - self.offsets[docs]).sum())
 
-    def _draw(self, old, new, prior, beta, sweep, frozen) -> None:
+    def _draw_one_by_one(self, old, new, prior, beta, sweep) -> None:
         state = (
             self.offsets, self.tokens, self.z, self.word_topic, self.topic_totals, prior, beta
         )  # fmt: skip
-        options = {"key": self.key, "first_id": self.first_id, "frozen": frozen}
+        options = {"key": self.key, "first_id": self.first_id}
         if len(old):
             collapsed_sweep(*state, docs=old, sweep=sweep, **options)
         if len(new):
@@ -141,10 +142,11 @@ class CollapsedWorker:
         }  # fmt: skip
         if len(old):
             redraw(old, *state, counted=topics is None, **options)
-        if len(new) and (sweep > 0 or topics is not None):
-            redraw(new, *state, counted=False, **options)
+        if len(new) and sweep == 0 and topics is None:
+            state = (*state[:6], _FLAT)
+            redraw(new, *state, counted=False, sweeps=0, **options)
         elif len(new):
-            self._draw(old[:0], new, prior, beta, sweep, frozen=True)
+            redraw(new, *state, counted=False, **options)
         offsets = self.offsets[docs[0] : docs[-1] + 2] - here.start
         changed = (offsets, self.tokens[here], before, self.z[here], self.word_topic)
         n_words = len(self.word_topic)

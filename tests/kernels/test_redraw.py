@@ -1,0 +1,133 @@
+"""Sweeps over remembered assignments: the naive twin's draws, the law of one draw by enumeration,
+counts that stay exact, and what must not matter."""
+
+import naive_gibbs
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from topicmc.kernels.collapsed import count_changes
+from topicmc.kernels.gibbs import UNASSIGNED, redraw
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+
+KEY = stream_key(3, "redraw")
+
+
+def corpus(n_docs, n_words, n_topics, seed=0, longest=90):
+    """offsets, tokens, z and the counts of z, padded."""
+    generator = np.random.default_rng(seed)
+    lengths = generator.integers(0, longest, n_docs)
+    tokens = np.concatenate([np.sort(generator.integers(0, n_words, n)) for n in lengths])
+    z = generator.integers(0, n_topics, len(tokens)).astype(np.uint16)
+    word_topic = np.zeros((n_words, -(-n_topics // 16) * 16), np.int32)
+    np.add.at(word_topic, (tokens, z), 1)
+    return np.r_[0, np.cumsum(lengths)], tokens.astype(np.uint16), z, word_topic
+
+
+def padded(alpha):
+    return np.r_[alpha, np.zeros(-len(alpha) % 16)].astype(np.float32)
+
+
+def drawn(offsets, tokens, z, word_topic, alpha, beta, *, docs=None, threads=1, **options):
+    z = z.copy()
+    docs = np.arange(len(offsets) - 1) if docs is None else docs
+    redraw(
+        docs, offsets, tokens, z, word_topic, word_topic.sum(axis=0, dtype=np.int64), alpha, beta,
+        key=KEY, update=9, threads=Threads(threads), **{"counted": True, **options},
+    )  # fmt: skip
+    return z
+
+
+@pytest.mark.parametrize("n_topics", [3, 37, 600])
+@pytest.mark.parametrize(("alpha", "beta"), [(0.1, 0.01), (5.0, 0.5), (1e-3, 1e-4)])
+def test_agrees_with_the_naive_twin(n_topics, alpha, beta):
+    """Every token without its own count, the other counts as before the sweep. The twin works in
+    double precision: about one draw in 10⁵ may part them; these 400 meet none."""
+    offsets, tokens, z, word_topic = corpus(7, 60, n_topics, seed=4, longest=110)
+    alphas = padded(np.full(n_topics, alpha))
+    expected = naive_gibbs.collapsed(
+        offsets, tokens, z, 60, alphas.astype(float), beta, KEY, sweep=1, last=9, frozen=True
+    )
+    np.testing.assert_array_equal(drawn(offsets, tokens, z, word_topic, alphas, beta), expected)
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_the_law_of_one_draw(counted):
+    """A document of one token, 40,000 times, χ² at 1e-6; not leaving its own count out is seen."""
+    n, alpha, beta = 40_000, np.array([0.5, 0.2, 0.9]), 0.3
+    word_topic = np.zeros((2, 16), np.int32)
+    word_topic[:, :3] = [[2, 1, 3], [4, 2, 0]]
+    tokens = np.zeros(n, np.uint16)
+    z = drawn(
+        np.arange(n + 1), tokens, np.zeros(n, np.uint16), word_topic, padded(alpha), beta,
+        counted=counted,
+    )  # fmt: skip
+    counts = word_topic[:, :3].astype(float)
+    counts[0, 0] -= 1
+    weights = alpha * (counts[0] + beta) / (counts.sum(axis=0) + 2 * beta)
+    expected = n * weights / weights.sum()
+    statistic = ((np.bincount(z, minlength=3) - expected) ** 2 / expected).sum()
+    assert (chi2.sf(statistic, 2) > 1e-6) == counted
+
+
+def test_pieces_threads_and_companions_do_not_matter():
+    offsets, tokens, z, word_topic = corpus(400, 40, 20, longest=150)
+    alpha = padded(np.full(20, 0.1))
+    one = drawn(offsets, tokens, z, word_topic, alpha, 0.1)
+    np.testing.assert_array_equal(drawn(offsets, tokens, z, word_topic, alpha, 0.1, threads=3), one)
+    parts = drawn(offsets, tokens, z, word_topic, alpha, 0.1, docs=np.arange(100, 400))
+    parts = drawn(offsets, tokens, parts, word_topic, alpha, 0.1, docs=np.arange(100))
+    np.testing.assert_array_equal(parts, one)
+
+
+def test_new_documents_start_from_their_words():
+    """Unassigned tokens get topics that their words have; with a flat β, any; assigned ones of no
+    listed document stay."""
+    offsets, tokens, z, _ = corpus(30, 20, 4)
+    word_topic = np.zeros((20, 16), np.int32)
+    word_topic[np.arange(20), np.arange(20) % 4] = 1000
+    alpha = padded(np.full(4, 0.5))
+    z[offsets[10] :] = UNASSIGNED
+    new = np.arange(10, 30)
+    after = drawn(offsets, tokens, z, word_topic, alpha, 1e-6, docs=new, counted=False)
+    np.testing.assert_array_equal(after[: offsets[10]], z[: offsets[10]])
+    joined = slice(offsets[10], None)
+    np.testing.assert_array_equal(after[joined], tokens[joined] % 4)
+    flat = drawn(offsets, tokens, z, word_topic, alpha, 1e9, docs=new, counted=False, sweeps=0)
+    shares = np.bincount(flat[joined], minlength=4) / len(flat[joined])
+    assert len(shares) == 4 and np.abs(shares - 0.25).max() < 0.1  # 6 sd at 900 tokens
+
+
+def test_given_topics_are_used_as_they_are():
+    """θ in place of counts: topics without weight are never drawn, and θ's scale does not matter."""
+    offsets, tokens, z, _ = corpus(40, 20, 3)
+    theta = np.zeros((20, 16), np.float32)
+    theta[:, :3] = np.random.default_rng(0).gamma(0.5, size=(20, 3))
+    theta[5, 1] = 0
+    alpha = padded(np.full(3, 0.4))
+    results = []
+    for scale in (1.0, 64.0):
+        z_new = z.copy()
+        redraw(
+            np.arange(40), offsets, tokens, z_new, theta * np.float32(scale),
+            np.maximum(theta.sum(axis=0), 1e-9) * scale, alpha, 0.0, counted=False, sweeps=2,
+            key=KEY, update=1, threads=Threads(),
+        )  # fmt: skip
+        results.append(z_new)
+    np.testing.assert_array_equal(*results)
+    assert not np.any(results[0][tokens == 5] == 1)
+
+
+def test_words_may_be_shared_out_when_changes_are_counted():
+    offsets, tokens, before, word_topic = corpus(12, 40, 20)
+    after = drawn(offsets, tokens, before, word_topic, padded(np.full(20, 0.1)), 0.1)
+    docs = np.arange(12)
+    totals = word_topic.sum(axis=0, dtype=np.int64)
+    for words in ((25, 40), (0, 25)):
+        changed = (offsets, tokens, before, after, word_topic)
+        totals += count_changes(*changed, docs=docs, words=words)
+    recount = np.zeros_like(word_topic)
+    np.add.at(recount, (tokens, after), 1)
+    np.testing.assert_array_equal(word_topic, recount)
+    np.testing.assert_array_equal(totals, recount.sum(axis=0))
