@@ -39,7 +39,7 @@ def test_the_wheel_holds_the_tree_under_its_installed_names(wheel):
         f"{installed}/{path.relative_to(ROOT / name)}"
         for name, installed in PLACES.items()
         for path in (ROOT / name).rglob("*")
-        if path.suffix == ".py" or path.name == "py.typed"
+        if path.suffix == ".py" or path.name == "py.typed" or path.parent.name == "page"
     }
     found = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert found == expected

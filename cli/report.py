@@ -1,0 +1,94 @@
+"""``topicmc report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from topicmc.cli.options import (
+    corpus_option,
+    force_option,
+    json_option,
+    output_option,
+    print_json,
+    threads_option,
+)
+from topicmc.errors import DataError
+
+if TYPE_CHECKING:
+    from topicmc.corpora import Corpus
+    from topicmc.runs import RunDirectory
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@output_option("The page to write, as report.html.")
+@click.option("--title", help="Title of the page.")
+@click.option(
+    "--documents", "n_documents", type=click.IntRange(0), default=5, help="Documents a topic [5]."
+)
+@click.option("--level", type=float, default=0.9, help="Probability of the intervals [0.9].")
+@corpus_option
+@threads_option
+@force_option
+@json_option
+def report(
+    runs: tuple[Path, ...],
+    output: Path,
+    title: str | None,
+    n_documents: int,
+    level: float,
+    corpus: Path | None,
+    threads: int | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write a page to explore the topics of RUN: one HTML file that loads nothing.
+
+    With several RUNs of one corpus their topics are matched, and those that all chains have found
+    are marked.
+    """
+    from topicmc.config import available_cores
+    from topicmc.kernels.threads import Threads
+    from topicmc.report import check_free, write_report
+    from topicmc.report.gather import gather
+    from topicmc.runs import RunDirectory
+
+    check_free(output, force)
+    opened = [RunDirectory.open(run) for run in runs]
+    data = gather(
+        opened,
+        _corpus(opened[0], corpus),
+        title=title,
+        n_documents=n_documents,
+        level=level,
+        threads=Threads(threads or available_cores()),
+    )
+    write_report(data, output, force)
+    if as_json:
+        print_json(
+            {
+                "report": str(output),
+                "bytes": output.stat().st_size,
+                "topics": len(data["topics"]),
+                "words": len(data["words"]),
+                "converged": data["verdict"]["converged"],
+            }
+        )
+    else:
+        click.echo(output)
+
+
+def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:
+    """The corpus of a run; without it, if nobody has said where it is, the report lacks parts."""
+    from topicmc.jobs import open_corpus
+
+    if place is not None:
+        return open_corpus(run, place)
+    try:
+        return open_corpus(run)
+    except DataError as error:
+        click.echo(f"Note: no coherence, documents or trends: {error}.", err=True)
+        return None

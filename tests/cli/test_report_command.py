@@ -1,0 +1,55 @@
+"""``topicmc report``: one file, whole or not at all, and what is said when it cannot be."""
+
+import json
+import shutil
+from pathlib import Path
+
+from shell import one_sentence
+
+
+def test_a_report_is_one_file_of_the_run(run, command):
+    result = command("report", run, "-o", "page.html", "--threads", 1)
+    assert (result.status, result.stdout) == (0, "page.html\n")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "<title>Topics of corpus</title>" in page
+    assert list(Path().glob(".page*")) == []
+
+
+def test_report_json(run, command):
+    result = command("report", run, "-o", "page.html", "--title", "Five", "--json")
+    told = json.loads(result.stdout)
+    assert set(told) == {"report", "bytes", "topics", "words", "converged"}
+    assert (told["topics"], told["bytes"]) == (5, Path("page.html").stat().st_size)
+    assert "<title>Five</title>" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_a_report_without_the_corpus_says_what_it_lacks(run, command):
+    shutil.move("corpus", "elsewhere")
+    result = command("report", run, "-o", "page.html")
+    assert result.status == 0
+    assert result.stderr.startswith("Note: no coherence, documents or trends: ")
+    assert "--corpus" in result.stderr
+    moved = command("report", run, "-o", "moved.html", "--corpus", "elsewhere")
+    assert (moved.status, moved.stderr) == (0, "")
+    assert one_sentence(command("report", run, "-o", "no.html", "--corpus", "nowhere"))
+    assert not Path("no.html").exists()
+
+
+def test_what_stands_in_the_way_of_a_report(run, command):
+    Path("thesis.html").write_text("mine")
+    for arguments, word in (
+        ((run, "-o", "thesis.html"), "--force"),
+        ((run, "-o", "thesis.html", "--force"), "not a report"),
+        ((run, "-o", run), "folder"),
+        ((run, "-o", "page.html", "--level", 1), "level"),
+        ((run, "-o", "nowhere/page.html"), "nowhere"),
+    ):
+        result = command("report", *arguments)
+        assert result.status in (1, 2)
+        assert word in one_sentence(result)
+    result = command("report", run, "gone", "-o", "page.html")
+    assert result.status == 3
+    assert "gone" in one_sentence(result)
+    assert Path("thesis.html").read_text() == "mine"
+    assert not Path("page.html").exists()

@@ -1,0 +1,79 @@
+"""Runs whose reports are looked at, and words that would like to be markup."""
+
+from pathlib import Path
+
+import numpy as np
+from synthetic import lda_documents, write_docword
+
+from topicmc.config import TrainConfig
+from topicmc.corpora import Corpus, prepare
+from topicmc.defaults import resolve
+from topicmc.runs import RunDirectory
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script>",
+    "<!--<script>",
+    "]]>",
+    "&amp;",
+    "&lt;b&gt;",
+    "\"'`",
+    "<img/src=x/onerror=alert(1)>",
+    "line\u2028break\u2029end",
+    "${7*7}",
+    "naïve-Σ-語-🙂",
+    "$title",
+)
+"""Words without blanks that break out of elements, attributes, comments, strings or templates."""
+
+
+def hostile_corpus(folder: Path) -> Corpus:
+    """200 documents over 40 words, the first of them `HOSTILE`; 20 more are held out."""
+    source = write_docword(folder, lda_documents(220, 40, 4, seed=3), 40)
+    words = [*HOSTILE, *(f"word{i:03d}" for i in range(len(HOSTILE), 40))]
+    (folder / "vocab.small.txt").write_text("".join(f"{w}\n" for w in words), encoding="utf-8")
+    return prepare([source], folder / "corpus", n_heldout=20, seed=4)
+
+
+def made_up_run(
+    folder: Path, n_topics: int, words: list[str], corpus: Corpus | None = None, chains: int = 2
+) -> RunDirectory:
+    """A run that nobody trained: two samples a chain of sparse random topics, and a metric of each
+    of four evaluations. Topics of one chain are those of the first in another order."""
+    config = TrainConfig(
+        topics=n_topics, sampler="scir", updates=40, workers=chains, chains=chains, groups=chains
+    )
+    sizes = {"n_docs": 1000, "n_tokens": 100_000, "n_words": len(words)}
+    facts = {
+        "topicmc": "0.1.0",
+        "created": "2026-01-01T00:00:00+00:00",
+        "versions": {"python": "3.11.0"},
+        "corpus": {
+            "path": str(corpus.path) if corpus else str(folder / "gone"),
+            "fingerprint": corpus.fingerprint if corpus else "0" * 32,
+            "documents": sizes["n_docs"],
+            "tokens": sizes["n_tokens"],
+            "words": sizes["n_words"],
+        },
+        "config": resolve(config, **sizes, cores=1).as_dict(),
+    }
+    run = RunDirectory.create(folder / "run", facts)
+    run.update_facts(vocabulary=run.write_vocabulary(words))
+    generator = np.random.default_rng(0)
+    truth = generator.gamma(0.05, size=(len(words), n_topics)) * generator.gamma(3, size=n_topics)
+    entries = []
+    for chain in range(chains):
+        order = generator.permutation(n_topics) if chain else np.arange(n_topics)
+        for number in (3, 4):
+            theta = generator.gamma(2000 * truth[:, order] + 0.01).astype(np.float32) + 1e-6
+            entries.append(run.keep_sample(chain, number, theta))
+    run.write_sample_index(entries)
+    for number in range(1, 5):
+        run.append_metrics(
+            {
+                "round": number, "update": 10 * number, "seconds": 2.5 * number,
+                "perplexity": 900 / number, "perplexity_averaged": 850 / number,
+                "log_likelihood": [-7 + number / 10] * chains, "step_size": 1 / number,
+            }
+        )  # fmt: skip
+    return run

@@ -1,0 +1,54 @@
+"""How the topics of a report are cited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from topicmc import __version__
+
+MODEL = (
+    "Blei, D. M., Ng, A. Y. and Jordan, M. I. (2003). Latent Dirichlet allocation. Journal of"
+    " Machine Learning Research 3, 993–1022."
+)
+SAMPLERS = {
+    "scir": (
+        "Baker, J., Fearnhead, P., Fox, E. B. and Nemeth, C. (2018). Large-scale stochastic"
+        " sampling from the probability simplex. Advances in Neural Information Processing"
+        " Systems 31."
+    ),
+    "sgrld": (
+        "Patterson, S. and Teh, Y. W. (2013). Stochastic gradient Riemannian Langevin dynamics on"
+        " the probability simplex. Advances in Neural Information Processing Systems 26."
+    ),
+    "adlda": (
+        "Newman, D., Asuncion, A., Smyth, P. and Welling, M. (2007). Distributed inference for"
+        " latent Dirichlet allocation. Advances in Neural Information Processing Systems 20."
+    ),
+    "asynclda": (
+        "Smola, A. and Narayanamurthy, S. (2010). An architecture for parallel topic models."
+        " Proceedings of the VLDB Endowment 3, 703–710."
+    ),
+}
+WORKERS = (
+    "Ahn, S., Shahbaba, B. and Welling, M. (2014). Distributed stochastic gradient MCMC."
+    " International Conference on Machine Learning 31."
+)
+RELEVANCE = (
+    "Sievert, C. and Shirley, K. E. (2014). LDAvis: a method for visualizing and interpreting"
+    " topics. Workshop on Interactive Language Learning, Visualization, and Interfaces."
+)
+
+
+def citation(configs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
+    """A sentence that says what was done, and the works that it rests on."""
+    samplers = list(dict.fromkeys(config["sampler"] for config in configs))
+    seeds = ", ".join(str(config["seed"]) for config in configs)
+    text = (
+        f"Latent Dirichlet allocation of {corpus} with {configs[0]['topics']} topics by topicmc"
+        f" {__version__} ({', '.join(samplers)}; seed {seeds})."
+    )
+    references = [MODEL, *(SAMPLERS[name] for name in samplers)]
+    if any(config["workers"] > 1 and config["sampler"] in ("scir", "sgrld") for config in configs):
+        references.append(WORKERS)
+    return {"text": text, "references": [*references, RELEVANCE]}

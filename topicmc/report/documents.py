@@ -1,0 +1,64 @@
+"""The documents of topics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.corpora.documents import Documents, offsets
+from topicmc.inference import Mixer, representative_documents
+from topicmc.kernels.threads import Threads
+from topicmc.report.numbers import digits
+from topicmc.uncertainty import Posterior
+
+BAG = 8
+"""Words told of a document without a title."""
+
+
+def documents_of(
+    posterior: Posterior, shown: np.ndarray, corpus: Corpus, n: int, threads: Threads | None = None
+) -> list[list[dict[str, Any]]]:
+    """For each shown topic the ``n`` training documents with most of it: number, title or those of
+    its words that speak most for the topic, and the topic's share of the document."""
+    if n == 0:
+        return [[] for _ in shown]
+    phi, alpha = posterior.phi, posterior.alpha
+    numbers = representative_documents(phi, alpha, corpus, n, threads=threads)[shown]
+    unique, places = np.unique(numbers, return_inverse=True)
+    documents = pick(corpus, unique)
+    mixes = Mixer(phi, alpha, threads).mixes(documents)
+    found = []
+    for k, row in zip(shown.tolist(), places.reshape(numbers.shape), strict=True):
+        found.append([])
+        for i in row.tolist():
+            title = corpus.titles[unique[i]] if corpus.titles else ""
+            bag = [] if title else _bag(posterior, documents.part(i, i + 1), k)
+            share = digits(mixes[i, k : k + 1], 3)[0]
+            found[-1].append(
+                {"number": int(unique[i]), "title": title or None, "share": share, "words": bag}
+            )
+    return found
+
+
+def _bag(posterior: Posterior, document: Documents, k: int) -> list[str]:
+    weights = document.counts * posterior.phi[k, document.word_ids]
+    first = document.word_ids[np.argsort(-weights, kind="stable")[:BAG]]
+    return [posterior.vocabulary[w] for w in first]
+
+
+def pick(corpus: Corpus, numbers: np.ndarray) -> Documents:
+    """Training documents by their numbers, in that order."""
+    begins = offsets(np.array(corpus.shard_sizes))
+    shards = np.searchsorted(begins, numbers, "right") - 1
+    opened = {shard: corpus.shard(shard) for shard in np.unique(shards).tolist()}
+    parts = [
+        opened[shard].part(place, place + 1)
+        for shard, place in zip(shards.tolist(), (numbers - begins[shards]).tolist(), strict=True)
+    ]
+    return Documents(
+        offsets(np.array([part.n_entries for part in parts])),
+        np.concatenate([part.word_ids for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+    )

@@ -1,0 +1,68 @@
+// One state: the chosen topic, and perhaps a word. The address keeps the topic (#topic-12).
+
+let chosen = -1;
+let word = null;
+
+const map = topicMap(byId("map"), choose);
+const panel = topicPanel(byId("topic"), choose, chooseWord);
+
+function choose(i) {
+  if (i === chosen) return;
+  const isFirst = chosen < 0;
+  chosen = i;
+  map.mark(i);
+  panel.show(i);
+  const topic = data.topics[i];
+  if (isFirst) return;
+  history.replaceState(null, "", `#topic-${topic.number}`);
+  byId("announcement").textContent = `Topic ${topic.number}, ${percent(topic.share[0])} of all tokens: ${labels[i].join(", ")}`;
+}
+
+/** Chooses a word, or lets go of the one that is chosen. */
+function chooseWord(id) {
+  word = id === word ? null : id;
+  map.weigh(word === null ? null : new Map(data.spread[word].map(([k, p]) => [position.get(k), p])));
+  panel.mark(word);
+  noteOfMap();
+}
+
+function noteOfMap() {
+  const note = word === null
+    ? ["Area: share of the tokens. Near topics use similar words; lines lead to the nearest. ",
+       data.topics.some((topic) => topic.stable === false) ? "Dashed: chains disagree." : ""]
+    : ["Area: where ", html("b", {}, data.words[word]), " is used. ",
+       html("button", { type: "button", class: "plain", onclick: () => chooseWord(word) }, "Back to sizes")];
+  byId("map-note").replaceChildren(...note);
+}
+
+function followAddress() {
+  const match = /^#topic-(\d+)$/.exec(location.hash);
+  const i = match && position.get(Number(match[1]));
+  if (i === null || i === undefined) return false;
+  choose(i);
+  byId("explore").scrollIntoView();
+  return true;
+}
+
+function dressIn(theme) {
+  const isDark = theme === "dark";
+  document.documentElement.dataset.theme = theme;
+  byId("theme").setAttribute("aria-pressed", String(isDark));
+}
+
+showFacts();
+showVerdict();
+noteOfMap();
+showTopics();
+showTraces();
+showDiagnostics();
+showSettings();
+showGuide();
+search(choose, chooseWord);
+if (!followAddress()) choose(order[0]);
+addEventListener("hashchange", followAddress);
+
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+dressIn(prefersDark.matches ? "dark" : "light");
+prefersDark.addEventListener("change", () => dressIn(prefersDark.matches ? "dark" : "light"));
+byId("theme").addEventListener("click", () => dressIn(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));

@@ -1,0 +1,85 @@
+// The panel of the chosen topic: its facts, words, documents and trend.
+
+function topicPanel(place, choose, chooseWord) {
+  const words = wordTable(chooseWord);
+  const head = html("header", { class: "topic-head" });
+  const documents = html("section", { class: "documents", "aria-label": "Documents of the topic" });
+  const trend = html("section", { class: "trend", "aria-label": "Trend of the topic" });
+  place.append(head, ...words.parts, documents, trend);
+
+  return {
+    mark: words.mark,
+    show(i) {
+      const topic = data.topics[i];
+      head.replaceChildren(...topicHead(topic, i, choose));
+      words.show(topic);
+      documents.replaceChildren(...topicDocuments(topic));
+      trend.replaceChildren(...topicTrend(topic));
+    },
+  };
+}
+
+const hasOwnPriors = data.topics.some((topic) => topic.alpha !== data.topics[0].alpha);
+
+function topicHead(topic, i, choose) {
+  const at = order.indexOf(i);
+  const go = (to, name, sign) =>
+    html("button", { type: "button", class: "round", "aria-label": name, title: name,
+      onclick: () => choose(order[(to + order.length) % order.length]) }, sign);
+  return [
+    html("div", { class: "topic-bar" },
+      html("p", { class: "overline" }, `Topic ${topic.number}`, html("span", {}, ` · ${at + 1} of ${order.length} by size`)),
+      html("div", {}, go(at - 1, "Larger topic", "←"), go(at + 1, "Smaller topic", "→"))),
+    html("h2", {}, labels[i].join(" · ")),
+    html("p", { class: "topic-facts" },
+      html("span", {}, html("b", {}, percent(topic.share[0])), " of all tokens",
+        topic.share[1] === null ? "" : ` (${interval(topic.share[1], topic.share[2])})`),
+      stability(topic)),
+    html("p", { class: "measures" },
+      topic.npmi === null ? null : html("span", {}, "Coherence ", html("b", {}, decimals(topic.npmi))),
+      html("span", {}, "Exclusivity ", html("b", {}, decimals(topic.exclusivity))),
+      hasOwnPriors ? html("span", {}, "Prior α ", html("b", {}, rounded.format(topic.alpha))) : null),
+    topic.near.length
+      ? html("p", { class: "near" }, "Nearest: ", topic.near.map((to) => topicLink(position.get(to))))
+      : null,
+  ].filter(Boolean);
+}
+
+function topicLink(i) {
+  return html("a", { class: "chip", href: `#topic-${data.topics[i].number}` },
+    html("b", {}, data.topics[i].number), ` ${labels[i][0] ?? ""}`);
+}
+
+/** Whether the chains agree on a topic, in a word and a sign. */
+function stability(topic) {
+  if (topic.stable === null) return html("span", { class: "badge" }, "one chain");
+  const found = `found by ${topic.found} of ${data.chains} chains, mean distance ${decimals(topic.distance)}`;
+  return html("span", { class: `badge ${topic.stable ? "good" : "bad"}`, title: found },
+    topic.stable ? "● stable" : `○ ${topic.found} of ${data.chains} chains`);
+}
+
+function topicDocuments(topic) {
+  if (!topic.documents.length) return [];
+  return [
+    html("h3", {}, "Documents"),
+    html("ol", {}, topic.documents.map((one) =>
+      html("li", {},
+        html("span", { class: "title" }, one.title ?? `Document ${one.number}`),
+        one.share === null ? null : html("span", { class: "share" }, percent(one.share)),
+        one.words.length ? html("span", { class: "bag" }, one.words.join(" ")) : null))),
+  ];
+}
+
+function topicTrend(topic) {
+  if (!data.periods) return [];
+  const names = data.periods.names;
+  return [
+    lineChart({
+      title: "Trend",
+      note: `Share of the tokens of each ${data.periods.unit} of at least ${data.periods.least} documents`,
+      x: { name: data.periods.unit, names },
+      y: { name: "share", format: percent, zero: true },
+      series: [{ name: "share", points: topic.trend.flatMap((p, i) => (p === null ? [] : [[i, p]])) }],
+    }),
+  ];
+}

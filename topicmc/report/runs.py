@@ -1,0 +1,65 @@
+"""The runs of a report: settings, traces of training, and the name of their corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc.jobs import EMBEDDED
+from topicmc.posterior import samples_of
+from topicmc.report.numbers import digits
+from topicmc.runs import RunDirectory
+
+MOST_EVALUATIONS = 300
+"""Points of a trace; longer ones are thinned out evenly."""
+
+
+def corpus_name(run: RunDirectory) -> str:
+    """The corpus by its folder, or by that of the run when it lies inside; not by the whole path,
+    which is nobody's business whom a report is sent to."""
+    path = run.facts()["corpus"]["path"]
+    return run.path.resolve().name if path == EMBEDDED else Path(path).name
+
+
+def run_of(run: RunDirectory) -> dict[str, Any]:
+    """Settings and traces of one run."""
+    facts = run.facts()
+    settings = {name.replace("_", " "): value for name, value in facts["config"].items()}
+    return {
+        "name": run.path.resolve().name,
+        "settings": {
+            **settings,
+            "begun": facts["created"],
+            "topicmc": facts["topicmc"],
+            **facts["versions"],
+        },
+        "metrics": _traces(run.metrics(), min(entry["round"] for entry in samples_of(run))),
+    }
+
+
+def _traces(metrics: Sequence[dict[str, Any]], first_sample: int) -> dict[str, Any]:
+    """Columns of the evaluations, and the training seconds until the first kept sample."""
+    seconds = [record["seconds"] for record in metrics]
+    until = np.interp(first_sample, [r["round"] for r in metrics], seconds) if metrics else None
+    kept = np.linspace(0, len(metrics) - 1, min(len(metrics), MOST_EVALUATIONS)).astype(int)
+    few = [metrics[i] for i in kept]
+    chains = max((len(record.get("log_likelihood") or ()) for record in few), default=0)
+    return {
+        "burn_in_until": None if until is None else float(until),
+        "seconds": [record["seconds"] for record in few],
+        **{
+            name: digits((record.get(name) for record in few), 6)
+            for name in ("perplexity", "perplexity_averaged", "step_size")
+        },
+        "log_likelihood": [
+            digits((_at(record.get("log_likelihood"), chain) for record in few), 6)
+            for chain in range(chains)
+        ],
+    }
+
+
+def _at(values: Sequence[float] | None, i: int) -> float | None:
+    return values[i] if values is not None and i < len(values) else None

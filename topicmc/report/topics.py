@@ -1,0 +1,125 @@
+"""The topics of a report: their words with intervals, where those are used, and a map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.matching import distances
+from topicmc.ranking import relevance, top
+from topicmc.report.layout import plane
+from topicmc.report.numbers import digits
+from topicmc.topics import describe
+from topicmc.uncertainty import Posterior
+
+STEP = 0.05
+"""Step of the relevance slider."""
+SHOWN = 30
+"""Words in the chart of a topic."""
+PLACES = 8
+"""Topics told for a word at most,"""
+LEAST = 0.01
+"""each with at least this part of the word's uses."""
+
+
+def words_of(posterior: Posterior, shown: np.ndarray) -> tuple[dict[str, Any], list[list[Any]]]:
+    """The words that the page has to know.
+
+    Returns:
+        columns: ``words``, their ``overall`` probability, and their ``spread``: for each word
+            [topic, p(topic | word)], most first.
+        for each shown topic its rows, likeliest words first: [place among the words, mean, low,
+            high, probability to be in the top ten].
+    """
+    phi, share = posterior.phi, posterior.share
+    ids = reachable(phi, share, shown)
+    known, rows = np.unique(np.concatenate(ids), return_inverse=True)
+    overall = share @ phi[:, known]
+    columns = {
+        "words": [posterior.vocabulary[w] for w in known],
+        "overall": digits(overall),
+        "spread": _spread(phi[np.ix_(shown, known)] * share[shown, None] / overall, shown),
+    }
+    asked = np.zeros((len(phi), max(map(len, ids))), np.int64)
+    for k, mine in zip(shown, ids, strict=True):
+        asked[k, : len(mine)] = mine
+    found = np.stack(posterior.intervals(asked), axis=-1)
+    places = np.split(rows, np.cumsum([len(mine) for mine in ids])[:-1])
+    tables = [
+        [[int(place), *digits(row)] for place, row in zip(mine, found[k], strict=False)]
+        for k, mine in zip(shown, places, strict=True)
+    ]
+    return columns, tables
+
+
+def reachable(phi: np.ndarray, share: np.ndarray, shown: np.ndarray) -> list[np.ndarray]:
+    """For each shown topic the words that are among its `SHOWN` most relevant at some position of
+    the slider: int64 arrays, likeliest words first."""
+    tops = [
+        top(relevance(phi, share, weight)[shown], SHOWN)
+        for weight in np.linspace(0, 1, round(1 / STEP) + 1)
+    ]
+    found = [np.unique(row) for row in np.concatenate(tops, axis=1)]
+    return [w[np.argsort(-phi[k, w], kind="stable")] for k, w in zip(shown, found, strict=True)]
+
+
+def _spread(uses: np.ndarray, shown: np.ndarray) -> list[list[list[float]]]:
+    """For each word, from p(topic | word) (K, words), the topics of most of its uses."""
+    order = np.argsort(-uses, axis=0, kind="stable")[:PLACES]
+    return [
+        [
+            [int(shown[k]), round(float(column[k]), 3)]
+            for rank, k in enumerate(tops)
+            if rank == 0 or column[k] >= LEAST
+        ]
+        for column, tops in zip(uses.T, order.T, strict=True)
+    ]
+
+
+def topics_of(
+    posterior: Posterior, shown: np.ndarray, corpus: Corpus | None
+) -> list[dict[str, Any]]:
+    """The facts of the shown topics, and their places on the map."""
+    phi, alone = posterior.phi, posterior.n_chains == 1
+    described = {
+        topic.number: topic
+        for topic in describe(
+            phi,
+            posterior.share,
+            posterior.vocabulary,
+            corpus=corpus,
+            coherence=() if corpus is None else ("npmi",),
+            details=True,
+        )
+    }
+    apart = distances(phi[shown], phi[shown])
+    np.fill_diagonal(apart, 0)
+    facts = []
+    for k, (x, y) in zip(shown.tolist(), plane(apart), strict=True):
+        share = (posterior.share[k], posterior.share_low[k], posterior.share_high[k])
+        alpha, npmi, exclusive, distance = digits(
+            (
+                posterior.alpha[k],
+                described[k].npmi,
+                described[k].exclusivity,
+                posterior.distance[k],
+            )
+        )
+        facts.append(
+            {
+                "number": k,
+                "share": digits(share),
+                "alpha": alpha,
+                "npmi": npmi,
+                "exclusivity": exclusive,
+                "stable": None if alone else bool(posterior.stable[k]),
+                "found": int(posterior.found[:, k].sum()),
+                "distance": distance,
+                "x": round(x, 4),
+                "y": round(y, 4),
+                "near": [j for j, _ in described[k].similar or () if j in shown],
+            }
+        )
+    return facts
