@@ -98,6 +98,24 @@ def store(typingctx, array, index, lanes):
 
 
 @intrinsic
+def gather(typingctx, array, start, places, index):
+    """The sixteen elements start + places[index], start + places[index + 1], … of a float32 array;
+    places int32, none negative."""
+
+    def emit(context, builder, signature, args):
+        origin = _address(context, builder, array, *args[:2], ir.FloatType())
+        lanes = builder.load(_address(context, builder, places, *args[2:], _INTS), align=4)
+        result = ir.Constant(_FLOATS, ir.Undefined)
+        for i in range(LANES):
+            place = builder.zext(builder.extract_element(lanes, _I32(i)), _I64)
+            element = builder.load(builder.gep(origin, [place]))
+            result = builder.insert_element(result, element, _I32(i))
+        return result
+
+    return floats(array, types.intp, places, types.intp), emit
+
+
+@intrinsic
 def peek(typingctx, array, index):
     """One element, without the wrap-around of negative indices."""
 
