@@ -2,8 +2,8 @@
 
     python docs/transcripts.py FOLDER tutorial choosing
 
-FOLDER is a folder to work in, best a new one; pages that build on each other share it. Each block of
-commands (sh) is run, and the block of text right behind it is replaced by what it has written to
+FOLDER is a folder to work in, best a new one; pages that build on each other share it. Each block
+of commands (sh) is run, and the block of text right behind it is replaced by what it has written to
 stdout. A block of Python that begins with the comment ``# NAME.py`` is saved under that name.
 """
 
