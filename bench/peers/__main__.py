@@ -29,7 +29,11 @@ HERE = Path(__file__).parent
 def main() -> None:
     options = parse()
     if options.command == "show":
-        show(Results(options.results), options.pictures)
+        results = Results(options.results)
+        for name in {point["contender"] for point in results.points()}:
+            if options.contenders and name not in options.contenders.split(","):
+                results.drop(contender=name)  # here, not in the file
+        show(results, options.pictures)
         return
     pin(options.threads)
     settings = {name: getattr(options, name) for name in ("topics", "alpha", "beta", "threads")}
@@ -82,6 +86,7 @@ def parse() -> argparse.Namespace:
         command.add_argument("--again", metavar="NAMES", help="forget what these have measured")
     show_ = commands.add_parser("show", help="tables and pictures of a file of results")
     show_.add_argument("results", type=Path)
+    show_.add_argument("--contenders", help="[all]")
     for command in (run_, chase_, show_):
         command.add_argument("--pictures", type=Path, metavar="FOLDER", help="draw into FOLDER")
     return parser.parse_args()

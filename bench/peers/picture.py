@@ -7,6 +7,8 @@ from statistics import median
 
 from results import Results
 
+LEARNED = "-alpha"  # ends the names of contenders that learn α
+
 
 def draw(results: Results, folder: Path) -> list[Path]:
     """Writes ``peers-CORPUS.png`` for each corpus. Lines are medians over seeds, bands reach from
@@ -23,9 +25,10 @@ def draw(results: Results, folder: Path) -> list[Path]:
         if not points:
             continue
         figure, axes = plt.subplots(figsize=(8, 5))
-        colours = iter(plt.get_cmap("tab10").colors * 2)
+        colours: dict[str, str] = {}
         for name in dict.fromkeys(point["contender"] for point in points):
-            _line(axes, name, [p for p in points if p["contender"] == name], next(colours))
+            colour = colours.setdefault(name.removesuffix(LEARNED), f"C{len(colours) % 10}")
+            _line(axes, name, [p for p in points if p["contender"] == name], colour)
         lowest = min(point["perplexity"] for point in points)
         axes.set(xscale="log", xlabel="training seconds", ylabel="held-out perplexity")
         axes.set_ylim(0.97 * lowest, 1.6 * lowest)
@@ -42,13 +45,13 @@ def draw(results: Results, folder: Path) -> list[Path]:
     return written
 
 
-def _line(axes, name: str, points: list[dict], colour) -> None:
-    """Ours are solid, peers dashed."""
-    budgets = sorted({point["budget"] for point in points})
-    groups = [[p for p in points if p["budget"] == budget] for budget in budgets]
+def _line(axes, name: str, points: list[dict], colour: str) -> None:
+    """Ours are solid, peers dashed, and dotted when they learn α."""
+    groups = [[p for p in points if p["budget"] == b] for b in {p["budget"] for p in points}]
+    groups.sort(key=lambda group: median(p["seconds"] for p in group))
     seconds = [median(p["seconds"] for p in group) for group in groups]
     figures = [[p["perplexity"] for p in group] for group in groups]
-    style = "-" if name.startswith("topicmc") else "--"
+    style = "-" if name.startswith("topicmc") else ":" if name.endswith(LEARNED) else "--"
     axes.plot(seconds, list(map(median, figures)), style, marker=".", color=colour, label=name)
     axes.fill_between(
         seconds, list(map(min, figures)), list(map(max, figures)), color=colour, alpha=0.15, lw=0
