@@ -30,7 +30,7 @@ class NpyWriter:
 
     def append(self, values: np.ndarray) -> None:
         values = np.ascontiguousarray(values, dtype=self.dtype)
-        self._file.write(values.data)
+        self._file.write(values.view(np.uint8).data)  # dates lend no buffer of their own
         self.size += len(values)
 
     def close(self) -> None:

@@ -95,18 +95,20 @@ def map_documents(root: Path, table: dict[str, Any], dtypes: dict[str, str]) -> 
     return Documents(indptr, word_ids, counts)
 
 
-def map_metadata(root: Path, table: dict[str, Any]) -> Metadata:
-    """The titles and times of a part, blank where it has none; DataError as above."""
-    folder, n_docs, has = root / table["name"], table["n_docs"], kinds(table)
+def map_metadata(root: Path, table: dict[str, Any], wanted: Sequence[str]) -> Metadata:
+    """Titles, times or both of a part, as ``wanted`` says; blank where it has none of a kind.
+    DataError as above."""
+    folder, n_docs = root / table["name"], table["n_docs"]
     blank = Metadata.blank(n_docs)
-    text, ends, times = blank.text, blank.offsets, blank.times
+    text, starts, times = blank.text, blank.offsets, blank.times
+    has = set(kinds(table)) & set(wanted)
     if "titles" in has:
         text = map_array(folder / "titles.npy", np.dtype(np.uint8))
-        ends = map_array(folder / "title_offsets.npy", np.dtype(np.int64), n_docs + 1)
-        _check_ends(folder / "title_offsets.npy", ends, len(text))
+        starts = map_array(folder / "title_offsets.npy", np.dtype(np.int64), n_docs + 1)
+        _check_ends(folder / "title_offsets.npy", starts, len(text))
     if "times" in has:
         times = map_array(folder / "times.npy", TIME, n_docs)
-    return Metadata(text, ends, times)
+    return Metadata(text, starts, times)
 
 
 def map_array(path: Path, dtype: np.dtype, size: int | None = None) -> np.ndarray:

@@ -18,9 +18,11 @@ _SETTLED = 2_000_000_000
 
 
 def unchecked(root: Path, sums: dict[str, str]) -> list[str]:
-    """The files, given as ``{name below root: checksum}``, for which no stamp speaks."""
+    """The files, given as ``{name below root: checksum}``, for which no stamp speaks: also those
+    that are missing."""
     known = _read(root)
-    return [name for name, digest in sums.items() if known.get(name) != _stamp(root, name, digest)]
+    now = {name: _stamp(root, name, digest) for name, digest in sums.items()}
+    return [name for name, found in now.items() if found is None or known.get(name) != found]
 
 
 def stamp(root: Path, sums: dict[str, str], checked: Iterable[str]) -> None:

@@ -148,7 +148,7 @@ class Corpus:
         if not any(kind in kinds(table) for table in tables):
             return []
         self._check(tables, FILES[kind])
-        return [map_metadata(self.path, table) for table in tables]
+        return [map_metadata(self.path, table, [kind]) for table in tables]
 
     def shard(self, number: int) -> Documents:
         """Training documents of one shard, memory-mapped and read-only, without their metadata.
@@ -165,9 +165,8 @@ class Corpus:
     def part(self, table: dict[str, Any]) -> Documents:
         """Documents with their metadata; ``table`` is a row of shards, or heldout, in the index."""
         documents = map_documents(self.path, table, self.index["dtypes"])
-        if not kinds(table):
-            return documents
-        return replace(documents, metadata=map_metadata(self.path, table))
+        has = kinds(table)
+        return replace(documents, metadata=map_metadata(self.path, table, has) if has else None)
 
     def check(self, shards: Iterable[int], *, metadata: bool = False) -> None:
         """Reads some shards and the held-out documents; DataError names a file whose bytes are not

@@ -1,9 +1,9 @@
 """Wikipedia XML dumps (``*-pages-articles*.xml.bz2``, whole, multistream or split).
 
 The rules are gensim's: its markup filter, its namespaces, its shortest article. Its
-`gensim.corpora.WikiCorpus` itself keeps an element of every page it has passed, swallows Ctrl-C,
-and waits for ever when a dump is cut short; so pages are parsed here, and cleaned by the workers of
-`topicmc.corpora.parallel`.
+`gensim.corpora.WikiCorpus` itself (4.4) keeps an element of every page it has passed, takes Ctrl-C
+for the end of the dump, and waits until then when a dump is cut short; so pages are parsed here,
+and cleaned by the workers of `topicmc.corpora.parallel`.
 """
 
 from collections.abc import Iterator

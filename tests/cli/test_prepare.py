@@ -1,12 +1,14 @@
 """topicmc prepare and topicmc corpus, as a user meets them."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 
 from topicmc.cli.corpus import corpus
 from topicmc.cli.prepare import _FORMATS, prepare
+from topicmc.corpora import Corpus
 from topicmc.corpora.readers.sources import FORMATS
 from topicmc.errors import DataError, UsageError
 
@@ -58,6 +60,39 @@ def test_every_option_reaches_the_corpus(tmp_path):
     options = ["--field", "body", "--vocab", tmp_path / "words", "--force", "--json"]
     told = json.loads(run(prepare, tmp_path / "x.csv", "-o", tmp_path / "out", *options).stdout)
     assert (told["documents"], told["tokens"]) == (4, 5)
+
+
+ROWS = "text,name,year\nred green,One,1999\nred blue,,2003\nred grey,Three,soon\nthe,Four,1990\n"
+
+
+def test_titles_and_times(tmp_path):
+    (tmp_path / "x.csv").write_text(ROWS)
+    options = ["-o", tmp_path / "out", "--title", "name", "--time", "year", "--force"]
+    result = run(prepare, tmp_path / "x.csv", *options)
+    assert result.stdout.splitlines()[3:5] == [
+        "titles      2 of 3 documents",
+        "times       2 of 3 documents, from 1999-01-01 to 2003-01-01",
+    ]
+    assert re.search(r"Warning: times .*: 1, the first 'soon' \(.*x\.csv, line 4\)", result.stderr)
+    told = json.loads(run(prepare, tmp_path / "x.csv", *options, "--json").stdout)
+    facts = json.loads(run(corpus, "info", tmp_path / "out", "--json").stdout)
+    for known in (told, facts):
+        assert (known["titles"], known["times"]) == (2, 2)
+        assert (known["first_time"], known["last_time"]) == ("1999-01-01", "2003-01-01")
+    lines = run(corpus, "info", tmp_path / "out").stdout.splitlines()
+    assert lines[5] == "titles       2 of 3 documents"
+    added = json.loads(
+        run(corpus, "add", tmp_path / "out", tmp_path / "x.csv", "--title", "year", "--json").stdout
+    )
+    assert list(Corpus.open(added["corpus"]).titles) == ["One", "", "Three", "1999", "2003", "soon"]
+
+
+def test_titles_and_times_that_are_nowhere(tmp_path):
+    (tmp_path / "x.csv").write_text("text,name,year\nred green,,\nred blue,,\n")
+    options = ["-o", tmp_path / "out", "--title", "name", "--time", "year"]
+    result = run(prepare, tmp_path / "x.csv", *options)
+    assert "titles      none found" in result.stdout and "times       none found" in result.stdout
+    assert result.stderr == ""
 
 
 def test_formats_are_all_offered():

@@ -277,6 +277,12 @@ def test_npz_with_a_flipped_byte(tmp_path):
         ("x.jsonl", "", {}, "holds no documents", DataError),
         ("x.csv", "id,body\n1,a\n", {}, "--field .has: id, body", UsageError),
         ("x.csv", "id,body\n1,a\n", {"field": "text"}, "line 1: no column 'text'", DataError),
+        ("x.csv", "text\na\n", {"title": "x"}, "line 1: no column 'x' .*--title", DataError),
+        ("x.csv", "text\na\n", {"time": "x"}, "line 1: no column 'x' .*--time", DataError),
+        ("x.jsonl", '{"text": "a"}\n', {"title": "x"}, "no field 'x' .*--title", DataError),
+        ("x.jsonl", '{"text": "a"}\n', {"time": "x"}, "no field 'x' .*--time", DataError),
+        ("x.txt", "a word\n", {"title": "x"}, "--title x: only jsonl, csv, parquet", UsageError),
+        ("x.txt", "a word\n", {"time": "x"}, "--time x: only jsonl, .* this is text", UsageError),
         ("x.csv", 'text,id\n"a\nb",1\nc\n', {}, "line 4: 1 columns, .*header has 2", DataError),
         ("x.csv", 'text,id\n"a,1\n', {}, "line 2: not CSV", DataError),
         ("x.csv", b"text\na\n\xff\n", {}, "line 3: not UTF-8", DataError),
@@ -373,8 +379,21 @@ def test_wikipedia(tmp_path, content, pattern):
     refused(tmp_path, {"x.xml": content}, r"x\.xml", pattern, format="wikipedia")
 
 
+@pytest.mark.parametrize(
+    ("option", "pattern"),
+    [
+        ({"time": "date"}, "--time date: the time of an article is its timestamp"),
+        ({"title": "name"}, "--title name: only jsonl, .* this is wikipedia"),
+    ],
+)
+def test_fields_of_dumps(tmp_path, option, pattern):
+    options = {"format": "wikipedia", "error": UsageError} | option
+    refused(tmp_path, {"x.xml": DUMP_HEAD + "</mediawiki>"}, pattern, **options)
+
+
 def test_truncated_dump(tmp_path):
-    """gensim's own reader waits for ever here."""
+    """gensim 4.4's own reader waits here until it is interrupted: the process that feeds it has
+    died, and nobody tells."""
     raw = wikipedia_extract().read_bytes()
     refused(tmp_path, {"x.xml.bz2": raw[:1000]}, "cut short or damaged")
     damaged = raw[: len(raw) // 2] + bytes(1000) + raw[len(raw) // 2 + 1000 :]
@@ -442,6 +461,8 @@ def parquet_bytes(**columns):
     [
         (parquet_bytes(body=["a"], id=[1]), {}, "--field .has: body, id", UsageError),
         (parquet_bytes(body=["a"]), {"field": "x"}, "no column 'x' .has: body", DataError),
+        (parquet_bytes(text=["a"]), {"title": "x"}, "no column 'x' .*--title", DataError),
+        (parquet_bytes(text=["a"]), {"time": "x"}, "no column 'x' .*--time", DataError),
         (parquet_bytes(text=[1]), {}, "'text' holds int64, not text", DataError),
         (parquet_bytes(text=["a b"])[:-9], {}, "damaged or not Parquet", DataError),
         (parquet_bytes(text=["a b"])[:40], {}, "damaged or not Parquet", DataError),

@@ -57,6 +57,19 @@ def test_defaults_leave_a_fine_vocabulary(extract):
     assert told["documents_read"] == 106 + told["documents_skipped"]
 
 
+def test_articles_speak_of_their_title(extract):
+    """Most use a word of their own title; under titles shifted by any number, few would."""
+    ids = {word: i for i, word in enumerate(extract.vocabulary)}
+    named = [{ids.get(word, -1) for word in tokenize(title)} for title in extract.titles]
+    used = bags.training(extract)
+
+    def matching(shift):
+        return sum(bool(named[d - shift] & used[d].keys()) for d in range(len(used)))
+
+    shares = [matching(shift) / len(used) for shift in range(len(used))]
+    assert shares[0] > 0.8 and max(shares[1:]) < 0.4
+
+
 PAGE = """<page><title>{title}</title><ns>{ns}</ns><id>{id}</id><revision><text>{text}</text>
 </revision></page>
 """
