@@ -16,6 +16,7 @@ from topicmc.distributed.adlda import Schedule
 from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import LocalTransport
 from topicmc.errors import UsageError
+from topicmc.kernels import gibbs
 from topicmc.kernels.threads import Threads
 from topicmc.samplers import collapsed
 
@@ -125,6 +126,7 @@ def test_many_topics(small_corpus, topics):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_same_bits_for_any_number_of_threads(small_corpus, tmp_path, workers, monkeypatch):
     monkeypatch.setattr(collapsed, "_PIECE", 200)
+    monkeypatch.setattr(gibbs, "_PIECE", 200)
     config = replace(CONFIG, workers=workers, batch_size=100, epochs=6)
     one, _ = train(config, small_corpus, tmp_path / "one")
     three, _ = train(replace(config, threads=3), small_corpus, tmp_path / "three")

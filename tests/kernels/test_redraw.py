@@ -100,7 +100,7 @@ def test_new_documents_start_from_their_words():
 
 
 def test_given_topics_are_used_as_they_are():
-    """θ in place of counts: topics without weight are never drawn, and θ's scale does not matter."""
+    """θ in place of counts: no weight, no draw; and θ's scale does not matter."""
     offsets, tokens, z, _ = corpus(40, 20, 3)
     theta = np.zeros((20, 16), np.float32)
     theta[:, :3] = np.random.default_rng(0).gamma(0.5, size=(20, 3))
