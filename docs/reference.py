@@ -36,6 +36,9 @@ PUBLIC = {
     "topicmc.uncertainty": ("posterior_of", "Posterior", "WordPosterior"),
     "topicmc.diagnostics": ("diagnose", "Diagnostics"),
     "topicmc.scoring": ("score_run", "score_topics", "Score"),
+    "topicmc.inference": ("infer", "Mixer", "representative_documents"),
+    "topicmc.export": ("export",),
+    "topicmc.export.source": ("Source",),
     "topicmc.models": ("Model", "RunModel", "MatrixModel"),
     "topicmc.comparison": ("compare", "Comparison", "Measures"),
     "topicmc.selection": ("Grid",),
@@ -169,29 +172,45 @@ def _signature(value: Any, skip: int = 0) -> str:
 
 
 def markdown(docstring: str) -> str:
-    """A docstring with its sections (Args, Returns, Raises …) as lists."""
-    paragraphs = []
-    for paragraph in inspect.cleandoc(docstring).split("\n\n"):
-        title, _, body = paragraph.partition("\n")
-        if not re.fullmatch(r"[A-Z]\w+:", title):
-            paragraphs.append(_block(paragraph))
-            continue
-        entries = inspect.cleandoc(body).split("\n")
-        lines = [f"**{title[:-1]}**", ""]
-        for entry in entries:
-            named = re.fullmatch(r"(\*{0,2}\w+(?:, \w+)*): (.*)", entry)
-            if named:
-                lines.append(f"- `{named[1]}`: {named[2]}")
-            elif lines[-1].startswith("- ") or lines[-1].startswith("  "):
-                lines.append(f"  {entry.strip()}")
-            else:
-                lines.append(entry)
-        paragraphs.append(_block("\n".join(lines)))
-    return "\n\n".join(paragraphs)
+    """A docstring with its sections as lists: ``Args:`` and the like, or those of NumPy's style."""
+    intro, *sections = re.split(r"(?m)^(\w+)\n-{3,}\n", inspect.cleandoc(docstring))
+    parts = [_paragraph(paragraph) for paragraph in intro.strip().split("\n\n")]
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        parts += [f"**{title}**", _numpy_section(body.strip("\n"))]
+    return "\n\n".join(part for part in parts if part)
 
 
-def _block(paragraph: str) -> str:
-    """A paragraph; one that is indented is shown as it stands."""
+def _paragraph(paragraph: str) -> str:
+    title, _, body = paragraph.partition("\n")
+    if not re.fullmatch(r"[A-Z]\w+:", title):
+        return _code(paragraph)
+    lines = [f"**{title[:-1]}**", ""]
+    for entry in inspect.cleandoc(body).split("\n"):
+        named = re.fullmatch(r"(\*{0,2}\w+(?:, \w+)*): (.*)", entry)
+        if named:
+            lines.append(f"- `{named[1]}`: {named[2]}")
+        elif lines[-1].startswith(("- ", "  ")):
+            lines.append(f"  {entry.strip()}")
+        else:
+            lines.append(entry)
+    return _code("\n".join(lines))
+
+
+def _numpy_section(body: str) -> str:
+    if body.startswith(">>>"):
+        return f"```python\n{body}\n```"
+    lines = []
+    for line in body.split("\n"):
+        name, _, kind = line.partition(" : ")
+        if line.startswith(" ") or not line:
+            lines.append(f"  {line.strip()}".rstrip())
+        else:
+            lines.append(f"- `{name}`{kind and f', {kind}'}:")
+    return _code("\n".join(lines))
+
+
+def _code(paragraph: str) -> str:
+    """Code in single backticks; a paragraph that is indented is shown as it stands."""
     if all(line.startswith("    ") for line in paragraph.split("\n")):
         return paragraph
     return paragraph.replace("``", "`")

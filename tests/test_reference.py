@@ -51,6 +51,29 @@ def test_docstrings_become_lists_and_code(script):
     )
 
 
+def test_docstrings_in_the_style_of_numpy_become_lists_too(script):
+    docstring = """A model.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics,
+        2 or more.
+    random_state : int
+
+    Examples
+    --------
+    >>> 1 + 1
+    2
+    """
+    assert script.markdown(docstring) == (
+        "A model.\n\n"
+        "**Parameters**\n\n- `n_components`, int, default=10:\n  Number of topics,\n  2 or more.\n"
+        "- `random_state`, int:\n\n"
+        "**Examples**\n\n```python\n>>> 1 + 1\n2\n```"
+    )
+
+
 def test_signatures_keep_defaults_and_leave_types_to_the_docstring(script):
     def call(phi: list, *, level: float = 0.9, how: str = "so") -> None: ...
 
