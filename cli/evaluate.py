@@ -119,7 +119,8 @@ def _print_score(score: Score) -> None:
 
 def _print_diagnostics(diagnostics: Diagnostics) -> None:
     for name, trace in diagnostics.traces.items():
-        if name.startswith(("perplexity", "step_size")) and "averaged" not in name:
+        shown = name.startswith(("perplexity", "step_size")) and "averaged" not in name
+        if shown and len(trace) > 1:
             _print_trace(name.replace("_", " "), trace)
     click.echo()
     rows = [

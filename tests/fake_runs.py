@@ -33,8 +33,8 @@ def make_run(
     run.write_sample_index(entries)
     for i, score in enumerate(scores if scores is not None else [None]):
         run.append_metrics(
-            {"round": 1000 + i, "seconds": float(i), "perplexity": 10.0, "log_likelihood": score,
-             "perplexity_averaged": None, "step_size": 0.5}
+            {"round": 1000 + i, "update": 1000 + i, "seconds": float(i), "perplexity": 10.0,
+             "perplexity_averaged": None, "log_likelihood": score, "step_size": 0.5}
         )  # fmt: skip
     return run
 

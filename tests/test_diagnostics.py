@@ -149,9 +149,20 @@ def test_one_chain_at_rest(tmp_path):
 def test_too_few_to_tell(tmp_path, chains, n):
     found = told(tmp_path, sampled(8, chains), scores(n, *[-7.0] * chains) if n else [])
     assert found.converged is None
-    assert found.verdict.startswith(f"Cannot tell whether it has converged: {n} evaluation")
-    assert "--resume --updates 200" in found.verdict
+    needed = 8 if chains == 1 else 4
+    told_so = f"Cannot tell whether it has converged: it takes {needed} evaluations of a chain"
+    assert found.verdict.startswith(told_so)
+    assert f"--resume --updates 200 --evaluate-every {100 if n else 1})" in found.verdict
     assert found.as_dict()["rhat"]["held-out log-likelihood"] is None
+
+
+def test_sizes_speak_against_chains_before_there_are_evaluations(tmp_path):
+    samples = sampled(8, 2)
+    for theta in samples[1]:
+        theta[:, 0] *= 3
+    found = told(tmp_path, samples, scores(1, -7.0, -7.0))
+    assert found.converged is False
+    assert "topic's size" in found.verdict
 
 
 def test_without_held_out_documents_topic_sizes_decide(tmp_path):

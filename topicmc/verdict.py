@@ -34,7 +34,7 @@ class Evidence:
 
 def judge(evidence: Evidence) -> tuple[bool | None, str]:
     """Whether the chains have converged, None when it cannot be told, and the sentence."""
-    for look in (_starting, _moving, _too_few, _apart):
+    for look in (_starting, _moving, _apart, _too_few):
         found = look(evidence)
         if found is not None:
             return found
@@ -52,7 +52,8 @@ def _starting(evidence: Evidence) -> tuple[bool, str] | None:
 def _moving(evidence: Evidence) -> tuple[bool, str] | None:
     if FIT not in evidence.draws:
         return None
-    for chain, draws in zip(evidence.posterior.chains, evidence.draws[FIT], strict=True):
+    # A chain that has just left its group may have been evaluated before it has a sample.
+    for chain, draws in zip(evidence.posterior.chains, evidence.draws[FIT], strict=False):
         gain, p = trend(draws)
         if p < CHANCE and abs(gain) > MATERIAL:
             how = "still falls" if gain > 0 else "rises"
@@ -62,22 +63,6 @@ def _moving(evidence: Evidence) -> tuple[bool, str] | None:
                 f" second half of the run; {_train_on(chain.run)}."
             )
     return None
-
-
-def _too_few(evidence: Evidence) -> tuple[None, str] | None:
-    if np.isfinite(evidence.rhat[evidence.principal]):
-        return None
-    n = evidence.draws[evidence.principal].shape[1]
-    if evidence.principal == FIT:
-        what, option = "evaluation", "--evaluate-every (shorter)"
-    else:
-        what, option = "kept sample", "--samples (more)"
-    needed = 2 * FEWEST if evidence.posterior.n_chains == 1 else FEWEST
-    return None, (
-        f"Cannot tell whether it has converged: {n} {what}{'s' * (n != 1)} of a chain since burn-in"
-        f" are too few, it takes {needed}; {_train_on(evidence.runs[0])}, or train anew with"
-        f" another {option}."
-    )
 
 
 def _apart(evidence: Evidence) -> tuple[bool, str] | None:
@@ -95,9 +80,26 @@ def _apart(evidence: Evidence) -> tuple[bool, str] | None:
     )
 
 
+def _too_few(evidence: Evidence) -> tuple[None, str] | None:
+    if np.isfinite(evidence.rhat[evidence.principal]):
+        return None
+    n = evidence.draws[evidence.principal].shape[1]
+    needed = 2 * FEWEST if evidence.posterior.n_chains == 1 else FEWEST
+    run = evidence.runs[0]
+    if evidence.principal == FIT:
+        what, advice = "evaluations", _train_on(run, _evaluate_often(run))
+    else:
+        what, advice = "kept samples", "train anew with more --samples"
+    return None, (
+        f"Cannot tell whether it has converged: it takes {needed} {what} of a chain since burn-in,"
+        f" and there {'is' if n == 1 else 'are'} {n}; {advice}."
+    )
+
+
 def _exceeds(draws: np.ndarray) -> bool:
     """Whether any R̂ of draws (…, C, n) is above what chance explains; NaN is not."""
-    return bool((rhat(draws) > limit(*draws.shape[-2:])).any())
+    found = rhat(draws)
+    return bool(np.isfinite(found).any() and (found > limit(*draws.shape[-2:])).any())
 
 
 def _each_at_rest(evidence: Evidence) -> bool:
@@ -135,7 +137,7 @@ def _agreed(evidence: Evidence) -> str:
     )
 
 
-def _train_on(run: RunDirectory) -> str:
+def _train_on(run: RunDirectory, option: str = "") -> str:
     """The advice to go on until twice as much training is done as was asked for."""
     config = run.facts()["config"]
     asked = {
@@ -146,4 +148,10 @@ def _train_on(run: RunDirectory) -> str:
     target = " ".join(
         f"{option} {2 * value:.10g}{unit}" for option, (value, unit) in asked.items() if value
     )
-    return f"train on (topicmc train -o {shlex.quote(str(run.path))} --resume {target})"
+    return f"train on (topicmc train -o {shlex.quote(str(run.path))} --resume {target}{option})"
+
+
+def _evaluate_often(run: RunDirectory) -> str:
+    """The option that evaluates ten times in as many updates as were made."""
+    made = max((record["update"] for record in run.metrics()), default=10)
+    return f" --evaluate-every {max(1, made // 10)}"
