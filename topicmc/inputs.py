@@ -1,0 +1,216 @@
+"""What `LDA` is given to read, as documents in the words of a vocabulary."""
+
+from __future__ import annotations
+
+import warnings
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from topicmc.corpora import Corpus, Documents
+from topicmc.corpora.documents import from_entries, kept_lengths, offsets, remap, select
+
+_MOST = (1 << 31) - 1
+
+
+def first(model: Any, X: Any) -> Documents:
+    """The documents that a model is first given, other than a corpus; sets what it knows of words:
+    n_features_in_, feature_names_in_ and vocabulary_."""
+    given = vocabulary_of(model.vocabulary)
+    how = kind(X)
+    words: list[str] | None
+    if how == "matrix":
+        documents = from_matrix(_checked(model, X, reset=True))
+        names = getattr(model, "feature_names_in_", None)
+        words = given or (None if names is None else [str(name) for name in names])
+        _note(model, words, model.n_features_in_, keep_names=True)
+    elif how == "tokens":
+        documents, words = from_tokens(X, given)
+        _note(model, words, len(words))
+    else:
+        documents, n_words = from_bags(X)
+        if given is not None and n_words > len(given):
+            raise ValueError(f"X holds the id {n_words - 1}, and vocabulary has {len(given)} words")
+        _note(model, given, n_words if given is None else len(given))
+    return documents
+
+
+def first_corpus(model: Any, X: Any) -> Corpus:
+    """The same for a prepared corpus, opened and found sound."""
+    corpus = _sound(X)
+    _note(model, corpus.vocabulary, corpus.n_words)
+    return corpus
+
+
+def again(model: Any, X: Any, *, heldout: bool = False) -> Iterator[Documents]:
+    """Documents in the words of a model that knows some; others are left out. Of a corpus those of
+    training, shard by shard, or, with ``heldout``, those held out if it has any."""
+    how = kind(X)
+    if how == "matrix":
+        yield from_matrix(_checked(model, X, reset=False))
+    elif how == "bags":
+        yield from_bags(X, model.n_features_in_)[0]
+    elif model.vocabulary_ is None:
+        raise ValueError(
+            "the model knows columns without names, so it cannot read words: give vocabulary"
+        )
+    elif how == "tokens":
+        yield from_tokens(X, model.vocabulary_)[0]
+    else:
+        corpus = _sound(X)
+        index = {word: i for i, word in enumerate(model.vocabulary_)}
+        new_ids = np.array([index.get(word, -1) for word in corpus.vocabulary], np.int64)
+        use_heldout = heldout and corpus.n_heldout > 0
+        parts = [corpus.heldout] if use_heldout else map(corpus.shard, range(corpus.n_shards))
+        for part in parts:
+            yield remap(part, new_ids)
+
+
+def vocabulary_of(vocabulary: Any) -> list[str] | None:
+    """A list of words from a list, or from a mapping such as a gensim Dictionary."""
+    if vocabulary is None:
+        return None
+    if hasattr(vocabulary, "keys"):
+        words = [str(vocabulary[i]) for i in range(max(vocabulary.keys(), default=-1) + 1)]
+    else:
+        words = [str(word) for word in vocabulary]
+    if len(set(words)) < len(words):
+        raise ValueError("vocabulary holds a word twice")
+    return words
+
+
+def _note(model: Any, words: list[str] | None, n_words: int, keep_names: bool = False) -> None:
+    if words is not None and len(words) != n_words:
+        raise ValueError(f"vocabulary has {len(words)} words, and X has {n_words} columns")
+    if n_words < 2:
+        raise ValueError(f"X has n_features = {n_words}: topics need at least two words")
+    if not keep_names and hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+    model.n_features_in_ = n_words
+    model.vocabulary_ = words
+
+
+def _checked(model: Any, X: Any, reset: bool) -> Any:
+    return validate_data(
+        model,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        accept_large_sparse=True,
+        ensure_non_negative=True,
+    )
+
+
+def _sound(X: str | Path | Corpus) -> Corpus:
+    corpus = X if isinstance(X, Corpus) else Corpus.open(X)
+    corpus.check(range(corpus.n_shards))
+    return corpus
+
+
+def kind(X: Any) -> str:
+    """What X is: "corpus", "matrix", "tokens" or "bags". TypeError for what cannot be read."""
+    if isinstance(X, str | Path | Corpus):
+        return "corpus"
+    if hasattr(X, "__array__") or hasattr(X, "tocsr") or not isinstance(X, Iterable):
+        return "matrix"
+    if iter(X) is X:
+        raise TypeError("X can be read only once: give a list, or a corpus that can be read again")
+    first = next((document for document in X if _filled(document)), ())
+    if isinstance(first, str):
+        raise TypeError("X holds texts: give a list of tokens for each, or use CountVectorizer")
+    element = next(iter(first), "") if isinstance(first, Iterable) else first
+    if isinstance(element, str):
+        return "tokens"
+    return "bags" if isinstance(element, tuple) and len(element) == 2 else "matrix"
+
+
+def _filled(document: Any) -> bool:
+    return not hasattr(document, "__len__") or len(document) > 0
+
+
+def from_matrix(X: Any) -> Documents:
+    """The rows of a checked matrix, dense or CSR: counts, float64 where they are fractions."""
+    from scipy.sparse import csr_array
+
+    matrix = csr_array(X, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    counts = matrix.data
+    if len(counts) and counts.max() > _MOST:
+        raise ValueError(f"X holds a count of {counts.max():g}, and {_MOST} is the most")
+    if counts.dtype.kind != "f" or (counts == np.rint(counts)).all():
+        counts = counts.astype(np.uint32)
+    return Documents(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), counts)
+
+
+def from_tokens(
+    X: Iterable[Sequence[str]], words: list[str] | None = None
+) -> tuple[Documents, list[str]]:
+    """Lists of tokens, and the words of their ids: those given, or all there are, by the alphabet.
+    Tokens that are not among the words are left out."""
+    if words is None:
+        words = sorted({word for document in X for word in document})
+    index = {word: i for i, word in enumerate(words)}
+    counted = (Counter(index[word] for word in document if word in index) for document in X)
+    return _documents(found.items() for found in counted), words
+
+
+def from_bags(
+    X: Iterable[Iterable[tuple[int, float]]], n_words: int | None = None
+) -> tuple[Documents, int]:
+    """gensim's bags of words, (id, count) pairs, and the number of words: that given, or one more
+    than the largest id. Larger ids are left out."""
+    most = _MOST if n_words is None else n_words
+    documents = _documents(((i, n) for i, n in bag if n and i < most) for bag in X)
+    if n_words is None:
+        n_words = int(documents.word_ids.max(initial=-1)) + 1
+    return documents, n_words
+
+
+def _documents(bags: Iterable[Iterable[tuple[int, float]]]) -> Documents:
+    lengths, ids, counts = array("q"), array("q"), array("d")
+    for bag in bags:
+        before = len(ids)
+        for i, n in bag:
+            ids.append(i)
+            counts.append(n)
+        lengths.append(len(ids) - before)
+    values = np.array(counts)
+    if min(ids, default=0) < 0 or (values < 0).any():
+        raise ValueError("X holds a negative id or count")
+    if (values != np.rint(values)).any():
+        raise ValueError("X holds fractions, as of a TfidfModel: give bags of counts")
+    numbers = np.array(lengths, np.int64), np.array(ids, np.int64), values.astype(np.int64)
+    return from_entries(*numbers)[0]
+
+
+def whole(documents: Documents, seed: int) -> Documents:
+    """The documents with whole counts: a fraction becomes a token with its own probability, so that
+    counts are right in the mean. Says so in a UserWarning where there are any."""
+    counts = documents.counts
+    if counts.dtype.kind != "f":
+        return documents
+    warnings.warn(
+        "X holds fractions, and topics are made of whole tokens: fractions are rounded up or down at"
+        " random, right in the mean. Give counts, not weights such as tf-idf.",
+        UserWarning,
+        stacklevel=4,
+    )
+    below = np.floor(counts)
+    drawn = below + (np.random.default_rng(seed).random(len(counts)) < counts - below)
+    lengths = kept_lengths(documents, drawn > 0)
+    return Documents(
+        offsets(lengths), documents.word_ids[drawn > 0], drawn[drawn > 0].astype(np.uint32)
+    )
+
+
+def filled(documents: Documents) -> Documents:
+    """Without those that hold no word; ValueError when that leaves none."""
+    if documents.n_entries == 0:
+        raise ValueError("X holds no words to train on")
+    return select(documents, documents.lengths > 0)
