@@ -19,9 +19,8 @@ from topicmc.runs import RunDirectory
 @pytest.fixture(scope="session")
 def second(finished) -> None:
     """A run with another seed beside the finished one."""
-    done = topicmc(
-        "train", "corpus", "-o", "second", *SETTINGS, "--updates", 12, "--seed", 1, cwd=finished
-    )
+    more = ("--updates", 12, "--seed", 1, "--evaluate-every", 3)
+    done = topicmc("train", "corpus", "-o", "second", *SETTINGS, *more, cwd=finished)
     assert done.status == 0, done.stderr
 
 
@@ -171,7 +170,7 @@ def test_runs_on_different_vocabularies_are_refused(run, command):
 
 
 def test_evaluate_ends_with_a_verdict(runs, command):
-    shown = lines(command("evaluate", runs[0]))
+    shown = lines(command("evaluate", runs[1]))
     assert re.match(r"(Converged|Not converged|Cannot tell)\b.*\.$", shown[-1])
     assert any(re.match(r"perplexity  +[▁-█]+ [\d.,]+ to [\d.,]+ in \d+ s", line) for line in shown)
     told = json.loads(command("evaluate", *runs, "--json").stdout, parse_constant=pytest.fail)

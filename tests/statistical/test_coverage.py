@@ -1,8 +1,8 @@
 """Credible intervals of trained chains, end to end: on documents drawn from separate topics two
 chains sample one mode, so intervals of one hold the samples of the other at the stated rate.
 
-The rate is a mean over 100 intervals of words that hang together by topic. Over eight pairs of seeds
-it was 0.904 with a standard deviation of 0.009: outside of 0.9 ± 0.05 once in a million.
+The rate is a mean over 100 intervals of words that hang together by topic. Over eight pairs of
+seeds it was 0.904 with a standard deviation of 0.009: outside of 0.9 ± 0.05 once in a million.
 """
 
 import pytest
