@@ -169,3 +169,38 @@ def test_divergence_is_an_error(small_corpus, tmp_path):
     config = replace(SMALL, sampler="sgrld", step_size=1e38, step_decay=0.0)
     with pytest.raises(DivergedError, match="--step-size"):
         train(config, small_corpus, tmp_path / "run")
+
+
+def test_words_that_wait_change_nothing_for_who_reads_when(small_corpus, tmp_path):
+    """Minibatches of two documents hold few of the words. Checkpoints, evaluations and samples see
+    the others brought up to date; the chain goes on as if nobody had looked."""
+    config = replace(SMALL, batch_size=2, sampler="scir", anneal_updates=5)
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    checkpoint = whole.checkpoint()
+    assert "moved-000.npy" in checkpoint.manifest["files"]
+    often = replace(config, evaluate_every="1", checkpoint_every="1")
+    watched, _ = train(often, small_corpus, tmp_path / "watched")
+    assert kept_bits(watched) == kept_bits(whole)
+    train(config, small_corpus, tmp_path / "run", StopAfter(17))
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole)
+    assert checkpoint_bits(run) == checkpoint_bits(watched) == checkpoint_bits(whole)
+    newest = whole.read_sample(whole.sample_index()[-1])
+    assert (newest != checkpoint.array("theta-000")).any()
+
+
+@pytest.mark.parametrize("sampler", ["scir", "sgrld", "adlda"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_priors_are_learned_while_the_chain_starts(small_corpus, tmp_path, sampler, workers):
+    """From α = 1 down towards the 0.2 that the documents were drawn with, and β from 0.5 towards
+    0.05; then they stay, and every sample has the same."""
+    config = replace(SMALL, sampler=sampler, workers=workers, alpha=1.0, beta=0.5, updates=160)
+    config = replace(config, learn="both", anneal_updates=120, average_until=None, samples=4)
+    run, _ = train(config, small_corpus, tmp_path / "run")
+    samples = run.sample_index()
+    assert all(entry["alpha"] == samples[0]["alpha"] for entry in samples)
+    alpha = np.array(samples[0]["alpha"])
+    assert len(alpha) == 5 and 0.05 < alpha.mean() < 0.6 and np.ptp(alpha) > 0
+    assert run.metrics()[-1]["beta"] < 0.4
+    fixed, _ = train(replace(config, learn="none"), small_corpus, tmp_path / "fixed")
+    assert fixed.metrics()[-1]["perplexity"] > run.metrics()[-1]["perplexity"]

@@ -199,7 +199,8 @@ class Dsgld:
         sampler, key = self._sampler(chain), self._move_key(chain)
         if isinstance(sampler, LazyScir):
             sampler.refresh(chain, batch.words, key=key, threads=self.threads)
-        learns = self._learns(chain.update)
+        # A chain that lags behind the mean must not go on learning when samples are kept.
+        learns = self._learns(chain.update) and self._learns(max(chain.update, self.update))
         z = np.full(batch.n_tokens, UNASSIGNED) if learns else None
         assignments = sample_assignments(
             batch,
