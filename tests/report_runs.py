@@ -23,14 +23,15 @@ HOSTILE = (
     "${7*7}",
     "naïve-Σ-語-🙂",
     "$title",
+    "a" * 300,
 )
 """Words without blanks that break out of elements, attributes, comments, strings or templates."""
 
 
 def hostile_corpus(folder: Path) -> Corpus:
-    """200 documents over 40 words, the first of them `HOSTILE`; 20 more are held out."""
-    source = write_docword(folder, lda_documents(220, 40, 4, seed=3), 40)
-    words = [*HOSTILE, *(f"word{i:03d}" for i in range(len(HOSTILE), 40))]
+    """200 documents over 30 words, the first of them `HOSTILE`; 20 more are held out."""
+    source = write_docword(folder, lda_documents(220, 30, 4, seed=3), 30)
+    words = [*HOSTILE, *(f"word{i:03d}" for i in range(len(HOSTILE), 30))]
     (folder / "vocab.small.txt").write_text("".join(f"{w}\n" for w in words), encoding="utf-8")
     return prepare([source], folder / "corpus", n_heldout=20, seed=4)
 

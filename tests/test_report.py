@@ -194,3 +194,5 @@ def test_a_trend_is_of_the_tokens_of_each_period(run, corpus, monkeypatch):
     np.testing.assert_allclose(trends[:, [0, -1]].sum(axis=0), 1, rtol=1e-3)
     assert trends[0, -1] > 2 * trends[0, 0]
     assert trends[1, 0] > 2 * trends[1, -1]
+    times[others[5:]] = "NaT"  # five documents of 1950 are too few
+    assert gather([run], corpus)["periods"]["names"] == ["2001"]

@@ -29,7 +29,7 @@ def documents_of(
     unique, places = np.unique(numbers, return_inverse=True)
     documents = pick(corpus, unique)
     mixes = Mixer(phi, alpha, threads).mixes(documents)
-    found = []
+    found: list[list[dict[str, Any]]] = []
     for k, row in zip(shown.tolist(), places.reshape(numbers.shape), strict=True):
         found.append([])
         for i in row.tolist():

@@ -26,7 +26,7 @@ def trends_of(
     posterior: Posterior, shown: np.ndarray, corpus: Corpus, threads: Threads | None = None
 ) -> tuple[dict[str, Any] | None, list[list[float | None]]]:
     """The periods of a corpus that has times, and for each shown topic its share of the tokens of
-    each period, None where that has too few documents."""
+    each period from the first to the last that has enough documents, None where one has not."""
     times = corpus.times
     if times is None or np.isnat(times).all():
         return None, [[] for _ in shown]
@@ -39,9 +39,13 @@ def trends_of(
         np.add.at(tokens, dates, mixer.mixes(documents) * sizes[:, None])
         seen.append(dates)
     read = np.bincount(np.concatenate(seen), minlength=len(names))
+    enough = np.flatnonzero(read >= LEAST_DOCUMENTS)
+    if not len(enough):
+        return None, [[] for _ in shown]
+    span = slice(enough[0], enough[-1] + 1)
     tokens[read < LEAST_DOCUMENTS] = np.nan
-    shares = tokens / tokens.sum(axis=1, keepdims=True)
-    facts = {"unit": unit, "names": names, "least": LEAST_DOCUMENTS}
+    shares = tokens[span] / tokens[span].sum(axis=1, keepdims=True)
+    facts = {"unit": unit, "names": names[span], "least": LEAST_DOCUMENTS}
     return facts, [digits(row) for row in shares.T[shown]]
 
 

@@ -24,6 +24,8 @@ const html = (name, attributes = {}, ...children) =>
 const svg = (name, attributes = {}, ...children) =>
   build(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
+const brief = (word) => (word.length > 20 ? `${word.slice(0, 19)}…` : word);
+
 const unseen = (text) => html("span", { class: "unseen" }, text);
 
 const rounded = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
@@ -42,7 +44,8 @@ function hundredths(p) {
 
 const percent = (p) => `${hundredths(p)}\u00a0%`;
 const wholePercent = (p) => `${Math.round(100 * p)}\u00a0%`;
-const interval = (low, high) => `${hundredths(low)} – ${percent(high)}`;
+const interval = (low, high) =>
+  high < 1e-5 ? percent(high) : `${hundredths(low < 1e-5 ? 0 : low)} – ${percent(high)}`;
 
 function duration(seconds) {
   const [unit, name] = seconds < 100 ? [1, "s"] : seconds < 6000 ? [60, "min"] : [3600, "h"];

@@ -17,7 +17,7 @@ function topicMap(place, choose) {
       "aria-label": `Topic ${topic.number}, ${percent(topic.share[0])}: ${labels[i].join(", ")}`, onclick: () => choose(i) },
       svg("title", {}, `Topic ${topic.number} · ${labels[i].join(", ")}`), svg("circle", {})),
   );
-  const names = data.topics.map((topic, i) => svg("text", { class: "name", "text-anchor": "middle" }, labels[i][0] ?? ""));
+  const names = data.topics.map((topic, i) => svg("text", { class: "name", "text-anchor": "middle" }, brief(labels[i][0])));
   const links = svg("g", { class: "links" });
   const picture = svg(
     "svg",

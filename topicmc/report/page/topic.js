@@ -38,7 +38,7 @@ function topicHead(topic, i, choose) {
     html("p", { class: "measures" },
       topic.npmi === null ? null : html("span", {}, "Coherence ", html("b", {}, decimals(topic.npmi))),
       html("span", {}, "Exclusivity ", html("b", {}, decimals(topic.exclusivity))),
-      hasOwnPriors ? html("span", {}, "Prior α ", html("b", {}, rounded.format(topic.alpha))) : null),
+      hasOwnPriors ? html("span", {}, "Prior α ", html("b", {}, topic.alpha.toPrecision(2))) : null),
     topic.near.length
       ? html("p", { class: "near" }, "Nearest: ", topic.near.map((to) => topicLink(position.get(to))))
       : null,
@@ -47,7 +47,7 @@ function topicHead(topic, i, choose) {
 
 function topicLink(i) {
   return html("a", { class: "chip", href: `#topic-${data.topics[i].number}` },
-    html("b", {}, data.topics[i].number), ` ${labels[i][0] ?? ""}`);
+    html("b", {}, data.topics[i].number), ` ${brief(labels[i][0])}`);
 }
 
 /** Whether the chains agree on a topic, in a word and a sign. */
