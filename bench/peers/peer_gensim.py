@@ -10,8 +10,10 @@ out. The state changes with each M step and is looked at there.
 
 from __future__ import annotations
 
+import gc
 import time
 from contextlib import suppress
+from multiprocessing.queues import Queue
 
 import numpy as np
 from marks import Marks, Settings, bags
@@ -61,3 +63,12 @@ def train(corpus, settings: Settings, marks: Marks, learn: bool) -> None:
     start = time.perf_counter()
     with suppress(_Over):
         model.update(documents)
+    _abandon_queues()
+
+
+def _abandon_queues() -> None:
+    """A pass that was broken off leaves jobs that nobody takes, and this process would wait for
+    somebody to do so when it ends."""
+    for thing in gc.get_objects():
+        if type(thing) is Queue:
+            thing.cancel_join_thread()
