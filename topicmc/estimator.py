@@ -236,15 +236,14 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         settings = {"n_samples": self.n_samples, "seed": self._seed}
         if hasattr(self, "components_"):
             theta = np.ascontiguousarray(self.samples_[-1].T) * self._sums.astype(np.float32)
-            known = list(self.samples_)
             priors = self.doc_topic_prior_, self.topic_word_prior_
-            return Stream.go_on(theta, *priors, known, **settings)
-        alpha = _DOC_TOPIC_PRIOR if self.doc_topic_prior is None else self.doc_topic_prior
-        self.doc_topic_prior_ = np.full(self.n_components, float(alpha))
-        beta = self.topic_word_prior or default_beta(self.n_features_in_, n_tokens)
-        self.topic_word_prior_ = float(beta)
-        priors = self.doc_topic_prior_, self.topic_word_prior_
-        return Stream.begin(self.n_features_in_, *priors, n_tokens, **settings)
+            return Stream.go_on(theta, *priors, samples=list(self.samples_), **settings)
+        alpha, beta = self.doc_topic_prior, self.topic_word_prior
+        alpha = _DOC_TOPIC_PRIOR if alpha is None else float(alpha)
+        beta = default_beta(self.n_features_in_, round(n_tokens)) if beta is None else float(beta)
+        self.doc_topic_prior_, self.topic_word_prior_ = np.full(self.n_components, alpha), beta
+        priors = self.doc_topic_prior_, beta
+        return Stream.begin(self.n_features_in_, *priors, n_tokens=n_tokens, **settings)
 
     def _new_seed(self) -> int:
         given = self.random_state

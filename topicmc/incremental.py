@@ -46,21 +46,34 @@ class Stream:
 
     @classmethod
     def begin(
-        cls, n_words: int, alpha: np.ndarray, beta: float, n_tokens: float, **settings: int
+        cls,
+        n_words: int,
+        alpha: np.ndarray,
+        beta: float,
+        *,
+        n_tokens: float,
+        n_samples: int,
+        seed: int,
     ) -> Stream:
         """At its start, for a corpus of some ``n_tokens`` tokens."""
-        chain = initial_chain(
-            0, n_words, len(alpha), beta=beta, n_tokens=round(n_tokens), seed=settings["seed"]
-        )
-        return cls(chain, alpha, beta, **settings)
+        n_topics, n_tokens = len(alpha), round(n_tokens)
+        chain = initial_chain(0, n_words, n_topics, beta=beta, n_tokens=n_tokens, seed=seed)
+        return cls(chain, alpha, beta, n_samples, seed)
 
     @classmethod
     def go_on(
-        cls, theta: np.ndarray, alpha: np.ndarray, beta: float, samples: list, **settings: int
+        cls,
+        theta: np.ndarray,
+        alpha: np.ndarray,
+        beta: float,
+        *,
+        samples: list[np.ndarray],
+        n_samples: int,
+        seed: int,
     ) -> Stream:
         """Behind its start, at a state θ, float32 (W, K), of a chain with some samples."""
         chain = Chain(0, theta, sum_topics(theta), START)
-        return cls(chain, alpha, beta, numbers=[START] * len(samples), samples=samples, **settings)
+        return cls(chain, alpha, beta, n_samples, seed, [START] * len(samples), samples)
 
     def update(self, documents: Documents, scale: float, threads: Threads) -> None:
         """One move, on documents that stand for ``scale`` times as many.

@@ -32,7 +32,6 @@ from topicmc.runs import RunDirectory
 
 _BLOCK_VALUES = 1 << 22  # documents × topics looked at together
 _BLOCK_DOCUMENTS = 1 << 13
-_PIECES = 4  # of a block, for each thread
 _MOST_TOKENS = 50_000_000
 
 
@@ -49,7 +48,7 @@ class Mixer:
         n_topics, n_words = phi.shape
         rows = aligned_zeros((n_words, padded_size(n_topics)), np.float32)
         rows[:, :n_topics] = phi.T
-        self._phi = rows.reshape(-1)
+        self._phi = rows
         self._alpha = padded_topics(alpha)
         self._threads = threads or Threads(available_cores())
         self.n_topics = n_topics
@@ -57,18 +56,14 @@ class Mixer:
 
     def mixes(self, documents: Documents) -> np.ndarray:
         """float64 (n, K), rows sum to one; word ids must be below W."""
-        arrays = [np.asarray(a) for a in (documents.indptr, documents.word_ids, documents.counts)]
-        out = np.empty((documents.n_docs, len(self._alpha)), np.float32)
-        longest = int(documents.lengths.max(initial=0))
-        n_pieces = max(1, min(_PIECES * self._threads.n_threads, documents.n_docs))
-
-        def piece(i: int) -> None:
-            mixes.expected_counts(
-                *arrays, self._phi, self._alpha, i, n_pieces, mixes.MAX_SWEEPS, mixes.TOLERANCE,
-                mixes.scratch(longest, len(self._alpha)), out,
-            )  # fmt: skip
-
-        self._threads.run(piece, n_pieces)
+        out = mixes.expected_counts(
+            np.asarray(documents.indptr),
+            np.asarray(documents.word_ids),
+            np.asarray(documents.counts),
+            self._phi,
+            self._alpha,
+            self._threads,
+        )
         result = out[:, : self.n_topics].astype(np.float64)
         result /= result.sum(axis=1, keepdims=True)
         return result
@@ -208,7 +203,8 @@ def representative_documents(
         best = np.hstack([best, shares])
         numbers = np.hstack([numbers, np.broadcast_to(mine[chosen], shares.shape)])
         top = np.argpartition(-best, min(n, best.shape[1]) - 1, axis=1)[:, :n]
-        best, numbers = (np.take_along_axis(array, top, axis=1) for array in (best, numbers))
+        best = np.take_along_axis(best, top, axis=1)
+        numbers = np.take_along_axis(numbers, top, axis=1)
     order = np.lexsort((numbers, -best))
     return np.take_along_axis(numbers, order, axis=1)
 

@@ -196,8 +196,8 @@ def whole(documents: Documents, seed: int) -> Documents:
     if counts.dtype.kind != "f":
         return documents
     warnings.warn(
-        "X holds fractions, and topics are made of whole tokens: fractions are rounded up or down at"
-        " random, right in the mean. Give counts, not weights such as tf-idf.",
+        "X holds fractions, and topics are made of whole tokens: fractions are rounded up or down"
+        " at random, right in the mean. Give counts, not weights such as tf-idf.",
         UserWarning,
         stacklevel=4,
     )

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -194,4 +194,9 @@ class _Parquet(_Table):
         super().close()
 
 
-_WRITERS = {".csv": _Csv, ".jsonl": _JsonLines, ".npy": _Npy, ".parquet": _Parquet}
+_WRITERS: dict[str, Callable[[IO[bytes], int, bool], _Writer]] = {
+    ".csv": _Csv,
+    ".jsonl": _JsonLines,
+    ".npy": _Npy,
+    ".parquet": _Parquet,
+}

@@ -13,32 +13,61 @@ import numpy as np
 from numba import njit
 
 from topicmc.kernels.lanes import LANES, add, aligned_zeros, last, load, mul, prefix, splat, store
+from topicmc.kernels.threads import Threads
 
 MAX_SWEEPS = 50
 """Sweeps over a document at most."""
 TOLERANCE = 0.02
 """A document is done when a sweep has moved less than this share of its tokens."""
 
+_PIECES = 4  # for each thread, so that none waits long for the slowest
 _ONE = np.float32(1)
 
 
-def scratch(longest: int, n_padded: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What `expected_counts` works in, for documents of up to ``longest`` distinct words."""
-    shares = aligned_zeros(longest * n_padded, np.float32)
-    return shares, aligned_zeros(n_padded, np.float32), aligned_zeros(n_padded, np.float32)
+def expected_counts(
+    indptr: np.ndarray,
+    word_ids: np.ndarray,
+    counts: np.ndarray,
+    phi_rows: np.ndarray,
+    alpha: np.ndarray,
+    threads: Threads,
+    *,
+    max_sweeps: int = MAX_SWEEPS,
+    tolerance: float = TOLERANCE,
+) -> np.ndarray:
+    """α_k + n_k of each document, float32 (n, Kp).
+
+    indptr, word_ids, counts: documents in CSR form, counts of any type; phi_rows float32 (W, Kp),
+    C-contiguous, and alpha float32 (Kp,), zero in the padding. Words that no topic knows are left
+    out. A document's result depends on that document alone. Raises IndexError when a word id is out
+    of range.
+    """
+    n_docs, n_padded = len(indptr) - 1, len(alpha)
+    if len(word_ids) and word_ids.max() >= len(phi_rows):
+        raise IndexError(f"word id {word_ids.max()} is not below {len(phi_rows)}")
+    out = np.empty((n_docs, n_padded), np.float32)
+    longest = int(np.diff(indptr).max(initial=0))
+    n_pieces = max(1, min(_PIECES * threads.n_threads, n_docs))
+    phi = phi_rows.reshape(-1)
+
+    def piece(i: int) -> None:
+        shares = aligned_zeros(longest * n_padded, np.float32)
+        weights, before = aligned_zeros((2, n_padded), np.float32)
+        _expected_counts(
+            indptr, word_ids, counts, phi, alpha, i, n_pieces, max_sweeps, tolerance,
+            shares, weights, before, out,
+        )  # fmt: skip
+
+    threads.run(piece, n_pieces)
+    return out
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def expected_counts(
-    indptr, word_ids, counts, phi, alpha, first, step, max_sweeps, tolerance, work, out
-):
-    """Writes α_k + n_k of documents first, first + step, … to out, float32 (n, Kp).
-
-    indptr, word_ids, counts: documents in CSR form; phi float32 (W · Kp,), word by word, and alpha
-    float32 (Kp,), zero in the padding; work: of `scratch`. Words that no topic knows are left out.
-    The result of a document depends on that document alone.
-    """
-    shares, weights, before = work
+def _expected_counts(
+    indptr, word_ids, counts, phi, alpha, first, step, max_sweeps, tolerance,
+    shares, weights, before, out,
+):  # fmt: skip
+    """Documents first, first + step, …"""
     n_padded = alpha.size
     for d in range(first, len(indptr) - 1, step):
         sums = out[d]
