@@ -1,0 +1,153 @@
+"""From how many topics on the sparse assignment kernel is cheaper than the dense one.
+
+    python bench/crossover.py CORPUS [--docs 10000] [--topics 100 … 10000] [--alphas 0.1 0.01 50/K]
+
+CORPUS is a prepared corpus. For each α and K, topics are first trained under that α by annealed
+sweeps of θ_wk = n_wk + β, because the cost of the sparse kernel depends on how many topics a
+document has, and random or blunt topics give it too many. Then both kernels draw a minibatch: once
+afresh (a start from φ and five sweeps), once for one sweep on from remembered assignments.
+
+Figures are nanoseconds of processor time per token-sample by one thread, minima over repeats in
+which the kernels take turns: building the trees of the sparse kernel and adding up the counts
+included, φ given. The kernel that `topicmc.kernels.assignments` takes has a star. The crossover is
+where the ratio passes 1, interpolated in log K.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from kernels import first_documents
+
+from topicmc.corpora import Corpus
+from topicmc.kernels import assignments, gibbs, sparse
+from topicmc.kernels.batch import Minibatch
+from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
+from topicmc.kernels.padding import padded_topics
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+
+BETA = 0.01
+KEY = stream_key(0, "bench")
+KERNELS = {"dense": gibbs.sample_assignments, "sparse": sparse.sample_assignments}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus")
+    parser.add_argument("--docs", type=int, default=10_000, help="documents to train topics on")
+    parser.add_argument("--sweeps", type=int, default=25, help="sweeps of training")
+    parser.add_argument("--batch-tokens", type=int, default=250_000, help="size of a minibatch")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument(
+        "--topics", type=int, nargs="+", default=[100, 256, 500, 1000, 2000, 5000, 10_000]
+    )
+    parser.add_argument("--alphas", nargs="+", default=["0.1", "0.01", "50/K"])
+    options = parser.parse_args()
+
+    whole = first_documents(Corpus.open(options.corpus), options.docs)
+    n_batch = int(np.searchsorted(whole.offsets, options.batch_tokens))
+    print(
+        f"{whole.n_docs:,} documents, {whole.n_tokens:,} tokens, {len(whole.words):,} words;"
+        f" minibatches of {min(n_batch, whole.n_docs):,} documents"
+    )
+    for alpha in options.alphas:
+        print(f"\n{f'α = {alpha}':>12}{'topics of':>12}{'afresh':>18}{'remembered':>20}")
+        print(f"{'K':>12}{'a document':>12}" + f"{'dense':>10}{'sparse':>10}" * 2)
+        ratios = []
+        for n_topics in options.topics:
+            value = 50 / n_topics if alpha == "50/K" else float(alpha)
+            ratios.append(compare(whole, n_batch, n_topics, value, options))
+        for i, name in enumerate(("afresh", "remembered")):
+            crossing = crossover(options.topics, [ratio[i] for ratio in ratios])
+            print(f"sparse is cheaper, {name}: {crossing}", flush=True)
+
+
+def compare(whole: Minibatch, n_batch: int, n_topics: int, alpha: float, options) -> list[float]:
+    """Prints a line of the table; returns sparse over dense, afresh and remembered."""
+    prior = padded_topics(np.full(n_topics, alpha))
+    theta, z = train(whole, prior, n_topics, options.sweeps)
+    batch = head(whole, n_batch)
+    sums = theta.sum(axis=0, dtype=np.float64)
+    rows = topic_rows(theta, sums, np.searchsorted(whole.words, batch.words))
+    del theta
+    remembered = z[: batch.n_tokens]
+    n_kept = np.mean([len(np.unique(remembered[slice(*ends)])) for ends in pairwise(batch.offsets)])
+
+    def work(kernel: str, fresh: bool) -> Callable[[], object]:
+        def draw() -> None:
+            KERNELS[kernel](
+                batch, rows, prior, sweeps=5 if fresh else 1, burn_in=2 if fresh else 0, key=KEY,
+                update=0, threads=Threads(), z=None if fresh else remembered.copy(),
+            )  # fmt: skip
+
+        return draw
+
+    arms = [work(kernel, fresh) for fresh in (True, False) for kernel in KERNELS]
+    draws = np.array([6, 6, 1, 1]) * batch.n_tokens
+    times = least_seconds(arms, options.repeats) / draws * 1e9
+    length = batch.n_tokens / batch.n_docs
+    chosen = [
+        assignments.cheaper(n_topics, length, remembered=remembered) is kernel
+        for remembered in (False, True)
+        for kernel in KERNELS.values()
+    ]
+    figures = (f"{t:9.0f}{'*' if c else ' '}" for t, c in zip(times, chosen, strict=True))
+    print(f"{n_topics:12}{n_kept:12.1f}" + "".join(figures), flush=True)
+    return [times[1] / times[0], times[3] / times[2]]
+
+
+def train(
+    whole: Minibatch, alpha: np.ndarray, n_topics: int, sweeps: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """θ float32 (W, K) and the assignments, by sweeps under a β that falls from 1."""
+    generator = np.random.default_rng(0)
+    theta = generator.standard_exponential((len(whole.words), n_topics), np.float32)
+    z = np.full(whole.n_tokens, UNASSIGNED)
+    words = np.arange(len(whole.words))
+    for sweep in range(sweeps):
+        rows = topic_rows(theta, theta.sum(axis=0, dtype=np.float64), words)
+        drawn = sparse.sample_assignments(
+            whole, rows, alpha, sweeps=1, burn_in=0, key=KEY, update=sweep, threads=Threads(), z=z
+        )
+        np.copyto(theta, drawn.word_topic[:, :n_topics], casting="unsafe")
+        theta += np.float32(BETA ** min(1, 2 * (sweep + 1) / sweeps))
+    return theta, z
+
+
+def head(whole: Minibatch, n_docs: int) -> Minibatch:
+    """The first documents of a batch, as a batch of their own."""
+    offsets = whole.offsets[: n_docs + 1]
+    rows, tokens = np.unique(whole.tokens[: offsets[-1]], return_inverse=True)
+    return Minibatch(
+        whole.doc_ids[:n_docs], offsets, tokens.astype(np.uint32), whole.words[rows]
+    )  # fmt: skip
+
+
+def least_seconds(arms: list[Callable[[], object]], repeats: int) -> np.ndarray:
+    """Processor time of each, at least, when they take turns; the first turn is not counted."""
+    times = np.empty((repeats + 1, len(arms)))
+    for turn in times:
+        for i, arm in enumerate(arms):
+            start = time.process_time()
+            arm()
+            turn[i] = time.process_time() - start
+    return times[1:].min(axis=0)
+
+
+def crossover(topics: list[int], ratios: list[float]) -> str:
+    """The number of topics from which on every ratio is below 1, in words."""
+    above = [i for i, ratio in enumerate(ratios) if ratio >= 1]
+    if not above:
+        return f"at {topics[0]} topics and beyond"
+    i = above[-1]
+    if i == len(topics) - 1:
+        return f"not at {topics[-1]} topics or fewer"
+    part = np.log(ratios[i]) / (np.log(ratios[i]) - np.log(ratios[i + 1]))
+    return f"from K ≈ {topics[i] * (topics[i + 1] / topics[i]) ** part:.0f} on"
+
+
+if __name__ == "__main__":
+    main()
