@@ -25,6 +25,7 @@ PAGE = Path(__file__).with_name("reference.md")
 
 # What programs may rely on; everything else may change without notice.
 PUBLIC = {
+    "topicmc": ("LDA",),
     "topicmc.corpora": ("prepare", "Corpus", "verify"),
     "topicmc.runs": ("RunDirectory",),
     "topicmc.posterior": ("samples_of", "posterior_mean", "PosteriorMean", "phi_of", "share_of",
@@ -206,7 +207,7 @@ def _numpy_section(body: str) -> str:
             lines.append(f"  {line.strip()}".rstrip())
         else:
             lines.append(f"- `{name}`{kind and f', {kind}'}:")
-    return _code("\n".join(lines))
+    return _code(re.sub(r":(?=\n- |\Z)", "", "\n".join(lines)))
 
 
 def _code(paragraph: str) -> str:

@@ -69,7 +69,7 @@ def test_docstrings_in_the_style_of_numpy_become_lists_too(script):
     assert script.markdown(docstring) == (
         "A model.\n\n"
         "**Parameters**\n\n- `n_components`, int, default=10:\n  Number of topics,\n  2 or more.\n"
-        "- `random_state`, int:\n\n"
+        "- `random_state`, int\n\n"
         "**Examples**\n\n```python\n>>> 1 + 1\n2\n```"
     )
 

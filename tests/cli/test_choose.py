@@ -78,7 +78,7 @@ def test_an_interruption_prints_the_command_that_goes_on(choose, tmp_path):
     """SIGINT in the second run: status 130, the first is whole, the second has a checkpoint."""
     arguments = ["choose", "corpus", "-o", "ks", "--topics", "3,5", "--config", "settings.toml"]
     process = subprocess.Popen(
-        [TOPICMC, *arguments, "--time-budget", "2s", "--updates", "100000", "--progress", "json"],
+        [TOPICMC, *arguments, "--time-budget", "1s", "--updates", "100000", "--progress", "json"],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
