@@ -186,6 +186,14 @@ def test_collapsed_and_duplicate_topics_are_flagged(tmp_path):
     assert any("duplicates: topics 3 and 4;" in flag for flag in found.flags)
 
 
+def test_a_learned_prior_counts_as_it_was_learned(tmp_path):
+    """Of 60 words β = 100 outweighs every topic, and 0.01 none."""
+    run = make_run(tmp_path / "run", sampled(8), scores(9, -7.0), beta=0.01)
+    assert not any("collapsed" in flag for flag in diagnose([run]).flags)
+    run.append_metrics({**run.metrics()[-1], "beta": 100.0})
+    assert any("5 topics are collapsed" in flag for flag in diagnose([run]).flags)
+
+
 def test_several_runs_are_named_in_traces_and_everything_is_json(tmp_path):
     runs = [make_run(tmp_path / name, sampled(8), scores(9, -7.0)) for name in ("a", "b")]
     found = diagnose(runs)

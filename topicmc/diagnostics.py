@@ -152,7 +152,7 @@ def _shares(posterior: Posterior) -> np.ndarray:
 def _collapsed(posterior: Posterior) -> list[str]:
     """Topics that hardly have tokens, or fewer than their prior counts for."""
     chain = posterior.chains[0]
-    prior = chain.run.facts()["config"]["beta"] * posterior.phi.shape[1]
+    prior = _beta(chain.run) * posterior.phi.shape[1]
     share, mass = chain.share.mean(axis=0), chain.mass.mean(axis=0)
     topics = np.flatnonzero((share * len(share) < TINY) | (mass < 2 * prior))
     if len(topics) == 0:
@@ -161,6 +161,12 @@ def _collapsed(posterior: Posterior) -> list[str]:
         f"{_count(topics)} collapsed ({_numbers(topics)}): below {TINY:.0%} of the mean size, or"
         " with fewer tokens than the prior counts for; train with fewer --topics"
     ]
+
+
+def _beta(run: RunDirectory) -> float:
+    """β as it was learned last, or else as it was set."""
+    learned = [record["beta"] for record in run.metrics() if "beta" in record]
+    return learned[-1] if learned else run.facts()["config"]["beta"]
 
 
 def _duplicates(posterior: Posterior) -> list[str]:
