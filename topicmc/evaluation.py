@@ -18,8 +18,9 @@ import numpy as np
 
 from topicmc.corpora import Documents
 from topicmc.errors import DataError
+from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch
-from topicmc.kernels.gibbs import sample_assignments, topic_rows
+from topicmc.kernels.gibbs import topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads

@@ -35,8 +35,9 @@ from topicmc.distributed.schedule import (
 from topicmc.distributed.transport import State, Transport
 from topicmc.distributed.workers import WorkerDocuments
 from topicmc.errors import DivergedError
+from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch
-from topicmc.kernels.gibbs import UNASSIGNED, sample_assignments, topic_rows
+from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.histograms import mix_histogram
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
@@ -97,7 +98,7 @@ class Dsgld:
         self._planned_for = np.ones(config.workers)  # the delays that the plan rests on
         self.positions = dict.fromkeys(transport.workers, 0)
         self._waited = WaitedShare(transport)
-        self._n_tokens = corpus.n_tokens
+        self._n_tokens, self._n_docs = corpus.n_tokens, corpus.n_docs
         self._chains: dict[int, Chain] = {
             worker: self._initial_chain(chain, corpus)
             for chain, worker in enumerate(self._places(0))
@@ -440,13 +441,14 @@ class Dsgld:
             self.documents[worker].minibatch(np.zeros(1, np.int64))
         tiny = initial_chain(0, 32, config.topics, beta=config.beta, n_tokens=100, seed=0)
         _with(tiny, np.full(2 * config.topics + 1, 0.1))
+        # A document of the usual length, for which the same kernel is chosen.
+        length = max(2, round(self._n_tokens / max(1, self._n_docs)))
         words = np.arange(2, dtype=np.int32)
-        batch = Minibatch(
-            np.zeros(1, np.int64), np.array([0, 2]), np.array([0, 1], np.uint32), words
-        )
+        tokens = np.arange(length, dtype=np.uint32) % 2
+        batch = Minibatch(np.zeros(1, np.int64), np.array([0, length]), tokens, words)
         self._move(tiny, batch, 1.0)
         if config.learn != "none":
-            self._learn(tiny, batch, np.zeros(2, np.uint16))
+            self._learn(tiny, batch, np.zeros(length, np.uint16))
         self._settle(tiny)
 
 
