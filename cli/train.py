@@ -13,7 +13,15 @@ import click
 
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
-from topicmc.config import LEARN, MAX_WORKERS, SAMPLERS, SCHEDULES, STARTS, TrainConfig, parse_duration
+from topicmc.config import (
+    LEARN,
+    MAX_WORKERS,
+    SAMPLERS,
+    SCHEDULES,
+    STARTS,
+    TrainConfig,
+    parse_duration,
+)
 from topicmc.errors import UsageError
 
 PROGRESS = ("auto", "bar", "plain", "json", "none")
@@ -45,7 +53,11 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @click.argument("corpus", required=False, type=click.Path(path_type=Path))
 @output_option("The run directory (default: topicmc-run when no corpus is named).", required=False)
 @setting("--topics", Number(int), "Number of topics K [auto: by corpus size].")
-@setting("--sampler", click.Choice(["auto", *SAMPLERS]), "Sampler of the topics [auto: by corpus and time].")
+@setting(
+    "--sampler",
+    click.Choice(["auto", *SAMPLERS]),
+    "Sampler of the topics [auto: by corpus and time].",
+)
 @setting("--alpha", Number(float), "Dirichlet prior of a document's topic mix [auto].")
 @setting("--beta", Number(float), "Dirichlet prior of a topic's words [auto: by corpus size].")
 @setting("--batch-size", Number(int), "Documents in a minibatch [auto: by their length].")
@@ -190,6 +202,12 @@ def _train(config, corpus, run, channel, progress, resume, slow, choice, as_json
     else:
         print_topics(topics)
         click.echo(f"Trained {run.path}: {_result(outcome)}", err=True)
+    if all(entry["burn_in"] for entry in run.sample_index()):
+        click.echo(
+            "The chain has not left its start yet, so these topics are its newest state and no"
+            f" posterior samples; go on with:\n  {_resume_command(run.path, channel)}",
+            err=True,
+        )
     return 0
 
 

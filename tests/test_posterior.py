@@ -57,6 +57,10 @@ def test_a_state_of_the_start_stands_in_until_there_is_a_sample(tmp_path):
         samples.stand_in(method)
         seen.append([(entry["round"], entry["burn_in"]) for entry in run.sample_index()])
     assert seen[:2] == [[(1, True)], [(2, True)]]
-    assert seen[2:] == [[(3, False)], [(3, False), (4, False)], [(3, False), (4, False), (5, False)]]
+    assert seen[2:] == [
+        [(3, False)],
+        [(3, False), (4, False)],
+        [(3, False), (4, False), (5, False)],
+    ]
     assert len(list((run.path / "samples").glob("*.npy"))) == 3
     assert [entry["round"] for entry in samples.at(5)] == [3, 4, 5]

@@ -127,14 +127,19 @@ def choose(config: TrainConfig, n_tokens: int, cores: int) -> tuple[str, str]:
     asked = [name for name in _OF_CHAINS if getattr(config, name) not in ("auto", None, False)]
     if asked:
         return "scir", f"because --{asked[0].replace('_', '-')} is a setting of its chains"
-    topics = 100 if config.topics == "auto" else config.topics
     tokens = f"{n_tokens / 1e6:,.1f} million tokens"
     if n_tokens * _BYTES > _MOST_BYTES:
         return "scir", f"because the assignments of {tokens} would take too much memory"
-    rate = _or(config.threads, cores) / (_NANOSECONDS + _PER_TOPIC * topics) * 1e9
+    rate = _token_rate(config, cores)
     if config.time_budget is not None and config.time_budget * rate < _LEAST_SWEEPS * n_tokens:
         return "scir", f"because the time budget is too short for sweeps over {tokens}"
     return "adlda", f"because sweeps over {tokens} take about {n_tokens / rate:.2g} s"
+
+
+def _token_rate(config: TrainConfig, cores: int) -> float:
+    """Token-samples a second that may be expected of all workers together."""
+    nanoseconds = _NANOSECONDS + _PER_TOPIC * _or(config.topics, 100)
+    return config.workers * _or(config.threads, cores) / nanoseconds * 1e9
 
 
 def _learned(config: TrainConfig) -> str:
@@ -146,14 +151,15 @@ def _learned(config: TrainConfig) -> str:
 
 
 # A sweep of a collapsed sampler has so many blocks, but blocks have so many tokens, which keep
-# threads busy, unless a sweep would then have too few; its start lasts so many sweeps, a run so many.
+# threads busy, unless a sweep would then have too few.
 _BLOCKS = (4, 64)
 _BLOCK_TOKENS = 120_000
 # With remembered assignments θ moves after each block: so many draws are worth moving one entry.
 _MOVE_TOKENS = 1.5
 _REMEMBERED_STEP = 0.5  # of SGRLD, the share by which topics change
-_START_SWEEPS = 80
-_RUN_SWEEPS = 150
+_START_SWEEPS = (50, 80)  # within a short time budget, and else
+_START_SHARE = 0.7  # of the sweeps that a budget allows
+_RUN_SWEEPS = 150  # where nothing says how long to train
 # Documents that a worker draws before it hears of the others, at most; and parts of a sweep.
 _SYNCHRONISE = 30_000
 _ROUNDS = 4
@@ -197,7 +203,11 @@ def _resolve_collapsed(
         updates = max(1, round(config.epochs * per_sweep))
     if updates is None and config.time_budget is None:
         updates = _RUN_SWEEPS * per_sweep
-    start = _START_SWEEPS * per_sweep
+    sweeps = float(_START_SWEEPS[1])
+    if config.time_budget is not None:
+        affordable = config.time_budget * _token_rate(config, cores) / n_tokens
+        sweeps = _between(_START_SHARE * affordable, _START_SWEEPS)
+    start = round(sweeps * per_sweep)
     if updates is not None:
         start = max(1, min(start, updates // 2))
     return replace(config, updates=updates, anneal_updates=_or(config.anneal_updates, start))

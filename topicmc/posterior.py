@@ -4,8 +4,8 @@ The kept samples of a run that has made r rounds are those of the rounds in (r/2
 multiples of a stride; the stride doubles as r grows, so that between half of ``samples`` and all of
 them are kept. The first half of the run is burn-in, at whatever moment it is read, and the choice
 depends on r alone: not on the clock, the number of threads, or an interruption. States of an
-annealed start are no samples of the posterior. The newest that was saved, marked ``burn_in``, stands
-in until there is a sample proper.
+annealed start are no samples of the posterior. The newest that was saved, marked ``burn_in``,
+stands in until there is a sample proper.
 """
 
 from __future__ import annotations
