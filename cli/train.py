@@ -58,8 +58,8 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
     click.Choice(["auto", *SAMPLERS]),
     "Sampler of the topics [auto: by corpus and time].",
 )
-@setting("--alpha", Number(float), "Dirichlet prior of a document's topic mix [auto].")
-@setting("--beta", Number(float), "Dirichlet prior of a topic's words [auto: by corpus size].")
+@setting("--alpha", Number(float), "Prior of a document's topic mix [auto: learned].")
+@setting("--beta", Number(float), "Prior of a topic's words [auto: learned].")
 @setting("--batch-size", Number(int), "Documents in a minibatch [auto: by their length].")
 @setting("--sweeps", Number(int), "Gibbs sweeps over each minibatch [auto].")
 @setting("--burn-in", Number(int), "Of these, sweeps that are not averaged [auto: half].")

@@ -31,8 +31,8 @@ def method(config, corpus):
 @pytest.mark.parametrize(("workers", "fault"), [(1, False), (2, False), (1, True)])
 def test_scir_keeps_the_exact_posterior(tmp_path, workers, fault):
     """χ² over the 64 states of three documents of two tokens: 6,000 chains (θ, z) that start in the
-    exact posterior keep it through three rounds; fails by chance once in 10⁶. With counts that weigh
-    five times as much, as if the corpus were larger, they do not."""
+    exact posterior keep it through three rounds; fails by chance once in 10⁶. With counts that
+    weigh five times as much, as if the corpus were larger, they do not."""
     alpha, beta, n_words = 0.4, 0.3, 3
     documents = [np.array(words) for words in ([0, 1], [1, 2], [0, 2])]
     source = write_docword(tmp_path, documents, n_words)
