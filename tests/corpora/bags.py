@@ -68,20 +68,25 @@ def text(path: Path, bags: list[Bag], n_words: int) -> None:
 
 
 def jsonl(path: Path, bags: list[Bag], n_words: int) -> None:
-    records = [{"id": d, "text": sentence(bag, n_words)} for d, bag in enumerate(bags)]
+    records = [
+        {"id": d, "title": f"No. {d}", "text": sentence(bag, n_words)} for d, bag in enumerate(bags)
+    ]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
 def table(path: Path, bags: list[Bag], n_words: int) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", "text"])
-        writer.writerows([d, sentence(bag, n_words, "\n")] for d, bag in enumerate(bags))
+        writer.writerow(["id", "text", "title"])
+        writer.writerows(
+            [d, sentence(bag, n_words, "\n"), f"No. {d}"] for d, bag in enumerate(bags)
+        )
 
 
 def parquet(path: Path, bags: list[Bag], n_words: int) -> None:
     texts = [sentence(bag, n_words) for bag in bags]
-    columns = {"id": list(range(len(bags))), "text": texts}
+    numbers = list(range(len(bags)))
+    columns = {"id": numbers, "text": texts, "title": [f"No. {d}" for d in numbers]}
     pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=4)
 
 
