@@ -185,6 +185,7 @@ def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start
     """Guessing has a perplexity near 120, the true topics one near 23; the subset begins with a
     tenth here."""
     monkeypatch.setattr("topicmc.distributed.adlda.FIRST_TOKENS", 250)
+    monkeypatch.setattr("topicmc.distributed.adlda.FIRST_WORD_TOKENS", 1)
     for seed in range(3):
         config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
         _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")

@@ -39,7 +39,9 @@ from topicmc.samplers import Chain
 from topicmc.samplers.collapsed import CollapsedWorker
 from topicmc.samplers.priors import learned_alpha, learned_beta, prior_metrics
 
-FIRST_TOKENS = 9_000  # tokens per topic in the subset that a growing start begins with
+# The subset that a growing start begins with has at least so many tokens for each topic, and for
+# each word: fewer find poor topics, more take longer to find the same.
+FIRST_TOKENS, FIRST_WORD_TOKENS = 9_000, 75
 GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
 GROWN_BY = 0.8  # share of the annealing by whose end all documents must be in
 FIRST_BETA = 1.0  # what an annealed start begins with
@@ -99,7 +101,8 @@ class Schedule:
         self._annealed = config.anneal_updates / self.per_sweep if config.start != "plain" else 0.0
         self._first_share = 1.0
         if config.start == "grow":
-            self._first_share = min(1.0, FIRST_TOKENS * config.topics / corpus.n_tokens)
+            first = max(FIRST_TOKENS * config.topics, FIRST_WORD_TOKENS * corpus.n_words)
+            self._first_share = min(1.0, first / corpus.n_tokens)
         self._growth = max(GROWTH, self._first_share ** (-1 / max(1.0, GROWN_BY * self._annealed)))
         n_growing = math.ceil(-math.log(self._first_share) / math.log(self._growth) - 1e-9)
         sizes = [config.trajectory * self._rounds_of(sweep) for sweep in range(n_growing)]
@@ -253,7 +256,7 @@ class Adlda:
         if not self.schedule.learns(self.update):
             return
         if config.learn in ("alpha", "both"):
-            histogram = sum(sampler.mix_histogram() for sampler in self.samplers.values())
+            histogram = np.sum([s.mix_histogram() for s in self.samplers.values()], axis=0)
             self.alpha = learned_alpha(self.alpha, self.transport.sum(histogram), steps=_STEPS)
         if config.learn in ("beta", "both"):
             counts = self.reconciliation.counts()

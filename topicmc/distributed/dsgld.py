@@ -359,7 +359,7 @@ class Dsgld:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What a checkpoint must hold of the hosted chains."""
-        arrays = {}
+        arrays: dict[str, np.ndarray] = {}
         for chain in self._chains.values():
             number = f"{chain.index:03d}"
             arrays |= {f"theta-{number}": chain.theta, f"beside-{number}": _beside(chain)}

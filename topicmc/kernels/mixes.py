@@ -74,19 +74,17 @@ def _expected_counts(
         sums[:] = alpha
         start, n_words = indptr[d], indptr[d + 1] - indptr[d]
         shares[: n_words * n_padded] = 0
-        n_tokens = np.float32(0)
-        for entry in range(start, start + n_words):
-            n_tokens += np.float32(counts[entry])
         for _ in range(max_sweeps):
             before[:] = sums
             for i in range(n_words):
                 row = np.intp(word_ids[start + i]) * n_padded
                 _renew(sums, shares, i * n_padded, phi, row, counts[start + i], weights)
-            moved = np.float32(0)
+            moved = tokens = np.float32(0)
             for k in range(n_padded):
                 moved += abs(sums[k] - before[k])
                 sums[k] = max(sums[k], alpha[k])  # less only by rounding
-            if moved <= 2 * tolerance * n_tokens:
+                tokens += sums[k] - alpha[k]
+            if moved <= 2 * tolerance * tokens:
                 break
 
 

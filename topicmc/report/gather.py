@@ -19,7 +19,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.report.citation import citation
 from topicmc.report.documents import documents_of
 from topicmc.report.numbers import digits
-from topicmc.report.runs import corpus_name, run_of
+from topicmc.report.runs import corpus_name, names_of, run_of
 from topicmc.report.topics import SHOWN, STEP, topics_of, words_of
 from topicmc.report.trends import trends_of
 from topicmc.runs import RunDirectory
@@ -81,7 +81,7 @@ def gather(
         "periods": periods,
         "verdict": _verdict(runs, posterior),
         "notes": _notes(posterior, corpus),
-        "runs": [run_of(run) for run in runs],
+        "runs": [run_of(*named) for named in zip(runs, names_of(runs), strict=True)],
         "citation": citation([run.facts()["config"] for run in runs], name),
     }
 

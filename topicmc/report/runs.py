@@ -24,12 +24,18 @@ def corpus_name(run: RunDirectory) -> str:
     return run.path.resolve().name if path == EMBEDDED else Path(path).name
 
 
-def run_of(run: RunDirectory) -> dict[str, Any]:
+def names_of(runs: Sequence[RunDirectory]) -> list[str]:
+    """Runs by their folders; those of one name are told apart by numbers."""
+    names = [run.path.resolve().name for run in runs]
+    return [f"{n} ({i})" if names.count(n) > 1 else n for i, n in enumerate(names, start=1)]
+
+
+def run_of(run: RunDirectory, name: str) -> dict[str, Any]:
     """Settings and traces of one run."""
     facts = run.facts()
     settings = {name.replace("_", " "): value for name, value in facts["config"].items()}
     return {
-        "name": run.path.resolve().name,
+        "name": name,
         "settings": {
             **settings,
             "begun": facts["created"],

@@ -119,11 +119,11 @@ class CollapsedWorker:
         state = (
             self.offsets, self.tokens, self.z, self.word_topic, self.topic_totals, prior, beta
         )  # fmt: skip
-        options = {"key": self.key, "first_id": self.first_id}
+        key, first_id = self.key, self.first_id
         if len(old):
-            collapsed_sweep(*state, docs=old, sweep=sweep, **options)
+            collapsed_sweep(*state, docs=old, sweep=sweep, key=key, first_id=first_id)
         if len(new):
-            assign(*state, docs=new, sequential=sweep > 0, **options)
+            assign(*state, docs=new, sequential=sweep > 0, key=key, first_id=first_id)
 
     def _draw_frozen(self, docs, old, new, prior, beta, sweep, threads, topics) -> None:
         here = slice(self.offsets[docs[0]], self.offsets[docs[-1] + 1])

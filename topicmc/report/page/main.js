@@ -31,7 +31,7 @@ function noteOfMap() {
     ? ["Area: share of the tokens. Near topics use similar words; lines lead to the nearest. ",
        data.topics.some((topic) => topic.stable === false) ? "Dashed: chains disagree." : ""]
     : ["Area: where ", html("b", {}, data.words[word]), " is used. ",
-       html("button", { type: "button", class: "plain", onclick: () => chooseWord(word) }, "Back to sizes")];
+       html("button", { type: "button", class: "plain", onclick: () => { chooseWord(word); map.focus(); } }, "Back to sizes")];
   byId("map-note").replaceChildren(...note);
 }
 
@@ -60,7 +60,7 @@ showSettings();
 showGuide();
 search(choose, chooseWord);
 if (!followAddress()) choose(order[0]);
-addEventListener("hashchange", followAddress);
+addEventListener("hashchange", () => followAddress() && byId("topic").focus({ preventScroll: true }));
 
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 dressIn(prefersDark.matches ? "dark" : "light");

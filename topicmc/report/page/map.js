@@ -6,7 +6,7 @@ const WORD_INK = 0.04; // the same when they stand for the uses of a word
 const order = data.topics.map((_, i) => i).sort((a, b) => data.topics[b].share[0] - data.topics[a].share[0]);
 const position = new Map(data.topics.map((topic, i) => [topic.number, i])); // number → place in data.topics
 
-/** Builds the map into its place; returns {mark(chosen), weigh(shares or null)}. */
+/** Builds the map into its place; returns {mark(chosen), focus(), weigh(shares or null)}. */
 function topicMap(place, choose) {
   let size = [0, 0];
   let chosen = order[0];
@@ -91,6 +91,7 @@ function topicMap(place, choose) {
   });
   return {
     mark,
+    focus: () => circles[chosen].focus(),
     weigh(spread) {
       shares = spread;
       picture.classList.toggle("weighed", shares !== null);

@@ -1,4 +1,5 @@
-// Finding words and topics: results are buttons under the field; arrow keys walk through them.
+// Finding words and topics: results are buttons under the field; arrow keys walk through them, and
+// the one that is chosen takes the reader to the topic.
 
 const MOST_FOUND = 12;
 
@@ -36,7 +37,7 @@ function search(choose, chooseWord) {
   const places = (id) => data.spread[id].slice(0, 3).map(([k, p]) => `topic ${k}: ${wholePercent(p)}`).join(", ");
 
   function result(act, name, note) {
-    return html("li", {}, html("button", { type: "button", onclick: () => { act(); close(); } }, html("b", {}, name), html("span", {}, note)));
+    return html("li", {}, html("button", { type: "button", onclick: () => { act(); close(); byId("topic").focus(); } }, html("b", {}, name), html("span", {}, note)));
   }
 
   function close() {

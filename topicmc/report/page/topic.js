@@ -11,7 +11,9 @@ function topicPanel(place, choose, chooseWord) {
     mark: words.mark,
     show(i) {
       const topic = data.topics[i];
+      const held = head.contains(document.activeElement) ? document.activeElement.id : "";
       head.replaceChildren(...topicHead(topic, i, choose));
+      if (held) byId(held).focus();
       words.show(topic);
       documents.replaceChildren(...topicDocuments(topic));
       trend.replaceChildren(...topicTrend(topic));
@@ -23,13 +25,13 @@ const hasOwnPriors = data.topics.some((topic) => topic.alpha !== data.topics[0].
 
 function topicHead(topic, i, choose) {
   const at = order.indexOf(i);
-  const go = (to, name, sign) =>
-    html("button", { type: "button", class: "round", "aria-label": name, title: name,
+  const go = (to, id, name, sign) =>
+    html("button", { type: "button", id, class: "round", "aria-label": name, title: name,
       onclick: () => choose(order[(to + order.length) % order.length]) }, sign);
   return [
     html("div", { class: "topic-bar" },
       html("p", { class: "overline" }, `Topic ${topic.number}`, html("span", {}, ` · ${at + 1} of ${order.length} by size`)),
-      html("div", {}, go(at - 1, "Larger topic", "←"), go(at + 1, "Smaller topic", "→"))),
+      html("div", {}, go(at - 1, "larger", "Larger topic", "←"), go(at + 1, "smaller", "Smaller topic", "→"))),
     html("h2", {}, labels[i].join(" · ")),
     html("p", { class: "topic-facts" },
       html("span", {}, html("b", {}, percent(topic.share[0])), " of all tokens",

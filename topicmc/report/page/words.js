@@ -70,10 +70,12 @@ function wordTable(chooseWord) {
     const shown = relevant(topic, lambda, data.words_shown);
     const scale = shown.reduce((most, row) => Math.max(most, row[HIGH] ?? row[MEAN], data.overall[row[ID]]), 0);
     const before = new Map([...rows].map(([id, row]) => [id, row.offsetTop]));
+    const held = [...rows.keys()].find((id) => rows.get(id).contains(document.activeElement));
     rows.clear();
     for (const row of shown) rows.set(row[ID], wordRow(row, scale));
     body.replaceChildren(...rows.values());
     caption.textContent = `The ${shown.length} most relevant words of topic ${topic.number}`;
+    rows.get(held)?.querySelector("button").focus();
     glide(before);
   }
 
