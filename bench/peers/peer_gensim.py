@@ -44,6 +44,7 @@ def train(corpus, settings: Settings, marks: Marks, learn: bool) -> None:
                 alpha = np.array(self.alpha, float) if learn else None
                 marks.take(now - start, self.get_topics(), alpha)
             if not marks.open:
+                _abandon_queues()
                 raise _Over
             start += time.perf_counter() - now
 
@@ -63,7 +64,6 @@ def train(corpus, settings: Settings, marks: Marks, learn: bool) -> None:
     start = time.perf_counter()
     with suppress(_Over):
         model.update(documents)
-    _abandon_queues()
 
 
 def _abandon_queues() -> None:
