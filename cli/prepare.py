@@ -162,7 +162,10 @@ def _print_summary(corpus: Corpus, facts: dict[str, Any]) -> None:
     if told["entries_merged"]:
         rows["merged"] = f"{told['entries_merged']:,} entries that repeated a word"
     asked = {"titles": told["title"] not in (None, "none"), "times": told["time"] is not None}
-    rows |= {kind: "none found" for kind, wanted in asked.items() if wanted} | metadata_rows(facts)
+    found = metadata_rows(facts)
+    for kind, wanted in asked.items():
+        if wanted or kind in found:
+            rows[kind] = found.get(kind, "none found")
     rows["shards"] = f"{corpus.n_shards}"
     rows["written to"] = f"{corpus.path}"
     for name, value in rows.items():
