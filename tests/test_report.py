@@ -116,6 +116,14 @@ def test_topics_come_with_the_numbers_of_the_posterior(data, run):
     assert sum(spread.values()) == pytest.approx(1, abs=0.03)
 
 
+def test_runs_of_one_name_are_told_apart(run, tmp_path):
+    other = made_up_run(tmp_path, 4, run.vocabulary())
+    data = gather([run, other], None)
+    assert [one["name"] for one in data["runs"]] == ["run (1)", "run (2)"]
+    assert (data["chains"], data["samples"]) == (4, 8)
+    assert [topic["found"] for topic in data["topics"]] == [4, 4, 4, 4]
+
+
 def test_the_place_of_the_corpus_is_not_told(data, corpus):
     assert str(corpus.path.parent) not in json.dumps({**data, "verdict": None})
 

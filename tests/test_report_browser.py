@@ -74,6 +74,12 @@ def chosen(driver) -> int:
     return int(text(driver, ".topic .overline")[0].split()[1])
 
 
+def focused(driver) -> str:
+    """Where the keyboard is: an id, or else what is written there."""
+    element = driver.switch_to.active_element
+    return element.get_attribute("id") or element.text
+
+
 def by_size(posterior) -> list[int]:
     return np.argsort(-posterior.share).tolist()
 
@@ -120,6 +126,25 @@ def test_arrow_keys_walk_through_the_topics_of_the_map(page, posterior):
     assert text(page, "#announcement")[0].startswith(f"Topic {order[2]}, ")
     focus.send_keys(HOME)
     assert chosen(page) == order[0]
+
+
+def test_a_button_that_was_pressed_keeps_the_keyboard(page, posterior):
+    """Although what stands around it is drawn anew."""
+    button = page.find_element("id", "smaller")
+    for k in by_size(posterior)[1:3]:
+        button.send_keys(ENTER)
+        assert chosen(page) == k
+        assert focused(page) == "smaller"
+        button = page.switch_to.active_element
+    word = page.find_elements("css selector", ".words .word")[3]
+    name = word.text
+    word.send_keys(ENTER)
+    assert focused(page) == name
+    assert page.switch_to.active_element.get_attribute("aria-pressed") == "true"
+    page.find_element("css selector", "#map-note button").send_keys(ENTER)
+    assert focused(page) == f"spot-{chosen(page)}"
+    page.find_element("css selector", ".near a").send_keys(ENTER)
+    wait(page, "return document.activeElement.id == 'topic'")
 
 
 def test_an_address_leads_to_its_topic(page, posterior):
@@ -170,6 +195,7 @@ def test_searching_leads_to_the_topic_that_uses_a_word_most(page, posterior):
     field.send_keys(ARROW_DOWN)
     page.switch_to.active_element.send_keys(ENTER)
     assert chosen(page) == uses.argmax()
+    assert focused(page) == "topic"
     assert page.execute_script("return document.querySelector('#map svg').matches('.weighed')")
     radii = page.execute_script(
         "return [...document.querySelectorAll('.spot')].map((s) =>"
@@ -318,6 +344,22 @@ def test_a_print_has_the_table_of_all_topics_and_no_controls(page):
     ]  # fmt: skip
     ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert ground == "rgb(255, 255, 255)"
+
+
+def test_a_run_of_which_little_is_known_has_a_page_too(browser, tmp_path):
+    """Two topics, one sample, no evaluation, no corpus."""
+    run = made_up_run(tmp_path, 2, ["one", "two", "three"], chains=1)
+    run.write_sample_index(run.sample_index()[:1])
+    (run.path / "metrics.jsonl").unlink()
+    write_report(gather([run], None), tmp_path / "report.html")
+    browser.get((tmp_path / "report.html").as_uri())
+    wait(browser, "return document.querySelectorAll('.spot circle[r]').length == 2")
+    assert len(text(browser, ".words .word")) == 3
+    assert text(browser, ".whisker") == []
+    assert text(browser, "#topics .badge") == ["one chain", "one chain"]
+    assert text(browser, "#traces") == ["No evaluations were recorded."]
+    assert "NaN" not in text(browser, "main")[0] + text(browser, "header")[0]
+    assert browser.get_log("browser") == []
 
 
 def test_a_hundred_topics_over_20_000_words_are_light_and_open_fast(browser, tmp_path):
