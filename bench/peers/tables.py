@@ -15,8 +15,8 @@ REFERENCE_BUDGETS = (30, 60, 100)
 def time_to_reach(curve: Sequence[tuple[float, float]], target: float) -> tuple[float, bool] | None:
     """When a curve of (seconds, perplexity) first is at ``target``, and whether that is exact.
 
-    Between two points perplexity is taken to be linear in the logarithm of time; as it falls
-    faster at first, this errs on the late side. A curve that begins below the target was there
+    Between two points perplexity is taken to be linear in the logarithm of time, which errs on the
+    late side where the curve flattens out. A curve that begins below the target was there
     earlier than its first point, which is returned as inexact; None if it never gets there.
     """
     curve = sorted(curve)
