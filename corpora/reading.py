@@ -12,9 +12,9 @@ from topicmc.corpora.facts import blocks
 from topicmc.corpora.ingestion import counted
 from topicmc.corpora.phrases import phrases_among
 from topicmc.corpora.preparation import given_vocabulary
-from topicmc.corpora.readers import IdReader, Progress, Tally
+from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.records import RecordReader
-from topicmc.corpora.readers.sources import ID_READERS, open_sources
+from topicmc.corpora.readers.sources import GAPPED, ID_READERS, open_sources
 from topicmc.corpora.store import INDEX, Corpus
 from topicmc.errors import UsageError
 
@@ -59,7 +59,7 @@ def read_known(
         if format in ID_READERS:
             given = given_vocabulary(sources, vocab)
             assert given is not None
-            stream = _of_ids(readers, given[1], words, tally)
+            stream = _of_ids(readers, given[1], words, tally, format in GAPPED)
         elif vocab is not None:
             raise UsageError(f"--vocab {vocab}: only sources of word ids need one; this is text.")
         else:
@@ -78,11 +78,12 @@ def _of_text(readers: list[RecordReader], words: Sequence[str], tally: Tally) ->
 
 
 def _of_ids(
-    readers: list[IdReader], own: list[str], words: Sequence[str], tally: Tally
+    readers: list[Any], own: list[str], words: Sequence[str], tally: Tally, gapped: bool
 ) -> Iterator[Known]:
     new_ids = _new_ids(own, words)
+    options = {"gaps": True} if gapped else {}
     for reader in readers:
-        for documents in reader.blocks(len(own), tally):
+        for documents in reader.blocks(len(own), tally, **options):
             yield _known(documents, new_ids)
         tally.next_source()
 

@@ -17,7 +17,7 @@ class DocwordReader:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
+    def blocks(self, n_words: int, tally: Tally, *, gaps: bool = False) -> Iterator[Documents]:
         with Stream(self.path) as stream:
             n_docs, width, n_entries = (
                 header_numbers(self.path, line, stream.readline().split(), [what])[0]
@@ -28,5 +28,5 @@ class DocwordReader:
                     f"{self.path}, line 2: {width} words, but its vocabulary has {n_words}; "
                     "give the vocabulary that belongs to it with --vocab."
                 )
-            header = Header(self.path, n_docs, width, n_entries)
+            header = Header(self.path, n_docs, width, n_entries, gaps=gaps)
             yield from triplet_blocks(stream, header, 4, tally)

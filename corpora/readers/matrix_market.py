@@ -20,7 +20,7 @@ class MatrixMarketReader:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
+    def blocks(self, n_words: int, tally: Tally, *, gaps: bool = False) -> Iterator[Documents]:
         with Stream(self.path) as stream:
             field = self._field(stream.readline())
             number, line = 2, stream.readline()
@@ -41,6 +41,7 @@ class MatrixMarketReader:
                 n_entries,
                 columns=2 if field == b"pattern" else 3,
                 real=field in (b"real", b"double"),
+                gaps=gaps,
             )
             yield from triplet_blocks(stream, header, number + 1, tally)
 

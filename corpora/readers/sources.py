@@ -26,6 +26,7 @@ ID_READERS: dict[str, Callable[[Path], Any]] = {
     "ldac": LdaCReader,
     "svmlight": SvmlightReader,
 }
+GAPPED = ("docword", "mm")  # empty documents have no line, but a number
 FIELD_READERS: dict[str, Callable[[Path, Fields], FieldReader]] = {
     "jsonl": JsonLinesReader,
     "csv": CsvReader,

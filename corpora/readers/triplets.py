@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,10 @@ from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES, check_count, 
 from topicmc.corpora.streams import Stream, line_blocks
 from topicmc.errors import DataError
 
+_MOST_DOCS = 1 << 32  # that can be given a row each
+_EMPTY_DOCS = 1 << 16  # at a time
+_WIDE_GAP = 64  # between two documents: those in wider ones are not held beside them
+
 
 @dataclass(frozen=True)
 class Header:
@@ -26,6 +31,7 @@ class Header:
     n_entries: int
     columns: int = 3  # 2 when the body has no counts: each is 1
     real: bool = False  # counts may be written as 2.0
+    gaps: bool = False  # documents without a line are wanted too
 
 
 class _Parsed(NamedTuple):
@@ -41,8 +47,10 @@ def triplet_blocks(
     Lines are parsed in blocks by pyarrow; only a block in which something is wrong is read again
     line by line, to name the line.
     """
+    if header.gaps and header.n_docs > _MOST_DOCS:
+        raise DataError(f"{header.path}: the header promises {header.n_docs} documents; mend it.")
     carry = [np.empty(0, dtype=np.int64)] * 3
-    line, n_entries, start = first_line, 0, tally.n_read
+    line, n_entries, start, done = first_line, 0, tally.n_read, 0
     for parsed in thread_map(partial(_parse, header), line_blocks(stream)):
         columns = _checked(parsed, header, line, int(carry[0][-1]) if len(carry[0]) else 1)
         line += parsed.block.count(b"\n")
@@ -62,14 +70,19 @@ def triplet_blocks(
         tally.position = stream.position
         tally.n_read = start + int(docs[-1])
         if cut:
-            yield _documents(docs[:cut], words[:cut], counts[:cut], tally)
+            part = docs[:cut], words[:cut], counts[:cut]
+            yield from _documents(*part, tally, done if header.gaps else None)
+            done = int(docs[cut - 1])
     if n_entries != header.n_entries:
         raise DataError(
             f"{header.path}: the header promises {header.n_entries} entries, the body holds "
             f"{n_entries}; the file is cut short or its header is wrong."
         )
     if len(carry[0]):
-        yield _documents(carry[0], carry[1], carry[2], tally)
+        yield from _documents(*carry, tally, done if header.gaps else None)
+        done = int(carry[0][-1])
+    if header.gaps:
+        yield from _empty(header.n_docs - done)
     tally.n_read = start + header.n_docs
 
 
@@ -154,8 +167,33 @@ def _row(fields: list[bytes], header: Header, number: int, last_doc: int) -> tup
     return doc, word, count
 
 
-def _documents(docs: np.ndarray, words: np.ndarray, counts: np.ndarray, tally: Tally) -> Documents:
-    starts = np.concatenate([[0], np.flatnonzero(docs[1:] != docs[:-1]) + 1, [len(docs)]])
-    documents, merged = from_entries(np.diff(starts), words - 1, counts)
+def _documents(
+    docs: np.ndarray, words: np.ndarray, counts: np.ndarray, tally: Tally, done: int | None
+) -> Iterator[Documents]:
+    """The documents of some lines. Told where the documents before have ended, it gives those
+    without a line, too, empty."""
+    if done is None:
+        starts = np.flatnonzero(np.diff(docs, prepend=0))
+        yield _counted(np.diff(starts, append=len(docs)), words, counts, tally)
+        return
+    wide = np.flatnonzero(np.diff(docs, prepend=done) > _WIDE_GAP)
+    for first, last in pairwise([*sorted({0, *wide.tolist()}), len(docs)]):
+        if docs[first] - done > _WIDE_GAP:
+            yield from _empty(int(docs[first]) - 1 - done)
+            done = int(docs[first]) - 1
+        lengths = np.bincount(docs[first:last] - done - 1)
+        yield _counted(lengths, words[first:last], counts[first:last], tally)
+        done = int(docs[last - 1])
+
+
+def _counted(lengths: np.ndarray, words: np.ndarray, counts: np.ndarray, tally: Tally) -> Documents:
+    documents, merged = from_entries(lengths, words - 1, counts)
     tally.merged += merged
     return documents
+
+
+def _empty(n_docs: int) -> Iterator[Documents]:
+    nothing = np.empty(0, dtype=np.uint32)
+    for start in range(0, n_docs, _EMPTY_DOCS):
+        n = min(_EMPTY_DOCS, n_docs - start)
+        yield Documents(np.zeros(n + 1, dtype=np.int64), nothing, nothing)

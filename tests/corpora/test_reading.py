@@ -1,0 +1,65 @@
+"""New documents against a given vocabulary: each keeps its place."""
+
+import numpy as np
+import pytest
+
+from topicmc.corpora import streams
+from topicmc.corpora.readers import Tally, triplets
+from topicmc.corpora.reading import read_known, tokens
+from topicmc.errors import DataError, UsageError
+
+WORDS = ["ant", "bee", "cow"]
+
+
+def read(path, *others, **options):
+    """Tokens and unknown tokens of each document, and the tally."""
+    tally = Tally()
+    found = list(read_known([path, *others], WORDS, tally, **options))
+    known = np.concatenate([tokens(documents) for documents, _ in found])
+    return known, np.concatenate([unknown for _, unknown in found]), tally
+
+
+@pytest.mark.parametrize("block", [1 << 20, 64])
+def test_documents_without_a_line_keep_their_place(tmp_path, monkeypatch, block):
+    """Gaps narrow and wide, at the start, within and at the end, whatever a block holds."""
+    monkeypatch.setattr(triplets, "line_blocks", lambda s: streams.line_blocks(s, block))
+    numbers = [3, 4, 6, 70, 71, 71, 200, 70_000, 70_001]
+    lines = [f"{number} {i % 4 + 1} {i + 1}" for i, number in enumerate(numbers)]
+    path = tmp_path / "docword.gaps.txt"
+    path.write_text("\n".join(["70010", "4", "9", *lines]) + "\n")
+    (tmp_path / "vocab.gaps.txt").write_text("cow\nant\nother\nbee\n")
+    known, unknown, tally = read(path)
+    assert len(known) == len(unknown) == tally.n_read == 70_010
+    expected = np.zeros(70_010, int), np.zeros(70_010, int)
+    for i, number in enumerate(numbers):
+        expected[i % 4 == 2][number - 1] += i + 1
+    assert (known == expected[0]).all()
+    assert (unknown == expected[1]).all()
+
+
+def test_a_header_that_promises_more_documents_than_can_have_rows_is_refused(tmp_path):
+    path = tmp_path / "docword.lie.txt"
+    path.write_text("999999999999999999\n3\n1\n1 1 1\n")
+    (tmp_path / "vocab.lie.txt").write_text("ant\nbee\ncow\n")
+    with pytest.raises(DataError, match="promises 999999999999999999 documents"):
+        read(path)
+
+
+def test_short_articles_are_passed_over_and_counted(tmp_path):
+    pages = "".join(
+        f"<page><title>{title}</title><ns>0</ns><revision><text>{text}</text></revision></page>"
+        for title, text in (("long", "ant other " * 30), ("stub", "bee"))
+    )
+    path = tmp_path / "dump.xml"
+    path.write_text(
+        f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/">{pages}</mediawiki>'
+    )
+    known, unknown, tally = read(path)
+    assert (known.tolist(), unknown.tolist(), tally.skipped) == ([30], [30], 1)
+
+
+def test_options_that_do_not_fit_are_refused(tmp_path):
+    path = tmp_path / "new.txt"
+    path.write_text("ant bee\n")
+    with pytest.raises(UsageError, match="only sources of word ids need one"):
+        read(path, vocab=path)
