@@ -176,6 +176,11 @@ def _train(config, corpus, run, channel, progress, resume, slow, choice, as_json
                 if choice is not None:
                     told.message(choice)
             outcome = training.train(interrupt)
+            if channel.is_root and not outcome.interrupted and run.is_starting():
+                told.message(
+                    "the chain has not left its start: its newest state stands in for samples, so"
+                    " train on (--resume) with more --updates or --time-budget"
+                )
         finally:
             told.close()
     if not channel.is_root:
@@ -202,12 +207,6 @@ def _train(config, corpus, run, channel, progress, resume, slow, choice, as_json
     else:
         print_topics(topics)
         click.echo(f"Trained {run.path}: {_result(outcome)}", err=True)
-    if all(entry["burn_in"] for entry in run.sample_index()):
-        click.echo(
-            "The chain has not left its start yet, so these topics are its newest state and no"
-            f" posterior samples; go on with:\n  {_resume_command(run.path, channel)}",
-            err=True,
-        )
     return 0
 
 

@@ -130,10 +130,13 @@ def choose(config: TrainConfig, n_tokens: int, cores: int) -> tuple[str, str]:
     tokens = f"{n_tokens / 1e6:,.1f} million tokens"
     if n_tokens * _BYTES > _MOST_BYTES:
         return "scir", f"because the assignments of {tokens} would take too much memory"
-    rate = _token_rate(config, cores)
-    if config.time_budget is not None and config.time_budget * rate < _LEAST_SWEEPS * n_tokens:
+    why = f"because the assignments of {tokens} fit in memory"
+    if config.time_budget is None:
+        return "adlda", why
+    sweeps = config.time_budget * _token_rate(config, cores) / n_tokens
+    if sweeps < _LEAST_SWEEPS:
         return "scir", f"because the time budget is too short for sweeps over {tokens}"
-    return "adlda", f"because sweeps over {tokens} take about {n_tokens / rate:.2g} s"
+    return "adlda", f"{why} and the time budget allows for some {sweeps:,.0f} sweeps"
 
 
 def _token_rate(config: TrainConfig, cores: int) -> float:

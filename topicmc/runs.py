@@ -192,6 +192,10 @@ class RunDirectory:
         """The index entries of the kept samples, oldest first."""
         return read_json(self.path / "samples" / "index.json", samples=list)["samples"]
 
+    def is_starting(self) -> bool:
+        """Whether there is no posterior sample yet, only a state of the start."""
+        return all(entry["burn_in"] for entry in self.sample_index())
+
     def read_sample(self, entry: Mapping[str, Any]) -> np.ndarray:
         """θ of one index entry, W × K float32; DataError when missing or damaged."""
         return read_array(self.path / "samples" / entry["file"], entry["checksum"])

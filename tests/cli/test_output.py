@@ -33,6 +33,7 @@ def test_train_prints_topics_and_says_how_it_goes(run, command):
             rf"  {number} [kMG]? ?tokens/s"
             for n in (3, 6)
         ],
+        r"the chain has not left its start: its newest state stands in .*",
         rf"Trained new: 6 updates, {number} s of training, held-out perplexity {number}"
         rf" \({number} averaged over samples\)",
     ]

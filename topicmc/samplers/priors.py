@@ -35,10 +35,10 @@ def learned_alpha(
     of_topics, of_lengths = histogram[:-1], histogram[-1]
     if not of_lengths.any():
         return alpha
-    for _ in range(steps):
+    for _ in range(steps):  # sums without BLAS, whose order depends on the processor
         gained = digamma(sizes + alpha[:, None]) - digamma(alpha)[:, None]
         total = alpha.sum()
-        shared = of_lengths @ (digamma(sizes + total) - digamma(total))
+        shared = (of_lengths * (digamma(sizes + total) - digamma(total))).sum()
         alpha = _towards(alpha, (of_topics * gained).sum(axis=1) / shared, rate)
     return alpha
 
@@ -62,7 +62,7 @@ def learned_beta(
     histogram = level_histogram(theta, scale, beta, _HALF)
     sizes = bin_sizes()
     for _ in range(steps):
-        gained = histogram @ (digamma(sizes + beta) - digamma(beta))
+        gained = (histogram * (digamma(sizes + beta) - digamma(beta))).sum()
         mass = n_words * beta
         shared = n_words * (digamma(totals + mass) - digamma(mass)).sum()
         beta = float(_towards(np.array(beta), gained / shared, rate))
