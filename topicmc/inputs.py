@@ -168,7 +168,7 @@ def from_bags(
     most = _MOST if n_words is None else n_words
     documents = _documents(((i, n) for i, n in bag if n and i < most) for bag in X)
     if n_words is None:
-        n_words = int(documents.word_ids.max(initial=-1)) + 1
+        n_words = int(documents.word_ids.max()) + 1 if documents.n_entries else 0
     return documents, n_words
 
 
