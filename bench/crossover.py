@@ -5,7 +5,7 @@
 CORPUS is a prepared corpus. For each α and K, topics are first trained under that α by annealed
 sweeps of θ_wk = n_wk + β, because the cost of the sparse kernel depends on how many topics a
 document has, and random or blunt topics give it too many. Then both kernels draw a minibatch: once
-afresh (a start from φ and five sweeps), once for one sweep on from remembered assignments.
+afresh (a start from φ and some sweeps), once for one sweep on from remembered assignments.
 
 Figures are nanoseconds of processor time per token-sample by one thread, minima over repeats in
 which the kernels take turns: building the trees of the sparse kernel and adding up the counts
@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--docs", type=int, default=10_000, help="documents to train topics on")
     parser.add_argument("--sweeps", type=int, default=25, help="sweeps of training")
     parser.add_argument("--batch-tokens", type=int, default=250_000, help="size of a minibatch")
+    parser.add_argument("--afresh", type=int, default=5, help="sweeps after a start from φ")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument(
         "--topics", type=int, nargs="+", default=[100, 256, 500, 1000, 2000, 5000, 10_000]
@@ -76,22 +77,23 @@ def compare(whole: Minibatch, n_batch: int, n_topics: int, alpha: float, options
     remembered = z[: batch.n_tokens]
     n_kept = np.mean([len(np.unique(remembered[slice(*ends)])) for ends in pairwise(batch.offsets)])
 
+    n_sweeps = {True: options.afresh, False: 1}
+
     def work(kernel: str, fresh: bool) -> Callable[[], object]:
         def draw() -> None:
             KERNELS[kernel](
-                batch, rows, prior, sweeps=5 if fresh else 1, burn_in=2 if fresh else 0, key=KEY,
+                batch, rows, prior, sweeps=n_sweeps[fresh], burn_in=n_sweeps[fresh] // 2, key=KEY,
                 update=0, threads=Threads(), z=None if fresh else remembered.copy(),
             )  # fmt: skip
 
         return draw
 
     arms = [work(kernel, fresh) for fresh in (True, False) for kernel in KERNELS]
-    draws = np.array([6, 6, 1, 1]) * batch.n_tokens
+    draws = np.repeat([options.afresh + 1, 1], 2) * batch.n_tokens
     times = least_seconds(arms, options.repeats) / draws * 1e9
-    length = batch.n_tokens / batch.n_docs
     chosen = [
-        assignments.cheaper(n_topics, length, remembered=remembered) is kernel
-        for remembered in (False, True)
+        assignments.cheaper(n_topics, remembered=not fresh) is kernel
+        for fresh in (True, False)
         for kernel in KERNELS.values()
     ]
     figures = (f"{t:9.0f}{'*' if c else ' '}" for t, c in zip(times, chosen, strict=True))

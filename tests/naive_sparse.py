@@ -78,7 +78,7 @@ def sparse(batch, phi_rows, alpha, sweeps, burn_in, key, update, z=None):
         pending = None
         for sweep in range(1, sweeps + 1):
             for i, w in enumerate(tokens):
-                if len(document.counts) == document.room:
+                if len(document.counts) == document.room or i % 64 == 0:
                     document.compact()
                     document.make_room()
                 if pending is not None:

@@ -1,4 +1,4 @@
-"""Which kernel draws: by the number of topics, the length of documents, and what is remembered."""
+"""Which kernel draws: by the number of topics and what is remembered."""
 
 import numpy as np
 import pytest
@@ -12,17 +12,11 @@ from topicmc.kernels.threads import Threads
 
 
 @pytest.mark.parametrize(
-    ("n_topics", "length", "remembered", "kernel"),
-    [
-        (100, 100, False, gibbs),
-        (512, 10, True, gibbs),
-        (1000, 100, False, sparse),
-        (1000, 1000, False, gibbs),
-        (1000, 1000, True, sparse),
-        (5000, 1000, False, sparse),
-    ],
+    ("n_topics", "remembered", "kernel"),
+    [(100, False, gibbs), (500, False, gibbs), (500, True, sparse), (1000, False, sparse)],
 )
-def test_the_cheaper_kernel_draws(n_topics, length, remembered, kernel):
+def test_the_cheaper_kernel_draws(n_topics, remembered, kernel):
+    length = 50
     generator = np.random.default_rng(0)
     tokens = generator.integers(0, 9, 4 * length).astype(np.uint32)
     batch = Minibatch(np.arange(4), length * np.arange(5), tokens, np.arange(9, dtype=np.int32))

@@ -14,21 +14,16 @@ from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.gibbs import UNASSIGNED, Assignments
 from topicmc.kernels.threads import Threads
 
-# Measured by bench/crossover.py. Documents that start afresh have many topics at first, each
-# token its own, and the sparse kernel pays for them.
-_MANY_TOPICS = 512
-_TOPICS_PER_TOKEN = 4
+# Measured by bench/crossover.py. In documents that start afresh nearly each token has a topic of
+# its own at first, for which the sparse kernel pays.
+_MANY_TOPICS = {"remembered": 384, "afresh": 640}
 
 
-def cheaper(
-    n_topics: int, tokens_per_document: float, *, remembered: bool
-) -> Callable[..., Assignments]:
-    """The function of `gibbs` or `sparse` that takes less time for documents of that length, whose
-    tokens start from φ or from remembered topics."""
-    afresh = 0 if remembered else _TOPICS_PER_TOKEN * tokens_per_document
-    if n_topics > max(_MANY_TOPICS, afresh):
-        return sparse.sample_assignments
-    return gibbs.sample_assignments
+def cheaper(n_topics: int, *, remembered: bool) -> Callable[..., Assignments]:
+    """The function of `gibbs` or `sparse` that takes less time when tokens start from φ, or from
+    remembered topics."""
+    many = n_topics > _MANY_TOPICS["remembered" if remembered else "afresh"]
+    return sparse.sample_assignments if many else gibbs.sample_assignments
 
 
 def sample_assignments(
@@ -56,6 +51,5 @@ def sample_assignments(
     if rao_blackwell:
         return gibbs.sample_assignments(batch, phi_rows, alpha, rao_blackwell=True, **options)
     remembered = z is not None and 2 * int(np.count_nonzero(z == UNASSIGNED)) < len(z)
-    length = batch.n_tokens / max(1, batch.n_docs)
-    draw = cheaper(phi_rows.shape[1], length, remembered=remembered)
+    draw = cheaper(phi_rows.shape[1], remembered=remembered)
     return draw(batch, phi_rows, alpha, **options)

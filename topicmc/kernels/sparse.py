@@ -45,6 +45,7 @@ from topicmc.kernels.threads import Threads
 _BLOCKS = LANES * LANES  # topics in a group of blocks
 _TURNS = 4  # documents that take turns
 _AHEAD = 8  # tokens from asking for a word's tree to reading it
+_TIDY = 64  # tokens after which slots without tokens are looked for
 _NEW = 16  # slots whose topics may have come so late that their φ is in no cache
 _TAIL = TABLE_EXTRA - TABLE_HEAD
 _ONE, _NONE, _INFINITY = np.float32(1), np.float32(0), np.float32(np.inf)
@@ -123,7 +124,7 @@ def _scratch(longest: int, n_padded: int) -> tuple[np.ndarray, ...]:
 
 @njit(inline="always")
 def _room(n_topics):
-    """Slots for a document of so many topics; when they are used up, empty ones are looked for."""
+    """Slots for a document of so many topics, until those without tokens are looked for again."""
     return (n_topics + n_topics // 8 + 4 + LANES - 1) & -LANES
 
 
@@ -276,7 +277,7 @@ def _sample(
                     row, tree = word * n_padded, word * tree_size
                     old = np.intp(z[token])
                     n = used[j]
-                    if n == room[j]:
+                    if n == room[j] or i % _TIDY == 0:
                         n = _compact(base, map_at, counts, topic_of, slot_of, n)
                         room[j] = _room(n)
                     # As in the dense kernel, what was drawn last is counted only now.
