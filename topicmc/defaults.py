@@ -160,8 +160,8 @@ _BLOCK_TOKENS = 120_000
 # With remembered assignments θ moves after each block: so many draws are worth moving one entry.
 _MOVE_TOKENS = 1.5
 _REMEMBERED_STEP = 0.5  # of SGRLD, the share by which topics change
-_START_SWEEPS = (50, 80)  # within a short time budget, and else
-_START_SHARE = 0.7  # of the sweeps that a budget allows
+_START_SWEEPS = (80, 160)  # at least, and within a long time budget
+_START_SHARE = 0.4  # of the sweeps that a budget allows
 _RUN_SWEEPS = 150  # where nothing says how long to train
 # Documents that a worker draws before it hears of the others, at most; and parts of a sweep.
 _SYNCHRONISE = 30_000
@@ -206,7 +206,7 @@ def _resolve_collapsed(
         updates = max(1, round(config.epochs * per_sweep))
     if updates is None and config.time_budget is None:
         updates = _RUN_SWEEPS * per_sweep
-    sweeps = float(_START_SWEEPS[1])
+    sweeps = float(_START_SWEEPS[0])
     if config.time_budget is not None:
         affordable = config.time_budget * _token_rate(config, cores) / n_tokens
         sweeps = _between(_START_SHARE * affordable, _START_SWEEPS)
