@@ -9,7 +9,7 @@ beforehand; of topicmc `Mixer.mixes`, and the whole command `topicmc infer` in a
 with reading, checking and writing. Figures are medians, with the least and the most.
 
 Accuracy: the total variation between a mix and that of 2,000 Gibbs sweeps, in the mean over 500
-held-out documents; and the perplexity of a tenth of the held-out tokens given the others. Seconds of
+held-out documents; and the perplexity of a tenth of held-out tokens given the others. Seconds of
 the processor, of all cores and processes, are told too: on a busy machine they are the ones to
 compare.
 """

@@ -70,8 +70,8 @@ def triplet_blocks(
         tally.position = stream.position
         tally.n_read = start + int(docs[-1])
         if cut:
-            part = docs[:cut], words[:cut], counts[:cut]
-            yield from _documents(*part, tally, done if header.gaps else None)
+            lines = (docs[:cut], words[:cut], counts[:cut])
+            yield from _documents(lines, tally, done if header.gaps else None)
             done = int(docs[cut - 1])
     if n_entries != header.n_entries:
         raise DataError(
@@ -79,7 +79,7 @@ def triplet_blocks(
             f"{n_entries}; the file is cut short or its header is wrong."
         )
     if len(carry[0]):
-        yield from _documents(*carry, tally, done if header.gaps else None)
+        yield from _documents((*carry,), tally, done if header.gaps else None)
         done = int(carry[0][-1])
     if header.gaps:
         yield from _empty(header.n_docs - done)
@@ -168,10 +168,11 @@ def _row(fields: list[bytes], header: Header, number: int, last_doc: int) -> tup
 
 
 def _documents(
-    docs: np.ndarray, words: np.ndarray, counts: np.ndarray, tally: Tally, done: int | None
+    columns: tuple[np.ndarray, ...], tally: Tally, done: int | None
 ) -> Iterator[Documents]:
-    """The documents of some lines. Told where the documents before have ended, it gives those
-    without a line, too, empty."""
+    """The documents of some lines, given as document, word and count. Told where the documents
+    before have ended, it gives those without a line, too, empty."""
+    docs, words, counts = columns
     if done is None:
         starts = np.flatnonzero(np.diff(docs, prepend=0))
         yield _counted(np.diff(starts, append=len(docs)), words, counts, tally)
