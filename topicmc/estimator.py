@@ -283,7 +283,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         from topicmc.deviations import deviations
         from topicmc.inference import Mixer, parts
 
-        check_is_fitted(self)
+        check_is_fitted(self, "components_")
         threads = self._threads()
         mixer = Mixer(self.components_, self.doc_topic_prior_, threads)
         samples = list(self._samples()) if return_std else []
@@ -309,7 +309,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         from topicmc.evaluation import split_documents, token_probabilities
         from topicmc.scoring import SPLIT_SEED
 
-        check_is_fitted(self)
+        check_is_fitted(self, "components_")
         threads, logs = self._threads(), []
         for documents in inputs.again(self, X, heldout=True):
             whole = inputs.whole(documents, self._seed)
