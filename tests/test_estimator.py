@@ -223,7 +223,7 @@ def test_pickles_are_small_plain_and_faithful(fitted):
     assert (read.transform(TOKENS) == fitted.transform(TOKENS)).all()
     assert len(stored) < 20_000
     code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).transform([['tea']])[0].max())"
-    done = subprocess.run([sys.executable, "-c", code], input=stored, capture_output=True)
+    done = subprocess.run([sys.executable, "-P", "-c", code], input=stored, capture_output=True)
     assert float(done.stdout) == fitted.transform([["tea"]]).max(), done.stderr
 
 
