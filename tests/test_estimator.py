@@ -294,7 +294,7 @@ def test_importing_the_package_stays_light():
     code = (
         "import sys, topicmc; print([m for m in ('numpy', 'sklearn', 'numba') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n"
     with pytest.raises(AttributeError, match="no attribute 'lda'"):
         topicmc.lda  # noqa: B018

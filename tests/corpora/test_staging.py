@@ -113,6 +113,8 @@ def test_signals(tmp_path, number):
         [sys.executable, "-P", "-c", SLOW, source, output],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        # Started in the background, the tests themselves would pass on that SIGINT is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"writing\n"
