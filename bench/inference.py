@@ -104,6 +104,7 @@ def measure(works: dict[str, Callable[[], object]], repeats: int) -> dict[str, l
             start, busy = time.perf_counter(), sum(os.times()[:4])
             works[name]()
             timed[name].append((time.perf_counter() - start, sum(os.times()[:4]) - busy))
+            print("{:26}{:9.2f} s{:9.2f} s of CPU".format(name, *timed[name][-1]), flush=True)
     return timed
 
 
