@@ -26,8 +26,8 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
-from topicmc.evaluation import perplexity, split_documents
-from topicmc.inference import Mixer, parts
+from topicmc.evaluation.completion import perplexity, split_documents
+from topicmc.inference.mixes import Mixer, parts
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import sample_assignments, topic_rows
 from topicmc.kernels.padding import padded_topics

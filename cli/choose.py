@@ -17,7 +17,7 @@ from topicmc.config import SAMPLERS
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
-    from topicmc.choice import Point
+    from topicmc.choose.choice import Point
 
 COLUMNS = ("topics", "perplexity", "±", "NPMI", "diversity", "stable", "converged", "seconds")
 
@@ -71,10 +71,10 @@ def choose(
     Runs that have ended are kept: the same command again goes on where it stopped, and may name
     more numbers or seeds.
     """
-    from topicmc.choice import Point, advice, write_plot
+    from topicmc.choose.choice import Point, advice, write_plot
+    from topicmc.choose.selection import Grid
     from topicmc.cli.progress import listener
     from topicmc.interrupts import interruptible
-    from topicmc.selection import Grid
 
     if len(set(topics)) < 2:
         raise UsageError("--topics: name two numbers or more; for one there is topicmc train")

@@ -13,7 +13,7 @@ from topicmc.cli.tables import print_table
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
-    from topicmc.comparison import Comparison, Matching, Measures
+    from topicmc.compare.comparison import Comparison, Matching, Measures
 
 COLUMNS = (
     "", "topics", "sampler", "perplexity", "averaged", "samples", "NPMI", "u_mass", "diversity",
@@ -59,13 +59,13 @@ def compare(
 
     All are measured on the same documents and words.
     """
-    from topicmc.comparison import compare as compared
+    from topicmc.compare.comparison import compare as compared
+    from topicmc.compare.models import MatrixModel, Model, RunModel
     from topicmc.config import available_cores
     from topicmc.corpora import Corpus
     from topicmc.jobs import open_corpus
     from topicmc.kernels.threads import Threads
-    from topicmc.matching import SAME
-    from topicmc.models import MatrixModel, Model, RunModel
+    from topicmc.posterior.matching import SAME
     from topicmc.runs import RunDirectory
 
     if len(runs) + len(topics_files) < 2:

@@ -14,10 +14,10 @@ from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
-    from topicmc.diagnostics import Diagnostics, Trace
+    from topicmc.evaluation.scoring import Score
     from topicmc.kernels.threads import Threads
+    from topicmc.posterior.diagnostics import Diagnostics, Trace
     from topicmc.runs import RunDirectory
-    from topicmc.scoring import Score
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 40  # bars of a trace
@@ -49,11 +49,11 @@ def evaluate(
     """
     from topicmc.config import available_cores
     from topicmc.corpora import Corpus
-    from topicmc.diagnostics import diagnose
+    from topicmc.evaluation.scoring import score_run
     from topicmc.jobs import open_corpus
     from topicmc.kernels.threads import Threads
+    from topicmc.posterior.diagnostics import diagnose
     from topicmc.runs import RunDirectory
-    from topicmc.scoring import score_run
 
     if alpha is not None and topics_file is None:
         raise UsageError("--alpha goes with --topics-file; a RUN has its own")
@@ -92,8 +92,8 @@ def _evaluate_file(
     workers: Threads,
     as_json: bool,
 ) -> None:
+    from topicmc.evaluation.scoring import score_topics
     from topicmc.jobs import open_corpus
-    from topicmc.scoring import score_topics
 
     if len(runs) > 1:
         raise UsageError("--topics-file takes its corpus and --alpha from one RUN; name one only")

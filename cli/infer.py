@@ -18,7 +18,7 @@ from topicmc.cli.options import (
 
 if TYPE_CHECKING:
     from topicmc.corpora.readers import Tally
-    from topicmc.inference import Totals
+    from topicmc.inference.mixes import Totals
 
 
 @click.command()
@@ -57,9 +57,9 @@ def infer(
     from topicmc.config import available_cores
     from topicmc.corpora.readers import Tally
     from topicmc.corpora.reading import read_known
-    from topicmc.inference import Totals, infer_under
+    from topicmc.inference.files import check_place, write_mixes
+    from topicmc.inference.mixes import Totals, infer_under
     from topicmc.kernels.threads import Threads
-    from topicmc.mixfiles import check_place, write_mixes
     from topicmc.runs import RunDirectory
 
     check_place(output, sd=se, force=force)

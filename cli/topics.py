@@ -13,8 +13,8 @@ from topicmc.cli.tables import print_line, print_table
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
-    from topicmc.topics import Topic
-    from topicmc.uncertainty import Posterior, WordPosterior
+    from topicmc.posterior.uncertainty import Posterior, WordPosterior
+    from topicmc.topics.reading import Topic
 
 
 @click.command()
@@ -66,10 +66,10 @@ def topics(
     With several RUNs of one corpus, whose topics are matched, also which topics all chains find.
     """
     from topicmc.jobs import open_corpus
-    from topicmc.posterior import posterior_mean
+    from topicmc.posterior.samples import posterior_mean
+    from topicmc.posterior.uncertainty import posterior_of
     from topicmc.runs import RunDirectory
-    from topicmc.topics import describe
-    from topicmc.uncertainty import posterior_of
+    from topicmc.topics.reading import describe
 
     opened = [RunDirectory.open(run) for run in runs]
     pages = bool(numbers or n_documents)
@@ -81,7 +81,7 @@ def topics(
     documents = open_corpus(opened[0], corpus) if reads else None
     representative = None
     if n_documents and documents is not None:
-        from topicmc.inference import representative_documents
+        from topicmc.inference.mixes import representative_documents
 
         representative = representative_documents(model.phi, model.alpha, documents, n_documents)
     described = describe(

@@ -11,7 +11,7 @@ from topicmc.config import TrainConfig
 from topicmc.distributed.transport import LocalTransport
 from topicmc.errors import DataError, DivergedError, UsageError
 from topicmc.interrupts import Interrupt
-from topicmc.posterior import posterior_mean
+from topicmc.posterior.samples import posterior_mean
 from topicmc.runs import RunDirectory
 from topicmc.training import Training
 

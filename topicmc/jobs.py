@@ -22,9 +22,9 @@ from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DataError, UsageError
 from topicmc.files import remove_temporaries, speaking_of, write_json
-from topicmc.posterior import posterior_mean
+from topicmc.posterior.samples import posterior_mean
 from topicmc.runs import RunDirectory
-from topicmc.topics import Topic, describe
+from topicmc.topics.reading import Topic, describe
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
 RESUMABLE = (

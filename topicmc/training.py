@@ -21,12 +21,12 @@ from topicmc.corpora import Corpus
 from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DivergedError
-from topicmc.heldout import HeldOut
+from topicmc.evaluation.during import HeldOut
+from topicmc.evaluation.scoring import SPLIT_SEED
 from topicmc.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
-from topicmc.posterior import KeptSamples
+from topicmc.posterior.samples import KeptSamples
 from topicmc.runs import RunDirectory
-from topicmc.scoring import SPLIT_SEED
 
 _ANNOUNCE_COMPILATION_AFTER = 1.0  # seconds
 

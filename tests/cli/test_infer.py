@@ -10,9 +10,9 @@ from fake_runs import make_run
 from shell import one_sentence
 
 from topicmc.corpora import prepare
-from topicmc.inference import Mixer
+from topicmc.inference.mixes import Mixer
 from topicmc.kernels.threads import Threads
-from topicmc.posterior import posterior_mean
+from topicmc.posterior.samples import posterior_mean
 from topicmc.runs import RunDirectory
 
 WORDS = ["ant", "bee", "cow", "dog", "eel", "fox"]
@@ -226,7 +226,7 @@ def test_the_first_rows_are_there_before_the_last_documents_are_read(run):
     from test_inference import documents_of
 
     from topicmc.corpora.reading import Known
-    from topicmc.inference import Totals, infer_under
+    from topicmc.inference.mixes import Totals, infer_under
 
     taken = []
 

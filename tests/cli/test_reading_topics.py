@@ -12,7 +12,7 @@ import pytest
 from shell import SETTINGS, one_sentence, topicmc
 
 from topicmc.corpora import Corpus
-from topicmc.posterior import posterior_mean
+from topicmc.posterior.samples import posterior_mean
 from topicmc.runs import RunDirectory
 
 

@@ -14,8 +14,8 @@ from topicmc.config import TrainConfig
 from topicmc.corpora import prepare
 from topicmc.distributed.transport import LocalTransport
 from topicmc.interrupts import Interrupt
+from topicmc.posterior.uncertainty import posterior_of
 from topicmc.training import Training
-from topicmc.uncertainty import posterior_of
 
 
 def trained(folder, corpus, seed: int, epochs: float):

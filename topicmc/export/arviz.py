@@ -10,8 +10,8 @@ constant_data ``word`` (topic, rank), whose probabilities ``phi`` are; ``found``
               chains have found the topic
 ============= ====================================================================================
 
-Chains are those of all runs; topics have the numbers of the first (`topicmc.chains`). Of chains
-with more draws than others the newest are taken.
+Chains are those of all runs; topics have the numbers of the first (`topicmc.posterior.chains`). Of
+chains with more draws than others the newest are taken.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from topicmc import __version__
-from topicmc.chains import MatchedChain
-from topicmc.convergence import aligned
-from topicmc.diagnostics import log_likelihoods
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
-from topicmc.ranking import top
+from topicmc.posterior.chains import MatchedChain
+from topicmc.posterior.convergence import aligned
+from topicmc.posterior.diagnostics import log_likelihoods
+from topicmc.posterior.uncertainty import TOP, posterior_of
 from topicmc.runs import RunDirectory
-from topicmc.uncertainty import TOP, posterior_of
+from topicmc.topics.ranking import top
 
 if TYPE_CHECKING:
     from xarray import DataTree

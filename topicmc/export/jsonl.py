@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from topicmc.export.source import Source
-from topicmc.ranking import top
+from topicmc.topics.ranking import top
 
 TOP = 20
 

@@ -23,7 +23,7 @@ from topicmc.kernels.gibbs import UNASSIGNED, sample_assignments, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.ranking import top
+from topicmc.topics.ranking import top
 
 KEYS = 20
 """Words of each topic in ``topic-keys.txt``, as many as MALLET writes."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from topicmc.export.libraries import library
 from topicmc.export.source import Source, Topics
-from topicmc.matching import distances
+from topicmc.posterior.matching import distances
 from topicmc.report.layout import plane
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.posterior import posterior_mean
+from topicmc.posterior.samples import posterior_mean
 from topicmc.runs import RunDirectory
 
 

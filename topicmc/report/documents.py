@@ -8,10 +8,10 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.corpora.documents import Documents, offsets
-from topicmc.inference import Mixer, representative_documents
+from topicmc.inference.mixes import Mixer, representative_documents
 from topicmc.kernels.threads import Threads
+from topicmc.posterior.uncertainty import Posterior
 from topicmc.report.numbers import digits
-from topicmc.uncertainty import Posterior
 
 BAG = 8
 """Words told of a document without a title."""

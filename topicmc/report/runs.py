@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.jobs import EMBEDDED
-from topicmc.posterior import samples_of
+from topicmc.posterior.samples import samples_of
 from topicmc.report.numbers import digits
 from topicmc.runs import RunDirectory
 

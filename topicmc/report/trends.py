@@ -9,10 +9,10 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.corpora.documents import Documents, offsets, select
-from topicmc.inference import Mixer
+from topicmc.inference.mixes import Mixer
 from topicmc.kernels.threads import Threads
+from topicmc.posterior.uncertainty import Posterior
 from topicmc.report.numbers import digits
-from topicmc.uncertainty import Posterior
 
 MOST_DOCUMENTS = 200_000
 """Documents that a trend rests on: of more, every n-th."""

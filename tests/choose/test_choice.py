@@ -1,0 +1,78 @@
+"""What is made of the figures, and how they are drawn."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from topicmc.choose.choice import Point, RunFigures, advice
+from topicmc.choose.plots import Panel, write_panels
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def point(topics, perplexities, npmi=0.1, stable=None, converged=True) -> Point:
+    runs = tuple(
+        RunFigures(f"k{topics}-seed{seed}", seed, 100, 9.0, perplexity, npmi, 0.5)
+        for seed, perplexity in enumerate(perplexities)
+    )
+    return Point(topics, runs, stable, converged)
+
+
+def test_the_smallest_number_among_those_that_seeds_cannot_tell_apart_is_suggested():
+    points = [
+        point(20, [1600, 1610], stable=0.9),
+        point(50, [1505, 1495], npmi=0.3, stable=0.5),
+        point(100, [1490, 1500], stable=0.6),
+        point(200, [1530, 1540], stable=0.3),
+    ]
+    told = advice(points)
+    assert "lowest at K = 100 (1,495.0), from which K = 50 cannot be told" in told
+    assert "NPMI coherence is highest at K = 50" in told
+    assert "seeds agree most at K = 20" in told
+    assert "A first choice is K = 50" in told
+
+
+def test_one_seed_knows_no_spread():
+    points = [point(20, [1005]), point(50, [1000]), point(100, [1020])]
+    told = advice(points)
+    assert "from which K = 20 cannot be told (one seed cannot tell differences below 1 %)" in told
+    assert "seeds agree" not in told
+    assert "A first choice is K = 20" in told
+
+
+@pytest.mark.parametrize(("best", "sentence"), [(10, "the smallest K tried"), (40, "the largest")])
+def test_a_minimum_at_the_end_is_no_minimum(best, sentence):
+    told = advice([point(k, [1000 + 50 * (k != best)]) for k in (10, 20, 40)])
+    assert sentence in told
+    assert ("first choice" in told) == (best == 10)
+    assert "tried" not in advice([point(k, [1000 + 50 * (k != 20)]) for k in (10, 20, 40)])
+
+
+def test_a_curve_that_has_flattened_is_no_reason_for_more():
+    told = advice([point(20, [1200]), point(50, [1003]), point(100, [1000])])
+    assert "tried" not in told
+    assert "A first choice is K = 50" in told
+
+
+def test_nothing_is_suggested_before_runs_have_converged():
+    told = advice([point(20, [1000]), point(50, [900], converged=False), point(90, [950])])
+    assert "But K = 50 had not converged: train longer" in told
+    assert "first choice" not in told
+
+
+def test_dots_lie_where_values_are_and_text_is_escaped(tmp_path):
+    panels = [Panel("<b> & co", [[1.0, 3.0], [2.0], [5.0]]), Panel("level", [[7.0], [7.0], [7.0]])]
+    write_panels(tmp_path / "plot.svg", "<script>", [10, 100, 1000], "K", panels)
+    root = ElementTree.parse(tmp_path / "plot.svg").getroot()
+    assert root.find(f"{SVG}title").text == "<script>"
+    assert "<b> & co" in [text.text for text in root.iter(f"{SVG}text")]
+    dots = [(float(dot.get("cx")), float(dot.get("cy"))) for dot in root.iter(f"{SVG}circle")]
+    first, level = dots[:4], dots[4:]
+    xs = [x for x, _ in level]
+    assert xs[2] - xs[1] == pytest.approx(xs[1] - xs[0], abs=0.2)  # a logarithmic axis
+    ys = [y for _, y in first]
+    assert ys[0] > ys[2] > ys[1] > ys[3]  # larger values lie higher
+    assert (ys[0] - ys[1]) / (ys[0] - ys[3]) == pytest.approx(0.5, abs=0.01)
+    assert len({y for _, y in level}) == 1
+    mean = root.find(f"{SVG}polyline").get("points").split()[0].split(",")
+    assert float(mean[1]) == pytest.approx((ys[0] + ys[1]) / 2, abs=0.2)

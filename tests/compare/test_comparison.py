@@ -1,0 +1,121 @@
+"""Figures of several models on the same words and documents, and their topics side by side."""
+
+import numpy as np
+import pytest
+
+from topicmc.compare.comparison import compare, restricted
+from topicmc.compare.models import MatrixModel, Model
+from topicmc.compare.pairing import matching
+from topicmc.errors import DataError
+from topicmc.evaluation.completion import perplexity, split_documents, token_probabilities
+from topicmc.evaluation.scoring import SPLIT_SEED
+from topicmc.kernels.threads import Threads
+
+THREADS = Threads(1)
+ALPHA = 0.2
+
+
+class Given(Model):
+    """A model of one sample, its topics as they are."""
+
+    def samples(self):
+        yield self.phi.T.astype(np.float32), np.full(len(self.phi), ALPHA)
+
+
+def topics(n_topics: int, n_words: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).dirichlet(np.full(n_words, 0.1), n_topics)
+
+
+@pytest.fixture
+def first(small_corpus) -> Given:
+    return Given("first", small_corpus.vocabulary, topics(6, small_corpus.n_words, seed=1))
+
+
+def test_words_are_matched_by_spelling_and_mass_on_others_is_stated(first, small_corpus):
+    """The same topics over shuffled words, a quarter of each on words that only they have: rescaled
+    to common words they are equal, so every figure must be."""
+    order = np.random.default_rng(2).permutation(len(first.words))
+    words = ["alien", *(first.words[w] for w in order), "stranger"]
+    phi = np.full((6, len(words)), 0.125)
+    phi[:, 1:-1] = 0.75 * first.phi[::-1, order]
+    other = Given("other", words, phi, share=np.array([0.5, 0.1, 0.1, 0.1, 0.1, 0.1]))
+    found = compare([first, other], small_corpus, THREADS)
+    mine, theirs = found.models
+    assert theirs.left_out == pytest.approx(0.25)
+    assert mine.left_out == 0
+    assert found.words == small_corpus.n_words
+    assert found.unknown_words == 0
+    assert any("25.0% of other" in remark for remark in found.remarks)
+    for figure in ("npmi", "u_mass", "diversity"):
+        assert getattr(theirs, figure) == pytest.approx(getattr(mine, figure), rel=1e-9)
+    # Topics are in another order, so the Gibbs sweeps of the evaluation draw other numbers.
+    assert theirs.perplexity == pytest.approx(mine.perplexity, rel=0.01)
+    (found_again,) = found.matchings
+    assert [
+        (pair.first, pair.other) for pair in sorted(found_again.pairs, key=lambda p: p.first)
+    ] == [(k, 5 - k) for k in range(6)]
+    assert found_again.similar == 6
+    assert found_again.mean_distance == pytest.approx(0, abs=1e-6)
+    for pair in found_again.pairs:
+        assert pair.first_words == pair.other_words
+
+
+def test_perplexity_over_common_words_is_that_of_the_rescaled_topics(first, small_corpus, tmp_path):
+    """A matrix without some words: both models are scored without them, by the plain estimator."""
+    lost = [3, 50, 119]
+    phi = topics(4, small_corpus.n_words, seed=3)
+    phi[:, lost] = 0
+    np.save(tmp_path / "phi.npy", phi)
+    matrix = MatrixModel(tmp_path / "phi.npy", small_corpus.vocabulary, ALPHA)
+    assert len(matrix.words) == small_corpus.n_words - 3
+    found = compare([first, matrix], small_corpus, THREADS)
+    known = np.ones(small_corpus.n_words, bool)
+    known[lost] = False
+    split = split_documents(small_corpus.heldout, seed=SPLIT_SEED, known=known)
+    for model, given in zip(found.models, (first.phi, phi), strict=True):
+        theta = np.where(known[:, None], given.T, 0).astype(np.float32)
+        p = token_probabilities(
+            split,
+            theta,
+            theta.sum(axis=0, dtype=np.float64),
+            np.full(len(given), ALPHA),
+            seed=SPLIT_SEED,
+            threads=THREADS,
+        )
+        assert model.perplexity == pytest.approx(perplexity(p), rel=1e-5)
+    assert found.unknown_words == split.unknown_words > 0
+    assert found.models[0].left_out == pytest.approx(first.phi[:, lost].sum() / 6)
+    assert found.models[1].left_out == 0
+
+
+def test_models_without_common_words_are_refused(first, small_corpus):
+    other = Given("other", ["alien", "stranger"], topics(2, 2, seed=4))
+    with pytest.raises(DataError, match="none of the held-out words is known to all"):
+        compare([first, other], small_corpus, THREADS)
+
+
+def test_a_run_on_another_corpus_is_remarked_on(first, small_corpus):
+    other = Given("other", small_corpus.vocabulary, first.phi)
+    other.corpus = "another"
+    remarks = compare([first, other], small_corpus, THREADS).remarks
+    assert len(remarks) == 1
+    assert "other was trained on another corpus" in remarks[0]
+    other.corpus = small_corpus.fingerprint
+    assert compare([first, other], small_corpus, THREADS).remarks == ()
+
+
+def test_a_topic_without_common_words_is_unlike_every_other():
+    phi = restricted(np.array([[0.2, 0.8, 0.0], [0.0, 0.0, 1.0]]), np.array([0, 1]))
+    assert phi.tolist() == [[0.2, 0.8], [0, 0]]
+    found = matching("other", phi, phi, ["a", "b"], limit=0.5)
+    assert [pair.distance for pair in found.pairs] == pytest.approx([0, 1], abs=1e-6)
+    assert found.similar == 1
+
+
+def test_of_models_with_more_and_fewer_topics_each_pair_is_counted_once():
+    many, few = topics(7, 40, seed=5), topics(7, 40, seed=5)[[4, 2]]
+    words = [f"word{w}" for w in range(40)]
+    for found in (matching("few", many, few, words, 0.5), matching("many", few, many, words, 0.5)):
+        assert len(found.pairs) == found.similar == 2
+    pairs = {(pair.first, pair.other) for pair in matching("few", many, few, words, 0.5).pairs}
+    assert pairs == {(4, 0), (2, 1)}

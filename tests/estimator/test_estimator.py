@@ -1,0 +1,327 @@
+"""`topicmc.LDA` as scikit-learn's users expect it, on everything that it reads."""
+
+import io
+import pickle
+import subprocess
+import sys
+import tempfile
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import topicmc
+from topicmc import LDA
+from topicmc.corpora import prepare
+from topicmc.estimator.incremental import START
+
+TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
+TOKENS = [text.split() for text in TEXTS]
+WORDS = sorted({word for tokens in TOKENS for word in tokens})
+COUNTS = np.array([[tokens.count(word) for word in WORDS] for tokens in TOKENS])
+QUICK = {"n_components": 2, "max_iter": 20, "random_state": 3, "n_jobs": 1}
+
+ONE_TOPIC = "the check sets n_components=1, and a topic model needs two topics"
+EXPECTED_FAILURES = {
+    "check_dont_overwrite_parameters": ONE_TOPIC,
+    "check_methods_sample_order_invariance": f"{ONE_TOPIC}; tested here with two",
+    "check_methods_subset_invariance": f"{ONE_TOPIC}; tested here with two",
+    "check_fit2d_1sample": f"{ONE_TOPIC}; tested here with two",
+    "check_fit2d_1feature": f"{ONE_TOPIC}; tested here with two",
+    "check_fit2d_predict1d": ONE_TOPIC,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def memory_for_temporary_files():
+    """Each fit leaves files for a moment; in memory they cost less."""
+    usual, memory = tempfile.tempdir, Path("/dev/shm")
+    tempfile.tempdir = str(memory) if memory.is_dir() else usual
+    yield
+    tempfile.tempdir = usual
+
+
+@pytest.fixture(scope="module")
+def fitted() -> LDA:
+    return LDA(**QUICK).fit(TOKENS)
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [LDA(n_components=2, max_iter=2, n_samples=1, random_state=0, n_jobs=1)],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
+    xfail_strict=True,
+)
+def test_scikit_learn_agrees(estimator, check):
+    check(estimator)
+
+
+# --- what it reads --------------------------------------------------------------------------------
+
+
+def separates(model: LDA, X) -> bool:
+    """Whether the two subjects of TEXTS have a topic each, and rows sum to one."""
+    mix = model.transform(X)
+    np.testing.assert_allclose(mix.sum(axis=1), 1)
+    tea = mix[0].argmax()
+    return bool((mix[[0, 2], tea] > 0.8).all() and (mix[[1, 3, 4], tea] < 0.2).all())
+
+
+def gensim_corpus():
+    from gensim.corpora import Dictionary
+
+    dictionary = Dictionary(TOKENS)
+    return [dictionary.doc2bow(tokens) for tokens in TOKENS], dictionary
+
+
+@pytest.mark.parametrize(
+    "X",
+    [COUNTS, csr_matrix(COUNTS), csr_array(COUNTS.astype(np.float32)), COUNTS.tolist(), TOKENS],
+    ids=["array", "csr matrix", "csr array of floats", "lists of numbers", "tokens"],
+)
+def test_counts_and_tokens_give_the_same_topics(fitted, X):
+    model = LDA(**QUICK).fit(X)
+    assert separates(model, X)
+    assert (model.components_ == fitted.components_).all()
+    assert (model.transform(X) == fitted.transform(TOKENS)).all()
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1)
+
+
+def test_a_data_frame_gives_its_names():
+    frame = pytest.importorskip("pandas").DataFrame(COUNTS, columns=WORDS)
+    model = LDA(**QUICK).set_output(transform="pandas").fit(frame)
+    assert model.feature_names_in_.tolist() == model.vocabulary_ == WORDS
+    assert model.transform(frame).columns.tolist() == ["lda0", "lda1"]
+    assert (model.transform(frame).to_numpy() == model.transform(TOKENS).to_numpy()).all()
+
+
+def test_gensim_corpora_with_their_dictionary():
+    bags, dictionary = gensim_corpus()
+    model = LDA(**QUICK, vocabulary=dictionary).fit(bags)
+    assert separates(model, bags)
+    assert model.vocabulary_ == [dictionary[i] for i in range(len(dictionary))]
+    assert (model.transform(TOKENS) == model.transform(bags)).all()
+    unknown = [*bags[0], (99, 5)]
+    assert (model.transform([unknown]) == model.transform(bags[:1])).all()
+
+
+def test_a_prepared_corpus_or_its_path(tmp_path):
+    source = tmp_path / "texts.txt"
+    source.write_text("\n".join(TEXTS) + "\n")
+    corpus = prepare([source], tmp_path / "corpus", min_df=0, max_df=1.0, n_heldout=10)
+    model = LDA(**QUICK).fit(corpus)
+    assert model.vocabulary_ == corpus.vocabulary == WORDS
+    mix = model.transform(corpus.path)
+    assert mix.shape == (30, 2)
+    heldout = np.zeros((10, len(WORDS)))
+    part = corpus.heldout
+    heldout[np.repeat(np.arange(10), part.lengths), part.word_ids] = part.counts
+    assert model.score(corpus) == pytest.approx(model.score(heldout))
+
+
+def test_a_pipeline_after_count_vectorizer(fitted):
+    pipeline = make_pipeline(CountVectorizer(), LDA(**QUICK))
+    assert (pipeline.fit_transform(TEXTS) == fitted.transform(TOKENS)).all()
+    assert pipeline.get_feature_names_out().tolist() == ["lda0", "lda1"]
+    assert pipeline.score(TEXTS) == fitted.score(TOKENS)
+
+
+def test_the_vocabulary_that_is_given_is_kept():
+    model = LDA(**QUICK, vocabulary=["tea", "rain", "snow", "milk", "wind"]).fit(TOKENS)
+    assert model.components_.shape == (2, 5)
+    assert model.vocabulary_[2] == "snow" and (model.components_[:, 2] < 0.05).all()
+
+
+def test_empty_documents_and_unknown_words_have_the_mean_of_the_prior(fitted):
+    prior = fitted.doc_topic_prior_ / fitted.doc_topic_prior_.sum()
+    mix, std = fitted.transform([[], ["unheard", "of"], ["tea"]], return_std=True)
+    np.testing.assert_allclose(mix[:2], [prior, prior], rtol=1e-6)
+    assert (std > 0).all()
+    with_empty = LDA(**QUICK).fit([[], *TOKENS, []])
+    assert (with_empty.components_ == fitted.components_).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "settings", "complaint"),
+    [
+        (TEXTS, {}, "holds texts"),
+        (iter(TOKENS), {}, "only once"),
+        ([[], []], {}, "n_features = 0"),
+        (COUNTS[:, :1], {}, "n_features = 1"),
+        (COUNTS[:1], {}, "can bear"),
+        (-COUNTS, {}, "Negative values"),
+        (np.zeros((5, 4)), {}, "no words to train on"),
+        ([[(0, 1), (1, -1)]], {}, "negative"),
+        ([[(0, 0.5), (1, 2)]], {}, "fractions"),
+        ([[(0, 1), (7, 2)]] * 9, {"vocabulary": WORDS}, "holds the id 7"),
+        (COUNTS, {"vocabulary": WORDS[1:]}, "5 words, and X has 6 columns"),
+        (COUNTS, {"vocabulary": ["a"] * 6}, "a word twice"),
+        (COUNTS, {"n_components": 1}, "n_components 1 is out of range"),
+        (COUNTS, {"n_components": 30}, "n_components 30 is more than"),
+        (COUNTS, {"doc_topic_prior": -1.0}, "doc_topic_prior -1"),
+        (COUNTS, {"sampler": "magic"}, "sampler 'magic'"),
+        (COUNTS, {"max_iter": 0}, "max_iter 0"),
+        ("no/such/corpus", {}, "no/such/corpus does not exist"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_in_the_words_of_the_estimator(X, settings, complaint):
+    with pytest.raises((ValueError, TypeError, topicmc.errors.DataError), match=complaint):
+        LDA(**{**QUICK, **settings}).fit(X)
+
+
+def test_columns_without_names_cannot_read_words():
+    with pytest.raises(ValueError, match="columns without names"):
+        LDA(**QUICK).fit(COUNTS).transform(TOKENS)
+
+
+def test_fractions_are_used_and_said():
+    """Halves of doubled counts, shifted by chance: training warns, transforming takes them as they
+    are."""
+    halves = COUNTS + np.where(COUNTS > 0, 0.5, 0)
+    with pytest.warns(UserWarning, match="fractions are rounded"):
+        model = LDA(**QUICK).fit(halves)
+    assert separates(model, halves)
+    assert not np.array_equal(model.transform(halves), model.transform(COUNTS))
+
+
+# --- what it gives --------------------------------------------------------------------------------
+
+
+def test_seeds_threads_and_clones(fitted):
+    again = clone(fitted).set_params(n_jobs=2).fit(TOKENS)
+    assert (again.samples_ == fitted.samples_).all()
+    assert (clone(fitted).set_params(random_state=4).fit(TOKENS).samples_ != again.samples_).any()
+    free = clone(fitted).set_params(random_state=None)
+    assert (free.fit(TOKENS).samples_ != free.fit(TOKENS).samples_).any()
+
+
+def test_samples_scatter_about_the_components(fitted):
+    assert fitted.samples_.dtype == np.float32 and 1 < len(fitted.samples_) <= 8
+    mean = fitted.samples_.mean(axis=0, dtype=float)
+    np.testing.assert_allclose(fitted.components_, mean, rtol=1e-5)
+    assert (fitted.samples_.std(axis=0) > 0).any()
+
+
+def test_a_mix_depends_on_its_document_alone(fitted):
+    """Order and company change nothing, as two of scikit-learn's checks would say."""
+    whole = fitted.transform(COUNTS)
+    order = np.random.default_rng(0).permutation(len(COUNTS))
+    assert (fitted.transform(COUNTS[order]) == whole[order]).all()
+    assert (np.vstack([fitted.transform(row[None]) for row in COUNTS]) == whole).all()
+
+
+def test_pickles_are_small_plain_and_faithful(fitted):
+    stored = pickle.dumps(fitted)
+    read = pickle.loads(stored)
+    assert (read.transform(TOKENS) == fitted.transform(TOKENS)).all()
+    assert len(stored) < 20_000
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).transform([['tea']])[0].max())"
+    done = subprocess.run([sys.executable, "-P", "-c", code], input=stored, capture_output=True)
+    assert float(done.stdout) == fitted.transform([["tea"]]).max(), done.stderr
+
+
+def test_the_score_is_that_of_held_out_tokens(fitted):
+    """Higher than what word frequencies alone would give, and exp(−score) is the perplexity."""
+    share = COUNTS.sum(axis=0) / COUNTS.sum()
+    assert fitted.score(TOKENS) > (share * np.log(share)).sum() + 0.2
+    assert fitted.perplexity(TOKENS) == pytest.approx(np.exp(-fitted.score(TOKENS)))
+    with pytest.raises(ValueError, match="nothing can be predicted"):
+        fitted.score([["tea"], []])
+
+
+def test_a_start_that_was_cut_short_is_said():
+    with pytest.warns(ConvergenceWarning, match="ended during its start"):
+        LDA(2, sampler="scir", max_iter=3, random_state=0, n_jobs=1).fit(TOKENS)
+
+
+# --- documents as they come -----------------------------------------------------------------------
+
+
+def stream(model: LDA, n_calls: int, seed: int = 0) -> LDA:
+    generator = np.random.default_rng(seed)
+    for _ in range(n_calls):
+        model.partial_fit([TOKENS[i] for i in generator.permutation(40)[:20]])
+    return model
+
+
+def streaming(**settings) -> LDA:
+    settings = {"total_samples": 40, "vocabulary": WORDS, **settings}
+    return LDA(n_components=2, random_state=1, n_jobs=1, **settings)
+
+
+def test_minibatches_find_the_topics_and_keep_samples():
+    model = stream(streaming(n_samples=4), START + 40)
+    assert separates(model, TOKENS)
+    assert 2 <= len(model.samples_) <= 4
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1)
+    in_start = stream(streaming(), 3)
+    assert len(in_start.samples_) == 1 and in_start.transform(TOKENS).shape == (40, 2)
+
+
+def test_parts_of_one_call_are_minibatches():
+    one = streaming(batch_size=20).partial_fit(TOKENS)
+    two = streaming(batch_size=100).partial_fit(TOKENS[:20]).partial_fit(TOKENS[20:])
+    assert (one.samples_ == two.samples_).all()
+
+
+def test_minibatches_go_on_where_fit_ended(fitted):
+    model = pickle.loads(pickle.dumps(fitted)).set_params(total_samples=40)
+    model.partial_fit(TOKENS)
+    assert separates(model, TOKENS)
+    model = stream(model, START)
+    assert separates(model, TOKENS)
+    assert not np.array_equal(model.samples_[0], fitted.samples_[0])
+
+
+def test_minibatches_need_to_know_their_words():
+    with pytest.raises(ValueError, match="needs vocabulary"):
+        LDA(n_components=2).partial_fit(TOKENS)
+    with pytest.raises(ValueError, match="n_components 1"):
+        streaming().set_params(n_components=1).partial_fit(COUNTS)
+
+
+# --- the package, the notebook --------------------------------------------------------------------
+
+
+def test_importing_the_package_stays_light():
+    code = (
+        "import sys, topicmc; print([m for m in ('numpy', 'sklearn', 'numba') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+    with pytest.raises(AttributeError, match="no attribute 'lda'"):
+        topicmc.lda  # noqa: B018
+
+
+def test_a_notebook_shows_a_bar(monkeypatch):
+    """IPython is stood in for: what reaches its display handle is looked at."""
+    shown: list[str] = []
+    handle = types.SimpleNamespace(update=shown.append)
+    display = types.ModuleType("IPython.display")
+    display.HTML = str
+    display.display = lambda page, display_id: shown.append(page) or handle
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    LDA(**QUICK, verbose=1).fit(TOKENS)
+    assert "preparing" in shown[0]
+    assert '<progress value="1.0000"' in shown[-1]
+    from topicmc.estimator.notebook import Notebook
+
+    bar = Notebook()
+    bar.message("a < b")
+    assert "a &lt; b" in shown[-1]
+
+
+def test_silence_and_lines(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    LDA(**QUICK).fit(TOKENS)
+    assert sys.stderr.getvalue() == "" and capsys.readouterr().out == ""

@@ -1,0 +1,158 @@
+"""Topics are matched across chains, and what is said of them holds: for runs whose samples are
+drawn from a known law, and for runs that do not agree."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from fake_runs import gamma_samples, make_run, topic_shapes
+from scipy.stats import beta as beta_law
+
+from topicmc.errors import UsageError
+from topicmc.posterior.matching import assign, distances, match_topics
+from topicmc.posterior.uncertainty import posterior_of
+
+K, W = 6, 80
+SHAPES = topic_shapes(W, K)
+ORDER = np.array([3, 0, 5, 1, 4, 2])  # the second run's numbers of the first one's topics
+
+
+def two_runs(tmp_path, second=None, **settings):
+    """Runs that sample the same posterior, the second with its topics in another order."""
+    generator = np.random.default_rng(3)
+    shuffled = np.empty_like(SHAPES)
+    shuffled[:, ORDER] = SHAPES if second is None else second
+    return [
+        make_run(tmp_path / name, {0: gamma_samples(shapes, 8, generator)}, **settings)
+        for name, shapes in (("a", SHAPES), ("b", shuffled))
+    ]
+
+
+def test_distances_of_known_topics():
+    topics = np.array([[1.0, 0, 0], [0, 1.0, 0], [0.5, 0.5, 0]])
+    expected = np.sqrt(1 - np.sqrt([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 1]]))
+    np.testing.assert_allclose(distances(topics, topics), expected, atol=1e-8)
+    divergence = 1.5 - 0.75 * np.log2(3)  # of (1, 0) from (1/2, 1/2), by hand
+    found = distances(topics, topics, "jensen-shannon")
+    expected = np.sqrt([[0, 1, divergence], [1, 0, divergence], [divergence, divergence, 0]])
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_the_assignment_is_the_best_of_all():
+    for seed in range(20):
+        apart = np.random.default_rng(seed).random((5, 5))
+        best = min(permutations(range(5)), key=lambda order: apart[range(5), order].sum())
+        assert assign(apart).tolist() == list(best)
+
+
+def test_a_known_permutation_is_recovered():
+    generator = np.random.default_rng(0)
+    reference = generator.dirichlet(np.full(W, 0.2), K)
+    other = np.empty_like(reference)
+    other[ORDER] = 0.9 * reference + 0.1 / W
+    for measure in ("hellinger", "jensen-shannon"):
+        order, distance = match_topics(reference, other, measure)
+        assert order.tolist() == ORDER.tolist()
+        assert (distance < 0.4).all()
+    order, distance = match_topics(reference, other[:4])
+    assert sorted(order) == [-1, -1, 0, 1, 2, 3]
+    assert (np.isnan(distance) == (order == -1)).all()
+
+
+def test_runs_that_sample_one_posterior_agree(tmp_path):
+    """90 % intervals from 8 samples of one run hold the other's samples at that rate. Over 120
+    intervals its standard error is 0.008: this fails by chance once in 5,000."""
+    posterior = posterior_of(two_runs(tmp_path))
+    assert (posterior.n_chains, posterior.n_samples) == (2, 16)
+    assert posterior.chains[1].order.tolist() == ORDER.tolist()
+    assert posterior.stable.all()
+    np.testing.assert_allclose(posterior.phi, (SHAPES / SHAPES.sum(axis=0)).T, atol=0.01)
+    found = posterior.coverage()
+    assert found.stable_samples == pytest.approx(0.9, abs=0.03)
+    assert found.stable_means > 0.93
+    assert posterior.remark().endswith("as they should.")
+
+
+def test_intervals_that_are_too_narrow_are_noticed(tmp_path):
+    """A planted bug: each chain hardly moves from where it began."""
+    generator = np.random.default_rng(5)
+    runs = []
+    for name in ("a", "b"):
+        start = generator.gamma(SHAPES)
+        near = [start * generator.normal(1, 0.01, SHAPES.shape) for _ in range(8)]
+        runs.append(make_run(tmp_path / name, {0: near}))
+    posterior = posterior_of(runs)
+    assert posterior.stable.all()
+    assert posterior.coverage().stable_means < 0.5
+    assert "which is too few" in posterior.remark()
+
+
+def test_a_topic_that_one_chain_has_not_found(tmp_path):
+    other = SHAPES.copy()
+    other[:, 2] = topic_shapes(W, 1, seed=9)[:, 0]
+    runs = two_runs(tmp_path, second=other)
+    posterior, alone = posterior_of(runs), posterior_of(runs[:1])
+    assert posterior.stable.tolist() == [k != 2 for k in range(K)]
+    assert posterior.distance[2] > 0.5
+    # What is said of it rests on the first chain: a mean of two topics would be neither.
+    np.testing.assert_allclose(posterior.phi[2], alone.phi[2])
+    assert posterior.words(2) == alone.words(2)
+    assert posterior.words(1) != alone.words(1)
+
+
+def test_intervals_of_collapsed_samples_are_those_of_their_dirichlet(tmp_path):
+    """Counts that never change leave φ its Dirichlet law. Of 60 words the intervals, each of 16
+    draws, hold 0.9 of it in the mean: standard error 0.007, by chance once in 10,000."""
+    run = make_run(tmp_path / "a", {0: [SHAPES.astype(np.float32)] * 16}, sampler="adlda")
+    posterior = posterior_of([run])
+    totals = SHAPES.sum(axis=0)
+    held = []
+    for k in range(K):
+        for word in posterior.words(k):
+            law = beta_law(SHAPES[word.w, k], totals[k] - SHAPES[word.w, k])
+            held.append(law.cdf(word.high) - law.cdf(word.low))
+            assert word.mean == pytest.approx(SHAPES[word.w, k] / totals[k], rel=1e-5)
+    assert np.mean(held) == pytest.approx(0.9, abs=0.03)
+
+
+def test_the_probability_to_be_a_top_word(tmp_path):
+    theta = np.full((20, 2), 1.0)
+    theta[:10] = 100.0
+    swapped = theta.copy()
+    swapped[[9, 10]] = swapped[[10, 9]]
+    posterior = posterior_of([make_run(tmp_path / "a", {0: [theta, theta, theta, swapped]})])
+    words = {word.w: word for word in posterior.words(0, 20)}
+    assert len(words) == 20
+    assert [words[w].in_top for w in (0, 9, 10, 11)] == [1.0, 0.75, 0.25, 0.0]
+    assert [word.w for word in posterior.words(1, 3)] == [0, 1, 2]
+
+
+def test_one_chain_knows_of_no_other(tmp_path):
+    run = make_run(tmp_path / "a", {0: [SHAPES]})
+    posterior = posterior_of([run])
+    assert not posterior.stable.any()
+    assert np.isnan(posterior.distance).all()
+    assert np.isnan(posterior.coverage().all_means)
+    told = posterior.as_dict(0)
+    assert (told["stable"], told["distance"], told["share_low"]) == (None, None, None)
+    assert "one chain" in posterior.remark()
+
+
+def test_chains_of_one_run_are_matched_too(tmp_path):
+    generator = np.random.default_rng(3)
+    chains = {0: gamma_samples(SHAPES, 4, generator), 2: gamma_samples(SHAPES, 2, generator)}
+    posterior = posterior_of([make_run(tmp_path / "a", chains)])
+    assert [len(chain.entries) for chain in posterior.chains] == [4, 2]
+    assert posterior.stable.all()
+
+
+def test_runs_that_do_not_go_together_are_refused(tmp_path):
+    first = make_run(tmp_path / "a", {0: [SHAPES]})
+    fewer = make_run(tmp_path / "b", {0: [SHAPES[:, :3]]})
+    others = make_run(tmp_path / "c", {0: [SHAPES[:50]]})
+    with pytest.raises(UsageError, match="b: has 3 topics and .*a has 6"):
+        posterior_of([first, fewer])
+    with pytest.raises(UsageError, match="c: has another vocabulary"):
+        posterior_of([first, others])
+    with pytest.raises(UsageError, match="--level 90"):
+        posterior_of([first], level=90)

@@ -1,0 +1,206 @@
+"""What a report holds, before a browser sees it."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from report_runs import HOSTILE, hostile_corpus, made_up_run
+
+from topicmc.corpora import Corpus
+from topicmc.errors import UsageError
+from topicmc.report import check_free, write_report
+from topicmc.report.documents import pick
+from topicmc.report.gather import gather
+from topicmc.report.layout import plane
+from topicmc.report.page import assemble, embedded
+from topicmc.report.topics import SHOWN, STEP, reachable
+from topicmc.report.trends import periods
+from topicmc.topics.ranking import relevance
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Corpus:
+    return hostile_corpus(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def run(corpus, tmp_path_factory):
+    return made_up_run(tmp_path_factory.mktemp("run"), 4, corpus.vocabulary, corpus)
+
+
+@pytest.fixture(scope="module")
+def data(run, corpus):
+    return gather([run], corpus, n_documents=3)
+
+
+# ---- the page
+
+
+def test_no_word_can_leave_its_place_in_the_page(data):
+    """The data is one script element without a "<": whatever a word holds, it ends nothing."""
+    page = assemble({**data, "title": HOSTILE[0] + HOSTILE[6]})
+    (inside,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert not re.search("[<>&\u2028\u2029]", inside)
+    assert set(HOSTILE) <= set(json.loads(inside)["words"])
+    assert page.count("<script") == 2
+    assert "<title>&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#x27;`</title>" in page
+
+
+def test_the_policy_forbids_the_network_and_foreign_scripts(data):
+    page = assemble(data)
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"].startswith("'sha256-")
+    assert "unsafe" not in policy
+    assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""", page)
+
+
+def test_numbers_that_are_none_are_told_as_such(run):
+    """JSON has no NaN; browsers would refuse the whole page."""
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        embedded({"a": float("nan")})
+    alone = gather([run], None)
+    json.loads(json.dumps(alone, allow_nan=False))
+    assert alone["notes"]
+    assert {topic["npmi"] for topic in alone["topics"]} == {None}
+
+
+def test_a_report_does_not_take_the_place_of_something_else(data, tmp_path):
+    path = tmp_path / "report.html"
+    write_report(data, path)
+    with pytest.raises(UsageError, match="--force"):
+        check_free(path)
+    write_report({**data, "title": "Second"}, path, force=True)
+    assert "<title>Second</title>" in path.read_text(encoding="utf-8")
+    path.write_text("<title>my thesis</title>")
+    with pytest.raises(UsageError, match="not a report"):
+        write_report(data, path, force=True)
+    with pytest.raises(UsageError, match="folder"):
+        check_free(tmp_path, force=True)
+
+
+# ---- what is gathered
+
+
+def test_every_word_that_the_slider_can_bring_up_is_there():
+    """At each position the most relevant of all words are those of the words that are kept."""
+    generator = np.random.default_rng(0)
+    phi = generator.dirichlet(np.full(2000, 0.05), 6) + 1e-9
+    share = generator.dirichlet(np.ones(6))
+    shown = np.array([4, 0, 2])
+    kept = reachable(phi, share, shown)
+    assert max(map(len, kept)) < 500
+    for weight in np.linspace(0, 1, round(1 / STEP) + 1):
+        scores = relevance(phi, share, weight)
+        for k, words in zip(shown, kept, strict=True):
+            assert set(np.argsort(-scores[k])[:SHOWN]) <= set(words)
+
+
+def test_topics_come_with_the_numbers_of_the_posterior(data, run):
+    from topicmc.posterior.uncertainty import posterior_of
+
+    posterior = posterior_of([run])
+    assert [t["number"] for t in data["topics"]] == np.argsort(-posterior.share).tolist()
+    for topic in data["topics"]:
+        k = topic["number"]
+        assert topic["share"][0] == pytest.approx(posterior.share[k], rel=1e-3)
+        known = {word.word: word for word in posterior.words(k, 10)}
+        rows = {data["words"][row[0]]: row[1:] for row in topic["words"]}
+        for name, word in known.items():
+            assert rows[name] == pytest.approx(word[2:], rel=1e-3)
+        assert topic["stable"]
+    assert data["overall"] == pytest.approx(posterior.share @ posterior.phi, rel=1e-3)
+    spread = dict(data["spread"][0])
+    assert sum(spread.values()) == pytest.approx(1, abs=0.03)
+
+
+def test_runs_of_one_name_are_told_apart(run, tmp_path):
+    other = made_up_run(tmp_path, 4, run.vocabulary())
+    data = gather([run, other], None)
+    assert [one["name"] for one in data["runs"]] == ["run (1)", "run (2)"]
+    assert (data["chains"], data["samples"]) == (4, 8)
+    assert [topic["found"] for topic in data["topics"]] == [4, 4, 4, 4]
+
+
+def test_the_place_of_the_corpus_is_not_told(data, corpus):
+    assert str(corpus.path.parent) not in json.dumps({**data, "verdict": None})
+
+
+# ---- the map
+
+
+def test_a_map_of_points_in_the_plane_is_their_picture():
+    """Distances that fit into the plane after the least was taken off are kept, up to scale."""
+    points = np.random.default_rng(1).normal(size=(12, 2)) * [3, 1]
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    others = ~np.eye(12, dtype=bool)
+    # plane() takes 0.9 of the least distance off; with this much on top nothing is left of that.
+    lifted = apart + others * 9 * apart[others].min()
+    places = plane(lifted)
+    found = np.linalg.norm(places[:, None] - places, axis=2)[others]
+    assert np.corrcoef(found, apart[others])[0, 1] > 0.999
+    assert np.abs(places).max() == 1
+    assert np.ptp(places[:, 0]) == 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_maps_of_few_or_equal_topics(n):
+    assert plane(1.0 - np.eye(n)).shape == (n, 2)
+    assert np.isfinite(plane(np.zeros((n, n)))).all()
+
+
+# ---- documents and times
+
+
+def test_documents_are_picked_across_shards(small_corpus):
+    numbers = np.array([299, 0, 150, 0])
+    picked = pick(small_corpus, numbers)
+    every = [
+        small_corpus.shard(s).part(d, d + 1)
+        for s in range(small_corpus.n_shards)
+        for d in range(small_corpus.shard_sizes[s])
+    ]
+    for i, number in enumerate(numbers):
+        np.testing.assert_array_equal(picked.part(i, i + 1).word_ids, every[number].word_ids)
+        np.testing.assert_array_equal(picked.part(i, i + 1).counts, every[number].counts)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "unit", "n", "names"),
+    [
+        ("2020-01-30", "2020-02-02", "day", 4, ["2020-01-30", "2020-02-02"]),
+        ("2019-11-30", "2020-02-02", "month", 4, ["2019-11", "2020-02"]),
+        ("1969-06-01", "2020-02-02", "year", 52, ["1969", "2020"]),
+        ("1811-06-01", "2020-02-02", "decade", 22, ["1810s", "2020s"]),
+    ],
+)
+def test_periods_are_calendar_units(first, last, unit, n, names):
+    times = np.array([last, "NaT", first], "datetime64[D]")
+    found, index, all_names = periods(times)
+    assert (found, len(all_names)) == (unit, n)
+    assert [all_names[0], all_names[-1]] == names
+    assert index.tolist() == [n - 1, -1, 0]
+
+
+def test_a_trend_is_of_the_tokens_of_each_period(run, corpus, monkeypatch):
+    """Documents whose years follow the words of one topic make that topic's trend, and no document
+    without a time enters."""
+    shares = gather([run], corpus, n_documents=20)["topics"]
+    times = np.array(["NaT"] * corpus.n_docs, "datetime64[D]")
+    chosen = [document["number"] for document in shares[0]["documents"]]
+    times[chosen] = np.datetime64("2001-07-01")
+    others = [document["number"] for document in shares[1]["documents"]]
+    times[[d for d in others if d not in chosen]] = np.datetime64("1950-07-01")
+    monkeypatch.setattr(corpus, "times", times)
+    data = gather([run], corpus)
+    assert data["periods"]["unit"] == "year"
+    trends = np.array([topic["trend"] for topic in data["topics"]], float)
+    assert trends.shape == (4, 52)
+    assert np.isnan(trends[:, 1:-1]).all()
+    np.testing.assert_allclose(trends[:, [0, -1]].sum(axis=0), 1, rtol=1e-3)
+    assert trends[0, -1] > 2 * trends[0, 0]
+    assert trends[1, 0] > 2 * trends[1, -1]
+    times[others[5:]] = "NaT"  # five documents of 1950 are too few
+    assert gather([run], corpus)["periods"]["names"] == ["2001"]

@@ -1,0 +1,379 @@
+"""A report in a real browser: what it shows, hears and does."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import chromium, pretend, resize
+from report_runs import HOSTILE, hostile_corpus, made_up_run
+
+from topicmc.posterior.uncertainty import posterior_of
+from topicmc.report import write_report
+from topicmc.report.gather import gather
+from topicmc.topics.ranking import relevance
+
+ARROW_RIGHT, ARROW_DOWN, HOME, ENTER, TAB, ESCAPE = (
+    "\ue014", "\ue015", "\ue011", "\ue007", "\ue004", "\ue00c",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def posterior(page_and_posterior):
+    return page_and_posterior[1]
+
+
+@pytest.fixture(scope="module")
+def page_and_posterior(tmp_path_factory):
+    """A report of topics over hostile words, with hostile titles and with times."""
+    folder = tmp_path_factory.mktemp("browser")
+    corpus = hostile_corpus(folder)
+    run = made_up_run(folder, 4, corpus.vocabulary, corpus)
+    days = np.random.default_rng(0).integers(0, 3650, corpus.n_docs)
+    corpus.titles = [HOSTILE[i % len(HOSTILE)] for i in range(corpus.n_docs)]
+    corpus.times = np.datetime64("2010-01-01") + days
+    data = gather([run], corpus, title=HOSTILE[0])
+    write_report(data, folder / "report.html")
+    return folder / "report.html", posterior_of([run])
+
+
+@pytest.fixture
+def page(browser, page_and_posterior):
+    """The report, freshly opened; whatever the test did, the browser had nothing to complain of."""
+    path = page_and_posterior[0]
+    pretend(browser, prefers_color_scheme="light", prefers_reduced_motion="reduce")
+    resize(browser, 1280)
+    browser.get("about:blank")
+    browser.get(path.as_uri())
+    wait(browser, "return document.querySelectorAll('.spot circle[r]').length == 4")
+    yield browser
+    assert browser.get_log("browser") == []
+
+
+def wait(driver, script: str) -> None:
+    until = time.monotonic() + 10
+    while not driver.execute_script(script):
+        assert time.monotonic() < until, f"never true: {script}"
+        time.sleep(0.02)
+
+
+def text(driver, selector: str) -> list[str]:
+    return driver.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector
+    )
+
+
+def chosen(driver) -> int:
+    """The number of the chosen topic."""
+    return int(text(driver, ".topic .overline")[0].split()[1])
+
+
+def focused(driver) -> str:
+    """Where the keyboard is: an id, or else what is written there."""
+    element = driver.switch_to.active_element
+    return element.get_attribute("id") or element.text
+
+
+def by_size(posterior) -> list[int]:
+    return np.argsort(-posterior.share).tolist()
+
+
+def test_words_and_titles_are_text_and_nothing_else(page, posterior):
+    assert text(page, "h1") == [HOSTILE[0]]
+    seen, titles = set(), set()
+    for k in by_size(posterior):
+        page.execute_script(f"location.hash = '#topic-{k}'")
+        wait(page, f"return document.querySelector('.topic .overline').textContent.includes({k})")
+        seen |= set(text(page, ".words .word"))
+        titles |= set(text(page, ".documents .title"))
+    assert set(HOSTILE) <= seen
+    assert titles <= set(HOSTILE)
+    assert HOSTILE[0] in titles
+    for name, count in (("script", 2), ("style", 1), ("img", 0)):
+        assert len(page.find_elements("css selector", name)) == count
+
+
+def test_the_page_loads_nothing_and_its_policy_is_in_force(page):
+    assert page.execute_script("return performance.getEntriesByType('resource')") == []
+    page.execute_script(
+        "addEventListener('securitypolicyviolation', () => { window.stopped = true });"
+        "const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
+        "document.head.append(s)"
+    )
+    wait(page, "return window.stopped")
+    assert page.execute_script("return window.ran") is None
+    assert "script-src" in page.get_log("browser")[0]["message"]  # and the log is empty again
+
+
+def test_arrow_keys_walk_through_the_topics_of_the_map(page, posterior):
+    order = by_size(posterior)
+    assert chosen(page) == order[0]
+    spot = page.find_element("css selector", ".spot[tabindex='0']")
+    spot.send_keys(ARROW_RIGHT)
+    assert chosen(page) == order[1]
+    page.switch_to.active_element.send_keys(ARROW_DOWN)
+    assert chosen(page) == order[2]
+    assert page.execute_script("return location.hash") == f"#topic-{order[2]}"
+    focus = page.switch_to.active_element
+    assert focus.get_attribute("id") == f"spot-{order[2]}"
+    assert focus.get_attribute("aria-selected") == "true"
+    assert text(page, "#announcement")[0].startswith(f"Topic {order[2]}, ")
+    focus.send_keys(HOME)
+    assert chosen(page) == order[0]
+
+
+def test_a_button_that_was_pressed_keeps_the_keyboard(page, posterior):
+    """Although what stands around it is drawn anew."""
+    button = page.find_element("id", "smaller")
+    for k in by_size(posterior)[1:3]:
+        button.send_keys(ENTER)
+        assert chosen(page) == k
+        assert focused(page) == "smaller"
+        button = page.switch_to.active_element
+    word = page.find_elements("css selector", ".words .word")[3]
+    name = word.text
+    word.send_keys(ENTER)
+    assert focused(page) == name
+    assert page.switch_to.active_element.get_attribute("aria-pressed") == "true"
+    page.find_element("css selector", "#map-note button").send_keys(ENTER)
+    assert focused(page) == f"spot-{chosen(page)}"
+    page.find_element("css selector", ".near a").send_keys(ENTER)
+    wait(page, "return document.activeElement.id == 'topic'")
+
+
+def test_an_address_leads_to_its_topic(page, posterior):
+    last = by_size(posterior)[-1]
+    page.get(page.current_url.partition("#")[0] + f"#topic-{last}")
+    page.refresh()
+    wait(page, "return document.querySelector('.words .word')")
+    assert chosen(page) == last
+
+
+def test_the_slider_ranks_words_as_relevance_does(page, posterior):
+    """The page and `topicmc.topics.ranking` are two programs for one formula."""
+    k = chosen(page)
+    slider = page.find_element("id", "lambda")
+    for steps, weight in ((0, 1.0), (8, 0.6), (12, 0.0)):
+        slider.send_keys("\ue012" * steps)
+        assert page.find_element("css selector", ".lambda output").text == f"{weight:g}"
+        scores = relevance(posterior.phi, posterior.share, weight)[k]
+        found = [posterior.vocabulary.index(word) for word in text(page, ".words .word")]
+        # The page knows four digits of each probability, so near ties may fall either way.
+        np.testing.assert_allclose(scores[found], -np.sort(-scores)[: len(found)], atol=2e-3)
+
+
+def test_bars_and_whiskers_stand_for_the_numbers(page, posterior):
+    """Measured in pixels, as the eye does."""
+    bars = page.execute_script(
+        "return [...document.querySelectorAll('.words .bar-cell .bar')].map((bar) => {"
+        "  const [mean, whisker] = ['.mean', '.whisker'].map((s) =>"
+        "    bar.querySelector(s).getBoundingClientRect());"
+        "  const left = bar.getBoundingClientRect().left;"
+        "  return [mean.right, whisker.left, whisker.right].map((x) => x - left)"
+        "})"
+    )
+    words = posterior.words(chosen(page), 5)
+    expected = np.array([[word.mean, word.low, word.high] for word in words])
+    found = np.array(bars)[:5]
+    pixels = found[0, 0] / expected[0, 0]
+    np.testing.assert_allclose(found, expected * pixels, atol=3.5)
+
+
+def test_searching_leads_to_the_topic_that_uses_a_word_most(page, posterior):
+    w = 20
+    uses = posterior.phi[:, w] * posterior.share
+    field = page.find_element("id", "find")
+    field.send_keys("WORD020")
+    assert text(page, "#found button b") == ["word020"]
+    assert text(page, "#found-count") == ["1 found"]
+    field.send_keys(ARROW_DOWN)
+    page.switch_to.active_element.send_keys(ENTER)
+    assert chosen(page) == uses.argmax()
+    assert focused(page) == "topic"
+    assert page.execute_script("return document.querySelector('#map svg').matches('.weighed')")
+    radii = page.execute_script(
+        "return [...document.querySelectorAll('.spot')].map((s) =>"
+        " [Number(s.id.split('-')[1]), Number(s.lastChild.getAttribute('r'))])"
+    )
+    radius = dict(radii)
+    share = uses / uses.sum()
+    share[share < 0.01] = 0  # which is not told
+    expected = [max(2, radius[uses.argmax()] * np.sqrt(p / share.max())) for p in share]
+    assert [radius[k] for k in range(4)] == pytest.approx(expected, rel=0.05, abs=0.3)
+    field.send_keys(ESCAPE)
+    assert not page.find_element("id", "found").is_displayed()
+
+
+def test_a_topic_is_found_by_its_number(page):
+    field = page.find_element("id", "find")
+    field.send_keys("topic 3" + ENTER)
+    assert chosen(page) == 3
+
+
+def test_the_table_of_all_topics_sorts(page, posterior):
+    heads = page.find_elements("css selector", "#topics thead button")
+    numbers = lambda: [int(t.split()[-1]) for t in text(page, "#topics tbody td:first-child")]  # noqa: E731
+    assert numbers() == by_size(posterior)
+    heads[0].click()
+    assert numbers() == [0, 1, 2, 3]
+    heads[0].click()
+    assert numbers() == [3, 2, 1, 0]
+    sorted_by = "return document.querySelector('#topics th[aria-sort]').textContent"
+    assert page.execute_script(sorted_by) == "Topic"
+
+
+def test_charts_are_told_again_as_tables(page):
+    titles = text(page, "#traces h3")
+    assert titles == ["Held-out perplexity", "Log-likelihood of each chain", "Step size"]
+    rows = text(page, "#traces .chart:first-child tbody tr:last-child *")
+    assert rows == ["10 s", "212.5", "225"]
+    trend = text(page, ".trend tbody th")
+    assert trend == [str(year) for year in range(2010, 2020)]
+
+
+CONTRAST = """
+const channels = (c) => c.match(/[\\d.]+/g).map(Number);
+const light = (c) => c.slice(0, 3).map((v) => v / 255)
+  .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+  .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+function ground(e) {
+  for (; e; e = e.parentElement) {
+    const c = channels(getComputedStyle(e).backgroundColor);
+    if (c.length < 4 || c[3] > 0.99) return c;
+  }
+  return [255, 255, 255];
+}
+const poor = [];
+for (const e of document.body.querySelectorAll('*')) {
+  const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  const box = e.getBoundingClientRect();
+  if (!own || box.width < 2 || e.closest('script, style, noscript, .skip, .unseen')) continue;
+  const style = getComputedStyle(e), svg = e instanceof SVGElement;
+  const a = light(channels(svg ? style.fill : style.color)), b = light(ground(e));
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < 4.5) poor.push([e.textContent.slice(0, 20), ratio]);
+}
+return poor;
+"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(page, theme):
+    """WCAG 2.2, 1.4.3: a contrast of 4.5 or more, everywhere."""
+    pretend(page, prefers_color_scheme=theme)
+    wait(page, f"return document.documentElement.dataset.theme == '{theme}'")
+    ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+    brightness = sum(int(c) for c in ground[4:-1].split(","))
+    assert (brightness < 200) == (theme == "dark")
+    assert page.execute_script(CONTRAST) == []
+
+
+def test_the_button_turns_the_lights_off_and_on(page):
+    button = page.find_element("id", "theme")
+    for pressed in ("true", "false"):
+        button.click()
+        assert button.get_attribute("aria-pressed") == pressed
+
+
+NAMELESS = """
+const kinds = 'button, a, input, summary, section, [role=img], [role=region], [role=listbox]';
+return [...document.querySelectorAll(kinds)]
+  .filter((e) => !(e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.length
+    || e.getAttribute('aria-labelledby'))).map((e) => e.outerHTML.slice(0, 80));
+"""
+
+
+def test_everything_has_a_name_and_every_reference_a_target(page):
+    assert page.execute_script(NAMELESS) == []
+    ids = page.execute_script("return [...document.querySelectorAll('[id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids))
+    targets = page.execute_script(
+        "return ['aria-labelledby', 'aria-describedby', 'for'].flatMap((n) =>"
+        " [...document.querySelectorAll(`[${n}]`)].map((e) => e.getAttribute(n)))"
+    )
+    assert set(targets) <= set(ids)
+    anchors = page.execute_script(
+        "return [...document.querySelectorAll('a')].map((e) => e.getAttribute('href').slice(1))"
+    )
+    assert {a for a in anchors if not a.startswith("topic-")} <= set(ids)
+
+
+def test_the_tab_key_reaches_everything_in_order(page):
+    """From the skip link to the tables, and only one stop for the whole map."""
+    page.execute_script("document.activeElement.blur()")
+    stops = []
+    for _ in range(16):
+        page.switch_to.active_element.send_keys(TAB)
+        stops.append(
+            page.execute_script(
+                "const e = document.activeElement;"
+                "return e.id || e.getAttribute('class') || e.getAttribute('href') || e.tagName"
+            )
+        )
+    assert stops[0] == "skip"
+    assert stops[6:9] == ["theme", "find", f"spot-{chosen(page)}"]
+    assert sum(stop.startswith("spot-") for stop in stops) == 1
+    assert "lambda" in stops
+
+
+@pytest.mark.parametrize("width", [320, 768, 1000, 1280])
+def test_nothing_sticks_out_sideways(page, width):
+    resize(page, width)
+    wait(page, f"return innerWidth == {width}")
+    time.sleep(0.2)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    edges = "return [...document.querySelectorAll('.topic, .words')].map((e) => %s)"
+    card, table = page.execute_script(edges % "e.getBoundingClientRect().right")
+    assert table < card
+
+
+def test_a_print_has_the_table_of_all_topics_and_no_controls(page):
+    pretend(page, media="print", prefers_color_scheme="dark")
+    shown = {
+        selector: page.find_element("css selector", selector).is_displayed()
+        for selector in ("#topics", "#verdict", "#map svg", "#traces", "#find", "#theme", "#topic")
+    }
+    assert [name for name, visible in shown.items() if visible] == [
+        "#topics", "#verdict", "#map svg", "#traces"
+    ]  # fmt: skip
+    ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert ground == "rgb(255, 255, 255)"
+
+
+def test_a_run_of_which_little_is_known_has_a_page_too(browser, tmp_path):
+    """Two topics, one sample, no evaluation, no corpus."""
+    run = made_up_run(tmp_path, 2, ["one", "two", "three"], chains=1)
+    run.write_sample_index(run.sample_index()[:1])
+    (run.path / "metrics.jsonl").unlink()
+    write_report(gather([run], None), tmp_path / "report.html")
+    browser.get((tmp_path / "report.html").as_uri())
+    wait(browser, "return document.querySelectorAll('.spot circle[r]').length == 2")
+    assert len(text(browser, ".words .word")) == 3
+    assert text(browser, ".whisker") == []
+    assert text(browser, "#topics .badge") == ["one chain", "one chain"]
+    assert text(browser, "#traces") == ["No evaluations were recorded."]
+    assert "NaN" not in text(browser, "main")[0] + text(browser, "header")[0]
+    assert browser.get_log("browser") == []
+
+
+def test_a_hundred_topics_over_20_000_words_are_light_and_open_fast(browser, tmp_path):
+    """Under 5 MB, and under 2 s until the browser has drawn all; the best of three."""
+    words = [f"word{i:05d}" for i in range(20_000)]
+    run = made_up_run(tmp_path, 100, words)
+    path = Path(tmp_path) / "report.html"
+    write_report(gather([run], None), path)
+    assert path.stat().st_size < 5_000_000
+    best = float("inf")
+    for _ in range(3):
+        browser.get("about:blank")
+        start = time.perf_counter()
+        browser.get(path.as_uri())
+        wait(browser, "return document.querySelectorAll('.spot circle[r]').length == 100")
+        best = min(best, time.perf_counter() - start)
+    assert best < 2

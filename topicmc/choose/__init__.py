@@ -1,0 +1,1 @@
+"""Runs over several numbers of topics, and what they show."""

@@ -1,0 +1,1 @@
+"""Topics of runs and matrices, measured on common words, and matched."""

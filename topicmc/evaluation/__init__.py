@@ -1,0 +1,1 @@
+"""Held-out perplexity: the estimator, its use during a run, and for finished ones."""

@@ -1,0 +1,219 @@
+"""Topic mixes of documents under given topics: what `topicmc infer` and `LDA.transform` compute.
+
+A document's mix is the posterior mean of η_d given its words, the topics φ and the prior α,
+
+    E[η_dk] = (α_k + E[n_dk]) / Σ_k (α_k + E[n_dk]),
+
+with E[n_dk] by `topicmc.kernels.mixes`. It draws no random numbers, and depends on nothing but the
+document, φ and α: neither on other documents nor on the number of threads. A document without words
+has the mean of the prior, α / Σ α. How sure a mix is, is the business of
+`topicmc.inference.deviations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from topicmc.config import available_cores
+from topicmc.corpora import Corpus, Documents
+from topicmc.corpora.documents import select
+from topicmc.corpora.reading import Known, tokens
+from topicmc.files import read_array
+from topicmc.inference.deviations import Sample, deviations
+from topicmc.inference.files import Rows
+from topicmc.kernels import mixes
+from topicmc.kernels.lanes import aligned_zeros
+from topicmc.kernels.padding import padded_size, padded_topics
+from topicmc.kernels.threads import Threads
+from topicmc.posterior.samples import alpha_of, posterior_mean, samples_of
+from topicmc.runs import RunDirectory
+
+_BLOCK_VALUES = 1 << 22  # documents × topics looked at together
+_BLOCK_DOCUMENTS = 1 << 13
+_MOST_TOKENS = 50_000_000
+
+
+class Mixer:
+    """Mixes of documents under one set of topics.
+
+    Args:
+        phi: the topics, (K, W), rows sum to one.
+        alpha: float64 (K,), positive: the prior of the mixes.
+        threads: who works (default: all cores); it does not change the result.
+    """
+
+    def __init__(self, phi: np.ndarray, alpha: np.ndarray, threads: Threads | None = None) -> None:
+        n_topics, n_words = phi.shape
+        rows = aligned_zeros((n_words, padded_size(n_topics)), np.float32)
+        rows[:, :n_topics] = phi.T
+        self._phi = rows
+        self._alpha = padded_topics(alpha)
+        self._threads = threads or Threads(available_cores())
+        self.n_topics = n_topics
+        self.block = min(_BLOCK_DOCUMENTS, max(1, _BLOCK_VALUES // len(self._alpha)))
+
+    def mixes(self, documents: Documents) -> np.ndarray:
+        """float64 (n, K), rows sum to one; word ids must be below W."""
+        out = mixes.expected_counts(
+            np.asarray(documents.indptr),
+            np.asarray(documents.word_ids),
+            np.asarray(documents.counts),
+            self._phi,
+            self._alpha,
+            self._threads,
+        )
+        result = out[:, : self.n_topics].astype(np.float64)
+        result /= result.sum(axis=1, keepdims=True)
+        return result
+
+
+def infer(
+    phi: np.ndarray,
+    documents: Documents | Iterable[Documents],
+    alpha: np.ndarray,
+    *,
+    threads: Threads | None = None,
+) -> Iterator[np.ndarray]:
+    """The mixes of documents, or of a stream of them, in order: float64 (n, K) at a time.
+
+    φ (K, W) and α (K,) are those of `Mixer`. Memory does not grow with the documents.
+    """
+    mixer = Mixer(phi, alpha, threads)
+    stream = [documents] if isinstance(documents, Documents) else documents
+    for part in parts(stream, mixer.block):
+        yield mixer.mixes(part)
+
+
+def parts(stream: Iterable[Documents], n_docs: int) -> Iterator[Documents]:
+    """The documents of a stream, at most so many at a time."""
+    for documents in stream:
+        for start in range(0, documents.n_docs, n_docs):
+            yield documents.part(start, min(start + n_docs, documents.n_docs))
+
+
+@dataclass
+class Totals:
+    """What was inferred so far: documents, those of them without a known word, tokens of known
+    words, tokens of others."""
+
+    documents: int = 0
+    empty: int = 0
+    tokens: int = 0
+    unknown: int = 0
+
+    def add(self, rows: Rows) -> None:
+        self.documents += len(rows.mix)
+        self.empty += int(np.count_nonzero(rows.tokens == 0))
+        self.tokens += int(rows.tokens.sum())
+        self.unknown += int(rows.unknown.sum())
+
+
+def infer_under(
+    run: RunDirectory,
+    stream: Iterable[Known],
+    totals: Totals,
+    *,
+    chain: int = 0,
+    sd: bool = False,
+    seed: int = 0,
+    threads: Threads | None = None,
+) -> Iterator[Rows]:
+    """The mixes of documents in the words of a run, under the mean of a chain's kept samples.
+
+    Args:
+        run: a run with samples.
+        stream: documents whose word ids are those of the run.
+        totals: counts along.
+        chain: of which chain; chains number their topics on their own.
+        sd: with posterior standard deviations, from all samples of the chain.
+        seed: of the standard deviations; the mixes need none.
+        threads: as for `Mixer`.
+
+    Raises UsageError when there is no such chain, DataError when a sample is missing or damaged.
+    """
+    phi, _, alpha = posterior_mean(run, chain)
+    threads = threads or Threads(available_cores())
+    mixer = Mixer(phi, alpha, threads)
+    samples = kept_samples(run, chain) if sd else []
+    for documents, unknown in stream:
+        for start in range(0, documents.n_docs, mixer.block):
+            stop = min(start + mixer.block, documents.n_docs)
+            part = documents.part(start, stop)
+            first = totals.documents
+            rows = Rows(
+                first,
+                titles_of(part),
+                tokens(part),
+                unknown[start:stop],
+                mixer.mixes(part),
+                deviations(part, samples, seed=seed, first=first, threads=threads) if sd else None,
+            )
+            totals.add(rows)
+            yield rows
+
+
+def titles_of(documents: Documents) -> list[str | None]:
+    """The title of each document, None where it is not known."""
+    metadata = documents.metadata
+    if metadata is None:
+        return [None] * documents.n_docs
+    return [metadata.title(number) or None for number in range(documents.n_docs)]
+
+
+def kept_samples(run: RunDirectory, chain: int) -> list[Sample]:
+    """The samples of one chain, mapped from their files."""
+    samples = []
+    for entry in samples_of(run, chain):
+        theta = read_array(run.path / "samples" / entry["file"], entry["checksum"], mmap=True)
+        samples.append(Sample(theta, theta.sum(axis=0, dtype=np.float64), alpha_of(run, entry)))
+    return samples
+
+
+def representative_documents(
+    phi: np.ndarray,
+    alpha: np.ndarray,
+    corpus: Corpus,
+    n: int,
+    *,
+    threads: Threads | None = None,
+) -> np.ndarray:
+    """The training documents with the largest share of each topic: int64 (K, n) numbers, largest
+    first; fewer columns when fewer documents were looked at.
+
+    Of a corpus of more than 50 million tokens every m-th document is looked at, with the least m
+    that leaves so many.
+
+    Args:
+        phi, alpha: as for `Mixer`, over the vocabulary of the corpus.
+        corpus: an open corpus; DataError when a file of it is damaged.
+        n: documents a topic.
+        threads: as for `Mixer`.
+    """
+    corpus.check(range(corpus.n_shards))
+    mixer = Mixer(phi, alpha, threads)
+    every = max(1, -(-corpus.n_tokens // _MOST_TOKENS))
+    best = np.empty((mixer.n_topics, 0))
+    numbers = np.empty((mixer.n_topics, 0), np.int64)
+    for first, documents in _numbered(corpus, mixer.block * every):
+        mine = np.arange(first, first + documents.n_docs)
+        chosen = mine % every == 0
+        shares = mixer.mixes(select(documents, chosen) if every > 1 else documents).T
+        best = np.hstack([best, shares])
+        numbers = np.hstack([numbers, np.broadcast_to(mine[chosen], shares.shape)])
+        top = np.argpartition(-best, min(n, best.shape[1]) - 1, axis=1)[:, :n]
+        best = np.take_along_axis(best, top, axis=1)
+        numbers = np.take_along_axis(numbers, top, axis=1)
+    order = np.lexsort((numbers, -best))
+    return np.take_along_axis(numbers, order, axis=1)
+
+
+def _numbered(corpus: Corpus, n_docs: int) -> Iterator[tuple[int, Documents]]:
+    """The training documents, so many at a time, with the number of the first."""
+    first = 0
+    for shard in range(corpus.n_shards):
+        for documents in parts([corpus.shard(shard)], n_docs):
+            yield first, documents
+            first += documents.n_docs

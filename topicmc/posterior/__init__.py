@@ -1,0 +1,1 @@
+"""What the kept samples say: topics matched across chains, intervals, convergence and a verdict."""

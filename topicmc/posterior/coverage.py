@@ -1,0 +1,76 @@
+"""Do credible intervals keep their promise from one chain to the next?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topicmc.posterior.intervals import credible_interval
+
+TOLERATED = 0.05
+"""How far a rate may stay below the stated one to pass for it."""
+
+
+class Coverage(NamedTuple):
+    """How often intervals of one chain hold the means and the samples of another, in the mean over
+    ordered pairs of chains: of the top words of stable topics, and of all topics. NaN where there
+    are none, and where chains have one sample, which makes no interval.
+
+    Intervals are of a draw, so samples of another chain should be held at the rate ``level``; its
+    means, which vary less, at that rate or above.
+    """
+
+    level: float
+    stable_means: float
+    stable_samples: float
+    all_means: float
+    all_samples: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The rates as JSON values; None in place of NaN."""
+        return {name: None if np.isnan(x) else x for name, x in self._asdict().items()}
+
+    def sentence(self) -> str:
+        """Whether intervals keep their promise, and if not, why."""
+        if np.isnan(self.all_means):
+            return "Chains of one sample have no intervals of their own, so nothing checks these."
+        if np.isnan(self.stable_means):
+            return "No topic was found by all chains, so none of the intervals speaks for others."
+        rate = f"{self.stable_means:.0%} of the means and {self.stable_samples:.0%} of the samples"
+        told = f"Of stable topics, {self.level:.0%} intervals of one chain hold {rate} of another"
+        if self.stable_means >= self.level - TOLERATED:
+            return f"{told}, as they should."
+        return (
+            f"{told}, which is too few: chains have settled in different modes, or their samples"
+            " are too close together to show how far a topic can move; the intervals shown pool the"
+            " chains, and are wider."
+        )
+
+
+def coverage(drawn: Sequence[np.ndarray], stable: np.ndarray, level: float) -> Coverage:
+    """The coverage between chains.
+
+    Args:
+        drawn: for each chain φ of some words of matched topics in its samples: float (n, K, M).
+        stable: bool (K,), the stable topics.
+        level: of the intervals.
+    """
+    means: list[np.ndarray] = []
+    samples: list[np.ndarray] = []
+    for mine, others in permutations(drawn, 2):
+        if len(mine) == 1:
+            continue
+        low, high = credible_interval([mine], level)
+        for values, held in ((others.mean(axis=0, keepdims=True), means), (others, samples)):
+            held.append(((low <= values) & (values <= high)).mean(axis=(0, 2)))
+    if not means:
+        return Coverage(level, *[np.nan] * 4)
+    rates = [
+        float(np.mean(held, axis=0)[chosen].mean()) if chosen.any() else np.nan
+        for chosen in (stable, np.ones_like(stable))
+        for held in (means, samples)
+    ]
+    return Coverage(level, *rates)

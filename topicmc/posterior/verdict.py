@@ -1,0 +1,157 @@
+"""One plain sentence on whether chains have converged, and what to do."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from topicmc.posterior.convergence import CHANCE, FEWEST, limit, rhat, trend
+from topicmc.posterior.uncertainty import Posterior
+from topicmc.runs import RunDirectory
+
+FIT = "held-out log-likelihood"
+MATERIAL = 0.005
+"""A change of the mean log-likelihood of a token, and so of the perplexity, worth training for."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the verdict rests on: ``draws`` (C, n) and their ``rhat`` by the name of a summary."""
+
+    runs: Sequence[RunDirectory]
+    posterior: Posterior
+    draws: Mapping[str, np.ndarray]
+    rhat: Mapping[str, float]
+
+    @property
+    def principal(self) -> str:
+        """The summary that no verdict is given without."""
+        return next(iter(self.draws))
+
+
+def judge(evidence: Evidence) -> tuple[bool | None, str]:
+    """Whether the chains have converged, None when it cannot be told, and the sentence."""
+    for look in (_starting, _moving, _apart, _too_few):
+        found = look(evidence)
+        if found is not None:
+            return found
+    return True, _agreed(evidence)
+
+
+def _starting(evidence: Evidence) -> tuple[bool, str] | None:
+    for chain in evidence.posterior.chains:
+        if chain.entries[-1].get("burn_in"):
+            path = chain.run.path
+            return False, f"Not converged: {path} has not left its start; {_train_on(chain.run)}."
+    return None
+
+
+def _moving(evidence: Evidence) -> tuple[bool, str] | None:
+    if FIT not in evidence.draws:
+        return None
+    # A chain that has just left its group may have been evaluated before it has a sample.
+    for chain, draws in zip(evidence.posterior.chains, evidence.draws[FIT], strict=False):
+        gain, p = trend(draws)
+        if p < CHANCE and abs(gain) > MATERIAL:
+            how = "still falls" if gain > 0 else "rises"
+            change = abs(np.expm1(-gain))
+            return False, (
+                f"Not converged: the perplexity of {chain.run.path} {how}, by {change:.1%} over the"
+                f" second half of the run; {_train_on(chain.run)}."
+            )
+    return None
+
+
+def _apart(evidence: Evidence) -> tuple[bool, str] | None:
+    above = [name for name, draws in evidence.draws.items() if _exceeds(draws[None])]
+    if not above:
+        return None
+    worst = max(above, key=lambda name: evidence.rhat[name])
+    told = f"R̂ of the {worst} is {evidence.rhat[worst]:.2f}"
+    if not _each_at_rest(evidence):
+        return False, f"Not converged: {told}; {_train_on(evidence.runs[0])}."
+    return False, (
+        f"Not converged: each chain is at rest, but in a mode of its own ({told}"
+        f"{_difference(evidence)}), and they agree in {_stable(evidence)}; believe the stable"
+        " topics only, or train with fewer --topics."
+    )
+
+
+def _too_few(evidence: Evidence) -> tuple[None, str] | None:
+    if np.isfinite(evidence.rhat[evidence.principal]):
+        return None
+    n = evidence.draws[evidence.principal].shape[1]
+    needed = 2 * FEWEST if evidence.posterior.n_chains == 1 else FEWEST
+    run = evidence.runs[0]
+    if evidence.principal == FIT:
+        what, advice = "evaluations", _train_on(run, _evaluate_often(run))
+    else:
+        what, advice = "kept samples", "train anew with more --samples"
+    return None, (
+        f"Cannot tell whether it has converged: it takes {needed} {what} of a chain since burn-in,"
+        f" and there {'is' if n == 1 else 'are'} {n}; {advice}."
+    )
+
+
+def _exceeds(draws: np.ndarray) -> bool:
+    """Whether any R̂ of draws (…, C, n) is above what chance explains; NaN is not."""
+    found = rhat(draws)
+    return bool(np.isfinite(found).any() and (found > limit(*draws.shape[-2:])).any())
+
+
+def _each_at_rest(evidence: Evidence) -> bool:
+    """Whether there are several chains, each seen to be at rest as far as it alone can tell."""
+    alone = {name: draws[:, None, :] for name, draws in evidence.draws.items()}
+    known = np.isfinite(rhat(alone[evidence.principal])).all()
+    moving = any(_exceeds(draws) for draws in alone.values())
+    return evidence.posterior.n_chains > 1 and bool(known) and not moving
+
+
+def _difference(evidence: Evidence) -> str:
+    if FIT not in evidence.draws:
+        return ""
+    means = evidence.draws[FIT].mean(axis=1)
+    return f"; perplexities differ by {np.expm1(np.ptp(means)):.1%}"
+
+
+def _stable(evidence: Evidence) -> str:
+    stable = evidence.posterior.stable
+    return f"{stable.sum()} of {len(stable)} topics"
+
+
+def _agreed(evidence: Evidence) -> str:
+    worst = np.nanmax([evidence.rhat[name] for name in evidence.draws])
+    if evidence.posterior.n_chains == 1:
+        return (
+            f"Converged as far as one chain can tell (R̂ of its halves is at most {worst:.2f});"
+            " train another run with another --seed and name both, to learn which topics it finds."
+        )
+    if evidence.posterior.stable.all():
+        return f"Converged: the chains agree in fit, topic sizes and all topics (R̂ ≤ {worst:.2f})."
+    return (
+        f"Converged in fit and topic sizes (R̂ ≤ {worst:.2f}), but the chains agree in"
+        f" {_stable(evidence)}; believe the stable topics only, or train with fewer --topics."
+    )
+
+
+def _train_on(run: RunDirectory, option: str = "") -> str:
+    """The advice to go on until twice as much training is done as was asked for."""
+    config = run.facts()["config"]
+    asked = {
+        "--time-budget": (config["time_budget"], "s"),
+        "--epochs": (config["epochs"], ""),
+        "--updates": (None if config["epochs"] else config["updates"], ""),
+    }
+    target = " ".join(
+        f"{option} {2 * value:.10g}{unit}" for option, (value, unit) in asked.items() if value
+    )
+    return f"train on (topicmc train -o {shlex.quote(str(run.path))} --resume {target}{option})"
+
+
+def _evaluate_often(run: RunDirectory) -> str:
+    """The option that evaluates ten times in as many updates as were made."""
+    made = max((record["update"] for record in run.metrics()), default=10)
+    return f" --evaluate-every {max(1, made // 10)}"

@@ -1,0 +1,168 @@
+"""Reading topics: their words, sizes, coherence, neighbours and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.errors import UsageError
+from topicmc.posterior.matching import distances
+from topicmc.topics import coherence as coherences
+from topicmc.topics.ranking import WEIGHT, exclusivity, rank, top
+
+SORTS = ("size", "coherence", "exclusivity")
+TOP = 10
+"""Words by which coherence and exclusivity are measured, however many are shown."""
+SIMILAR = 3
+"""Similar topics that are named."""
+_FIELDS = {"u_mass": "coherence"}  # measures whose field has another name
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic, by its number in the run: its share of the tokens, its top words and their
+    probabilities, and what else was asked for.
+
+    Attributes:
+        coherence, npmi, c_v: u_mass and the other measures of `topicmc.topics.coherence`.
+        exclusivity: mean over its top words of φ_kw / Σ_j φ_jw.
+        relevant, frex: its first words by relevance and by FREX.
+        similar: the topics nearest to it and their Hellinger distances.
+        documents: numbers of the training documents with most of it, and their titles if known.
+    """
+
+    number: int
+    share: float
+    words: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    coherence: float | None = None
+    npmi: float | None = None
+    c_v: float | None = None
+    exclusivity: float | None = None
+    relevant: tuple[str, ...] | None = None
+    frex: tuple[str, ...] | None = None
+    similar: tuple[tuple[int, float], ...] | None = None
+    documents: tuple[tuple[int, str | None], ...] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The topic as JSON values, without what was not asked for."""
+        told = {
+            "topic": self.number,
+            "share": self.share,
+            "coherence": self.coherence,
+            "words": [
+                {"word": word, "probability": probability}
+                for word, probability in zip(self.words, self.probabilities, strict=True)
+            ],
+        }
+        for name in ("npmi", "c_v", "exclusivity", "relevant", "frex"):
+            if getattr(self, name) is not None:
+                told[name] = getattr(self, name)
+        if self.similar is not None:
+            told["similar"] = [{"topic": k, "distance": d} for k, d in self.similar]
+        if self.documents is not None:
+            told["documents"] = [{"document": d, "title": title} for d, title in self.documents]
+        return told
+
+
+def describe(
+    phi: np.ndarray,
+    share: np.ndarray,
+    vocabulary: Sequence[str],
+    n_words: int = TOP,
+    *,
+    sort: str = "size",
+    corpus: Corpus | None = None,
+    coherence: Sequence[str] = (),
+    details: bool = False,
+    weight: float = WEIGHT,
+    documents: np.ndarray | None = None,
+) -> list[Topic]:
+    """The topics of a K × W matrix φ with their ``n_words`` likeliest words.
+
+    Args:
+        phi: float (K, W), rows sum to one.
+        share: float (K,), each topic's share of the tokens.
+        vocabulary: the words.
+        n_words: words a topic.
+        sort: one of `SORTS`, the most first; ``"coherence"`` is the first measure of ``coherence``,
+            or u_mass.
+        corpus: the training corpus, for coherence and the titles of documents.
+        coherence: measures to add, of `topicmc.topics.coherence.MEASURES`; the corpus is read once
+            for u_mass and NPMI.
+        details: adds exclusivity, words by relevance and FREX, and similar topics.
+        weight: λ of the relevance.
+        documents: int (K, n), numbers of training documents to show with each topic.
+
+    Raises:
+        UsageError: there is no such order, measure or weight.
+    """
+    if sort not in SORTS:
+        raise UsageError(f"--sort {sort!r} is not one of {', '.join(SORTS)}")
+    if sort == "coherence" and not coherence:
+        coherence = ("u_mass",)
+    found: dict[str, Sequence[Any]] = {}
+    if coherence:
+        assert corpus is not None, "coherence is measured on a corpus"
+        measured = coherences.measure(top(phi, TOP), corpus, coherence)
+        for name, scores in measured.items():
+            found[_FIELDS.get(name, name)] = [None if x != x else x for x in scores.tolist()]
+    if details or sort == "exclusivity":
+        exclusive = np.take_along_axis(exclusivity(phi), top(phi, TOP), axis=1)
+        found["exclusivity"] = exclusive.mean(axis=1).tolist()
+    if details:
+        found["similar"] = _similar(phi)
+        for field, ranking in (("relevant", "relevance"), ("frex", "frex")):
+            found[field] = _spelt(rank(ranking, phi, share, n_words, weight), vocabulary)
+    if documents is not None:
+        found["documents"] = _titled(documents, corpus)
+    words = top(phi, n_words)
+    topics = [
+        Topic(
+            number=k,
+            share=float(share[k]),
+            words=spelt,
+            probabilities=tuple(phi[k, words[k]].tolist()),
+            **{name: values[k] for name, values in found.items()},
+        )
+        for k, spelt in enumerate(_spelt(words, vocabulary))
+    ]
+    field = {"size": "share", "coherence": "".join(coherence[:1])}.get(sort, sort)
+    field = _FIELDS.get(field, field)
+    return sorted(topics, key=lambda topic: -_or_least(getattr(topic, field)))
+
+
+def _or_least(value: float | None) -> float:
+    return -np.inf if value is None else value
+
+
+def diversity(words: np.ndarray) -> float:
+    """The share of different words among the top words (K, n) of all topics (Dieng et al. 2020,
+    "Topic modeling in embedding spaces", who take 25 words)."""
+    return len(np.unique(words)) / words.size
+
+
+def _similar(phi: np.ndarray) -> list[tuple[tuple[int, float], ...]]:
+    """For each topic the `SIMILAR` nearest others, nearest first."""
+    apart = distances(phi, phi)
+    np.fill_diagonal(apart, np.inf)
+    near = np.argsort(apart, axis=1, kind="stable")[:, : min(SIMILAR, len(phi) - 1)]
+    return [tuple((int(j), float(apart[k, j])) for j in row) for k, row in enumerate(near)]
+
+
+def _spelt(words: np.ndarray, vocabulary: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(vocabulary[w] for w in row) for row in words]
+
+
+def _titled(
+    documents: np.ndarray, corpus: Corpus | None
+) -> list[tuple[tuple[int, str | None], ...]]:
+    titles = None if corpus is None else corpus.titles
+    return [
+        tuple((int(d), (titles[int(d)] or None) if titles else None) for d in row)
+        for row in documents
+    ]
