@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from topicmc.errors import UsageError
+from topicmc.topics import coherence
 from topicmc.topics.coherence import c_v, document_counts, measure, npmi, u_mass
 from topicmc.topics.ranking import exclusivity, frex, rank, relevance, top
-from topicmc.topics import coherence
 from topicmc.topics.reading import describe, diversity
 
 K, W = 4, 60
