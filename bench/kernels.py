@@ -4,21 +4,25 @@
 
 CORPUS is a prepared corpus. Topics are first trained by collapsed sweeps, because random ones
 mislead: they make documents use far too many topics. The minibatch kernel then draws with those
-topics fixed; the collapsed kernel goes on from there; tomotopy, if installed, trains on the same
-documents. Figures are minima over repeats, of draws alone (the start from φ counts as a sweep).
+topics fixed; "remembered" is a sweep over all documents from their topics, under counts that stand
+still, as `--sampler adlda` makes them; the collapsed kernel counts each token at once. tomotopy, if
+installed, trains on the same documents. Figures are minima over repeats, of draws alone (the start
+from φ counts as a sweep).
 """
 
 import argparse
 import importlib.util
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.collapsed import assign, assignment_dtype, collapsed_sweep, empty_counts
-from topicmc.kernels.gibbs import sample_assignments, topic_rows
+from topicmc.kernels.assignments import sample_assignments
+from topicmc.kernels.gibbs import redraw, topic_rows
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
@@ -90,6 +94,11 @@ def measure(whole: Minibatch, batch: Minibatch, n_topics: int, options) -> dict[
             name = "Rao-Blackwell" if rao_blackwell else "one-hot"
             best = seconds(draw, 5 * options.repeats)
             result[f"φ fixed, {name}, {n_threads} thr."] = best / (6 * batch.n_tokens) * 1e9
+    drawn = (np.arange(whole.n_docs), *chain[:2], z.astype(np.uint16), *chain[3:])
+    for n_threads in (1, 2):
+        again = partial(redraw, *drawn, counted=True, key=KEY, threads=Threads(n_threads))
+        best = seconds(lambda again=again: again(update=next(sweeps)), options.repeats)
+        result[f"remembered, {n_threads} thr."] = best / whole.n_tokens * 1e9
     best = seconds(
         lambda: collapsed_sweep(*chain, key=KEY, sweep=next(sweeps)), max(3, options.repeats // 2)
     )
