@@ -25,6 +25,7 @@ from topicmc.corpora.metadata import FILES, Metadata, Titles, kinds
 from topicmc.corpora.parallel import thread_map, usable_cores
 from topicmc.corpora.shards import ARRAYS, map_documents, map_metadata
 from topicmc.errors import DataError
+from topicmc.files import own_checksum
 
 INDEX = "corpus.json"
 FORMAT = "topicmc-corpus"
@@ -68,15 +69,8 @@ def write_index(
         "provenance": provenance,
     }
     index["fingerprint"] = content_fingerprint(index)
-    index["checksum"] = index_checksum(index)
+    index["checksum"] = own_checksum(index)
     write_text(root / INDEX, json.dumps(index, indent=1, ensure_ascii=False) + "\n")
-
-
-def index_checksum(index: dict[str, Any]) -> str:
-    """SHA-256 of the index without this very field."""
-    rest = {key: value for key, value in index.items() if key != "checksum"}
-    canonical = json.dumps(rest, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def content_fingerprint(index: dict[str, Any]) -> str:
@@ -220,6 +214,6 @@ def read_index(path: Path) -> dict[str, Any]:
             f"{file} has version {version}, this topicmc reads {VERSION}: prepare the corpus again "
             "or use the topicmc that made it."
         )
-    if index.get("checksum") != index_checksum(index):
+    if index.get("checksum") != own_checksum(index):
         raise DataError(f"{file} was changed or damaged: prepare the corpus again.")
     return index

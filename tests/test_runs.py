@@ -79,6 +79,26 @@ def test_force_leaves_folders_that_are_not_runs_alone(tmp_path):
     assert (tmp_path / "thesis.txt").read_text() == "precious"
 
 
+@pytest.mark.parametrize("change", [{"config": {"topics": 7}}, {"created": ""}])
+def test_facts_changed_by_hand_are_refused(tmp_path, change):
+    run = RunDirectory.create(tmp_path / "run", {"config": {"topics": 5}, "corpus": {}})
+    run.update_facts(created="1999 é")
+    path = run.path / "run.json"
+    written = read_json(path)
+    write_json(path, written | change)
+    with pytest.raises(DataError, match=r"run.json: changed or damaged.*--resume"):
+        RunDirectory.open(run.path)
+    write_json(path, written)
+    assert RunDirectory.open(run.path).facts()["created"] == "1999 é"
+
+
+def test_runs_of_before_there_was_a_checksum_open(tmp_path):
+    run = RunDirectory.create(tmp_path / "run", {"config": {}, "corpus": {}})
+    facts = run.facts()
+    write_json(run.path / "run.json", facts)
+    assert RunDirectory.open(run.path).facts() == facts
+
+
 def test_newer_formats_are_refused(tmp_path):
     RunDirectory.create(tmp_path / "run", {})
     write_json(tmp_path / "run" / "run.json", {"format": 99})

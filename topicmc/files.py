@@ -6,7 +6,7 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -71,6 +71,13 @@ def read_json(path: Path, **expected: type) -> Any:
         if not isinstance(value, dict) or not isinstance(value.get(name), kind):
             raise DataError(f"{path}: damaged, it has no {name!r}; restore or remake it")
     return value
+
+
+def own_checksum(record: Mapping[str, Any]) -> str:
+    """SHA-256 of a JSON object without its field ``checksum``, in hexadecimal digits."""
+    rest = {key: value for key, value in record.items() if key != "checksum"}
+    canonical = json.dumps(rest, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def write_array(path: Path, array: np.ndarray) -> str:

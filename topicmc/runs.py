@@ -1,6 +1,7 @@
 """The run directory: what a training run leaves behind and resumes from.
 
-    run.json          format version, resolved configuration, versions, corpus fingerprint
+    run.json          format version, resolved configuration, versions, corpus fingerprint, and a
+                      checksum of itself
     vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
     metrics.jsonl     one object per evaluation
     samples/          kept posterior samples of θ, one .npy per chain and round, and an index
@@ -26,6 +27,7 @@ import numpy as np
 from topicmc.errors import DataError, UsageError
 from topicmc.files import (
     checksum,
+    own_checksum,
     read_array,
     read_json,
     replacing,
@@ -53,7 +55,7 @@ class RunDirectory:
         with speaking_of(run.path):
             run._clear()
             run.path.mkdir(parents=True, exist_ok=True)
-            write_json(run.path / "run.json", {"format": FORMAT, **facts})
+            run._write_facts({"format": FORMAT, **facts})
             (run.path / "samples").mkdir()
             (run.path / "checkpoint").mkdir()
         run.write_sample_index([])
@@ -102,8 +104,24 @@ class RunDirectory:
             (self.path / name).unlink(missing_ok=True)
 
     def facts(self) -> dict[str, Any]:
-        """The content of ``run.json``; DataError when it is damaged."""
-        return read_json(self.path / "run.json", config=dict, corpus=dict)
+        """The content of ``run.json``; DataError when it is damaged, or was changed by hand. Runs
+        of earlier versions have no checksum there."""
+        path = self.path / "run.json"
+        facts = read_json(path, config=dict, corpus=dict)
+        written = facts.pop("checksum", None)
+        if written is not None and written != own_checksum(facts):
+            raise DataError(
+                f"{path}: changed or damaged, its checksum is wrong; restore it, and change"
+                " settings by topicmc train --resume"
+            )
+        return facts
+
+    def update_facts(self, **changes: Any) -> None:
+        """Rewrites ``run.json`` with some values changed."""
+        self._write_facts({**self.facts(), **changes})
+
+    def _write_facts(self, facts: Mapping[str, Any]) -> None:
+        write_json(self.path / "run.json", {**facts, "checksum": own_checksum(facts)})
 
     # ---- vocabulary
 
@@ -122,10 +140,6 @@ class RunDirectory:
                 f"{path}: missing or damaged; copy vocabulary.txt from the corpus of the run"
             )
         return path.read_text(encoding="utf-8").split("\n")[:-1]
-
-    def update_facts(self, **changes: Any) -> None:
-        """Rewrites ``run.json`` with some values changed."""
-        write_json(self.path / "run.json", {**self.facts(), **changes})
 
     # ---- metrics
 
@@ -255,9 +269,9 @@ class Checkpoint:
         self.manifest = manifest
         self.folder = folder / manifest["folder"]
 
-    def array(self, key: str) -> np.ndarray:
-        """One array; DataError when it is missing or damaged."""
-        return read_array(self.folder / f"{key}.npy", self._expected(f"{key}.npy"))
+    def array(self, key: str, mmap: bool = False) -> np.ndarray:
+        """One array, mapped if so wished; DataError when it is missing or damaged."""
+        return read_array(self.folder / f"{key}.npy", self._expected(f"{key}.npy"), mmap)
 
     def facts(self, name: str) -> Any:
         """One part's JSON; DataError when it is missing or damaged."""

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from shell import SETTINGS, Command, copy_of, topicmc
 
+from topicmc.runs import RunDirectory
+
 
 @pytest.fixture
 def command(capfd) -> Command:
@@ -25,7 +27,7 @@ def finished(small_corpus, tmp_path_factory) -> Path:
 def run(finished, tmp_path, monkeypatch) -> Path:
     """A copy of the finished run in the current folder; its corpus lies in ``corpus``."""
     monkeypatch.chdir(copy_of(finished, tmp_path / "work"))
-    run = Path("run")
-    facts = (run / "run.json").read_text()
-    (run / "run.json").write_text(facts.replace(str(finished), str(tmp_path / "work")))
-    return run
+    run = RunDirectory(Path("run"))
+    corpus = {**run.facts()["corpus"], "path": str(tmp_path / "work" / "corpus")}
+    run.update_facts(corpus=corpus)
+    return run.path
