@@ -24,6 +24,7 @@ from topicmc.errors import DataError, UsageError
 from topicmc.files import remove_temporaries, speaking_of, write_json
 from topicmc.posterior.samples import posterior_mean
 from topicmc.runs import RunDirectory
+from topicmc.scratch import IN_MEMORY
 from topicmc.topics.reading import Topic, describe
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
@@ -220,10 +221,11 @@ def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainC
 def memory_needed(config: TrainConfig, n_words: int, n_tokens: int) -> int:
     """Bytes that one worker's chain needs: θ, a copy in flight, and the rows of a minibatch (the
     topics and counts of its distinct words, at most all of them). Collapsed samplers hold counts in
-    their place, and the word and topic of every token of theirs."""
+    their place, and the word and topic of every token of theirs, unless these are in files."""
     needed = 4 * n_words * config.topics * 5
     if config.sampler in COLLAPSED or config.remember:
-        needed += ((2 if n_words <= 1 << 16 else 4) + 2) * n_tokens // config.workers
+        bytes_of_token = (2 if n_words <= 1 << 16 else 4) + (1 if config.topics < 256 else 2)
+        needed += min(bytes_of_token * n_tokens // config.workers, 2 * IN_MEMORY)
     return needed
 
 

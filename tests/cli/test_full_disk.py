@@ -4,9 +4,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from shell import one_sentence, small_tmpfs, topicmc
 
+from topicmc import scratch
+from topicmc.errors import DataError
 from topicmc.export import FORMATS
 
 
@@ -49,6 +52,19 @@ def test_training_and_resuming(disk, run, command):
     go_on = ("train", "-o", disk / "run", "--resume", "--samples", 8, "--progress", "none")
     assert command(*go_on).status == 0
     assert command("topics", disk / "run").status == 0
+
+
+@pytest.mark.parametrize("reserves", [True, False])
+def test_the_files_of_large_arrays(disk, monkeypatch, reserves):
+    """Known before they are written to through memory, when it would be a crash."""
+    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
+    if not reserves:
+        monkeypatch.delattr("os.posix_fallocate", raising=False)
+    kept = scratch.scratch_array(300_000, np.uint8, disk)
+    kept[:] = 1
+    with pytest.raises(DataError, match=r"disk: no space left on the disk; free some"):
+        scratch.scratch_array(300_000, np.uint16, disk)
+    assert kept.all() and list(disk.iterdir()) == []
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -9,6 +9,7 @@ from scipy.stats import chi2
 from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
 
+from topicmc import scratch
 from topicmc.config import TrainConfig
 from topicmc.corpora import prepare
 from topicmc.defaults import resolve
@@ -111,11 +112,12 @@ def test_counts_are_those_of_the_assignments(small_corpus, sampler, workers, sta
         np.testing.assert_allclose(theta, counts[:, :6] + 0.05, rtol=1e-6)
 
 
-@pytest.mark.parametrize("topics", [239, 250, 256, 300])
+@pytest.mark.parametrize("topics", [239, 250, 255, 256, 300])
 def test_many_topics(small_corpus, topics):
     """The mark of tokens without a topic is never a topic, nor a column beside them."""
     config = replace(CONFIG, topics=topics, start="plain", epochs=2)
     chain = method(config, small_corpus)
+    assert all(s.z.itemsize == (1 if topics <= 255 else 2) for s in chain.samplers.values())
     for _ in range(3):
         chain.round()
         counts = chain.reconciliation.counts()
@@ -148,6 +150,46 @@ def test_an_interrupted_run_equals_one_that_was_not(small_corpus, tmp_path, samp
     assert not outcome.interrupted
     assert assignments(run) == assignments(whole)
     assert kept_bits(run) == kept_bits(whole)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_assignments_in_files(small_corpus, tmp_path, workers, monkeypatch):
+    """The same bits as in memory, interrupted or not, and nothing is left beside the run's own."""
+    config = replace(CONFIG, workers=workers, topics=2, epochs=8)
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    seen = []
+    in_memory = scratch.scratch_array
+
+    def watched(n, dtype, folder):
+        seen.append((folder, in_memory(n, dtype, folder)))
+        return seen[-1][1]
+
+    monkeypatch.setattr(scratch, "IN_MEMORY", 0)
+    for module in ("adlda", "workers"):
+        monkeypatch.setattr(f"topicmc.distributed.{module}.scratch_array", watched)
+    run, _ = train(config, small_corpus, tmp_path / "run", StopAfter(3))
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert len(seen) == 4 * workers
+    for folder, array in seen:
+        assert folder == tmp_path / "run" and isinstance(array.base, np.memmap)
+    assert assignments(run) == assignments(whole)
+    assert kept_bits(run) == kept_bits(whole)
+    assert {p.name for p in run.path.iterdir()} == {p.name for p in whole.path.iterdir()}
+
+
+def test_assignments_saved_in_a_wider_type(small_corpus):
+    """Topics stay, and tokens without one stay without."""
+    config = replace(CONFIG, topics=6, epochs=100)
+    one, other = method(config, small_corpus), method(config, small_corpus)
+    one.round()
+    (before,), (after,) = one.samplers.values(), other.samplers.values()
+    before.draw(np.arange(9), one.alpha, 0.05, sweep=0, one_by_one=False, threads=Threads())
+    before.z[before.offsets[50] :] = before.unassigned
+    wide = np.where(before.z == 255, np.uint16(65_535), before.z)
+    assert wide.dtype == np.uint16 and 65_535 in wide
+    after.adopt(wide[:70], wide[70:])
+    np.testing.assert_array_equal(after.z, before.z)
+    np.testing.assert_array_equal(after.word_topic, recount([after], after.word_topic.shape))
 
 
 def test_topics_on_another_number_of_workers(small_corpus, tmp_path):

@@ -12,6 +12,7 @@ from topicmc.kernels.collapsed import (
     assign,
     assignment_dtype,
     collapsed_sweep,
+    count_changes,
     empty_counts,
 )
 from topicmc.kernels.random import stream_key
@@ -106,6 +107,17 @@ def test_workers_changes_add_up():
             for t, b, a in zip(total, before, after, strict=True):
                 add_changes(t, b, a)
         check_counts(tokens, z, *total)
+
+
+@pytest.mark.parametrize("n_topics", [240, 255, 65_535])
+def test_tokens_without_a_topic_are_in_no_count(n_topics):
+    """Not even in that of a column which has the number of their mark."""
+    word_topic, totals = empty_counts(2, n_topics)
+    z = np.array([0, n_topics - 1, 5], assignment_dtype(n_topics))
+    before = np.full_like(z, np.iinfo(z.dtype).max)
+    tokens, offsets = np.array([0, 1, 1], np.uint16), np.array([0, 3])
+    totals += count_changes(offsets, tokens, before, z, word_topic, docs=np.arange(1))
+    check_counts(tokens, z, word_topic, totals)
 
 
 def test_document_names_key_the_randomness():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from topicmc.kernels.collapsed import count_changes
-from topicmc.kernels.gibbs import UNASSIGNED, redraw
+from topicmc.kernels.collapsed import assignment_dtype, count_changes
+from topicmc.kernels.gibbs import redraw
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
@@ -19,7 +19,7 @@ def corpus(n_docs, n_words, n_topics, seed=0, longest=90):
     generator = np.random.default_rng(seed)
     lengths = generator.integers(0, longest, n_docs)
     tokens = np.concatenate([np.sort(generator.integers(0, n_words, n)) for n in lengths])
-    z = generator.integers(0, n_topics, len(tokens)).astype(np.uint16)
+    z = generator.integers(0, n_topics, len(tokens)).astype(assignment_dtype(n_topics))
     word_topic = np.zeros((n_words, -(-n_topics // 16) * 16), np.int32)
     np.add.at(word_topic, (tokens, z), 1)
     return np.r_[0, np.cumsum(lengths)], tokens.astype(np.uint16), z, word_topic
@@ -60,7 +60,7 @@ def test_the_law_of_one_draw(counted):
     word_topic[:, :3] = [[2, 1, 3], [4, 2, 0]]
     tokens = np.zeros(n, np.uint16)
     z = drawn(
-        np.arange(n + 1), tokens, np.zeros(n, np.uint16), word_topic, padded(alpha), beta,
+        np.arange(n + 1), tokens, np.zeros(n, np.uint8), word_topic, padded(alpha), beta,
         counted=counted,
     )  # fmt: skip
     counts = word_topic[:, :3].astype(float)
@@ -88,7 +88,7 @@ def test_new_documents_start_from_their_words():
     word_topic = np.zeros((20, 16), np.int32)
     word_topic[np.arange(20), np.arange(20) % 4] = 1000
     alpha = padded(np.full(4, 0.5))
-    z[offsets[10] :] = UNASSIGNED
+    z[offsets[10] :] = 255
     new = np.arange(10, 30)
     after = drawn(offsets, tokens, z, word_topic, alpha, 1e-6, docs=new, counted=False)
     np.testing.assert_array_equal(after[: offsets[10]], z[: offsets[10]])

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,12 +33,14 @@ from topicmc.distributed.methods import RoundInfo, WaitedShare
 from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport
 from topicmc.distributed.workers import expand
+from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.runs import Checkpoint
 from topicmc.samplers import Chain
 from topicmc.samplers.collapsed import CollapsedWorker
 from topicmc.samplers.priors import learned_alpha, learned_beta, prior_metrics
+from topicmc.scratch import scratch_array
 
 # The subset that a growing start begins with has at least so many tokens for each topic, and for
 # each word: fewer find poor topics, more take longer to find the same.
@@ -185,6 +188,7 @@ class Adlda:
         transport: who hosts which workers.
         threads: the threads of this process.
         slow: factor by which a worker is slowed down, for experiments.
+        scratch: a folder for the tokens and topics of large corpora (`topicmc.scratch`).
     """
 
     def __init__(
@@ -194,6 +198,7 @@ class Adlda:
         transport: Transport,
         threads: Threads,
         slow: Mapping[int, float] | None = None,
+        scratch: Path | None = None,
     ) -> None:
         self.config = config
         self.transport = transport
@@ -211,8 +216,9 @@ class Adlda:
         key = stream_key(config.seed, "collapsed")
         self.workers: dict[int, Worker] = {}
         for worker in transport.workers:
-            offsets, tokens, first = expand(corpus, self._ranges[worker])
-            sampler = CollapsedWorker(offsets, tokens, first, corpus.n_words, config.topics, key)
+            offsets, tokens, first = expand(corpus, self._ranges[worker], scratch)
+            z = scratch_array(len(tokens), assignment_dtype(config.topics), scratch)
+            sampler = CollapsedWorker(offsets, tokens, first, corpus.n_words, config.topics, key, z)
             mine = ranks[first : first + len(offsets) - 1].copy()
             self.workers[worker] = Worker(sampler, self.schedule, mine)
         self.reconciliation = self._reconciliation(
@@ -353,17 +359,17 @@ class Adlda:
         self.alpha, self.beta = np.array(parts[0]["alpha"]), parts[0]["beta"]
         if len(updates) == self.config.workers:
             for number, worker in self.workers.items():
-                worker.sampler.adopt(checkpoint.array(f"z-{number:03d}"))
+                worker.sampler.adopt(checkpoint.array(f"z-{number:03d}", mmap=True))
                 worker.update = updates[number]
             self._share_all()
             return None
-        z = [checkpoint.array(f"z-{number:03d}") for number in sorted(updates)]
-        everyone = np.concatenate(z)
+        z = [checkpoint.array(f"z-{number:03d}", mmap=True) for number in sorted(updates)]
         sizes = self.transport.gather({n: len(s.tokens) for n, s in self.samplers.items()})
         ends = np.cumsum(sizes).astype(np.int64)
         sweep = max(part["swept"] for part in parts)
         for number, worker in self.workers.items():
-            worker.sampler.adopt(everyone[ends[number] - int(sizes[number]) : ends[number]])
+            first, last = ends[number] - int(sizes[number]), ends[number]
+            worker.sampler.adopt(*_between(z, first, last))
             worker.update = self.schedule.after(sweep)
         self._share_all()
         return (
@@ -390,3 +396,12 @@ class Adlda:
                     one_by_one=config.batch_size == 1, threads=self.threads, topics=self._topics(),
                 )  # fmt: skip
             tiny.adopt(tiny.z)
+
+
+def _between(parts: list[np.ndarray], first: int, last: int) -> list[np.ndarray]:
+    """Elements first … last − 1 of arrays that lie one after another."""
+    starts = np.cumsum([0, *map(len, parts)])[:-1]
+    return [
+        part[max(0, first - start) : max(0, last - start)]
+        for part, start in zip(parts, starts, strict=True)
+    ]

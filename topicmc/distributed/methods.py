@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,20 +74,22 @@ def open_method(
     transport: Transport,
     threads: Threads,
     slow: Mapping[int, float] | None = None,
+    scratch: Path | None = None,
 ) -> Method:
-    """The method that ``config.sampler`` names, at its start."""
+    """The method that ``config.sampler`` names, at its start; ``scratch`` is a folder for working
+    memory that need not stay in memory."""
     if config.sampler == "adlda":
         from topicmc.distributed.adlda import Adlda
 
-        return Adlda(config, corpus, transport, threads, slow)
+        return Adlda(config, corpus, transport, threads, slow, scratch)
     if config.sampler == "asynclda":
         from topicmc.distributed.asynclda import AsyncLda
 
-        return AsyncLda(config, corpus, transport, threads, slow)
+        return AsyncLda(config, corpus, transport, threads, slow, scratch)
     if config.remember:
         from topicmc.distributed.remembered import Remembered
 
-        return Remembered(config, corpus, transport, threads, slow)
+        return Remembered(config, corpus, transport, threads, slow, scratch)
     from topicmc.distributed.dsgld import Dsgld
 
     return Dsgld(config, corpus, transport, threads, slow)

@@ -36,8 +36,8 @@ SAMPLERS: dict[str, type[Scir] | type[Sgrld]] = {"scir": Scir, "sgrld": Sgrld}
 class Remembered(Adlda):
     """AD-LDA's workers, drawing given topics θ that every process moves alike."""
 
-    def __init__(self, config, corpus, transport, threads, slow=None) -> None:
-        super().__init__(config, corpus, transport, threads, slow)
+    def __init__(self, config, corpus, transport, threads, slow=None, scratch=None) -> None:
+        super().__init__(config, corpus, transport, threads, slow, scratch)
         # Topics are padded for the kernels; the padding moves like a topic without tokens.
         self._chain = initial_chain(
             0,

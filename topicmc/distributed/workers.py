@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
 from topicmc.kernels.batch import Minibatch, gather
+from topicmc.scratch import scratch_array
 
 _CHUNK = 65_536  # documents whose tokens are expanded at a time
 
@@ -81,29 +83,45 @@ def concatenate(parts: Sequence[Documents]) -> Documents:
 
 
 def expand(
-    corpus: Corpus, ranges: Sequence[tuple[int, int, int]]
+    corpus: Corpus, ranges: Sequence[tuple[int, int, int]], scratch: Path | None = None
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """All tokens of a worker's documents, in memory, for samplers that remember their topics.
+    """All tokens of a worker's documents, for samplers that remember their topics.
 
     Args:
         corpus: an open corpus.
         ranges: as for `WorkerDocuments`.
+        scratch: where `scratch_array` may put the tokens.
 
     Returns:
         offsets: int64 (D_s + 1,), document d owns tokens[offsets[d] : offsets[d + 1]].
         tokens: word ids (T,), of the corpus's own type.
         first: the number of the first document in the whole corpus.
     """
-    lengths, tokens = [], []
+    lengths = [_lengths(documents) for documents in _pieces(corpus, ranges)]
+    offsets = np.concatenate([[0], *lengths]).astype(np.int64).cumsum()
+    tokens = scratch_array(int(offsets[-1]), corpus.shard(0).word_ids.dtype, scratch)
+    start = 0
+    for documents, sizes in zip(_pieces(corpus, ranges), lengths, strict=True):
+        end = start + int(sizes.sum())
+        tokens[start:end] = np.repeat(documents.word_ids, documents.counts)
+        start = end
+    shard, first, _ = ranges[0]
+    return offsets, tokens, sum(corpus.shard_sizes[:shard]) + first
+
+
+def _pieces(corpus: Corpus, ranges: Sequence[tuple[int, int, int]]) -> Iterator[Documents]:
+    """The documents of the ranges, some at a time, as they are mapped."""
     for shard, first, last in ranges:
         documents = corpus.shard(shard)
         for start in range(first, last, _CHUNK):
             indptr = documents.indptr[start : min(start + _CHUNK, last) + 1]
             entries = slice(int(indptr[0]), int(indptr[-1]))
-            counts = np.asarray(documents.counts[entries])
-            tokens.append(np.repeat(documents.word_ids[entries], counts))
-            ends = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-            lengths.append(np.diff(ends[indptr - indptr[0]]))
-    offsets = np.concatenate([[0], *lengths]).astype(np.int64).cumsum()
-    shard, first, _ = ranges[0]
-    return offsets, np.concatenate(tokens), sum(corpus.shard_sizes[:shard]) + first
+            yield Documents(
+                indptr - indptr[0], documents.word_ids[entries], documents.counts[entries]
+            )
+
+
+def _lengths(documents: Documents) -> np.ndarray:
+    """Tokens of each document: int64 (D,)."""
+    ends = np.concatenate([[0], np.cumsum(documents.counts, dtype=np.int64)])
+    return np.diff(ends[documents.indptr])

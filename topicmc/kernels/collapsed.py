@@ -49,8 +49,9 @@ _LARGEST_SLICE = np.float32(1 - 1 / 64)
 
 
 def assignment_dtype(n_topics: int) -> DTypeLike:
-    """The smallest unsigned type that holds a topic."""
-    return np.min_scalar_type(n_topics - 1)
+    """The smallest unsigned type that holds a topic, and one value more: its greatest says that a
+    token has no topic yet."""
+    return np.min_scalar_type(n_topics)
 
 
 def empty_counts(n_words: int, n_topics: int) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +77,7 @@ def collapsed_sweep(
     """One sweep over the given documents (all by default), in their order.
 
     offsets int64 (D + 1,): document d owns tokens[offsets[d] : offsets[d + 1]]; tokens: word ids,
-    any unsigned type; z: topics, uint8, uint16 or uint32. word_topic int32 (W, Kp) and topic_totals
+    any unsigned type; z: topics, of `assignment_dtype`. word_topic int32 (W, Kp) and topic_totals
     int64 (Kp,) must count the assignments; they and z are renewed in place. alpha float32 (Kp,),
     zero in the padding. Randomness is keyed by (place in the document, sweep, first_id + d).
     A token whose weights sum to zero keeps its topic. Raises ValueError when the arguments do not
@@ -122,8 +123,8 @@ def count_changes(
 ) -> np.ndarray:
     """Counts what the tokens of some documents have changed from ``before`` to ``z`` (T,).
 
-    Topics of ``before`` that are no column of word_topic are no topic: such tokens are new. Returns
-    the change of topic_totals, int64 (Kp,). With ``words`` = (first, last) only tokens of words
+    The greatest value of their type is no topic: such tokens are new. Returns the change of
+    topic_totals, int64 (Kp,). With ``words`` = (first, last) only tokens of words
     first … last − 1 are counted, so that threads may share out the words.
     """
     n_words, n_padded = word_topic.shape
@@ -286,12 +287,13 @@ def _assign(
 @njit(nogil=True, cache=True)
 def _count_changes(docs, offsets, tokens, before, z, word_topic, totals, first, last):
     n_padded = len(totals)
+    no_topic = np.intp(np.iinfo(before.dtype).max)
     for d in docs:
         for i in range(offsets[d], offsets[d + 1]):
             word = np.intp(tokens[i])
             old, new = np.intp(before[i]), np.intp(z[i])
             if old != new and first <= word < last:
-                if old < n_padded:
+                if old != no_topic:
                     word_topic[word * n_padded + old] -= _ONE
                     totals[old] -= 1
                 word_topic[word * n_padded + new] += _ONE

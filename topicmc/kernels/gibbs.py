@@ -157,7 +157,7 @@ def redraw(
     update: int,
     threads: Threads,
 ) -> None:
-    """Sweeps over remembered assignments, z uint16 (T,), in place, given θ as it stands.
+    """Sweeps over remembered assignments, z unsigned (T,), in place, given θ as it stands.
 
     Document d owns tokens[offsets[d] : offsets[d + 1]], word ids of any unsigned type. theta
     float32 (W, Kp), topic_sums (Kp,) and alpha float32 (Kp,) are those of `sample_assignments`,
@@ -166,7 +166,8 @@ def redraw(
     If ``counted``, θ = n_wk + β counts the assignments that these documents have now, and each
     token is drawn without its own count, as in collapsed Gibbs sampling: φ is (n_wk − 1 + β) /
     (n_k − 1 + β W) for the topic that it has. That holds for one sweep. Documents whose z is
-    UNASSIGNED start from independent draws of p(z = k) ∝ α_k φ_kw, before the sweeps, if any.
+    the greatest value of its type have no topics yet: they start from independent draws of p(z = k)
+    ∝ α_k φ_kw, before the sweeps, if any.
     """
     n_words, n_padded = word_topic.shape
     starts, lengths = offsets[docs], offsets[docs + 1] - offsets[docs]
@@ -257,6 +258,7 @@ def _sample(
     table_stride = len(table) // group
     uniform_stride = len(uniforms) // group
     alpha_at, scale_at, first_at = group * stride, (group + 1) * stride, (group + 2) * stride
+    unassigned = np.intp(np.iinfo(z.dtype).max)
     weights[alpha_at : alpha_at + stride] = alpha
     weights[scale_at : scale_at + stride] = scale
     weights[first_at : first_at + stride] = alpha * scale
@@ -274,7 +276,7 @@ def _sample(
             pending[j] = n_padded
             counts[base : base + stride] = 0
             for token in range(first[j], first[j] + length[j]):
-                if z[token] == UNASSIGNED:
+                if np.intp(z[token]) == unassigned:
                     n_new += 1
                 else:
                     counts[base + np.intp(z[token])] += _ONE
@@ -296,7 +298,7 @@ def _sample(
                     token = first[j] + i
                     row = np.intp(tokens[token]) * n_padded
                     old = np.intp(z[token])
-                    if sweep == 0 and old != UNASSIGNED:
+                    if sweep == 0 and old != unassigned:
                         continue
                     # The topic drawn last enters the counts only now. Were it written at once, the
                     # processor, not knowing where, would hold back what the next document reads.

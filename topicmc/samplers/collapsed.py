@@ -15,11 +15,12 @@ import numpy as np
 
 from topicmc.kernels.collapsed import (
     assign,
+    assignment_dtype,
     collapsed_sweep,
     count_changes,
     empty_counts,
 )
-from topicmc.kernels.gibbs import UNASSIGNED, redraw
+from topicmc.kernels.gibbs import redraw
 from topicmc.kernels.histograms import mix_histogram
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.threads import Threads
@@ -27,6 +28,7 @@ from topicmc.kernels.threads import Threads
 _PIECE = 8_192  # tokens that are worth a thread's while
 _FLAT = 1e9  # a β under which all topics are alike
 _LEARN_FROM = 100_000  # documents that priors are learned from
+_ADOPTED = 65_536  # documents that are counted at a time
 
 
 class CollapsedWorker:
@@ -39,6 +41,7 @@ class CollapsedWorker:
         n_words: W.
         n_topics: K.
         key: of the random numbers.
+        z: where the topics are to be kept, (T,) of `assignment_dtype`; by default in memory.
     """
 
     def __init__(
@@ -49,33 +52,58 @@ class CollapsedWorker:
         n_words: int,
         n_topics: int,
         key: np.uint64,
+        z: np.ndarray | None = None,
     ) -> None:
         self.offsets = offsets
         self.tokens = tokens
         self.first_id = first_id
         self.key = key
         self.n_topics = n_topics
-        # The type's greatest value, which is no column of the counts, says "not assigned yet".
-        self.unassigned = UNASSIGNED
-        self.z = np.full(len(tokens), self.unassigned)
+        self.z = np.empty(len(tokens), assignment_dtype(n_topics)) if z is None else z
         """Topics, unsigned (T,)."""
+        # The type's greatest value, which is no topic, says "not assigned yet".
+        self.unassigned = self.z.dtype.type(np.iinfo(self.z.dtype).max)
+        self.z[:] = self.unassigned
         self.joined = np.zeros(len(offsets) - 1, bool)
         """bool (D_s,): the documents whose tokens have topics."""
         self.word_topic, self.topic_totals = empty_counts(n_words, n_topics)
         """int32 (W, Kp) and int64 (Kp,): counts over all workers, as far as this one knows."""
 
-    def adopt(self, z: np.ndarray) -> None:
-        """Takes over saved assignments; the counts become those of these tokens alone."""
-        self.z = np.array(z, self.z.dtype)
-        starts = np.minimum(self.offsets[:-1], max(0, len(z) - 1))
+    def adopt(self, *z: np.ndarray) -> None:
+        """Takes over saved assignments, one part after another; the counts become those of these
+        tokens alone."""
+        # Of another type they fit all the same, and what says "no topic" remains what says it.
+        np.concatenate(z, out=self.z, casting="unsafe")
+        starts = np.minimum(self.offsets[:-1], max(0, len(self.z) - 1))
         self.joined = (np.diff(self.offsets) == 0) | (self.z[starts] != self.unassigned)
         self.word_topic[:] = 0
         self.topic_totals[:] = 0
-        before = np.full_like(self.z, self.unassigned)
-        docs = np.flatnonzero(self.joined)
-        self.topic_totals += count_changes(
-            self.offsets, self.tokens, before, self.z, self.word_topic, docs=docs
-        )
+        for first in range(0, len(self.joined), _ADOPTED):
+            docs = first + np.flatnonzero(self.joined[first : first + _ADOPTED])
+            if len(docs):
+                self._count(docs, np.full_like(self.z[self._span(docs)], self.unassigned))
+
+    def _span(self, docs: np.ndarray) -> slice:
+        """The tokens from the first of some documents, in order, to the last."""
+        return slice(self.offsets[docs[0]], self.offsets[docs[-1] + 1])
+
+    def _count(
+        self, docs: np.ndarray, before: np.ndarray, threads: Threads | None = None, n_parts: int = 1
+    ) -> None:
+        """Counts what some documents have changed from ``before``, the z of their span."""
+        here = self._span(docs)
+        offsets = self.offsets[docs[0] : docs[-1] + 2] - here.start
+        changed = (offsets, self.tokens[here], before, self.z[here], self.word_topic)
+        n_words = len(self.word_topic)
+        changes = [np.zeros(0)] * n_parts
+
+        def count(i: int) -> None:
+            words = (i * n_words // n_parts, (i + 1) * n_words // n_parts)
+            changes[i] = count_changes(*changed, docs=docs - docs[0], words=words)
+
+        (threads or Threads()).run(count, n_parts)
+        for change in changes:
+            self.topic_totals += change
 
     def renew_totals(self) -> None:
         """Makes topic_totals the sums of word_topic, after others' changes came in."""
@@ -126,8 +154,7 @@ class CollapsedWorker:
             assign(*state, docs=new, sequential=sweep > 0, key=key, first_id=first_id)
 
     def _draw_frozen(self, docs, old, new, prior, beta, sweep, threads, topics) -> None:
-        here = slice(self.offsets[docs[0]], self.offsets[docs[-1] + 1])
-        before = self.z[here].copy()
+        before = self.z[self._span(docs)].copy()
         # More pieces than threads, so that nobody waits for a long document for long; but a small
         # block is not worth the threads.
         n_tokens = int((self.offsets[docs + 1] - self.offsets[docs]).sum())
@@ -147,15 +174,4 @@ class CollapsedWorker:
             redraw(new, *state, counted=False, sweeps=0, **options)
         elif len(new):
             redraw(new, *state, counted=False, **options)
-        offsets = self.offsets[docs[0] : docs[-1] + 2] - here.start
-        changed = (offsets, self.tokens[here], before, self.z[here], self.word_topic)
-        n_words = len(self.word_topic)
-        changes = [np.zeros(0)] * n_parts
-
-        def count(i: int) -> None:
-            words = (i * n_words // n_parts, (i + 1) * n_words // n_parts)
-            changes[i] = count_changes(*changed, docs=docs - docs[0], words=words)
-
-        threads.run(count, n_parts)
-        for change in changes:
-            self.topic_totals += change
+        self._count(docs, before, threads, n_parts)

@@ -1,0 +1,42 @@
+"""Large arrays lie in files that have no name."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from topicmc import scratch
+from topicmc.scratch import scratch_array
+
+
+def anonymous() -> int:
+    """Bytes of this process's memory that no file stands behind."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("the system does not say how much memory is in use")
+    return int(re.search(r"RssAnon:\s+(\d+) kB", status.read_text())[1]) << 10
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_large_arrays_take_no_memory_of_their_own(tmp_path, dtype):
+    """And small ones do: what is measured would be seen."""
+    n = 2 * scratch.IN_MEMORY
+    for folder, least, most in ((tmp_path, 0, n // 4), (None, n // 2, np.inf)):
+        before = anonymous()
+        array = scratch_array(n, dtype, folder)
+        assert array.dtype == dtype and array.shape == (n,) and not array.any()
+        array[:] = 7
+        assert least <= anonymous() - before <= most
+        assert list(tmp_path.iterdir()) == []
+        assert array.min() == 7
+        del array
+
+
+def test_kernels_see_the_same_kind_of_array(tmp_path, monkeypatch):
+    """Else each would be compiled twice."""
+    from numba import typeof
+
+    monkeypatch.setattr(scratch, "IN_MEMORY", 0)
+    assert typeof(scratch_array(3, np.uint8, tmp_path)) == typeof(np.zeros(3, np.uint8))
+    assert scratch_array(0, np.uint8, tmp_path).shape == (0,)
