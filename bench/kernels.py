@@ -19,9 +19,9 @@ from functools import partial
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.collapsed import assign, assignment_dtype, collapsed_sweep, empty_counts
-from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.gibbs import redraw, topic_rows
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads

@@ -61,8 +61,7 @@ def run(options: argparse.Namespace, sampler: str, folder: str, name: str) -> tu
     done = subprocess.run(
         [sys.executable, "-c", CHILD, *arguments],
         env=os.environ | {"NUMBA_CACHE_DIR": f"{folder}/compiled"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
     seconds = time.perf_counter() - start
