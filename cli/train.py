@@ -74,7 +74,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--updates", int, "Stop after so many updates of each chain.")
 @setting("--epochs", float, "Stop after so many passes over the corpus.")
 @setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")
-@setting("--evaluate-every", str, "Held-out perplexity every 10s, or every N updates.")
+@setting("--evaluate-every", str, "Held-out perplexity every 10s, or every N updates [auto].")
 @setting("--checkpoint-every", str, "A checkpoint every 30s, or every N updates.")
 @setting("--samples", int, "Posterior samples to keep at most [8].")
 @setting("--seed", int, "The same seed gives the same topics [0].")

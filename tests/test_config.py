@@ -2,6 +2,7 @@
 
 import pytest
 
+from topicmc.clock import Due
 from topicmc.config import Interval, TrainConfig, parse_duration
 from topicmc.defaults import resolve
 from topicmc.errors import UsageError
@@ -25,6 +26,27 @@ def test_intervals_are_time_or_updates():
     assert Interval.parse("500") == Interval(updates=500)
     with pytest.raises(UsageError):
         Interval.parse("0")
+
+
+@pytest.mark.parametrize(
+    ("settings", "interval"),
+    [
+        ({"time_budget": 20.0}, Interval(seconds=1.0)),
+        ({"time_budget": 86_400.0}, Interval(seconds=60.0)),
+        ({"updates": 601}, Interval(seconds=60.0, updates=31)),
+        ({"updates": 3, "time_budget": 60.0}, Interval(seconds=3.0, updates=1)),
+        ({"updates": 601, "evaluate_every": "7"}, Interval(updates=7)),
+        ({"time_budget": 20.0, "evaluate_every": "10s"}, Interval(seconds=10.0)),
+    ],
+)
+def test_a_run_is_evaluated_twenty_times_unless_told_otherwise(settings, interval):
+    assert TrainConfig(**settings).evaluation_interval == interval
+
+
+def test_what_is_due_by_time_and_by_updates():
+    due = Due(Interval(seconds=10.0, updates=4), seconds=0.0, updates=0)
+    moments = [(3.0, 1), (6.0, 4), (11.0, 5), (12.0, 7), (21.0, 8), (22.0, 9), (45.0, 10)]
+    assert [due(*at) for at in moments] == [False, True, True, False, True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +76,8 @@ def test_bad_settings_name_the_option(setting, option):
 
 def test_resolving_leaves_no_auto_and_round_trips():
     config = resolve(TrainConfig(), n_docs=94_095, n_tokens=11_561_909, n_words=1000)
-    assert "auto" not in config.as_dict().values()
+    left = {name for name, value in config.as_dict().items() if value == "auto"}
+    assert left == {"evaluate_every"}
     assert TrainConfig.from_dict(config.as_dict()) == config
     assert resolve(config, n_docs=94_095, n_tokens=11_561_909, n_words=1000) == config
 

@@ -1,5 +1,6 @@
 """The loop: the same bits whatever the threads and the interruptions, and topics worth having."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from topicmc.cli.progress import Silent
 from topicmc.config import TrainConfig
 from topicmc.distributed.transport import LocalTransport
 from topicmc.errors import DataError, DivergedError, UsageError
+from topicmc.evaluation.during import HeldOut
 from topicmc.interrupts import Interrupt
 from topicmc.posterior.samples import posterior_mean
 from topicmc.runs import RunDirectory
@@ -108,6 +110,33 @@ def test_an_interrupted_run_equals_one_that_was_not(small_corpus, tmp_path, samp
     assert figures == [
         (r["update"], r["perplexity"], r["perplexity_averaged"]) for r in whole.metrics()
     ]
+
+
+def test_evaluations_that_nobody_asked_for_cost_little_and_change_nothing(
+    small_corpus, tmp_path, monkeypatch
+):
+    """Twenty where they are cheap; where each takes as long as five rounds, far fewer."""
+    config = replace(SMALL, evaluate_every="auto")
+    often, _ = train(config, small_corpus, tmp_path / "often")
+    monkeypatch.setattr(Training, "_affordable", lambda self: True)
+    always, _ = train(config, small_corpus, tmp_path / "always")
+    assert [record["update"] for record in always.metrics()] == [*range(2, 41, 2)]
+    monkeypatch.undo()
+    monkeypatch.setattr("topicmc.training.EVALUATION_SECONDS", 0.0)
+    dear = HeldOut.of_chains
+
+    def slowly(self, *arguments):
+        time.sleep(0.05)
+        return dear(self, *arguments)
+
+    monkeypatch.setattr(HeldOut, "of_chains", slowly)
+    run, outcome = train(config, small_corpus, tmp_path / "run")
+    evaluations = len(run.metrics())
+    assert 2 <= evaluations < 20
+    assert (evaluations - 3) * 0.05 <= 0.15 * outcome.seconds  # the first, the last, and one over
+    assert kept_bits(run) == kept_bits(often) == kept_bits(always)
+    explicit, _ = train(replace(config, evaluate_every="2"), small_corpus, tmp_path / "explicit")
+    assert len(explicit.metrics()) == 20
 
 
 def test_other_seeds_give_other_topics(small_corpus, tmp_path):

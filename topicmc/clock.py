@@ -27,16 +27,17 @@ class Clock:
 class Due:
     """Says when something that happens at every multiple of an `Interval` is due."""
 
-    def __init__(self, interval: str, seconds: float, updates: int) -> None:
-        self._interval = Interval.parse(interval)
-        self._last = self._multiple(seconds, updates)
+    def __init__(self, interval: Interval, seconds: float, updates: int) -> None:
+        self._interval = interval
+        self._last = self._multiples(seconds, updates)
 
-    def _multiple(self, seconds: float, updates: int) -> int:
-        if self._interval.seconds is None:
-            return updates // (self._interval.updates or 1)
-        return int(seconds // self._interval.seconds)
+    def _multiples(self, seconds: float, updates: int) -> int:
+        """How many there have been."""
+        by_time = seconds // self._interval.seconds if self._interval.seconds else 0
+        by_updates = updates // self._interval.updates if self._interval.updates else 0
+        return int(by_time + by_updates)
 
     def __call__(self, seconds: float, updates: int) -> bool:
-        multiple = self._multiple(seconds, updates)
-        due, self._last = multiple > self._last, multiple
+        multiples = self._multiples(seconds, updates)
+        due, self._last = multiples > self._last, multiples
         return due

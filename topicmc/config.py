@@ -5,6 +5,7 @@ Settings that are left to the program hold AUTO until `topicmc.defaults.resolve`
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from dataclasses import asdict, dataclass, fields
@@ -19,13 +20,15 @@ COLLAPSED = ("adlda", "asynclda")  # samplers that remember the topic of every t
 SCHEDULES = ("rotate", "permute")
 STARTS = ("plain", "anneal", "grow")
 LEARN = ("none", "alpha", "beta", "both")
+EVALUATIONS = 20  # of a run, at least, that is not told otherwise: enough to see it come to rest
 MAX_TOPICS = 65_535
 MAX_WORKERS = 100_000
 
 
 @dataclass(frozen=True)
 class Interval:
-    """How often something happens: every so many training seconds, or every so many updates."""
+    """How often something happens: every so many training seconds, or every so many updates, or
+    both."""
 
     seconds: float | None = None
     updates: int | None = None
@@ -38,9 +41,6 @@ class Interval:
             return cls(updates=int(text))
         return cls(seconds=parse_duration(text, option))
 
-    def __str__(self) -> str:
-        return f"{self.seconds:g}s" if self.updates is None else str(self.updates)
-
 
 def parse_duration(text: str | int | float, option: str = "duration") -> float:
     """Seconds from ``"90s"``, ``"10m"``, ``"2h"``.  Raises UsageError naming the option."""
@@ -52,7 +52,8 @@ def parse_duration(text: str | int | float, option: str = "duration") -> float:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One training run; times are in seconds. Fields that hold AUTO are numbers after `resolve`.
+    """One training run; times are in seconds. Fields that hold AUTO are numbers after `resolve`,
+    but for ``evaluate_every``, which follows a target that may change.
 
     Raises UsageError on any value outside its range.
     """
@@ -75,7 +76,7 @@ class TrainConfig:
     updates: int | None = None
     epochs: float | None = None
     time_budget: float | None = None
-    evaluate_every: str = "10s"
+    evaluate_every: str = AUTO
     checkpoint_every: str = "30s"
     samples: int = 8
     seed: int = 0
@@ -113,7 +114,8 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None:
                 _in_range(_option(name), value, 0, float("inf"), exclusive=True)
-        Interval.parse(self.evaluate_every, "--evaluate-every")
+        if self.evaluate_every != "auto":
+            Interval.parse(self.evaluate_every, "--evaluate-every")
         Interval.parse(self.checkpoint_every, "--checkpoint-every")
         _in_range("--samples", self.samples, 1, 10_000)
         _in_range("--seed", self.seed, 0, 2**63 - 1)
@@ -123,6 +125,14 @@ class TrainConfig:
         _in_range("--chains", self.chains, 1, self.workers, "a worker holds at most one chain")
         most_groups = self.workers if self.chains == "auto" else self.chains
         _in_range("--groups", self.groups, 1, most_groups, "a group has at least one chain")
+
+    @property
+    def evaluation_interval(self) -> Interval:
+        """When to evaluate: as told, or else `EVALUATIONS` times in a run and once a minute."""
+        if self.evaluate_every != "auto":
+            return Interval.parse(self.evaluate_every)
+        seconds = min(60.0, (self.time_budget or math.inf) / EVALUATIONS)
+        return Interval(seconds, self.updates and -(-self.updates // EVALUATIONS))
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as JSON-able values."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from topicmc.clock import Clock, Due
-from topicmc.config import TrainConfig
+from topicmc.config import Interval, TrainConfig
 from topicmc.corpora import Corpus
 from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import Transport
@@ -29,6 +30,9 @@ from topicmc.posterior.samples import KeptSamples
 from topicmc.runs import RunDirectory
 
 _ANNOUNCE_COMPILATION_AFTER = 1.0  # seconds
+# What evaluations may take where it is left to the program how many there are: a share of the
+# training time, and some seconds of a run.
+EVALUATION_SHARE, EVALUATION_SECONDS = 0.15, 1.0
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class Training:
             corpus, config.topics, self.method.alpha, SPLIT_SEED, transport, threads
         )
         self.samples = KeptSamples(run, transport, config.samples)
-        self.clock = Clock()
+        self.clock, self._evaluating = Clock(), Clock()
         self.documents = self.tokens = 0
         self._record: dict[str, Any] = {}
         self._saved_round = -1
@@ -126,8 +130,8 @@ class Training:
             self._warm_up()
         at = (self.clock.seconds, self.update)
         evaluated = (self._record.get("seconds", 0.0), self._record.get("update", 0))
-        evaluation = Due(self.config.evaluate_every, *evaluated)
-        checkpoint = Due(self.config.checkpoint_every, *at)
+        evaluation = Due(self.config.evaluation_interval, *evaluated)
+        checkpoint = Due(Interval.parse(self.config.checkpoint_every), *at)
         if self._agree(False, evaluation(*at))[1]:
             self._evaluate()  # it was due when the run was interrupted
         interrupted = False
@@ -135,7 +139,7 @@ class Training:
             self._round()
             at = (self.clock.seconds, self.update)
             interrupted, evaluate, save = self._agree(
-                interrupt.requested, evaluation(*at), checkpoint(*at)
+                interrupt.requested, evaluation(*at) and self._affordable(), checkpoint(*at)
             )
             if evaluate and not interrupted:
                 self._evaluate()
@@ -165,7 +169,22 @@ class Training:
         if self.transport.is_root:
             self.listener.progress(self._status())
 
+    def _affordable(self) -> bool:
+        """Whether to evaluate when it is due: always, unless when was left to the program, and
+        people would have to wait for it."""
+        free = EVALUATION_SECONDS * self._fraction() + EVALUATION_SHARE * self.clock.seconds
+        return self.config.evaluate_every != "auto" or self._evaluating.seconds <= free
+
     def _evaluate(self) -> None:
+        # The first one compiles kernels, which says nothing of the others.
+        with self._evaluating.running() if self._record else nullcontext():
+            self._record = self._evaluation()
+        if self.transport.is_root:
+            self.run.append_metrics(self._record)
+            self.listener.evaluated(self._record)
+
+    def _evaluation(self) -> dict[str, Any]:
+        """The object for ``metrics.jsonl``; DivergedError when the perplexity is no number."""
         number = self.method.round_number
         scores = self.heldout.of_chains(self.method.chains, self.method.distinct())
         perplexity = None if scores is None else math.exp(-np.mean(scores))
@@ -178,7 +197,7 @@ class Training:
         before = self._record
         seconds = self.clock.seconds - before.get("seconds", 0.0)
         tokens = self.tokens - before.get("tokens", 0)
-        self._record = {
+        return {
             "round": number,
             "update": self.update,
             "documents": self.documents,
@@ -191,9 +210,6 @@ class Training:
             "tokens_per_second": round(tokens / max(seconds, 1e-9)),
             **self.method.metrics(),
         }
-        if self.transport.is_root:
-            self.run.append_metrics(self._record)
-            self.listener.evaluated(self._record)
 
     def _checkpoint(self) -> None:
         number = self.method.round_number
