@@ -40,7 +40,7 @@ def main() -> None:
             batch = minibatch(n_words, options, generator)
             (chain,) = method._chains.values()
             start = time.perf_counter()
-            method._move(chain, batch, scale=100.0)
+            method.updates.move(chain, batch, 100.0, mean_update=0)
             seconds[n_words].append(time.perf_counter() - start)
     base = None
     for n_words, times in seconds.items():
