@@ -114,7 +114,7 @@ def _summary(record: dict[str, Any]) -> str:
     parts = [f"update {record['update']:,}", f"{record['seconds']:.1f} s"]
     perplexity, averaged = record["perplexity"], record["perplexity_averaged"]
     if perplexity is not None:
-        tail = "" if averaged is None else f" (averaged over {record['samples']}: {averaged:,.1f})"
+        tail = f" (averaged over {record['samples']}: {averaged:,.1f})" if record["samples"] else ""
         parts.append(f"perplexity {perplexity:,.1f}{tail}")
     parts.append(f"{_short(record['tokens_per_second'])} tokens/s")
     return "  ".join(parts)

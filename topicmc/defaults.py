@@ -1,8 +1,9 @@
 """The defaults: every setting that was left to the program, decided from the corpus.
 
 `resolve` replaces each ``"auto"`` by a number that depends only on the corpus, the number of
-workers and the cores, so that the configuration saved with a run is complete. The numbers are those
-that reached each perplexity soonest on blog posts, abstracts, articles and paragraphs.
+workers, the cores and the memory, so that the configuration saved with a run is complete. The
+numbers are those that reached each perplexity soonest on blog posts, abstracts, articles and
+paragraphs.
 """
 
 from __future__ import annotations
@@ -38,27 +39,40 @@ def initial_total(sampler: str, beta: float, n_words: int, n_topics: int, n_toke
     return beta * n_words + n_tokens / n_topics
 
 
+def default_topics(n_docs: int) -> int:
+    """K for a corpus."""
+    return 20 if n_docs < 1_000 else 50 if n_docs < 10_000 else 100
+
+
 def default_beta(n_words: int, n_tokens: int) -> float:
     """β for a corpus: 0.01, and more, up to 0.1, where words have few tokens to learn from."""
     return min(0.1, max(0.01, n_words / n_tokens))
 
 
 def resolve(
-    config: TrainConfig, *, n_docs: int, n_tokens: int, n_words: int, cores: int = 1
+    config: TrainConfig,
+    *,
+    n_docs: int,
+    n_tokens: int,
+    n_words: int,
+    cores: int = 1,
+    memory: int | None = None,
 ) -> TrainConfig:
-    """``config`` with every ``"auto"`` decided for a corpus of that size and so many cores.
+    """``config`` with every ``"auto"`` decided for a corpus of that size, and so many cores and
+    bytes of memory of each worker.
 
     Raises UsageError when the corpus cannot bear what was asked.
     """
-    topics = config.topics
-    if topics == "auto":
-        topics = 20 if n_docs < 1_000 else 50 if n_docs < 10_000 else 100
+    topics = _or(config.topics, default_topics(n_docs))
     if topics > n_tokens // 10:
         raise UsageError(
             f"--topics {topics} is more than a corpus of {n_tokens:,} tokens can bear:"
             f" use at most {max(2, n_tokens // 10)}"
         )
-    sampler = choose(config, n_tokens, cores)[0] if config.sampler == "auto" else config.sampler
+    sampler = config.sampler
+    if sampler == "auto":
+        size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
+        sampler = choose(config, **size, cores=cores, memory=memory)[0]
     config = replace(config, learn=_learned(config))
     beta = _or(config.beta, default_beta(n_words, n_tokens))
     if sampler in COLLAPSED or config.remember:
@@ -105,44 +119,70 @@ def resolve(
 
 
 # What `choose` reckons with: nanoseconds for a token-sample of a thread at K = 100, and for each
-# topic more; bytes kept for each token; and the most of them that it would keep.
+# topic more; bytes a second that a worker sends while it receives as many, as on a 10-gigabit
+# network that two workers share; the part of the memory that assignments may take, and how much
+# there is where the system does not say; and how long a run is that has no budget.
 _NANOSECONDS, _PER_TOPIC = 30.0, 0.12
-_BYTES, _MOST_BYTES = 4, 8e9
+_NETWORK = 0.5e9
+_MEMORY_SHARE, _MEMORY = 0.5, 8e9
+_UNTIMED = 3600.0
 _LEAST_SWEEPS = 4
 _OF_CHAINS = (
     "chains", "groups", "average_until", "burn_in", "step_size", "step_offset", "step_decay",
-    "remember",
+    "schedule", "remember",
 )  # fmt: skip
 
 
-def choose(config: TrainConfig, n_tokens: int, cores: int) -> tuple[str, str]:
+def choose(
+    config: TrainConfig,
+    *,
+    n_docs: int,
+    n_tokens: int,
+    n_words: int,
+    cores: int,
+    memory: int | None,
+) -> tuple[str, str]:
     """The sampler for a corpus, and why, as a phrase that follows its name.
 
     Remembering every assignment (AD-LDA) finds better topics than minibatches wherever the
-    assignments fit in memory, and the time allows for a few sweeps. Several workers get what needs
-    no waiting for each other, and settings that only chains have are honoured.
+    assignments fit into the memory of each worker, and the time allows for a few sweeps: for the
+    more, the longer workers exchange their counts, since chains would draw more meanwhile. Settings
+    that only chains have are honoured.
     """
-    if config.workers > 1:
-        return "scir", "because its chains travel among workers without waiting"
-    asked = [name for name in _OF_CHAINS if getattr(config, name) not in ("auto", None, False)]
+    asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(TrainConfig, name)]
     if asked:
         return "scir", f"because --{asked[0].replace('_', '-')} is a setting of its chains"
+    config = replace(config, topics=_or(config.topics, default_topics(n_docs)))
     tokens = f"{n_tokens / 1e6:,.1f} million tokens"
-    if n_tokens * _BYTES > _MOST_BYTES:
-        return "scir", f"because the assignments of {tokens} would take too much memory"
-    why = f"because the assignments of {tokens} fit in memory"
-    if config.time_budget is None:
-        return "adlda", why
-    sweeps = config.time_budget * _token_rate(config, cores) / n_tokens
-    if sweeps < _LEAST_SWEEPS:
-        return "scir", f"because the time budget is too short for sweeps over {tokens}"
-    return "adlda", f"{why} and the time budget allows for some {sweeps:,.0f} sweeps"
+    needed = token_bytes(n_words, config.topics) * n_tokens / config.workers
+    if needed > _MEMORY_SHARE * (_MEMORY if memory is None else memory):
+        return "scir", f"because the topics of {tokens} would take too much memory to remember"
+    draw, exchange = _sweep_seconds(config, n_docs, n_tokens, n_words, cores)
+    sweeps = (config.time_budget or _UNTIMED) / (draw + exchange)
+    if sweeps < _LEAST_SWEEPS * (draw + exchange) / draw:
+        if exchange > draw:
+            return "scir", f"because {config.workers} workers would mostly exchange counts"
+        return "scir", f"because the time is too short for sweeps over {tokens}"
+    why = f"which remembers the topic of every token, because those of {tokens} fit in memory"
+    if config.time_budget is not None:
+        why += f" and the time budget allows for some {sweeps:,.0f} sweeps"
+    return "adlda", why
 
 
-def _token_rate(config: TrainConfig, cores: int) -> float:
-    """Token-samples a second that may be expected of all workers together."""
-    nanoseconds = _NANOSECONDS + _PER_TOPIC * _or(config.topics, 100)
-    return config.workers * _or(config.threads, cores) / nanoseconds * 1e9
+def token_bytes(n_words: int, n_topics: int) -> int:
+    """Bytes that the word and the topic of a remembered token take."""
+    return (2 if n_words <= 1 << 16 else 4) + (1 if n_topics < 256 else 2)
+
+
+def _sweep_seconds(
+    config: TrainConfig, n_docs: int, n_tokens: int, n_words: int, cores: int
+) -> tuple[float, float]:
+    """What a sweep over all documents may be expected to take: to draw, and to exchange counts."""
+    nanoseconds = _NANOSECONDS + _PER_TOPIC * config.topics
+    draw = n_tokens * nanoseconds / 1e9 / (config.workers * _or(config.threads, cores))
+    mine = -(-n_docs // config.workers)
+    sent = 2 * (config.workers - 1) / config.workers * 4 * n_words * config.topics
+    return draw, sent / _NETWORK * -(-mine // _documents_of_round(mine))
 
 
 def _learned(config: TrainConfig) -> str:
@@ -168,6 +208,11 @@ _SYNCHRONISE = 30_000
 _ROUNDS = 4
 
 
+def _documents_of_round(mine: int) -> int:
+    """How many of its documents one of several workers draws before it hears of the others."""
+    return min(_SYNCHRONISE, -(-mine // _ROUNDS))
+
+
 def _resolve_collapsed(
     config: TrainConfig, n_docs: int, n_tokens: int, n_words: int, cores: int
 ) -> TrainConfig:
@@ -184,7 +229,7 @@ def _resolve_collapsed(
         step_size = _REMEMBERED_STEP * total * config.topics / n_tokens
     n_blocks = _between(n_tokens / config.workers / block_tokens, blocks)
     batch_size = min(mine, _or(config.batch_size, max(1, round(mine / n_blocks))))
-    per_round = min(_SYNCHRONISE, -(-mine // _ROUNDS)) if config.workers > 1 else 1
+    per_round = _documents_of_round(mine) if config.workers > 1 else 1
     config = replace(
         config,
         alpha=_or(config.alpha, 0.1),
@@ -208,7 +253,9 @@ def _resolve_collapsed(
         updates = _RUN_SWEEPS * per_sweep
     sweeps = float(_START_SWEEPS[0])
     if config.time_budget is not None:
-        affordable = config.time_budget * _token_rate(config, cores) / n_tokens
+        affordable = config.time_budget / sum(
+            _sweep_seconds(config, n_docs, n_tokens, n_words, cores)
+        )
         sweeps = _between(_START_SHARE * affordable, _START_SWEEPS)
     start = round(sweeps * per_sweep)
     if updates is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from topicmc import __version__
 from topicmc.config import available_cores
-from topicmc.jobs import available_memory
+from topicmc.machine import available_memory
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "gensim", "pyarrow", "click", "mpi4py", "mpich")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 from collections.abc import Mapping
@@ -13,15 +12,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from topicmc import __version__
-from topicmc.config import COLLAPSED, TrainConfig, available_cores
+from topicmc import __version__, machine
+from topicmc.config import AUTO, COLLAPSED, TrainConfig
 from topicmc.corpora import Corpus
-from topicmc.defaults import choose, resolve
-from topicmc.distributed.launch import ranks_on_this_machine
+from topicmc.defaults import choose, resolve, token_bytes
 from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DataError, UsageError
 from topicmc.files import remove_temporaries, speaking_of, write_json
+from topicmc.machine import available_memory
 from topicmc.posterior.samples import posterior_mean
 from topicmc.runs import RunDirectory
 from topicmc.scratch import IN_MEMORY
@@ -75,13 +74,15 @@ def _create_with_extract(
     """A new run that holds the prepared extract; nothing is left behind when it cannot be."""
     from topicmc.corpora import prepare, wikipedia_extract
 
+    share = machine.share(transport)
     if transport.is_root:
         with speaking_of(run_path.parent):
             run_path.parent.mkdir(parents=True, exist_ok=True)
             temporary = TemporaryDirectory(prefix=f".{run_path.name}-", dir=run_path.parent)
         with temporary as folder:
             corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
-            run = _create(run_path, checked(config, corpus, transport), corpus, EMBEDDED, force)
+            config = checked(config, corpus, transport, share)
+            run = _create(run_path, config, corpus, EMBEDDED, force)
             with speaking_of(run.path):
                 shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
                 corpus.path.rename(run.path / EMBEDDED)
@@ -198,16 +199,18 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
     return corpus
 
 
-def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
-    """The settings resolved for a corpus; UsageError when memory or corpus cannot bear them."""
-    config = resolve(
-        config,
-        n_docs=corpus.n_docs,
-        n_tokens=corpus.n_tokens,
-        n_words=corpus.n_words,
-        cores=_cores(transport),
-    )
-    needed = memory_needed(config, corpus.n_words, corpus.n_tokens) * len(transport.workers)
+def checked(
+    config: TrainConfig, corpus: Corpus, transport: Transport, share: machine.Share | None = None
+) -> TrainConfig:
+    """The settings resolved for a corpus; UsageError when memory or corpus cannot bear them.
+
+    Collective, unless the ``share`` of the machine is given.
+    """
+    share = share or machine.share(transport)
+    threads = share.cores if config.threads == AUTO else config.threads
+    config = replace(resolve(config, **_bounds(corpus, transport, share)), threads=threads)
+    needed = memory_needed(config, corpus.n_words, corpus.n_tokens)
+    needed *= len(transport.workers) * share.processes
     available = available_memory()
     if available is not None and needed > available:
         raise UsageError(
@@ -224,36 +227,29 @@ def memory_needed(config: TrainConfig, n_words: int, n_tokens: int) -> int:
     their place, and the word and topic of every token of theirs, unless these are in files."""
     needed = 4 * n_words * config.topics * 5
     if config.sampler in COLLAPSED or config.remember:
-        bytes_of_token = (2 if n_words <= 1 << 16 else 4) + (1 if config.topics < 256 else 2)
-        needed += min(bytes_of_token * n_tokens // config.workers, 2 * IN_MEMORY)
+        of_tokens = token_bytes(n_words, config.topics) * n_tokens // config.workers
+        needed += min(of_tokens, 2 * IN_MEMORY)
     return needed
+
+
+def _bounds(corpus: Corpus, transport: Transport, share: machine.Share) -> dict[str, Any]:
+    """What settings are decided by: the size of a corpus, and what each worker has."""
+    memory = share.least_memory
+    return {
+        "n_docs": corpus.n_docs,
+        "n_tokens": corpus.n_tokens,
+        "n_words": corpus.n_words,
+        "cores": share.least_cores,
+        "memory": None if memory is None else memory // len(transport.workers),
+    }
 
 
 def choice(config: TrainConfig, corpus: Corpus, transport: Transport) -> str | None:
     """What ``--sampler auto`` comes to on a corpus and why, in a line; None if it was not left."""
     if config.sampler != "auto":
         return None
-    sampler, why = choose(config, corpus.n_tokens, _cores(transport))
+    sampler, why = choose(config, **_bounds(corpus, transport, machine.share(transport)))
     return f"--sampler auto: {sampler}, {why}"
-
-
-def _cores(transport: Transport) -> int:
-    """The cores of each process."""
-    return max(1, available_cores() // ranks_on_this_machine(transport.n_processes))
-
-
-def available_memory() -> int | None:
-    """Bytes of memory that can be had now, or None where the system does not say."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-        return None
-    except OSError:
-        try:
-            return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        except (ValueError, OSError):
-            return None
 
 
 def versions() -> dict[str, str]:

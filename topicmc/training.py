@@ -171,9 +171,10 @@ class Training:
 
     def _affordable(self) -> bool:
         """Whether to evaluate when it is due: always, unless when was left to the program, and
-        people would have to wait for it."""
-        free = EVALUATION_SECONDS * self._fraction() + EVALUATION_SHARE * self.clock.seconds
-        return self.config.evaluate_every != "auto" or self._evaluating.seconds <= free
+        people would have to wait for it. More is left for later, where the verdict looks."""
+        free = EVALUATION_SECONDS + EVALUATION_SHARE * self.clock.seconds
+        spent = self._evaluating.seconds
+        return self.config.evaluate_every != "auto" or spent <= self._fraction() * free
 
     def _evaluate(self) -> None:
         # The first one compiles kernels, which says nothing of the others.

@@ -32,7 +32,7 @@ except UsageError as error:
 
 TRAIN = (sys.executable, "-P", "-m", "topicmc.cli", "train")
 COMMON = {"topics": 5, "batch_size": 20, "sweeps": 3, "seed": 3, "threads": 1, "trajectory": 4}
-COMMON |= {"anneal_updates": 6}  # what comes before is no sample
+COMMON |= {"sampler": "scir", "anneal_updates": 6}  # what comes before is no sample
 FIXED = {**COMMON, "balance": False, "checkpoint_every": "40", "evaluate_every": "100"}
 ENDLESS = 10_000_000
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -12,12 +11,6 @@ from pathlib import Path
 
 from topicmc.distributed.transport import launched_size
 from topicmc.errors import UsageError
-
-_LOCAL_SIZE_VARIABLES = (
-    "MPI_LOCALNRANKS",
-    "OMPI_COMM_WORLD_LOCAL_SIZE",
-    "MV2_COMM_WORLD_LOCAL_SIZE",
-)
 
 
 def find_mpiexec() -> str:
@@ -56,11 +49,3 @@ def launch(n_workers: int, arguments: Sequence[str]) -> int:
     finally:
         for signum, handler in previous.items():
             signal.signal(signum, handler)
-
-
-def ranks_on_this_machine(n_workers: int) -> int:
-    """How many ranks share this machine's cores, as the launcher says; else all of them."""
-    for name in _LOCAL_SIZE_VARIABLES:
-        if os.environ.get(name, "").isdigit():
-            return max(1, int(os.environ[name]))
-    return n_workers

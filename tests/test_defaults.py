@@ -1,0 +1,53 @@
+"""What ``--sampler auto`` comes to: for laptops, large corpora, little time, and slow networks."""
+
+import pytest
+
+from topicmc.config import TrainConfig
+from topicmc.defaults import choose, resolve, token_bytes
+
+ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
+WIKIPEDIA = {"n_docs": 6_000_000, "n_tokens": 3_500_000_000, "n_words": 100_000}
+LAPTOP = {"cores": 2, "memory": 16 * 10**9}
+NODE = {"cores": 16, "memory": 64 * 10**9}
+
+
+@pytest.mark.parametrize(
+    ("corpus", "machine", "settings", "sampler", "why"),
+    [
+        (ARXIV, LAPTOP, {}, "adlda", "those of 11.4 million tokens fit in memory"),
+        (ARXIV, LAPTOP, {"time_budget": 10.0}, "adlda", "allows for some 42 sweeps"),
+        (ARXIV, LAPTOP, {"time_budget": 0.5}, "scir", "the time is too short for sweeps"),
+        (ARXIV, LAPTOP | {"memory": 10**7}, {}, "scir", "too much memory"),
+        (ARXIV, LAPTOP | {"memory": None}, {}, "adlda", "fit in memory"),
+        (WIKIPEDIA, LAPTOP, {}, "scir", "too much memory"),
+        (WIKIPEDIA, LAPTOP | {"memory": None}, {}, "scir", "too much memory"),
+        # Two ranks share the laptop; then a cluster, and what is too much for its network.
+        (ARXIV, {"cores": 1, "memory": 8 * 10**9}, {"workers": 2}, "adlda", "fit in memory"),
+        (WIKIPEDIA, NODE, {"workers": 8, "time_budget": 600.0}, "adlda", "allows for some"),
+        (WIKIPEDIA, NODE, {"workers": 8, "time_budget": 10.0}, "scir", "mostly exchange counts"),
+        (ARXIV, NODE, {"workers": 64, "time_budget": 2.0}, "scir", "64 workers would mostly"),
+        (ARXIV, LAPTOP, {"workers": 2, "chains": 1}, "scir", "--chains is a setting"),
+        (ARXIV, LAPTOP, {"workers": 2, "schedule": "permute"}, "scir", "--schedule is a setting"),
+        (ARXIV, LAPTOP, {"remember": True}, "scir", "--remember is a setting"),
+    ],
+)
+def test_the_sampler_that_suits(corpus, machine, settings, sampler, why):
+    config = TrainConfig(**{"topics": 100, **settings})
+    found, reason = choose(config, **corpus, **machine)
+    assert found == sampler, reason
+    assert why in reason
+    assert ("remembers the topic of every token" in reason) == (sampler == "adlda")
+    assert resolve(config, **corpus, **machine).sampler == sampler
+
+
+def test_workers_remember_together_what_one_cannot():
+    machine = {"cores": 2, "memory": 2 * token_bytes(20_367, 100) * ARXIV["n_tokens"] - 1}
+    assert choose(TrainConfig(topics=100), **ARXIV, **machine)[0] == "scir"
+    machine["memory"] //= 4
+    assert choose(TrainConfig(topics=100, workers=2), **ARXIV, **machine)[0] == "scir"
+    assert choose(TrainConfig(topics=100, workers=5), **ARXIV, **machine)[0] == "adlda"
+
+
+@pytest.mark.parametrize(("n_words", "n_topics", "n"), [(65_536, 255, 3), (65_537, 256, 6)])
+def test_bytes_of_a_token(n_words, n_topics, n):
+    assert token_bytes(n_words, n_topics) == n

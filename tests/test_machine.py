@@ -1,0 +1,65 @@
+"""What a process has of its machine: cores and memory are shared out among the ranks that are
+there, not among all, and control groups are believed."""
+
+import pytest
+
+from topicmc import machine
+from topicmc.distributed.transport import LocalTransport
+
+
+class Ranks(LocalTransport):
+    """A process that hears what others of its job would say."""
+
+    def __init__(self, told: list[list], rank: int) -> None:
+        super().__init__()
+        self._told, self.rank = told, rank
+
+    def exchange(self, obj):
+        return self._told
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([["a", [0, 1, 2, 3], 80]], [(4, 1, 4, 80)]),
+        ([["a", [0, 1], 80], ["a", [0, 1], 80]], [(1, 2, 1, 40), (1, 2, 1, 40)]),
+        # Each bound to cores of its own, as srun does; three to two cores.
+        ([["a", [0, 1], 80], ["a", [2, 3], 80]], [(2, 2, 2, 40), (2, 2, 2, 40)]),
+        ([["a", [0, 1], 90]] * 3, [(1, 3, 1, 30)] * 3),
+        # Another machine, with more cores and less memory, and one that says nothing of it.
+        ([["a", [0, 1], 80], ["b", [*range(8)], 60]], [(2, 1, 2, 60), (8, 1, 2, 60)]),
+        ([["a", [0, 1], None], ["b", [0], 60]], [(2, 1, 1, 60), (1, 1, 1, 60)]),
+        ([["a", [0], None]], [(1, 1, 1, None)]),
+    ],
+)
+def test_what_is_shared_out(told, expected):
+    found = [machine.share(Ranks(told, rank)) for rank in range(len(told))]
+    assert found == [machine.Share(*share) for share in expected]
+
+
+def test_one_process_has_the_machine_for_itself():
+    share = machine.share(LocalTransport(3))
+    assert share.cores == share.least_cores == len(machine.usable_cores())
+    assert share.processes == 1
+    assert share.least_memory == machine.total_memory()
+
+
+def test_limits_of_control_groups(tmp_path):
+    """Of both versions, of the group itself and those above; a path that only the host knows."""
+    root = tmp_path / "cgroup"
+    for folder, name, text in [
+        ("job/step", "memory.max", "max"),
+        ("job", "memory.max", "4000"),
+        ("memory/job/step", "memory.limit_in_bytes", "5000"),
+        ("memory", "memory.limit_in_bytes", "9223372036854771712"),
+    ]:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        (root / folder / name).write_text(text + "\n")
+    (tmp_path / "memory.max").write_text("1")  # above the root: not a group
+    membership = tmp_path / "membership"
+    membership.write_text("4:memory,cpu:/job/step\n3:cpuset:/\n0::/job/step\n")
+    limits = list(machine.group_limits(membership, root))
+    assert limits == [5000, 9223372036854771712, 4000]
+    membership.write_text("4:memory:/docker/0123\n")
+    assert list(machine.group_limits(membership, root)) == [9223372036854771712]
+    assert list(machine.group_limits(tmp_path / "none", root)) == []
