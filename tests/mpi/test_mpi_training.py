@@ -220,6 +220,16 @@ def test_a_rank_that_raises_ends_the_job_with_its_message(small_corpus, tmp_path
     assert not (tmp_path / "run").exists()
 
 
+def test_ranks_agree_on_the_sampler(small_corpus, tmp_path):
+    """Without a word of it: on one machine, counts are exchanged; the choice is told once."""
+    run = tmp_path / "run"
+    done = finish(2, run, "--progress", "plain", corpus=small_corpus, topics=5, updates=4)
+    assert done.stderr.count("--sampler auto: adlda, which remembers the topic of every token") == 1
+    config = RunDirectory(run).facts()["config"]
+    assert config["sampler"] == "adlda"
+    assert config["threads"] == max(1, available_cores() // 2)
+
+
 def test_workers_without_mpiexec(small_corpus, tmp_path):
     """The ranks are started for the user, share the cores out, and hear of a Ctrl-C."""
     run = tmp_path / "run"
