@@ -18,8 +18,9 @@ import numpy as np
 from topicmc.config import available_cores
 from topicmc.corpora import Corpus
 from topicmc.export.source import Source, Topics
+from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch, gather
-from topicmc.kernels.gibbs import UNASSIGNED, sample_assignments, topic_rows
+from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads

@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from topicmc.corpora import Documents
+from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import gather
-from topicmc.kernels.gibbs import UNASSIGNED, sample_assignments, topic_rows
+from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
