@@ -9,9 +9,9 @@ from scipy.special import gammaln
 
 from topicmc.corpora import Documents
 from topicmc.corpora.documents import offsets
+from topicmc.inference import mixes as inference
 from topicmc.inference.deviations import Sample, deviations
 from topicmc.inference.mixes import Mixer, infer, representative_documents
-from topicmc.inference.mixes import mixes as inference
 from topicmc.kernels import mixes
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
