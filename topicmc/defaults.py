@@ -197,9 +197,8 @@ def _learned(config: TrainConfig) -> str:
 # threads busy, unless a sweep would then have too few.
 _BLOCKS = (4, 64)
 _BLOCK_TOKENS = 120_000
-# With remembered assignments θ moves after each block: so many draws are worth moving one entry.
-_MOVE_TOKENS = 1.5
-_REMEMBERED_STEP = 0.5  # of SGRLD, the share by which topics change
+# The step of SGRLD with remembered assignments: twice the share by which a move changes topics.
+_REMEMBERED_STEP = 0.1
 _START_SWEEPS = (80, 160)  # at least, and within a long time budget
 _START_SHARE = 0.4  # of the sweeps that a budget allows
 _RUN_SWEEPS = 150  # where nothing says how long to train
@@ -221,13 +220,11 @@ def _resolve_collapsed(
     if config.chains not in ("auto", 1) or config.groups not in ("auto", 1):
         raise UsageError(f"--sampler {config.sampler} has one chain: leave out --chains, --groups")
     mine = -(-n_docs // config.workers)
-    block_tokens, blocks, step_size = _BLOCK_TOKENS, _BLOCKS, 3.0
-    if config.remember:
-        block_tokens, blocks = round(_MOVE_TOKENS * n_words * config.topics), (1, _BLOCKS[1])
+    step_size = 3.0
     if config.remember and config.sampler == "sgrld":
         total = initial_total("sgrld", config.beta, n_words, config.topics, n_tokens)
         step_size = _REMEMBERED_STEP * total * config.topics / n_tokens
-    n_blocks = _between(n_tokens / config.workers / block_tokens, blocks)
+    n_blocks = _between(n_tokens / config.workers / _BLOCK_TOKENS, _BLOCKS)
     batch_size = min(mine, _or(config.batch_size, max(1, round(mine / n_blocks))))
     per_round = _documents_of_round(mine) if config.workers > 1 else 1
     config = replace(

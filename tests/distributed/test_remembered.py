@@ -46,8 +46,8 @@ def test_scir_keeps_the_exact_posterior(tmp_path, workers, fault):
     states, law = naive_gibbs.enumerate_collapsed(offsets, tokens, 3, np.full(2, alpha), beta)
     generator = np.random.default_rng(1)
     if fault:
-        move = chain._move
-        chain._move = lambda scale, beta: move(5 * scale, beta)
+        counts_of = chain.reconciliation.counts
+        chain.reconciliation.counts = lambda: 5 * counts_of()
     chain.round()
     observed = np.zeros(len(states))
     starts = generator.choice(len(law), 6_000, p=law)
@@ -89,11 +89,56 @@ def test_topics_are_found_and_an_interrupted_run_equals_a_whole_one(
     )
 
 
-def test_shares_of_the_topics_are_those_of_the_assignments(small_corpus):
+def test_the_state_is_the_mean_of_theta_given_the_assignments(small_corpus):
     chain = method(replace(CONFIG, sampler="sgrld"), small_corpus)
     for _ in range(5):
         chain.round()
     (state,) = chain.chains.values()
-    z = np.concatenate([s.z[s.z != s.unassigned] for s in chain.samplers.values()])
-    np.testing.assert_allclose(state.share, np.bincount(z, minlength=5) / len(z), atol=1e-9)
-    assert state.theta.shape == (small_corpus.n_words, 5)
+    tokens = np.concatenate([s.tokens for s in chain.samplers.values()])
+    z = np.concatenate([s.z for s in chain.samplers.values()])
+    counts = np.zeros((small_corpus.n_words, 5))
+    known = z != next(iter(chain.samplers.values())).unassigned
+    np.add.at(counts, (tokens[known], z[known]), 1)
+    np.testing.assert_allclose(state.theta, counts + 0.05, rtol=1e-6)
+
+
+@pytest.mark.parametrize("sampler", ["scir", "sgrld"])
+def test_theta_follows_the_assignments_from_the_end_of_the_start_on(small_corpus, sampler):
+    """φ from θ and from the counts agree in words of more than 100 tokens within six standard
+    errors right after the start; until its end tokens are drawn given the counts."""
+    chain = method(replace(CONFIG, sampler=sampler, anneal_updates=20), small_corpus)
+    before = chain._chain.theta.copy()
+    while chain.burning_in:
+        assert chain._topics() is None
+        chain.round()
+    np.testing.assert_array_equal(chain._chain.theta, before)
+    chain.round()
+    counts, theta = chain.chains[0].theta, chain._chain.theta[:, :5]
+    often = counts > 100
+    assert often.sum() >= 10
+    relative = theta / theta.sum(axis=0) / (counts / counts.sum(axis=0))
+    assert np.abs((relative - 1) * np.sqrt(counts))[often].max() < 6
+
+
+def test_sums_of_sgrld_do_not_slow_its_topics_down(small_corpus):
+    """Reflection at zero makes the sums grow; ε grows with them."""
+    chain = method(replace(CONFIG, sampler="sgrld", start="plain"), small_corpus)
+    step = chain._step()
+    chain._chain.topic_sums = 3 * chain._chain.topic_sums
+    assert chain._step() == pytest.approx(3 * step)
+    scir = method(replace(CONFIG, start="plain"), small_corpus)
+    step = scir._step()
+    scir._chain.topic_sums = 3 * scir._chain.topic_sums
+    assert scir._step() == step
+
+
+def test_blocks_of_one_document_are_drawn_given_theta(small_corpus):
+    """Not as plain collapsed sampling, which knows no θ: under a θ in which one topic alone has all
+    words, every token goes there."""
+    chain = method(replace(CONFIG, start="plain", batch_size=1, trajectory=9), small_corpus)
+    chain._chain.theta[:] = 1e-30
+    chain._chain.theta[:, 2] = 1
+    chain._chain.topic_sums = np.full(16, 1.0)
+    chain.round()
+    z = chain.samplers[0].z
+    assert set(z[z != chain.samplers[0].unassigned]) == {2}

@@ -1,15 +1,23 @@
 """SCIR and SGRLD with remembered assignments: counts of the whole corpus, not of a minibatch.
 
 The topic of every token is kept. A round draws the next block of each worker's documents anew given
-θ, by one Gibbs sweep from where they were; their counts replace those of their last visit in n_kw;
-and θ makes one move towards â = β + n_kw. Nothing is scaled up, so the counts have no minibatch
-noise (as in SAGA, a control variate that has seen all the data).
+θ, by one Gibbs sweep from where they were, and their counts replace those of their last visit in
+n_kw. After every few blocks θ makes a move towards â = β + n_kw. Nothing is scaled up, so the
+counts have no minibatch noise (as in SAGA, a control variate that has seen all the data).
 
 What is exact. For SCIR both parts leave the posterior of (θ, z) as it is: the draws are Gibbs
 steps given θ, and the CIR process given z has stationary law Gamma(β + n_kw, 1), whatever the step.
 So the chain is an exact sampler, on any number of workers, since all of them move the same θ. SGRLD
-keeps the error of its discretisation. During a growing start n_kw is scaled by the share of the
-documents that have joined, and is no sample of anything.
+keeps the error of its discretisation: an entry without tokens is reflected at zero, and holds some
+tenths of a token in place of β, which falls with the step by no more than its logarithm.
+
+The state that is reported is β + n_kw, the mean of θ given the topics of the tokens, like that of
+AD-LDA: of one state it predicts better than the draw θ, and what θ adds is a Gamma law, which is
+drawn from when intervals are made. It spares SGRLD's φ its error, but not the draws made given it.
+
+The start is AD-LDA's: no state of it is a sample, and draws given the counts find topics in fewer
+sweeps than draws given θ, in which a word hardly ever enters a topic that lacks it. When it is over
+θ is drawn from its law given z. A plain start begins with a random θ instead.
 """
 
 from __future__ import annotations
@@ -19,18 +27,22 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.defaults import initial_total
+from topicmc.defaults import initial_total, rounds_per_sweep
 from topicmc.distributed.adlda import Adlda
 from topicmc.distributed.methods import RoundInfo
 from topicmc.errors import DivergedError
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
+from topicmc.kernels.simplex import FLOOR
 from topicmc.runs import Checkpoint
 from topicmc.samplers import Chain, TopicCounts, initial_chain, step_size, sum_topics
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
 
 SAMPLERS: dict[str, type[Scir] | type[Sgrld]] = {"scir": Scir, "sgrld": Sgrld}
+# Tokens to be drawn for each entry of θ that is moved: as many as cost a multiple of the move.
+MOVE_TOKENS = {"scir": 1.5, "sgrld": 0.3}
+_FORGETTING = 50.0  # a time after which a CIR process does not know where it began
 
 
 class Remembered(Adlda):
@@ -38,38 +50,58 @@ class Remembered(Adlda):
 
     def __init__(self, config, corpus, transport, threads, slow=None, scratch=None) -> None:
         super().__init__(config, corpus, transport, threads, slow, scratch)
+        self._total = initial_total(
+            config.sampler, config.beta, corpus.n_words, config.topics, corpus.n_tokens
+        )
         # Topics are padded for the kernels; the padding moves like a topic without tokens.
         self._chain = initial_chain(
-            0,
-            corpus.n_words,
-            padded_size(config.topics),
-            beta=config.beta,
-            n_tokens=corpus.n_tokens,
-            seed=config.seed,
-            total=initial_total(
-                config.sampler, config.beta, corpus.n_words, config.topics, corpus.n_tokens
-            ),
-        )
+            0, corpus.n_words, padded_size(config.topics), beta=config.beta,
+            n_tokens=corpus.n_tokens, seed=config.seed, total=self._total,
+        )  # fmt: skip
         self._words = np.arange(corpus.n_words, dtype=np.int32)
+        rounds = rounds_per_sweep(config, corpus.n_docs)
+        enough = MOVE_TOKENS[config.sampler] * corpus.n_words * config.topics
+        self._rounds_per_move = min(rounds, max(1, round(enough * rounds / corpus.n_tokens)))
+        self._by_counts = self.burning_in
 
-    def _topics(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._chain.theta, self._chain.topic_sums
+    def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return None if self._by_counts else (self._chain.theta, self._chain.topic_sums)
 
     def round(self) -> RoundInfo:
-        """A block of every hosted worker's documents, their counts summed, and a move of θ."""
-        share = self.schedule.share(self.update)
-        beta = self.beta * self.schedule.beta_factor(self.update)
+        """A block of every hosted worker's documents, their counts summed, and a move of θ if one
+        is due."""
+        self._by_counts = self.burning_in
+        if self._chain.update == 0 and not self._by_counts and self.config.start != "plain":
+            self._enter()
         info = super().round()
-        self._move(1 / share, beta)
+        if not self._by_counts and self.round_number % self._rounds_per_move == 0:
+            self._move(SAMPLERS[self.config.sampler], self._step())
         return info
 
-    def _move(self, scale: float, beta: float) -> None:
+    def _enter(self) -> None:
+        """Draws θ from Gamma(β + n_kw, 1); for SGRLD on its own scale, which says nothing of φ."""
+        chain = self._chain
+        self._move(Scir, _FORGETTING)
+        if self.config.sampler == "sgrld":
+            chain.theta *= (self._total / chain.topic_sums).astype(np.float32)
+            np.maximum(chain.theta, FLOOR, out=chain.theta)
+            chain.topic_sums = sum_topics(chain.theta, self.threads)
+
+    def _step(self) -> float:
+        """h; or ε, in proportion to Σ_w θ_wk: SGRLD's sums grow by what is reflected at zero, and φ
+        would move less and less. They are independent of φ, so this only sets the clock."""
         config, chain = self.config, self._chain
         step = step_size(chain.update, config.step_size, config.step_offset, config.step_decay)
-        moved = SAMPLERS[config.sampler](beta=beta).move(
+        if config.sampler == "sgrld":
+            step *= float(chain.topic_sums[: config.topics].mean()) / self._total
+        return step
+
+    def _move(self, sampler: type[Scir] | type[Sgrld], step: float) -> None:
+        config, chain = self.config, self._chain
+        moved = sampler(beta=self.beta).move(
             chain,
             TopicCounts(self._words, self.reconciliation.counts().astype(np.float32)),
-            scale=scale,
+            scale=1.0,
             step=step,
             key=stream_key(config.seed, "move", 0),
             threads=self.threads,
@@ -80,27 +112,8 @@ class Remembered(Adlda):
                 f" lower --step-size (now {config.step_size:g})"
             )
 
-    @property
-    def chains(self) -> dict[int, Chain]:
-        """The one chain there is, on the process that hosts worker 0."""
-        if 0 not in self.workers:
-            return {}
-        n_topics = self.config.topics
-        theta = np.ascontiguousarray(self._chain.theta[:, :n_topics])
-        totals = self.reconciliation.counts()[:, :n_topics].sum(axis=0, dtype=np.float64)
-        return {
-            0: Chain(
-                0, theta, self._chain.topic_sums[:n_topics], self._chain.update, alpha=self.alpha,
-                share=(totals + 1e-9) / (totals + 1e-9).sum(),
-            )
-        }  # fmt: skip
-
     def metrics(self) -> dict[str, Any]:
-        config = self.config
-        step = step_size(
-            self._chain.update, config.step_size, config.step_offset, config.step_decay
-        )
-        return {**super().metrics(), "step_size": step}
+        return {**super().metrics(), "step_size": self._step()}
 
     # ---- checkpoints
 
@@ -121,14 +134,17 @@ class Remembered(Adlda):
 
     def warm_up(self) -> None:
         """Compiles what a round needs, on a copy of the topics of a few words."""
-        super().warm_up()
+        for by_counts in sorted({False, self.burning_in}):
+            self._by_counts = by_counts
+            super().warm_up()
         few = self._chain.theta[:32].copy()
-        tiny = dataclasses.replace(self._chain, theta=few, topic_sums=sum_topics(few))
-        SAMPLERS[self.config.sampler](beta=self.beta).move(
-            tiny,
-            TopicCounts(self._words[: len(few)], np.zeros(few.shape, np.float32)),
-            scale=1.0,
-            step=1e-3,
-            key=np.uint64(0),
-            threads=self.threads,
-        )
+        for sampler in {Scir, SAMPLERS[self.config.sampler]}:
+            tiny = dataclasses.replace(self._chain, theta=few, topic_sums=sum_topics(few))
+            sampler(beta=self.beta).move(
+                tiny,
+                TopicCounts(self._words[: len(few)], np.zeros(few.shape, np.float32)),
+                scale=1.0,
+                step=1e-3,
+                key=np.uint64(0),
+                threads=self.threads,
+            )

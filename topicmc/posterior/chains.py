@@ -48,11 +48,12 @@ class MatchedChain:
     def draw(self, entry: dict[str, Any]) -> np.ndarray:
         """θ of a sample as a draw from the posterior: float32 (W, K), the chain's own numbers.
 
-        Collapsed samplers keep n_kw + β, the mean of φ_k given the topics of all tokens, so a draw
-        is made from its Dirichlet law, the same whenever it is asked for.
+        Samplers that remember the topics of all tokens keep n_kw + β, the mean of φ_k given them:
+        a draw is made from its Dirichlet law, the same whenever it is asked for.
         """
         theta = self.run.read_sample(entry)
-        if self.run.facts()["config"]["sampler"] not in COLLAPSED:
+        config = self.run.facts()["config"]
+        if config["sampler"] not in COLLAPSED and not config.get("remember"):
             return theta
         generator = np.random.default_rng([entry["chain"], entry["round"]])
         return generator.standard_gamma(theta, dtype=np.float32)
