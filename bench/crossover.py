@@ -5,12 +5,13 @@
 CORPUS is a prepared corpus. For each α and K, topics are first trained under that α by annealed
 sweeps of θ_wk = n_wk + β, because the cost of the sparse kernel depends on how many topics a
 document has, and random or blunt topics give it too many. Then both kernels draw a minibatch: once
-afresh (a start from φ and some sweeps), once for one sweep on from remembered assignments.
+afresh (a start from φ and some sweeps), once for one sweep on from remembered assignments; and a
+block as AD-LDA has them, for one sweep under counts.
 
 Figures are nanoseconds of processor time per token-sample by one thread, minima over repeats in
 which the kernels take turns: building the trees of the sparse kernel and adding up the counts
 included, φ given. The kernel that `topicmc.kernels.assignments` takes has a star. The crossover is
-where the ratio passes 1, interpolated in log K.
+where the ratio passes 1, interpolated in log K, of numbers of topics that are measured in order.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from kernels import first_documents
 from topicmc.corpora import Corpus
 from topicmc.kernels import assignments, gibbs, sparse
 from topicmc.kernels.batch import Minibatch
+from topicmc.kernels.collapsed import count_changes, empty_counts
 from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
@@ -31,7 +33,8 @@ from topicmc.kernels.threads import Threads
 
 BETA = 0.01
 KEY = stream_key(0, "bench")
-KERNELS = {"dense": gibbs.sample_assignments, "sparse": sparse.sample_assignments}
+KERNELS = {"dense": gibbs, "sparse": sparse}
+WAYS = ("afresh", "remembered", "counts")
 
 
 def main() -> None:
@@ -40,6 +43,7 @@ def main() -> None:
     parser.add_argument("--docs", type=int, default=10_000, help="documents to train topics on")
     parser.add_argument("--sweeps", type=int, default=25, help="sweeps of training")
     parser.add_argument("--batch-tokens", type=int, default=250_000, help="size of a minibatch")
+    parser.add_argument("--block-tokens", type=int, default=120_000, help="size of a block")
     parser.add_argument("--afresh", type=int, default=5, help="sweeps after a start from φ")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument(
@@ -55,19 +59,19 @@ def main() -> None:
         f" minibatches of {min(n_batch, whole.n_docs):,} documents"
     )
     for alpha in options.alphas:
-        print(f"\n{f'α = {alpha}':>12}{'topics of':>12}{'afresh':>18}{'remembered':>20}")
-        print(f"{'K':>12}{'a document':>12}" + f"{'dense':>10}{'sparse':>10}" * 2)
+        print(f"\n{f'α = {alpha}':>12}{'topics of':>12}" + "".join(f"{way:>20}" for way in WAYS))
+        print(f"{'K':>12}{'a document':>12}" + f"{'dense':>10}{'sparse':>10}" * 3)
         ratios = []
         for n_topics in options.topics:
             value = 50 / n_topics if alpha == "50/K" else float(alpha)
             ratios.append(compare(whole, n_batch, n_topics, value, options))
-        for i, name in enumerate(("afresh", "remembered")):
+        for i, name in enumerate(WAYS):
             crossing = crossover(options.topics, [ratio[i] for ratio in ratios])
             print(f"sparse is cheaper, {name}: {crossing}", flush=True)
 
 
 def compare(whole: Minibatch, n_batch: int, n_topics: int, alpha: float, options) -> list[float]:
-    """Prints a line of the table; returns sparse over dense, afresh and remembered."""
+    """Prints a line of the table; returns sparse over dense, each way."""
     prior = padded_topics(np.full(n_topics, alpha))
     theta, z = train(whole, prior, n_topics, options.sweeps)
     batch = head(whole, n_batch)
@@ -81,24 +85,44 @@ def compare(whole: Minibatch, n_batch: int, n_topics: int, alpha: float, options
 
     def work(kernel: str, fresh: bool) -> Callable[[], object]:
         def draw() -> None:
-            KERNELS[kernel](
+            KERNELS[kernel].sample_assignments(
                 batch, rows, prior, sweeps=n_sweeps[fresh], burn_in=n_sweeps[fresh] // 2, key=KEY,
                 update=0, threads=Threads(), z=None if fresh else remembered.copy(),
             )  # fmt: skip
 
         return draw
 
+    n_block = int(np.searchsorted(whole.offsets, options.block_tokens))
+    counts = counted(whole, z, n_topics)
+
+    def sweep(kernel: str) -> Callable[[], object]:
+        return lambda: KERNELS[kernel].redraw(
+            np.arange(n_block), whole.offsets, whole.tokens, z.copy(), *counts, prior, BETA,
+            counted=True, key=KEY, update=0, threads=Threads(),
+        )  # fmt: skip
+
     arms = [work(kernel, fresh) for fresh in (True, False) for kernel in KERNELS]
-    draws = np.repeat([options.afresh + 1, 1], 2) * batch.n_tokens
+    arms += [sweep(kernel) for kernel in KERNELS]
+    draws = np.repeat([(options.afresh + 1) * batch.n_tokens, batch.n_tokens, 0], 2)
+    draws[4:] = whole.offsets[n_block]
     times = least_seconds(arms, options.repeats) / draws * 1e9
     chosen = [
-        assignments.cheaper(n_topics, remembered=not fresh) is kernel
-        for fresh in (True, False)
+        assignments.is_sparse(len(prior), way) == (kernel is sparse)
+        for way in WAYS
         for kernel in KERNELS.values()
     ]
     figures = (f"{t:9.0f}{'*' if c else ' '}" for t, c in zip(times, chosen, strict=True))
     print(f"{n_topics:12}{n_kept:12.1f}" + "".join(figures), flush=True)
-    return [times[1] / times[0], times[3] / times[2]]
+    return (times[1::2] / times[::2]).tolist()
+
+
+def counted(whole: Minibatch, z: np.ndarray, n_topics: int) -> tuple[np.ndarray, np.ndarray]:
+    """word_topic and topic_totals of assignments."""
+    word_topic, totals = empty_counts(len(whole.words), n_topics)
+    before = np.full_like(z, UNASSIGNED)
+    docs = np.arange(whole.n_docs)
+    totals += count_changes(whole.offsets, whole.tokens, before, z, word_topic, docs=docs)
+    return word_topic, totals
 
 
 def train(

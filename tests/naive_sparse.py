@@ -98,3 +98,36 @@ def sparse(batch, phi_rows, alpha, sweeps, burn_in, key, update, z=None):
                     doc_topic[d, pending] += 1
         last += topics
     return word_topic, doc_topic, np.array(last)
+
+
+def redraw(offsets, tokens, z, word_topic, totals, alpha, beta, key, update):
+    """z after one sweep under counts as they were before it, each token without its own, in double
+    precision: the topics of the document come first, lane by lane of their slots, then all."""
+    z = z.astype(int)
+    for d in range(len(offsets) - 1):
+        document = Document()
+        here = range(offsets[d], offsets[d + 1])
+        for i in here:
+            document.add(z[i])
+        document.make_room()
+        for i in here:
+            if len(document.counts) == document.room or (i - here.start) % 64 == 0:
+                document.compact()
+                document.make_room()
+            if i > here.start:
+                document.add(z[i - 1])
+            document.counts[z[i]] -= F(1)
+            itself = np.arange(len(alpha)) == z[i]
+            phi = (word_topic[tokens[i]] - itself + beta) / (
+                totals - itself + beta * len(word_topic)
+            )
+            slots = np.r_[list(document.counts), np.full(-len(document.counts) % 16, -1)]
+            slots = slots.reshape(-1, 16).T.ravel()
+            slots = slots[slots >= 0]
+            own = np.array([document.counts[k] * phi[k] for k in slots])
+            edges = np.cumsum(np.r_[own, alpha * phi])
+            u = float(uniform(key, i - here.start, 1, d, update))
+            z[i] = np.r_[slots, np.arange(len(alpha))][
+                np.searchsorted(edges, u * edges[-1], side="right")
+            ]
+    return z

@@ -1,17 +1,19 @@
-"""Sweeps over remembered assignments: the naive twin's draws, the law of one draw by enumeration,
-counts that stay exact, and what must not matter."""
+"""Sweeps over remembered assignments, by either kernel: the naive twins' draws, the law of one draw
+by enumeration, counts that stay exact, and what must not matter."""
 
 import naive_gibbs
+import naive_sparse
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from topicmc.kernels import assignments, gibbs, sparse
 from topicmc.kernels.collapsed import assignment_dtype, count_changes
-from topicmc.kernels.gibbs import redraw
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
 KEY = stream_key(3, "redraw")
+both = pytest.mark.parametrize("kernel", [gibbs, sparse])
 
 
 def corpus(n_docs, n_words, n_topics, seed=0, longest=90):
@@ -29,12 +31,16 @@ def padded(alpha):
     return np.r_[alpha, np.zeros(-len(alpha) % 16)].astype(np.float32)
 
 
-def drawn(offsets, tokens, z, word_topic, alpha, beta, *, docs=None, threads=1, **options):
+def drawn(
+    offsets, tokens, z, word_topic, alpha, beta, *, kernel=gibbs, docs=None, threads=1, totals=None,
+    **options,
+):  # fmt: skip
     z = z.copy()
     docs = np.arange(len(offsets) - 1) if docs is None else docs
-    redraw(
-        docs, offsets, tokens, z, word_topic, word_topic.sum(axis=0, dtype=np.int64), alpha, beta,
-        key=KEY, update=9, threads=Threads(threads), **{"counted": True, **options},
+    totals = word_topic.sum(axis=0, dtype=np.int64) if totals is None else totals
+    kernel.redraw(
+        docs, offsets, tokens, z, word_topic, totals, alpha, beta, key=KEY, update=9,
+        threads=Threads(threads), **{"counted": True, **options},
     )  # fmt: skip
     return z
 
@@ -52,8 +58,37 @@ def test_agrees_with_the_naive_twin(n_topics, alpha, beta):
     np.testing.assert_array_equal(drawn(offsets, tokens, z, word_topic, alphas, beta), expected)
 
 
+@pytest.mark.parametrize("n_topics", [3, 37, 600, 5000])
+@pytest.mark.parametrize(("alpha", "beta"), [(0.1, 0.01), (5.0, 0.5), (1e-3, 1e-4)])
+def test_many_topics_agree_with_the_naive_twin(n_topics, alpha, beta):
+    """The same, by the kernel for many topics."""
+    offsets, tokens, z, word_topic = corpus(7, 60, n_topics, seed=4, longest=110)
+    alphas = padded(np.full(n_topics, alpha))
+    got = drawn(offsets, tokens, z, word_topic, alphas, beta, kernel=sparse)
+    expected = naive_sparse.redraw(
+        offsets, tokens, z, word_topic, word_topic.sum(axis=0), alphas.astype(float), beta, KEY, 9
+    )
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("beta", [1e-7, 1e-2])
+def test_words_that_are_seen_once(beta):
+    """Other topics are so large that but for its own count, a word would belong nowhere."""
+    offsets, tokens, z, word_topic = corpus(60, 2_000, 600, seed=2)
+    alphas = padded(np.full(600, 0.5))
+    totals = word_topic.sum(axis=0) + padded(np.full(600, 1e6)).astype(np.int64)
+    totals[z[::2]] -= 1_000_000
+    options = (offsets, tokens, z, word_topic, alphas, beta)
+    got = drawn(*options, kernel=sparse, totals=totals)
+    expected = naive_sparse.redraw(
+        offsets, tokens, z, word_topic, totals, alphas.astype(float), beta, KEY, 9
+    )
+    np.testing.assert_array_equal(got, expected)
+
+
+@both
 @pytest.mark.parametrize("counted", [True, False])
-def test_the_law_of_one_draw(counted):
+def test_the_law_of_one_draw(counted, kernel):
     """A document of one token, 40,000 times, χ² at 1e-6; not leaving its own count out is seen."""
     n, alpha, beta = 40_000, np.array([0.5, 0.2, 0.9]), 0.3
     word_topic = np.zeros((2, 16), np.int32)
@@ -61,7 +96,7 @@ def test_the_law_of_one_draw(counted):
     tokens = np.zeros(n, np.uint16)
     z = drawn(
         np.arange(n + 1), tokens, np.zeros(n, np.uint8), word_topic, padded(alpha), beta,
-        counted=counted,
+        counted=counted, kernel=kernel,
     )  # fmt: skip
     counts = word_topic[:, :3].astype(float)
     counts[0, 0] -= 1
@@ -71,17 +106,22 @@ def test_the_law_of_one_draw(counted):
     assert (chi2.sf(statistic, 2) > 1e-6) == counted
 
 
-def test_pieces_threads_and_companions_do_not_matter():
+@both
+def test_pieces_threads_and_companions_do_not_matter(kernel):
     offsets, tokens, z, word_topic = corpus(400, 40, 20, longest=150)
     alpha = padded(np.full(20, 0.1))
-    one = drawn(offsets, tokens, z, word_topic, alpha, 0.1)
-    np.testing.assert_array_equal(drawn(offsets, tokens, z, word_topic, alpha, 0.1, threads=3), one)
-    parts = drawn(offsets, tokens, z, word_topic, alpha, 0.1, docs=np.arange(100, 400))
-    parts = drawn(offsets, tokens, parts, word_topic, alpha, 0.1, docs=np.arange(100))
+
+    def sweep(z, **options):
+        return drawn(offsets, tokens, z, word_topic, alpha, 0.1, kernel=kernel, **options)
+
+    one = sweep(z)
+    np.testing.assert_array_equal(sweep(z, threads=3), one)
+    parts = sweep(sweep(z, docs=np.arange(100, 400)), docs=np.arange(100))
     np.testing.assert_array_equal(parts, one)
 
 
-def test_new_documents_start_from_their_words():
+@both
+def test_new_documents_start_from_their_words(kernel):
     """Unassigned tokens get topics that their words have; with a flat β, any; assigned ones of no
     listed document stay."""
     offsets, tokens, z, _ = corpus(30, 20, 4)
@@ -90,16 +130,18 @@ def test_new_documents_start_from_their_words():
     alpha = padded(np.full(4, 0.5))
     z[offsets[10] :] = 255
     new = np.arange(10, 30)
-    after = drawn(offsets, tokens, z, word_topic, alpha, 1e-6, docs=new, counted=False)
+    options = {"docs": new, "counted": False, "kernel": kernel}
+    after = drawn(offsets, tokens, z, word_topic, alpha, 1e-6, **options)
     np.testing.assert_array_equal(after[: offsets[10]], z[: offsets[10]])
     joined = slice(offsets[10], None)
     np.testing.assert_array_equal(after[joined], tokens[joined] % 4)
-    flat = drawn(offsets, tokens, z, word_topic, alpha, 1e9, docs=new, counted=False, sweeps=0)
+    flat = drawn(offsets, tokens, z, word_topic, alpha, 1e9, sweeps=0, **options)
     shares = np.bincount(flat[joined], minlength=4) / len(flat[joined])
     assert len(shares) == 4 and np.abs(shares - 0.25).max() < 0.1  # 6 sd at 900 tokens
 
 
-def test_given_topics_are_used_as_they_are():
+@both
+def test_given_topics_are_used_as_they_are(kernel):
     """θ in place of counts: no weight, no draw; and θ's scale does not matter."""
     offsets, tokens, z, _ = corpus(40, 20, 3)
     theta = np.zeros((20, 16), np.float32)
@@ -109,7 +151,7 @@ def test_given_topics_are_used_as_they_are():
     results = []
     for scale in (1.0, 64.0):
         z_new = z.copy()
-        redraw(
+        kernel.redraw(
             np.arange(40), offsets, tokens, z_new, theta * np.float32(scale),
             np.maximum(theta.sum(axis=0), 1e-9) * scale, alpha, 0.0, counted=False, sweeps=2,
             key=KEY, update=1, threads=Threads(),
@@ -117,6 +159,17 @@ def test_given_topics_are_used_as_they_are():
         results.append(z_new)
     np.testing.assert_array_equal(*results)
     assert not np.any(results[0][tokens == 5] == 1)
+
+
+def test_the_cheaper_kernel_draws():
+    for n_topics, kernel, other in ((100, gibbs, sparse), (3000, sparse, gibbs)):
+        state = corpus(20, 60, n_topics)
+        alpha = padded(np.full(n_topics, 0.1))
+        got, same, another = (
+            drawn(*state, alpha, 0.1, kernel=module) for module in (assignments, kernel, other)
+        )
+        np.testing.assert_array_equal(got, same)
+        assert np.any(got != another)
 
 
 def test_words_may_be_shared_out_when_changes_are_counted():

@@ -1,10 +1,9 @@
-"""Topic assignments of a minibatch given the topics φ, by the kernel that is cheaper.
+"""Topic assignments given the topics φ, or counts, by the kernel that is cheaper.
 
 Both draw from the same conditional, exactly. The dense one reads a whole row of φ for each draw;
 the sparse one the topics that the document has, and what it costs to keep them apart.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,13 @@ from topicmc.kernels.threads import Threads
 
 # Measured by bench/crossover.py. In documents that start afresh nearly each token has a topic of
 # its own at first, for which the sparse kernel pays.
-_MANY_TOPICS = {"remembered": 384, "afresh": 640}
+_MANY_TOPICS = {"remembered": 384, "afresh": 640, "counts": 1536}
 
 
-def cheaper(n_topics: int, *, remembered: bool) -> Callable[..., Assignments]:
-    """The function of `gibbs` or `sparse` that takes less time when tokens start from φ, or from
-    remembered topics."""
-    many = n_topics > _MANY_TOPICS["remembered" if remembered else "afresh"]
-    return sparse.sample_assignments if many else gibbs.sample_assignments
+def is_sparse(n_topics: int, way: str) -> bool:
+    """Whether the sparse kernel is the cheaper one, when tokens start from φ ("afresh") or from
+    "remembered" topics, or are drawn under "counts"."""
+    return n_topics > _MANY_TOPICS[way]
 
 
 def sample_assignments(
@@ -51,5 +49,20 @@ def sample_assignments(
     if rao_blackwell:
         return gibbs.sample_assignments(batch, phi_rows, alpha, rao_blackwell=True, **options)
     remembered = z is not None and 2 * int(np.count_nonzero(z == UNASSIGNED)) < len(z)
-    draw = cheaper(phi_rows.shape[1], remembered=remembered)
+    many = is_sparse(phi_rows.shape[1], "remembered" if remembered else "afresh")
+    draw = sparse.sample_assignments if many else gibbs.sample_assignments
     return draw(batch, phi_rows, alpha, **options)
+
+
+def redraw(
+    docs: np.ndarray,
+    offsets: np.ndarray,
+    tokens: np.ndarray,
+    z: np.ndarray,
+    word_topic: np.ndarray,
+    *rest: Any,
+    **options: Any,
+) -> None:
+    """As `gibbs.redraw`; which kernel draws depends on the number of topics alone."""
+    draw = sparse.redraw if is_sparse(word_topic.shape[1], "counts") else gibbs.redraw
+    draw(docs, offsets, tokens, z, word_topic, *rest, **options)

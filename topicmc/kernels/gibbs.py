@@ -172,9 +172,9 @@ def redraw(
     n_words, n_padded = word_topic.shape
     starts, lengths = offsets[docs], offsets[docs + 1] - offsets[docs]
     order = np.argsort(-lengths, kind="stable")
-    sums = np.maximum(topic_totals + beta * n_words, 1e-30)
-    without_one = _wide(1 / np.maximum(sums - 1, 1e-30)) if counted else None
-    prior = (_wide(alpha), _wide(1 / sums))
+    scale, without_one = inverse_sums(topic_totals, beta, n_words)
+    prior = (_wide(alpha), _wide(scale))
+    without = _wide(without_one) if counted else None
     group = 4 if n_padded <= 512 else 1
     nothing = np.zeros(0, np.int32)
     n_pieces = share_out(int(lengths.sum()), -(-len(docs) // group), threads)
@@ -184,11 +184,19 @@ def redraw(
     def piece(i: int) -> None:
         _sample(
             order[i * group :], n_pieces * group, group, doc_ids, starts, lengths, tokens, z, table,
-            prior, np.float32(beta), without_one, sweeps, sweeps, np.uint64(key), update, 1, False,
+            prior, np.float32(beta), without, sweeps, sweeps, np.uint64(key), update, 1, False,
             _scratch(group, n_padded, lengths), nothing, nothing,
         )  # fmt: skip
 
     threads.run(piece, n_pieces)
+
+
+def inverse_sums(
+    topic_totals: np.ndarray, beta: float, n_words: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """1 / (n_k + W β), and the same when a token is left out of n_k: float32 (Kp,)."""
+    sums = np.maximum(topic_totals + beta * n_words, 1e-30)
+    return (1 / sums).astype(np.float32), (1 / np.maximum(sums - 1, 1e-30)).astype(np.float32)
 
 
 def share_out(n_tokens: int, most: int, threads: Threads) -> int:

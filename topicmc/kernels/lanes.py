@@ -99,20 +99,22 @@ def store(typingctx, array, index, lanes):
 
 @intrinsic
 def gather(typingctx, array, start, places, index):
-    """The sixteen elements start + places[index], start + places[index + 1], … of a float32 array;
-    places int32, none negative."""
+    """The sixteen elements start + places[index], start + places[index + 1], … of an array; places
+    int32, none negative."""
+    vectors = _vectors_of(array)
 
     def emit(context, builder, signature, args):
-        origin = _address(context, builder, array, *args[:2], ir.FloatType())
+        vector = context.get_value_type(vectors)
+        origin = _address(context, builder, array, *args[:2], vector.element)
         lanes = builder.load(_address(context, builder, places, *args[2:], _INTS), align=4)
-        result = ir.Constant(_FLOATS, ir.Undefined)
+        result = ir.Constant(vector, ir.Undefined)
         for i in range(LANES):
             place = builder.zext(builder.extract_element(lanes, _I32(i)), _I64)
             element = builder.load(builder.gep(origin, [place]))
             result = builder.insert_element(result, element, _I32(i))
         return result
 
-    return floats(array, types.intp, places, types.intp), emit
+    return vectors(array, types.intp, places, types.intp), emit
 
 
 @intrinsic

@@ -1,23 +1,25 @@
 # mypy: disable-error-code="call-arg,var-annotated"
-"""Topic assignments of a minibatch given the topics φ, for many topics: the draws of
-`topicmc.kernels.gibbs`, at a cost that follows the number of topics in a document, not K.
+"""Topic assignments for many topics: the draws of `topicmc.kernels.gibbs`, at a cost that follows
+the number of topics in a document, not K.
 
 The conditional is a mixture of two parts (Yao, Mimno & McCallum 2009, section 3),
 
     p(z_di = k | …) ∝ n_dk^{−di} φ_kw  +  α_k φ_kw.
 
 The first is summed over the topics that the document has; each has a slot, and φ is gathered 16
-slots at a time. The second does not change while φ is fixed: its sums over blocks of 16 topics and
-groups of 16 blocks are kept for each word of the minibatch, in a tree whose leaves are the rows of
-φ themselves (a flat F+tree; Yu et al. 2015). That is one number for 15 topics, made in one pass,
-and a draw reads three cache lines. Nothing is approximated: no proposals that could be rejected.
+slots at a time. The second does not change while φ is fixed: `topicmc.kernels.trees` draws from it.
+Nothing is approximated: no proposals that could be rejected.
+
+Under counts, a token's own count must not speak for its topic. In the first part that topic's
+weight is lowered for the draw; in the second, what the count adds is a known slice of the range,
+which the target steps over.
 """
 
 import numpy as np
 from numba import njit
 
 from topicmc.kernels.batch import Minibatch
-from topicmc.kernels.gibbs import UNASSIGNED, Assignments, check, draw_prior, share_out
+from topicmc.kernels.gibbs import Assignments, check, draw_prior, inverse_sums, share_out
 from topicmc.kernels.lanes import (
     LANES,
     TABLE_EXTRA,
@@ -25,30 +27,30 @@ from topicmc.kernels.lanes import (
     add,
     aligned_zeros,
     close,
-    count_at_most,
     gather,
-    last,
     load,
     mul,
-    one_hot,
     peek,
     philox_lanes,
     pick,
     prefetch,
-    prefix,
+    replace,
     splat,
     store,
     tables,
+    to_floats,
 )
 from topicmc.kernels.threads import Threads
+from topicmc.kernels.trees import descend, end_of, mass, plant, scan
 
-_BLOCKS = LANES * LANES  # topics in a group of blocks
 _TURNS = 4  # documents that take turns
 _AHEAD = 8  # tokens from asking for a word's tree to reading it
 _TIDY = 64  # tokens after which slots without tokens are looked for
 _NEW = 16  # slots whose topics may have come so late that their φ is in no cache
 _TAIL = TABLE_EXTRA - TABLE_HEAD
 _ONE, _NONE, _INFINITY = np.float32(1), np.float32(0), np.float32(np.inf)
+# Beyond this share of the second part, a token's own slice would leave too few digits of the rest.
+_LARGEST_SLICE = np.float32(1 - 1 / 64)
 
 
 def sample_assignments(
@@ -76,29 +78,15 @@ def sample_assignments(
     z = check(batch, phi_rows, alpha, sweeps, burn_in, z)
     n_words, n_padded = phi_rows.shape
     phi = np.ascontiguousarray(phi_rows, np.float32).reshape(-1)
-    n_groups = -(-n_padded // _BLOCKS)
-    tree_size = LANES * (-(-n_groups // LANES) + n_groups)
-    trees = aligned_zeros(n_words * tree_size, np.float32)
-    parts = np.linspace(0, n_words, 4 * threads.n_threads + 1).astype(np.int64)
-    threads.run(
-        lambda i: _build(phi, alpha, n_groups, tree_size, trees, parts[i], parts[i + 1]),
-        len(parts) - 1,
-    )
-
     lengths = np.diff(batch.offsets)
-    order = np.argsort(-lengths, kind="stable")
-    n_pieces = share_out(batch.n_tokens * sweeps, -(-batch.n_docs // _TURNS), threads)
     drawn = np.empty((sweeps - burn_in, batch.n_tokens), np.uint16)
-
-    def piece(i: int) -> None:
-        _sample(
-            order[i * _TURNS :], n_pieces * _TURNS, batch.doc_ids, batch.offsets, batch.tokens, z,
-            phi, alpha, trees, tree_size, n_groups, sweeps, burn_in, np.uint64(key), update,
-            _scratch(int(lengths.max(initial=1)), n_padded), drawn,
-        )  # fmt: skip
-
-    threads.run(piece, n_pieces)
+    _share_out(
+        batch.doc_ids, batch.offsets[:-1], lengths, batch.tokens, z, (phi, alpha, _NONE), n_words,
+        np.arange(n_words), alpha, (np.ones(n_padded, np.float32),) * 2, False, sweeps, burn_in,
+        key, update, drawn, threads,
+    )  # fmt: skip
     word_topic = aligned_zeros(phi_rows.shape, np.int32)
+    parts = np.linspace(0, n_words, 4 * threads.n_threads + 1).astype(np.int64)
     threads.run(
         lambda i: _tally(batch.tokens, drawn, word_topic, parts[i], parts[i + 1]), len(parts) - 1
     )
@@ -109,11 +97,65 @@ def sample_assignments(
     return Assignments(word_topic, doc_topic, float(len(drawn)))
 
 
+def redraw(
+    docs: np.ndarray,
+    offsets: np.ndarray,
+    tokens: np.ndarray,
+    z: np.ndarray,
+    word_topic: np.ndarray,
+    topic_totals: np.ndarray,
+    alpha: np.ndarray,
+    beta: float,
+    *,
+    counted: bool,
+    sweeps: int = 1,
+    first_id: int = 0,
+    key: np.uint64,
+    update: int,
+    threads: Threads,
+) -> None:
+    """Sweeps over remembered assignments, in place: `topicmc.kernels.gibbs.redraw`, whose arguments
+    and law these are; the draws differ.
+
+    It takes a fifteenth of the memory of word_topic for the trees of the words that are drawn.
+    """
+    n_words = len(word_topic)
+    starts, lengths = offsets[docs], offsets[docs + 1] - offsets[docs]
+    seen = np.zeros(n_words, np.bool_)
+    _mark(starts, lengths, tokens, seen)
+    scales = inverse_sums(topic_totals, beta, n_words)
+    prior = np.asarray(alpha * scales[0], np.float32)
+    topics = (word_topic.reshape(-1), prior, np.float32(beta))
+    _share_out(
+        docs + first_id, starts, lengths, tokens, z, topics, n_words, np.flatnonzero(seen), alpha,
+        scales, counted, sweeps, sweeps, key, update, np.zeros((0, 0), np.uint16), threads,
+    )  # fmt: skip
+
+
+def _share_out(
+    doc_ids, starts, lengths, tokens, z, topics, n_words, words, alpha, scales, counted, sweeps,
+    burn_in, key, update, drawn, threads,
+) -> None:  # fmt: skip
+    forest = plant(topics, words, n_words, threads)
+    order = np.argsort(-lengths, kind="stable")
+    n_pieces = share_out(int(lengths.sum()) * max(1, sweeps), -(-len(order) // _TURNS), threads)
+
+    def piece(i: int) -> None:
+        _sample(
+            order[i * _TURNS :], n_pieces * _TURNS, doc_ids, starts, lengths, tokens, z, topics,
+            forest, alpha, scales, counted, sweeps, burn_in, np.uint64(key), update,
+            _scratch(int(lengths.max(initial=1)), len(alpha)), drawn,
+        )  # fmt: skip
+
+    threads.run(piece, n_pieces)
+
+
 def _scratch(longest: int, n_padded: int) -> tuple[np.ndarray, ...]:
-    """For each document that takes turns: counts and topics by slot, slots by topic, a table, and
-    uniforms."""
+    """For each document that takes turns: counts, weights and topics by slot, slots by topic, a
+    table, and uniforms."""
     size = _room(min(longest, n_padded))
     return (
+        np.zeros(_TURNS * size, np.float32),
         aligned_zeros(_TURNS * size, np.float32),
         aligned_zeros(_TURNS * size, np.int32),
         np.full(_TURNS * n_padded, -1, np.int32),
@@ -128,111 +170,89 @@ def _room(n_topics):
     return (n_topics + n_topics // 8 + 4 + LANES - 1) & -LANES
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def _build(phi, alpha, n_groups, tree_size, trees, first, end):
-    """Trees of the words first … end − 1: the running sums of α_k φ_kw over groups, padded to whole
-    lines; then for each group a line of those over its blocks. Infinite where there are none."""
-    n_padded = len(alpha)
-    for word in range(first, end):
-        tree, row = word * tree_size, word * n_padded
-        for i in range(tree, tree + tree_size):
-            trees[i] = _INFINITY
-        line = tree + tree_size - LANES * n_groups
-        total = _NONE
-        for group in range(n_groups):
-            running = _NONE
-            start = _BLOCKS * group
-            for k in range(start, min(start + _BLOCKS, n_padded), LANES):
-                running += last(prefix(mul(load(phi, row + k), load(alpha, k))))
-                trees[line + k // LANES] = running
-            total += running
-            trees[tree + group] = total
-
-
-@njit(inline="always")
-def _descend(trees, tree, tree_size, n_groups, phi, row, alpha, rest):
-    """The topic at which the running sum of α_k φ_kw passes `rest`; −1 if rounding hides it.
-
-    No branch depends on what is drawn, so that the processor can run ahead.
-    """
-    group = 0
-    for line in range(tree, tree + n_groups, LANES):
-        group += count_at_most(load(trees, line), rest)
-    beyond = group == n_groups
-    group = min(group, n_groups - 1)
-    below = peek(trees, tree + max(group - 1, 0))
-    rest -= below if group > 0 else _NONE
-    line = tree + tree_size - LANES * (n_groups - group)
-    block = count_at_most(load(trees, line), rest)
-    below = peek(trees, line + max(block - 1, 0))
-    rest -= below if block > 0 else _NONE
-    k = min(_BLOCKS * group + LANES * block, len(alpha) - LANES)
-    lane = count_at_most(prefix(mul(load(phi, row + k), load(alpha, k))), rest)
-    beyond |= lane == LANES
-    k += min(lane, LANES - 1)
-    return -1 if beyond or not alpha[k] * phi[row + k] > _NONE else k
+@njit(nogil=True, cache=True)
+def _mark(starts, lengths, tokens, seen):
+    """Raises the flags of the words of some documents."""
+    for d in range(len(starts)):
+        for i in range(starts[d], starts[d] + lengths[d]):
+            seen[np.intp(tokens[i])] = True
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _start(
-    first, length, uniform_at, uniforms, tokens, z, phi, alpha, trees, tree_size, n_groups
-):  # fmt: skip
+def _start(first, length, uniform_at, uniforms, tokens, z, topics, forest, alpha):
     """Draws topics from p(z = k) ∝ α_k φ_kw for the tokens of a document that have none."""
+    unassigned = np.intp(np.iinfo(z.dtype).max)
     for i in range(length):
         token = first + i
-        prefetch(trees, np.intp(tokens[min(token + _AHEAD, len(tokens) - 1)]) * tree_size)
-        if z[token] == UNASSIGNED:
+        prefetch(forest[0], np.intp(tokens[min(token + _AHEAD, len(tokens) - 1)]) * forest[1])
+        if np.intp(z[token]) == unassigned:
             word = np.intp(tokens[token])
-            tree, row = word * tree_size, word * len(alpha)
             uniform = peek(uniforms, uniform_at + i)
-            target = uniform * peek(trees, tree + n_groups - 1)
-            new = _descend(trees, tree, tree_size, n_groups, phi, row, alpha, target)
+            new = descend(forest, topics, word, uniform * mass(forest, word))
             z[token] = new if new >= 0 else draw_prior(alpha, uniform)
 
 
 @njit(inline="always")
-def _change(counts, base, slot, by):
-    """Adds to a count by a whole vector, which later loads can forward."""
+def _change(counts, weights, base, slot, by, scale):
+    """Adds to a count and renews its weight; that by a whole vector, which later loads can
+    forward."""
+    count = counts[base + slot] + by
+    counts[base + slot] = count
     block = base + (slot & -LANES)
-    store(counts, block, add(load(counts, block), one_hot(slot & (LANES - 1), by)))
+    store(weights, block, replace(load(weights, block), slot & (LANES - 1), count * scale))
 
 
 @njit(inline="always")
-def _include(topic, base, map_at, counts, topic_of, slot_of, used):
+def _include(topic, base, map_at, slots, scale, used):
     """Counts a token of a topic, which takes the next slot if it has none; returns slots in use."""
+    counts, weights, topic_of, slot_of = slots
     slot = np.intp(slot_of[map_at + topic])
     new = slot < 0
     slot = used if new else slot
     slot_of[map_at + topic] = slot
     topic_of[base + slot] = topic
-    _change(counts, base, slot, _ONE)
+    _change(counts, weights, base, slot, _ONE, scale[topic])
     return used + np.intp(new)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _compact(base, map_at, counts, topic_of, slot_of, used):
+def _compact(base, map_at, slots, used):
     """Takes the slots from topics without tokens; returns how many are left in use."""
+    counts, weights, topic_of, slot_of = slots
     n = 0
-    for slot in range(used):
-        topic, count = topic_of[base + slot], counts[base + slot]
-        counts[base + slot] = 0
+    for slot in range(base, base + used):
+        topic, count, weight = topic_of[slot], counts[slot], weights[slot]
+        counts[slot] = weights[slot] = 0
         slot_of[map_at + topic] = -1
         if count > 0:
-            counts[base + n] = count
-            topic_of[base + n] = topic
+            counts[base + n], weights[base + n], topic_of[base + n] = count, weight, topic
             slot_of[map_at + topic] = n
             n += 1
     return n
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def _draw_second(topics, forest, word, topic, remains, own_slice, rest):
+    """A topic by its weight in the second part, where that of one topic lacks own_slice, so that
+    only a part of it remains."""
+    if own_slice > _LARGEST_SLICE * mass(forest, word):
+        return scan(topics, word, topic, remains, rest)[0]
+    if own_slice > _NONE and rest >= end_of(forest, topics, word, topic) - own_slice:
+        rest += own_slice
+    return descend(forest, topics, word, rest)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def _sample(
-    order, step, doc_ids, offsets, tokens, z, phi, alpha, trees, tree_size, n_groups, sweeps,
-    burn_in, key, update, scratch, drawn,
+    order, step, doc_ids, starts, lengths, tokens, z, topics, forest, alpha, scales, counted,
+    sweeps, burn_in, key, update, scratch, drawn,
 ):  # fmt: skip
     """All sweeps over documents order[0 : 4], order[step : step + 4], …; those that are kept are
     written to drawn, uint16 (kept, T)."""
-    counts, topic_of, slot_of, table, uniforms = scratch
+    counts, weights, topic_of, slot_of, table, uniforms = scratch
+    slots = counts, weights, topic_of, slot_of
+    phi, prior, smooth = topics
+    scale, without_one = scales
     n_padded = len(alpha)
     size, table_size = len(counts) // _TURNS, len(table) // _TURNS
     uniform_size = len(uniforms) // _TURNS
@@ -245,19 +265,15 @@ def _sample(
             d = order[start + j]
             base, map_at, uniform_at = j * size, j * n_padded, j * uniform_size
             for slot in range(base, base + used[j]):
-                counts[slot] = 0
+                counts[slot] = weights[slot] = 0
                 slot_of[map_at + topic_of[slot]] = -1
-            first[j] = offsets[d]
-            length[j] = offsets[d + 1] - offsets[d]
+            first[j], length[j] = starts[d], lengths[d]
             for i in range(0, length[j], 64):
                 philox_lanes(key, i >> 2, 0, doc_ids[d], update, uniforms, uniform_at + i)
-            _start(
-                first[j], length[j], uniform_at, uniforms, tokens, z, phi, alpha, trees, tree_size,
-                n_groups,
-            )  # fmt: skip
+            _start(first[j], length[j], uniform_at, uniforms, tokens, z, topics, forest, alpha)
             n = 0
             for token in range(first[j], first[j] + length[j]):
-                n = _include(np.intp(z[token]), base, map_at, counts, topic_of, slot_of, n)
+                n = _include(np.intp(z[token]), base, map_at, slots, scale, n)
             used[j] = n
             room[j] = _room(n)
             pending[j] = -1
@@ -274,21 +290,32 @@ def _sample(
                     token = first[j] + i
                     base, map_at, table_at = j * size, j * n_padded, j * table_size
                     word = np.intp(tokens[token])
-                    row, tree = word * n_padded, word * tree_size
+                    row = word * n_padded
                     old = np.intp(z[token])
                     n = used[j]
                     if n == room[j] or i % _TIDY == 0:
-                        n = _compact(base, map_at, counts, topic_of, slot_of, n)
+                        n = _compact(base, map_at, slots, n)
                         room[j] = _room(n)
                     # As in the dense kernel, what was drawn last is counted only now.
                     if pending[j] >= 0:
-                        n = _include(pending[j], base, map_at, counts, topic_of, slot_of, n)
+                        n = _include(pending[j], base, map_at, slots, scale, n)
                     used[j] = n
-                    _change(counts, base, np.intp(slot_of[map_at + old]), -_ONE)
+                    slot = np.intp(slot_of[map_at + old])
+                    _change(counts, weights, base, slot, -_ONE, scale[old])
+                    block = base + (slot & -LANES)
+                    intact = load(weights, block)
+                    remains, own_slice = _ONE, _NONE
+                    if counted:
+                        n_kw = np.float32(phi[row + old])
+                        remains = (n_kw - _ONE + smooth) / (n_kw + smooth)
+                        remains = min(max(remains * (_ONE + without_one[old]), _NONE), _ONE)
+                        own_slice = (_ONE - remains) * (n_kw + smooth) * prior[old]
+                        lower = weights[base + slot] * remains
+                        store(weights, block, replace(intact, slot & (LANES - 1), lower))
                     ahead = np.intp(tokens[min(token + 1, len(tokens) - 1)])
-                    prefetch(trees, ahead * tree_size)
-                    for slot in range(base + max(0, n - _NEW), base + n):
-                        prefetch(phi, ahead * n_padded + np.intp(topic_of[slot]))
+                    prefetch(forest[0], ahead * forest[1])
+                    for at in range(base + max(0, n - _NEW), base + n):
+                        prefetch(phi, ahead * n_padded + np.intp(topic_of[at]))
                     n = (n + LANES - 1) & -LANES
                     begin = table_at + TABLE_HEAD
                     if n != width[j]:
@@ -296,19 +323,24 @@ def _sample(
                         for k in range(begin + n, begin + n + _TAIL, LANES):
                             store(table, k, splat(_INFINITY))
                     cumulative = splat(_NONE)
-                    for slot in range(0, n, LANES):
-                        level = gather(phi, row, topic_of, base + slot)
-                        cumulative = add(cumulative, mul(load(counts, base + slot), level))
-                        store(table, begin + slot, cumulative)
+                    for at in range(0, n, LANES):
+                        level = to_floats(gather(phi, row, topic_of, base + at))
+                        level = mul(load(weights, base + at), add(level, splat(smooth)))
+                        cumulative = add(cumulative, level)
+                        store(table, begin + at, cumulative)
+                    if counted:
+                        store(weights, block, intact)
                     own = close(table, table_at, cumulative)
-                    total = own + peek(trees, tree + n_groups - 1)
-                    target = peek(uniforms, j * uniform_size + i) * total
+                    rest = mass(forest, word) - own_slice
+                    if own_slice > _LARGEST_SLICE * mass(forest, word):
+                        rest = scan(topics, word, old, remains, _INFINITY)[1]
+                    target = peek(uniforms, j * uniform_size + i) * (own + rest)
                     if target < own:
                         slot = pick(table, table_at, n, target)
                         new = np.intp(topic_of[base + slot]) if slot >= 0 else old
                     else:
                         rest = target - own
-                        new = _descend(trees, tree, tree_size, n_groups, phi, row, alpha, rest)
+                        new = _draw_second(topics, forest, word, old, remains, own_slice, rest)
                         new = new if new >= 0 else old
                     z[token] = new
                     pending[j] = new

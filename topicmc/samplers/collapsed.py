@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from topicmc.kernels.assignments import redraw
 from topicmc.kernels.collapsed import (
     assign,
     assignment_dtype,
@@ -20,7 +21,6 @@ from topicmc.kernels.collapsed import (
     count_changes,
     empty_counts,
 )
-from topicmc.kernels.gibbs import redraw
 from topicmc.kernels.histograms import mix_histogram
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.threads import Threads
@@ -136,7 +136,7 @@ class CollapsedWorker:
         """
         prior = padded_topics(alpha)
         old, new = docs[self.joined[docs]], docs[~self.joined[docs]]
-        if one_by_one:
+        if one_by_one and topics is None:
             self._draw_one_by_one(old, new, prior, beta, sweep)
         elif len(docs):
             self._draw_frozen(docs, old, new, prior, beta, sweep, threads, topics)
