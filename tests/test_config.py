@@ -31,15 +31,15 @@ def test_intervals_are_time_or_updates():
 @pytest.mark.parametrize(
     ("settings", "interval"),
     [
-        ({"time_budget": 20.0}, Interval(seconds=1.0)),
+        ({"time_budget": 20.0}, Interval(seconds=0.5)),
         ({"time_budget": 86_400.0}, Interval(seconds=60.0)),
-        ({"updates": 601}, Interval(seconds=60.0, updates=31)),
-        ({"updates": 3, "time_budget": 60.0}, Interval(seconds=3.0, updates=1)),
+        ({"updates": 601}, Interval(seconds=60.0, updates=16)),
+        ({"updates": 3, "time_budget": 60.0}, Interval(seconds=1.5, updates=1)),
         ({"updates": 601, "evaluate_every": "7"}, Interval(updates=7)),
         ({"time_budget": 20.0, "evaluate_every": "10s"}, Interval(seconds=10.0)),
     ],
 )
-def test_a_run_is_evaluated_twenty_times_unless_told_otherwise(settings, interval):
+def test_a_run_is_evaluated_forty_times_unless_told_otherwise(settings, interval):
     assert TrainConfig(**settings).evaluation_interval == interval
 
 

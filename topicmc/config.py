@@ -20,7 +20,7 @@ COLLAPSED = ("adlda", "asynclda")  # samplers that remember the topic of every t
 SCHEDULES = ("rotate", "permute")
 STARTS = ("plain", "anneal", "grow")
 LEARN = ("none", "alpha", "beta", "both")
-EVALUATIONS = 20  # of a run, at least, that is not told otherwise: enough to see it come to rest
+EVALUATIONS = 40  # of a run, at least, that is not told otherwise: enough to see it come to rest
 MAX_TOPICS = 65_535
 MAX_WORKERS = 100_000
 
