@@ -13,7 +13,7 @@ from topicmc import scratch
 from topicmc.config import TrainConfig
 from topicmc.corpora import prepare
 from topicmc.defaults import resolve
-from topicmc.distributed.adlda import Schedule
+from topicmc.distributed.growing import Schedule
 from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import LocalTransport
 from topicmc.errors import UsageError
@@ -229,8 +229,8 @@ def test_the_start_is_annealed_and_grows(small_corpus):
 def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start):
     """Guessing has a perplexity near 120, the true topics one near 23; the subset begins with a
     tenth here."""
-    monkeypatch.setattr("topicmc.distributed.adlda.FIRST_TOKENS", 250)
-    monkeypatch.setattr("topicmc.distributed.adlda.FIRST_WORD_TOKENS", 1)
+    monkeypatch.setattr("topicmc.distributed.growing.FIRST_TOKENS", 250)
+    monkeypatch.setattr("topicmc.distributed.growing.FIRST_WORD_TOKENS", 1)
     for seed in range(3):
         config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
         _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")

@@ -9,27 +9,24 @@ An *update* draws one block of each worker's documents (`topicmc.samplers.collap
 document once. The result depends on the number of workers and on the blocks, not on threads; blocks
 of one document (``batch_size`` 1) on one worker are plain collapsed Gibbs sampling.
 
-A *growing* start begins with a random subset of the documents, which grows from sweep to sweep, new
-ones being drawn under the counts so far, while β falls from 1 to its value.
-Blocks and rounds are shares of the subset: workers synchronise more often while it is small. Which
-documents are in it depends on the seed and the document alone. Topics are always reported under the
-final β.
+Which documents a worker has at an update, and under which β they are drawn, is in
+`topicmc.distributed.growing`; topics are always reported under the final β.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
-from topicmc.defaults import rounds_per_sweep
+from topicmc.distributed.growing import Schedule, Worker
 from topicmc.distributed.methods import RoundInfo, WaitedShare
+from topicmc.distributed.reconciliation import AllReduce, Reconciliation
 from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport
 from topicmc.distributed.workers import expand
@@ -42,141 +39,7 @@ from topicmc.samplers.collapsed import CollapsedWorker
 from topicmc.samplers.priors import learned_alpha, learned_beta, prior_metrics
 from topicmc.scratch import scratch_array
 
-# The subset that a growing start begins with has at least so many tokens for each topic, and for
-# each word: fewer find poor topics, more take longer to find the same.
-FIRST_TOKENS, FIRST_WORD_TOKENS = 9_000, 75
-GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
-GROWN_BY = 0.8  # share of the annealing by whose end all documents must be in
-FIRST_BETA = 1.0  # what an annealed start begins with
 _STEPS = 5  # of the fixed point that priors are learned by, after each sweep
-_ROUNDS = 4  # parts of a sweep, at least, after which workers hear of each other
-
-
-class Reconciliation(Protocol):
-    """How what each worker has counted becomes known to the others."""
-
-    def share(self, workers: Mapping[int, CollapsedWorker]) -> None:
-        """Tells of what these workers have changed since they last shared, and renews their counts
-        by what others have told; every process may call it when it likes only if that is said."""
-
-    def counts(self) -> np.ndarray:
-        """The counts over all workers as told so far: int32 (W, Kp)."""
-
-
-class AllReduce:
-    """Counts that are summed over all workers at once: collective, exact."""
-
-    def __init__(self, transport: Transport, shape: tuple[int, ...]) -> None:
-        self._transport = transport
-        self._total = np.zeros(shape, np.int32)
-
-    def share(self, workers: Mapping[int, CollapsedWorker]) -> None:
-        if self._transport.n_workers == 1:
-            self._total = workers[0].word_topic
-            return
-        change = np.zeros_like(self._total)
-        for worker in workers.values():
-            change += worker.word_topic
-            change -= self._total
-        self._total += self._transport.sum(change)
-        for worker in workers.values():
-            worker.word_topic[:] = self._total
-            worker.renew_totals()
-
-    def counts(self) -> np.ndarray:
-        return self._total
-
-
-class Schedule:
-    """Which documents a worker visits when, and under which β: a function of the number of
-    updates that it has made.
-
-    Args:
-        config: resolved settings.
-        corpus: an open corpus.
-    """
-
-    def __init__(self, config: TrainConfig, corpus: Corpus) -> None:
-        self._config = config
-        self._least = 1 if config.remember else _ROUNDS
-        self._rounds = rounds_per_sweep(config, corpus.n_docs)
-        self.per_sweep = config.trajectory * self._rounds
-        self._annealed = config.anneal_updates / self.per_sweep if config.start != "plain" else 0.0
-        self._first_share = 1.0
-        if config.start == "grow":
-            first = max(FIRST_TOKENS * config.topics, FIRST_WORD_TOKENS * corpus.n_words)
-            self._first_share = min(1.0, first / corpus.n_tokens)
-        self._growth = max(GROWTH, self._first_share ** (-1 / max(1.0, GROWN_BY * self._annealed)))
-        n_growing = math.ceil(-math.log(self._first_share) / math.log(self._growth) - 1e-9)
-        sizes = [config.trajectory * self._rounds_of(sweep) for sweep in range(n_growing)]
-        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-    def _rounds_of(self, sweep: int) -> int:
-        """Rounds of a sweep: fewer while there are few documents, but some."""
-        return min(self._rounds, max(self._least, math.ceil(self._share_of(sweep) * self._rounds)))
-
-    def _share_of(self, sweep: int) -> float:
-        return min(1.0, self._first_share * self._growth**sweep)
-
-    def place(self, update: int) -> tuple[int, int, int]:
-        """The sweep that an update belongs to, its number there, and how many the sweep has."""
-        last = len(self._starts) - 1
-        if update >= self._starts[last]:
-            sweeps, within = divmod(update - int(self._starts[last]), self.per_sweep)
-            return last + sweeps, within, self.per_sweep
-        sweep = int(np.searchsorted(self._starts, update, side="right")) - 1
-        first, end = self._starts[sweep : sweep + 2]
-        return sweep, update - int(first), int(end - first)
-
-    def swept(self, update: int) -> float:
-        """Sweeps made after so many updates."""
-        sweep, within, size = self.place(update)
-        return sweep + within / size
-
-    def after(self, swept: float) -> int:
-        """The first update of the first sweep that begins after so many sweeps."""
-        sweep, last = math.ceil(swept), len(self._starts) - 1
-        return int(self._starts[min(sweep, last)]) + max(0, sweep - last) * self.per_sweep
-
-    def share(self, update: int) -> float:
-        """The share of the documents that have joined by then."""
-        return self._share_of(self.place(update)[0]) if update < self._starts[-1] else 1.0
-
-    def burning_in(self, update: int) -> bool:
-        """Whether a worker that has made so many updates is still starting."""
-        return self.swept(update) < self._annealed or self.share(max(0, update - 1)) < 1
-
-    def learns(self, update: int) -> bool:
-        """Whether priors are learned after that update: at the end of sweeps, once all documents
-        are in and annealing is nearly over (blunt topics would have α grow, and keep them so)."""
-        sweep, within, _ = self.place(update)
-        if self._config.learn == "none" or within != 0 or sweep < GROWN_BY * self._annealed:
-            return False
-        return self._config.learn_until == "end" or self.burning_in(update - 1)
-
-    def beta_factor(self, update: int) -> float:
-        """What β is multiplied by at an update: less and less, down to 1, geometrically."""
-        left = max(0.0, 1 - self.swept(update) / self._annealed) if self._annealed else 0.0
-        return max(1.0, FIRST_BETA / self._config.beta) ** left
-
-
-class Worker:
-    """One worker's place in the schedule."""
-
-    def __init__(self, sampler: CollapsedWorker, schedule: Schedule, ranks: np.ndarray) -> None:
-        self.sampler = sampler
-        self.schedule = schedule
-        self.update = 0
-        self._ranks = ranks  # float (D_s,): documents join in this order
-        self._active: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))
-
-    def documents(self, update: int, n_updates: int) -> np.ndarray:
-        """The documents that so many updates of one sweep, from a given one on, draw."""
-        sweep, first, size = self.schedule.place(update)
-        if self._active[0] != sweep:
-            self._active = (sweep, np.flatnonzero(self._ranks < self.schedule.share(update)))
-        docs = self._active[1]
-        return docs[len(docs) * first // size : len(docs) * (first + n_updates) // size]
 
 
 class Adlda:

@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.distributed.adlda import Adlda, Reconciliation
+from topicmc.distributed.adlda import Adlda
 from topicmc.distributed.methods import RoundInfo
+from topicmc.distributed.reconciliation import Reconciliation
 from topicmc.distributed.transport import Transport
 from topicmc.runs import Checkpoint
 from topicmc.samplers.collapsed import CollapsedWorker
