@@ -17,6 +17,7 @@ import tempfile
 import time
 
 # Training says nothing of the time in which it warms up, so it is asked from within.
+# -P: what is installed is measured, not what lies in the folder that this is started from.
 CHILD = """
 import sys, time
 from topicmc.training import Training
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace, sampler: str, folder: str, name: str) -> tu
     arguments += ["--updates", "1", "--topics", str(options.topics), "--json"]
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, *arguments],
+        [sys.executable, "-P", "-c", CHILD, *arguments],
         env=os.environ | {"NUMBA_CACHE_DIR": f"{folder}/compiled"},
         capture_output=True,
         text=True,
