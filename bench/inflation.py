@@ -1,0 +1,182 @@
+"""By how much the noise of minibatches widens what SCIR samples, beside remembered assignments.
+
+    python bench/inflation.py CORPUS [--topics 50] [--batch-size N] [--samples 40] [--seed 0]
+
+CORPUS is a prepared corpus. A chain with remembered assignments trains until it has settled. From
+its state two chains go on: that one, and one of minibatches with the settings that a run without
+options has, its step held at the h with which such a run ends. Both are sampled at distances of
+four relaxation times of θ, 4/h updates and four sweeps, after as many to begin with.
+
+The table has a line for each band of E[n_kw], with means over its entries of quantities relative to
+a = β + E[n_kw], the variance of θ_kw given the topics of all tokens:
+
+    V       the variance of â over minibatches, at the state where both begin
+    theory  1 + V/a · tanh(h/2), what Corollary 5.4.2 of Baker's thesis gives with that V
+    batch   the variance of θ over samples of the minibatch chain
+    whole   the same of the chain with remembered assignments, which has the spread of the topics of
+            the tokens on top of a
+    θ, φ    how many times wider the minibatch chain is: roots of the ratio of variances
+"""
+
+import argparse
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from topicmc.config import TrainConfig
+from topicmc.corpora import Corpus
+from topicmc.defaults import resolve
+from topicmc.distributed.dsgld import Dsgld
+from topicmc.distributed.remembered import Remembered
+from topicmc.distributed.transport import LocalTransport
+from topicmc.kernels.threads import Threads
+from topicmc.samplers import step_size, sum_topics
+
+BANDS = ((1, 10), (10, 100), (100, np.inf))
+RELAXATIONS = 4  # between samples
+
+
+class Moments:
+    """Mean and variance over samples, entry by entry."""
+
+    def __init__(self) -> None:
+        self.n, self.sum, self.squares = 0, 0.0, 0.0
+
+    def add(self, sample: np.ndarray) -> None:
+        if self.n == 0:
+            self._first = sample.astype(np.float64)
+        apart = sample - self._first  # squares of large numbers would cancel
+        self.n, self.sum, self.squares = self.n + 1, self.sum + apart, self.squares + apart**2
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self._first + self.sum / self.n
+
+    @property
+    def variance(self) -> np.ndarray:
+        return (self.squares - self.sum**2 / self.n) / (self.n - 1)
+
+
+class Spread(NamedTuple):
+    """Moments of θ, and of φ times a constant per topic, which is the size that the topic has."""
+
+    theta: Moments
+    phi: Moments
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus")
+    parser.add_argument("--topics", type=int, default=50)
+    parser.add_argument("--batch-size", type=int, help="documents of a minibatch [that of a run]")
+    parser.add_argument("--sweeps", type=int, default=100, help="until the state has settled")
+    parser.add_argument("--samples", type=int, default=40, help="of each chain")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+
+    corpus = Corpus.open(options.corpus)
+    settings = TrainConfig(
+        topics=options.topics, sampler="scir", alpha=0.1, beta=0.01, seed=options.seed, threads=1,
+        batch_size=options.batch_size or "auto",
+    )  # fmt: skip
+    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
+    batches = resolve(settings, **sizes)
+    h = step_size(
+        batches.updates, batches.step_size, batches.step_offset, batches.step_decay
+    )  # fmt: skip
+    batches = replace(batches, step_size=h, step_decay=0.0, start="plain")
+    whole = resolve(replace(settings, batch_size="auto", remember=True, epochs=10**6), **sizes)
+    per_sweep = -(-corpus.n_docs // whole.batch_size)
+    whole = replace(whole, anneal_updates=options.sweeps * per_sweep * 4 // 5)
+
+    remembered = Remembered(whole, corpus, LocalTransport(1), Threads(1))
+    for _ in range(options.sweeps * per_sweep):
+        remembered.round()
+    state = state_of(remembered, options.topics)
+    chain = Dsgld(batches, corpus, LocalTransport(1), Threads(1))
+    noise = noise_of(chain, state, options.samples, corpus.n_tokens)
+    between = round(RELAXATIONS / h)
+    minibatch = spread(chain, options.samples, between)
+    exact = spread(remembered, options.samples, RELAXATIONS * per_sweep)
+    print(
+        f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens, {corpus.n_words:,} words,"
+        f" K = {options.topics}; minibatches of {batches.batch_size:,} documents,"
+        f" {batches.sweeps} sweeps; a run of {batches.updates:,} updates ends at h = {h:.3f};"
+        f" {options.samples} samples, {between} updates or {RELAXATIONS} sweeps apart"
+    )
+    table(minibatch, exact, noise, batches.beta, h)
+
+
+def state_of(method: Remembered, n_topics: int) -> np.ndarray:
+    return np.ascontiguousarray(method._chain.theta[:, :n_topics])
+
+
+def spread(method: Remembered | Dsgld, samples: int, rounds: int) -> Spread:
+    """Moments over samples that are so many rounds apart; the first comes after two such times."""
+    theta, phi = Moments(), Moments()
+    size = None
+    for number in range(samples + 1):
+        for _ in range(rounds):
+            method.round()
+        if number == 0:
+            continue
+        (chain,) = method.chains.values()
+        draw = chain.theta
+        if isinstance(method, Remembered):
+            draw = state_of(method, chain.theta.shape[1])
+        sums = draw.sum(axis=0, dtype=np.float64)
+        size = sums if size is None else size
+        theta.add(draw)
+        phi.add(draw * (size / sums))
+    return Spread(theta, phi)
+
+
+def noise_of(chain: Dsgld, theta: np.ndarray, batches: int, n_tokens: int) -> np.ndarray:
+    """The variance of N̂ Σ E[n_kw] over minibatches at θ, where the chain is left."""
+    (state,) = chain.chains.values()
+    documents = chain.documents[0]
+    moments = Moments()
+    generator = np.random.default_rng(chain.config.seed)
+    state.theta[:] = theta
+    state.topic_sums = sum_topics(state.theta)
+    size = chain.config.batch_size
+    for number in range(batches):
+        batch = documents.minibatch(
+            np.sort(generator.choice(documents.n_docs, size, replace=False))
+        )
+        estimate = np.zeros(theta.shape, np.float32)
+        state.update = number
+        counts = chain.updates._counts(state, batch, None)
+        estimate[batch.words] = documents.n_docs / size * counts[:, : theta.shape[1]]
+        moments.add(estimate)
+    state.update = 0
+    return moments.variance
+
+
+def table(minibatch: Spread, exact: Spread, noise: np.ndarray, beta: float, h: float) -> None:
+    expected = exact.theta.mean
+    print(
+        f"{'E[n_kw]':>12}{'entries':>10}{'V':>9}{'theory':>9}{'batch':>9}{'whole':>9}"
+        f"{'θ':>7}{'φ':>7}"
+    )
+    for low, high in BANDS:
+        band = (expected >= low + beta) & (expected < high + beta)
+        a = expected[band]
+        variances = [
+            float(np.mean(values[band] / a))
+            for values in (
+                noise, minibatch.theta.variance, exact.theta.variance,
+                minibatch.phi.variance, exact.phi.variance,
+            )
+        ]  # fmt: skip
+        v, theta, theta_exact, phi, phi_exact = variances
+        name = f"{low}–{high:g}" if high < np.inf else f"over {low}"
+        print(
+            f"{name:>12}{len(a):10,}{v:9.1f}{1 + v * np.tanh(h / 2):9.2f}{theta:9.2f}"
+            f"{theta_exact:9.2f}{(theta / theta_exact) ** 0.5:7.2f}{(phi / phi_exact) ** 0.5:7.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
