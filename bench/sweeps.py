@@ -67,7 +67,7 @@ def ours(offsets, tokens, n_words, n_topics) -> dict[str, Sweep]:
             number = next(sweeps)
             for first, last in pairwise(edges):
                 worker.draw(
-                    np.arange(first, last), ALPHA, BETA, n_topics, sweep=number,
+                    np.arange(first, last), np.full(n_topics, ALPHA), BETA, sweep=number,
                     one_by_one=one_by_one, threads=threads,
                 )  # fmt: skip
 

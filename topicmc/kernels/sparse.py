@@ -264,9 +264,9 @@ def _sample(
         for j in range(members):
             d = order[start + j]
             base, map_at, uniform_at = j * size, j * n_padded, j * uniform_size
-            for slot in range(base, base + used[j]):
-                counts[slot] = weights[slot] = 0
-                slot_of[map_at + topic_of[slot]] = -1
+            for at in range(base, base + used[j]):
+                counts[at] = weights[at] = 0
+                slot_of[map_at + topic_of[at]] = -1
             first[j], length[j] = starts[d], lengths[d]
             for i in range(0, length[j], 64):
                 philox_lanes(key, i >> 2, 0, doc_ids[d], update, uniforms, uniform_at + i)
