@@ -233,14 +233,15 @@ def memory_needed(config: TrainConfig, n_words: int, n_tokens: int) -> int:
 
 
 def _bounds(corpus: Corpus, transport: Transport, share: machine.Share) -> dict[str, Any]:
-    """What settings are decided by: the size of a corpus, and what each worker has."""
-    memory = share.least_memory
+    """What settings are decided by: the size of a corpus, and what each worker has, if those of a
+    process share what it has."""
+    memory, hosted = share.least_memory, len(transport.workers)
     return {
         "n_docs": corpus.n_docs,
         "n_tokens": corpus.n_tokens,
         "n_words": corpus.n_words,
-        "cores": share.least_cores,
-        "memory": None if memory is None else memory // len(transport.workers),
+        "cores": max(1, share.least_cores // hosted),
+        "memory": None if memory is None else memory // hosted,
     }
 
 
