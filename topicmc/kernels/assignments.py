@@ -14,7 +14,7 @@ from topicmc.kernels.gibbs import UNASSIGNED, Assignments
 from topicmc.kernels.threads import Threads
 
 # Measured by bench/crossover.py. In documents that start afresh nearly each token has a topic of
-# its own at first, for which the sparse kernel pays.
+# its own at first, for which the sparse kernel pays; under counts, trees last for a block only.
 _MANY_TOPICS = {"remembered": 384, "afresh": 640, "counts": 1536}
 
 
