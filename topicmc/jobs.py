@@ -15,7 +15,7 @@ from typing import Any
 from topicmc import __version__, machine
 from topicmc.config import AUTO, COLLAPSED, TrainConfig
 from topicmc.corpora import Corpus
-from topicmc.defaults import choose, resolve, token_bytes
+from topicmc.defaults import resolve
 from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DataError, UsageError
@@ -24,6 +24,7 @@ from topicmc.machine import available_memory
 from topicmc.posterior.samples import posterior_mean
 from topicmc.runs import RunDirectory
 from topicmc.scratch import IN_MEMORY
+from topicmc.suitable import choose, token_bytes
 from topicmc.topics.reading import Topic, describe
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
