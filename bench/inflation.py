@@ -13,9 +13,11 @@ a = β + E[n_kw], the variance of θ_kw given the topics of all tokens:
     V       the variance of â over minibatches, at the state where both begin
     theory  1 + V/a · tanh(h/2), what Corollary 5.4.2 of Baker's thesis gives with that V
     batch   the variance of θ over samples of the minibatch chain
-    whole   the same of the chain with remembered assignments, which has the spread of the topics of
-            the tokens on top of a
-    θ, φ    how many times wider the minibatch chain is: roots of the ratio of variances
+    whole   the same of the chain with remembered assignments: the topics of the tokens move too, so
+            that it is more than a
+    quick   both by half the mean square of the steps from sample to sample, which leaves out what
+            moves slowly, and with it most of what chains differ in by chance
+    φ       how many times wider the minibatch chain is in φ: root of the ratio of variances
 """
 
 import argparse
@@ -38,16 +40,19 @@ RELAXATIONS = 4  # between samples
 
 
 class Moments:
-    """Mean and variance over samples, entry by entry."""
+    """Mean and variance over samples, and half the mean square of steps between them, by entry."""
 
     def __init__(self) -> None:
-        self.n, self.sum, self.squares = 0, 0.0, 0.0
+        self.n, self.sum, self.squares, self.steps = 0, 0.0, 0.0, 0.0
 
     def add(self, sample: np.ndarray) -> None:
+        sample = sample.astype(np.float64)
         if self.n == 0:
-            self._first = sample.astype(np.float64)
+            self._first = self._last = sample
         apart = sample - self._first  # squares of large numbers would cancel
         self.n, self.sum, self.squares = self.n + 1, self.sum + apart, self.squares + apart**2
+        self.steps = self.steps + (sample - self._last) ** 2
+        self._last = sample
 
     @property
     def mean(self) -> np.ndarray:
@@ -56,6 +61,10 @@ class Moments:
     @property
     def variance(self) -> np.ndarray:
         return (self.squares - self.sum**2 / self.n) / (self.n - 1)
+
+    @property
+    def quick(self) -> np.ndarray:
+        return self.steps / (2 * (self.n - 1))
 
 
 class Spread(NamedTuple):
@@ -82,9 +91,7 @@ def main() -> None:
     )  # fmt: skip
     sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
     batches = resolve(settings, **sizes)
-    h = step_size(
-        batches.updates, batches.step_size, batches.step_offset, batches.step_decay
-    )  # fmt: skip
+    h = step_size(batches.updates, batches.step_size, batches.step_offset, batches.step_decay)
     batches = replace(batches, step_size=h, step_decay=0.0, start="plain")
     whole = resolve(replace(settings, batch_size="auto", remember=True, epochs=10**6), **sizes)
     per_sweep = -(-corpus.n_docs // whole.batch_size)
@@ -95,7 +102,7 @@ def main() -> None:
         remembered.round()
     state = state_of(remembered, options.topics)
     chain = Dsgld(batches, corpus, LocalTransport(1), Threads(1))
-    noise = noise_of(chain, state, options.samples, corpus.n_tokens)
+    noise = noise_of(chain, state, options.samples)
     between = round(RELAXATIONS / h)
     minibatch = spread(chain, options.samples, between)
     exact = spread(remembered, options.samples, RELAXATIONS * per_sweep)
@@ -132,7 +139,7 @@ def spread(method: Remembered | Dsgld, samples: int, rounds: int) -> Spread:
     return Spread(theta, phi)
 
 
-def noise_of(chain: Dsgld, theta: np.ndarray, batches: int, n_tokens: int) -> np.ndarray:
+def noise_of(chain: Dsgld, theta: np.ndarray, batches: int) -> np.ndarray:
     """The variance of N̂ Σ E[n_kw] over minibatches at θ, where the chain is left."""
     (state,) = chain.chains.values()
     documents = chain.documents[0]
@@ -156,26 +163,26 @@ def noise_of(chain: Dsgld, theta: np.ndarray, batches: int, n_tokens: int) -> np
 
 def table(minibatch: Spread, exact: Spread, noise: np.ndarray, beta: float, h: float) -> None:
     expected = exact.theta.mean
-    print(
-        f"{'E[n_kw]':>12}{'entries':>10}{'V':>9}{'theory':>9}{'batch':>9}{'whole':>9}"
-        f"{'θ':>7}{'φ':>7}"
-    )
+    names = ("V", "theory", "batch", "whole", "quick", "quick", "φ")
+    print(f"{'E[n_kw]':>12}{'entries':>10}" + "".join(f"{name:>9}" for name in names))
     for low, high in BANDS:
         band = (expected >= low + beta) & (expected < high + beta)
-        a = expected[band]
-        variances = [
-            float(np.mean(values[band] / a))
-            for values in (
-                noise, minibatch.theta.variance, exact.theta.variance,
-                minibatch.phi.variance, exact.phi.variance,
-            )
-        ]  # fmt: skip
-        v, theta, theta_exact, phi, phi_exact = variances
-        name = f"{low}–{high:g}" if high < np.inf else f"over {low}"
-        print(
-            f"{name:>12}{len(a):10,}{v:9.1f}{1 + v * np.tanh(h / 2):9.2f}{theta:9.2f}"
-            f"{theta_exact:9.2f}{(theta / theta_exact) ** 0.5:7.2f}{(phi / phi_exact) ** 0.5:7.2f}"
+
+        def relative(values: np.ndarray, band: np.ndarray = band) -> float:
+            return float(np.mean(values[band] / expected[band]))
+
+        v = relative(noise)
+        figures = (
+            v,
+            1 + v * np.tanh(h / 2),
+            relative(minibatch.theta.variance),
+            relative(exact.theta.variance),
+            relative(minibatch.theta.quick),
+            relative(exact.theta.quick),
+            (relative(minibatch.phi.variance) / relative(exact.phi.variance)) ** 0.5,
         )
+        name = f"{low} to {high:g}" if high < np.inf else f"over {low}"
+        print(f"{name:>12}{band.sum():10,}" + "".join(f"{figure:9.2f}" for figure in figures))
 
 
 if __name__ == "__main__":
