@@ -21,8 +21,8 @@ from topicmc.corpora import Corpus, care, emission, parallel, prepare, spool, st
 from topicmc.corpora.files import sha256
 from topicmc.corpora.metadata import clean_title, parse_day
 from topicmc.corpora.readers import jsonl, records
-from topicmc.corpora.store import index_checksum
 from topicmc.errors import DataError
+from topicmc.files import own_checksum
 
 NAT = np.datetime64("NaT")
 NAMES = bags.words(60)  # document i holds the word NAMES[i], and no other does
@@ -421,7 +421,7 @@ def test_wrong_content_under_right_checksums(corpus, name, change, pattern):
     np.save(path, array)
     index = json.loads((corpus / "corpus.json").read_text())
     index["shards"][0]["sha256"][name] = sha256(path)
-    index["checksum"] = index_checksum(index)
+    index["checksum"] = own_checksum(index)
     (corpus / "corpus.json").write_text(json.dumps(index))
     with pytest.raises(DataError, match=pattern):
         verify(corpus)

@@ -12,8 +12,8 @@ import pytest
 from topicmc.corpora import Corpus, Documents, prepare, stamps, store, verify
 from topicmc.corpora.documents import offsets
 from topicmc.corpora.files import NpyWriter
-from topicmc.corpora.store import index_checksum
 from topicmc.errors import DataError
+from topicmc.files import own_checksum
 
 FILES = [
     "corpus.json",
@@ -99,7 +99,7 @@ def resign(corpus, name, change):
     index = json.loads((corpus / "corpus.json").read_text())
     index["shards"][0]["sha256"][path.stem] = sha256(path)
     index["fingerprint"] = content_fingerprint(index)
-    index["checksum"] = index_checksum(index)
+    index["checksum"] = own_checksum(index)
     (corpus / "corpus.json").write_text(json.dumps(index))
 
 
