@@ -4,6 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from topicmc.corpora import Documents
+from topicmc.corpora.documents import offsets
+
 
 def write_docword(folder: Path, documents: list[np.ndarray], n_words: int) -> Path:
     """A UCI docword file with its vocabulary beside it, from arrays of word ids."""
@@ -27,3 +30,11 @@ def lda_documents(n_docs: int, n_words: int, n_topics: int, seed: int) -> list[n
         z = generator.choice(n_topics, generator.integers(20, 60), p=mix)
         documents.append(np.array([generator.choice(n_words, p=phi[k]) for k in z]))
     return documents
+
+
+def documents_of(rows: list[dict[int, int]]) -> Documents:
+    """From counts by word."""
+    ids = [word for row in rows for word in sorted(row)]
+    counts = [row[word] for row in rows for word in sorted(row)]
+    lengths = np.array([len(row) for row in rows])
+    return Documents(offsets(lengths), np.array(ids, np.uint16), np.array(counts, np.uint16))

@@ -55,7 +55,7 @@ def read(path: Path) -> tuple[np.ndarray, list[dict]]:
 
 def mixes_of(run: RunDirectory, chain: int = 0) -> np.ndarray:
     """Those of TEXTS, from the function beneath."""
-    from test_inference import documents_of
+    from synthetic import documents_of
 
     rows = [text.lower().replace(",", "").replace("!", "").split() for text in TEXTS]
     known = [[WORDS.index(word) for word in row if word in WORDS] for row in rows]
@@ -223,7 +223,7 @@ def test_a_damaged_sample_is_named(run, command):
 
 def test_the_first_rows_are_there_before_the_last_documents_are_read(run):
     """So memory does not grow with the documents."""
-    from test_inference import documents_of
+    from synthetic import documents_of
 
     from topicmc.corpora.reading import Known
     from topicmc.inference.mixes import Totals, infer_under

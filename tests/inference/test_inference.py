@@ -6,9 +6,9 @@ import itertools
 import numpy as np
 import pytest
 from scipy.special import gammaln
+from synthetic import documents_of
 
 from topicmc.corpora import Documents
-from topicmc.corpora.documents import offsets
 from topicmc.inference import mixes as inference
 from topicmc.inference.deviations import Sample, deviations
 from topicmc.inference.mixes import Mixer, infer, representative_documents
@@ -17,14 +17,6 @@ from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
 
 ONE = Threads(1)
-
-
-def documents_of(rows: list[dict[int, int]]) -> Documents:
-    """From counts by word."""
-    ids = [word for row in rows for word in sorted(row)]
-    counts = [row[word] for row in rows for word in sorted(row)]
-    lengths = np.array([len(row) for row in rows])
-    return Documents(offsets(lengths), np.array(ids, np.uint16), np.array(counts, np.uint16))
 
 
 def random_documents(n_docs: int, n_words: int, seed: int = 0) -> Documents:
