@@ -131,7 +131,8 @@ class Adlda:
             counts = self.reconciliation.counts()
             totals = counts[:, : config.topics].sum(axis=0, dtype=np.int64).astype(np.float64)
             mass = self.beta * len(counts)
-            theta = counts[:, : config.topics] + np.float32(self.beta)
+            theta = counts[:, : config.topics].astype(np.float32, order="C")
+            theta += np.float32(self.beta)
             beta = learned_beta(self.beta, theta, totals + mass, totals, steps=_STEPS)
             # Where workers do not wait for each other, processes may see other counts.
             self.beta = float(self.transport.sum(np.array([beta * self.transport.is_root]))[0])
@@ -259,6 +260,10 @@ class Adlda:
                     one_by_one=config.batch_size == 1, threads=self.threads, topics=self._topics(),
                 )  # fmt: skip
             tiny.adopt(tiny.z)
+            if config.learn != "none":
+                one = np.ones((1, config.topics), np.float32)
+                learned_alpha(self.alpha, tiny.mix_histogram())
+                learned_beta(self.beta, one, one[0].astype(np.float64), one[0].astype(np.float64))
 
 
 def _between(parts: list[np.ndarray], first: int, last: int) -> list[np.ndarray]:

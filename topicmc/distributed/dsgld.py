@@ -239,5 +239,7 @@ class Dsgld:
     def warm_up(self) -> None:
         """Compiles every kernel that a round needs."""
         for worker in list(self.transport.workers)[:1]:
-            self.documents[worker].minibatch(np.zeros(1, np.int64))
+            # The documents of several pieces are merged, which has kernels of its own.
+            documents = self.documents[worker]
+            documents.minibatch(np.array([0, documents.n_docs - 1]))
         self.updates.warm_up(self._document_tokens)

@@ -49,15 +49,24 @@ def gather(
     docs = np.ascontiguousarray(doc_ids, dtype=np.int64)
     if len(docs) and not 0 <= docs.min() <= docs.max() < len(indptr) - 1:
         raise IndexError(f"documents must lie in 0 … {len(indptr) - 2}")
-    arrays = (np.asarray(indptr), np.asarray(word_ids), np.asarray(counts))
+    arrays = [_read_only(array) for array in (indptr, word_ids, counts)]
     bits = np.zeros((n_words + 63) // 64, np.uint64)
-    offsets = _mark(*arrays, docs, n_words, bits)
+    offsets = np.zeros(len(docs) + 1, np.int64)
+    _mark(*arrays, docs, n_words, bits, offsets)
     if offsets[0] < 0:
         raise IndexError(f"document {-1 - offsets[0]} has a word id of {n_words} or more")
     ranks = np.empty(len(bits), np.uint32)
     words = _enumerate(bits, ranks)
-    tokens = _expand(*arrays, docs, bits, ranks, offsets[-1])
+    tokens = np.empty(offsets[-1], np.uint32)
+    _expand(*arrays, docs, bits, ranks, tokens)
     return Minibatch(docs, offsets, tokens, words)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A view as of a file's memory map, so that one compiled kernel serves for either."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 @njit(inline="always")
@@ -69,20 +78,18 @@ def _popcount(x):
 
 
 @njit(nogil=True, cache=True)
-def _mark(indptr, word_ids, counts, docs, n_words, bits):
-    """Sets the bit of every word that occurs; returns token offsets (or −1 − document at [0])."""
-    offsets = np.zeros(len(docs) + 1, np.int64)
+def _mark(indptr, word_ids, counts, docs, n_words, bits, offsets):
+    """Sets the bit of every word there is, and the offsets of tokens (or −1 − document at [0])."""
     for i in range(len(docs)):
         total = np.int64(0)
         for e in range(indptr[docs[i]], indptr[docs[i] + 1]):
             word = np.uint64(word_ids[e])
             if word >= np.uint64(n_words):
                 offsets[0] = -1 - docs[i]
-                return offsets
+                return
             bits[word >> np.uint64(6)] |= _ONE << (word & np.uint64(63))
             total += np.int64(counts[e])
         offsets[i + 1] = offsets[i] + total
-    return offsets
 
 
 @njit(nogil=True, cache=True)
@@ -105,9 +112,8 @@ def _enumerate(bits, ranks):
 
 
 @njit(nogil=True, cache=True)
-def _expand(indptr, word_ids, counts, docs, bits, ranks, n_tokens):
+def _expand(indptr, word_ids, counts, docs, bits, ranks, tokens):
     """Every occurrence of a word as the rank of its bit."""
-    tokens = np.empty(n_tokens, np.uint32)
     n = 0
     for i in range(len(docs)):
         for e in range(indptr[docs[i]], indptr[docs[i] + 1]):
@@ -118,4 +124,3 @@ def _expand(indptr, word_ids, counts, docs, bits, ranks, n_tokens):
             for _ in range(counts[e]):
                 tokens[n] = row
                 n += 1
-    return tokens

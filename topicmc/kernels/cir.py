@@ -29,8 +29,9 @@ from topicmc.kernels.draws import (
     small_gamma,
     uniform,
 )
+from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import philox
-from topicmc.kernels.simplex import BLOCK, add_rows, floored, padded, shapes
+from topicmc.kernels.simplex import BLOCK, add_rows, floored, shapes
 
 _ONE, _HALF, _THIRD = np.float32(1), np.float32(0.5), np.float32(1 / 3)
 _QUICK = np.float32(11.999)  # 12, less the rounding of a quick test
@@ -121,26 +122,52 @@ def _settled(topic, word, shape, excess, span, key, update):
     return np.float32(span * drawn)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
 def cir_blocks(
-    theta, words, steps, slots, counts, beta, scale, key, update, first, last, block_sums
-):
+    theta: np.ndarray,
+    words: np.ndarray,
+    steps: np.ndarray,
+    slots: np.ndarray,
+    counts: np.ndarray,
+    beta: float,
+    scale: float,
+    key: np.uint64,
+    update: np.uint32,
+    first: int,
+    last: int,
+    block_sums: np.ndarray,
+) -> int:
     """Exact CIR transitions on blocks first … last − 1 of `words`; returns how many are at FLOOR.
 
     Word words[i] moves by the time steps[i] > 0, so that one that waited moves by what has elapsed;
     words of the minibatch have â = β + N̂ n_kw, the others â = β.
     """
+    return _cir_blocks(
+        theta, words, steps, slots, counts, beta, scale, key, update, first, last, block_sums,
+        *_scratch(theta.shape[1]),
+    )  # fmt: skip
+
+
+def _scratch(n_topics: int) -> tuple[np.ndarray, ...]:
+    """Arrays of a row (float32, and two of codes), and of the entries listed from a block (uint32,
+    float32, float64)."""
+    n_padded, size = padded_size(n_topics), BLOCK * n_topics
+    return (
+        np.ones((4, n_padded), np.float32), np.empty(n_padded, np.uint32),
+        np.empty(n_padded + 1, np.int32),
+        np.empty((3, size), np.uint32), np.empty((2, size), np.float32), np.empty((2, size)),
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _cir_blocks(
+    theta, words, steps, slots, counts, beta, scale, key, update, first, last, block_sums,
+    row_floats, code, chosen, list_ints, list_floats, list_doubles,
+):  # fmt: skip
     n_topics = theta.shape[1]
-    n_padded = padded(n_topics)
-    old = np.ones(n_padded, np.float32)
-    shape = np.zeros(n_padded, np.float32)
-    arrival, moved = np.empty(n_padded, np.float32), np.empty(n_padded, np.float32)
-    code, chosen = np.empty(n_padded, np.uint32), np.empty(n_padded + 1, np.int32)
-    size = BLOCK * n_topics
-    list_topic, list_word = np.empty(size, np.uint32), np.empty(size, np.uint32)
-    list_shape, list_moved = np.empty(size, np.float32), np.empty(size, np.float32)
-    list_excess, list_span = np.empty(size), np.empty(size)
-    accepted = np.empty(size, np.uint32)
+    old, shape, arrival, moved = row_floats[0], row_floats[1], row_floats[2], row_floats[3]
+    list_topic, list_word, accepted = list_ints[0], list_ints[1], list_ints[2]
+    list_shape, list_moved = list_floats[0], list_floats[1]
+    list_excess, list_span = list_doubles[0], list_doubles[1]
     beta, scale = np.float32(beta), np.float32(scale)
     at_floor = 0
     for block in range(first, last):

@@ -108,7 +108,8 @@ def normal_pair(x, y):
 def fill_exponential(out, key):
     """Fills out, float32 (n,), with Exp(1): word i % 4 of counter i // 4 makes out[i]."""
     for j in range((out.size + 3) // 4):
-        words = philox(key, np.uint32(j & 0xFFFFFFFF), np.uint32(j >> 32), 0, 0)
+        low, high = np.uint32(j & 0xFFFFFFFF), np.uint32(j >> 32)
+        words = philox(key, low, high, FIRST_ROUND, FIRST_ROUND)
         for i in range(min(4, out.size - 4 * j)):
             out[4 * j + i] = exponential(words[i])
 

@@ -221,13 +221,15 @@ def _unit(batch: Minibatch, lengths: np.ndarray, kept: int) -> int:
 
 
 def _scratch(group: int, n_padded: int, lengths: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Counts and weights of each document of a group (and α last), tables, uniforms."""
+    """Counts and weights of each document of a group (and α last), tables, uniforms; numbers of
+    each document."""
     stride = n_padded + LANES
     return (
         aligned_zeros(group * stride, np.float32),
         aligned_zeros((group + 3) * stride, np.float32),
         tables(group, n_padded).reshape(-1),
         aligned_zeros(group * (-(-int(lengths.max(initial=1)) // 64) * 64), np.float32),
+        np.zeros((3, group), np.int64),
     )
 
 
@@ -258,7 +260,8 @@ def _sample(
 
     Index n_padded is a topic that nobody reads: "no topic", so that nothing needs to branch.
     """
-    counts, weights, table, uniforms = scratch
+    counts, weights, table, uniforms, numbers = scratch
+    first, length, pending = numbers[0], numbers[1], numbers[2]
     alpha, scale = prior
     smooth = splat(beta)
     stride = len(alpha)
@@ -266,13 +269,11 @@ def _sample(
     table_stride = len(table) // group
     uniform_stride = len(uniforms) // group
     alpha_at, scale_at, first_at = group * stride, (group + 1) * stride, (group + 2) * stride
-    unassigned = np.intp(np.iinfo(z.dtype).max)
-    weights[alpha_at : alpha_at + stride] = alpha
-    weights[scale_at : scale_at + stride] = scale
-    weights[first_at : first_at + stride] = alpha * scale
-    first = np.zeros(group, np.int64)
-    length = np.zeros(group, np.int64)
-    pending = np.zeros(group, np.int64)
+    unassigned = np.intp(z.dtype.type(-1))
+    for k in range(stride):
+        weights[alpha_at + k] = alpha[k]
+        weights[scale_at + k] = scale[k]
+        weights[first_at + k] = alpha[k] * scale[k]
     for start in range(0, len(order), step):
         members = min(group, len(order) - start)
         n_new = 0
@@ -282,7 +283,8 @@ def _sample(
             first[j] = starts[d]
             length[j] = lengths[d]
             pending[j] = n_padded
-            counts[base : base + stride] = 0
+            for k in range(base, base + stride):
+                counts[k] = 0
             for token in range(first[j], first[j] + length[j]):
                 if np.intp(z[token]) == unassigned:
                     n_new += 1
@@ -368,7 +370,10 @@ def _sample(
 @njit
 def draw_prior(alpha, uniform):
     """A topic drawn from α by plain inversion, where φ says nothing."""
-    rest = uniform * np.sum(alpha)
+    rest = np.float32(0)
+    for weight in alpha:
+        rest += weight
+    rest *= uniform
     choice = 0
     for k in range(len(alpha)):
         if alpha[k] > 0:

@@ -71,11 +71,14 @@ def _expected_counts(
     n_padded = alpha.size
     for d in range(first, len(indptr) - 1, step):
         sums = out[d]
-        sums[:] = alpha
         start, n_words = indptr[d], indptr[d + 1] - indptr[d]
-        shares[: n_words * n_padded] = 0
+        for k in range(n_padded):
+            sums[k] = alpha[k]
+        for j in range(n_words * n_padded):
+            shares[j] = 0
         for _ in range(max_sweeps):
-            before[:] = sums
+            for k in range(n_padded):
+                before[k] = sums[k]
             for i in range(n_words):
                 row = np.intp(word_ids[start + i]) * n_padded
                 _renew(sums, shares, i * n_padded, phi, row, counts[start + i], weights)

@@ -17,26 +17,30 @@ from topicmc.kernels.draws import FIRST_ROUND, normal_pair
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import philox
 
-padded = njit(padded_size)
 BLOCK = 64  # words; a multiple of the four words that share one Philox counter in SGRLD
 FLOOR = np.float32(1e-30)
 """The least θ that is stored. φ = θ/Σθ stays a normal float32 up to 8e7 tokens in a topic."""
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def sum_blocks(block_sums):
+def sum_blocks(block_sums: np.ndarray) -> np.ndarray:
     """Σ over blocks of block_sums, float64 (n_blocks, K), added in order: float64 (K,)."""
     sums = np.zeros(block_sums.shape[1])
+    _sum_blocks(block_sums, sums)
+    return sums
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _sum_blocks(block_sums, sums):
     for block in range(block_sums.shape[0]):
         for k in range(sums.size):
             sums[k] += block_sums[block, k]
-    return sums
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def add_rows(theta, words, sums):
     """sums (K,) = Σ of the rows `words` of θ in float64; returns how many entries are at FLOOR."""
-    sums[:] = 0.0
+    for k in range(sums.size):
+        sums[k] = 0.0
     at_floor = 0
     for w in words:
         row = theta[w]
@@ -57,16 +61,20 @@ def add_blocks(theta, words, first, last, block_sums):
     return at_floor
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def decayed_sum(theta, words, steps, beta):
+def decayed_sum(theta: np.ndarray, words: np.ndarray, steps: np.ndarray, beta: float) -> np.ndarray:
     """Σ_i E[θ' of words[i] after a CIR move of steps[i] with â = β], float64 (K,), in order."""
     sums = np.zeros(theta.shape[1])
+    _decayed_sum(theta, words, steps, beta, sums)
+    return sums
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _decayed_sum(theta, words, steps, beta, sums):
     for i in range(words.size):
         decay, row = math.exp(-steps[i]), theta[words[i]]
         gain = -beta * math.expm1(-steps[i])
         for k in range(sums.size):
             sums[k] += decay * np.float64(row[k]) + gain
-    return sums
 
 
 @njit(forceinline=True)
@@ -79,7 +87,8 @@ def floored(x):
 def shapes(slot, counts, beta, scale, shape):
     """shape[k] = β + N̂ n_kw, of the word whose counts stand in row `slot`, or β if slot < 0."""
     if slot < 0:
-        shape[:] = beta
+        for k in range(shape.size):
+            shape[k] = beta
     else:
         count = counts[slot]
         for k in range(shape.size):
@@ -96,18 +105,41 @@ def _normals(key, update, quad, z):
         z2[k], z3[k] = normal_pair(c, d)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
 def langevin_blocks(
-    theta, words, slots, counts, shrink, beta, scale, step, key, update, first, last, block_sums
-):
+    theta: np.ndarray,
+    words: np.ndarray,
+    slots: np.ndarray,
+    counts: np.ndarray,
+    shrink: np.ndarray,
+    beta: float,
+    scale: float,
+    step: float,
+    key: np.uint64,
+    update: np.uint32,
+    first: int,
+    last: int,
+    block_sums: np.ndarray,
+) -> int:
     """SGRLD on blocks first … last − 1 of `words`, in place; returns how many are at FLOOR.
 
     θ' = |θ + ε/2 (β + N̂ n_kw − θ_kw shrink_k) + √(ε θ) z|, shrink_k = 1 + N̂ n_k· / Σ_w θ_kw:
     float32 (K,); ε = step.
     """
     n_topics = theta.shape[1]
-    z = np.empty((4, padded(n_topics)), np.float32)
+    z = np.empty((4, padded_size(n_topics)), np.float32)
     gain = np.empty(n_topics, np.float32)
+    return _langevin_blocks(
+        theta, words, slots, counts, shrink, beta, scale, step, key, update, first, last,
+        block_sums, z, gain,
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _langevin_blocks(
+    theta, words, slots, counts, shrink, beta, scale, step, key, update, first, last, block_sums,
+    z, gain,
+):  # fmt: skip
+    n_topics = theta.shape[1]
     half, variance = np.float32(step / 2), np.float32(step)
     beta, scale = np.float32(beta), np.float32(scale)
     at_floor = 0
