@@ -50,7 +50,7 @@ def test_fill_equals_scalar_draws():
 
 def test_normals_equal_scalar_draws():
     key, z = stream_key(2, "test"), np.empty((4, 32), np.float32)
-    simplex._normals(key, np.uint32(9), np.uint32(5), z)
+    simplex._normals(key, np.uint32(9), np.uint32(5), np.empty((4, 32), np.uint32), z)
     for k in range(32):
         words = naive.philox(key, k, 5, 0, 9)
         expected = naive.normal_pair(*words[:2]) + naive.normal_pair(*words[2:])
@@ -67,8 +67,9 @@ def test_law_of_exponentials():
 
 def normals(n_quads: int) -> np.ndarray:
     z, key = np.empty((n_quads, 4, 2048), np.float32), stream_key(4, "test")
+    bits = np.empty((4, 2048), np.uint32)
     for quad in range(n_quads):
-        simplex._normals(key, np.uint32(0), np.uint32(quad), z[quad])
+        simplex._normals(key, np.uint32(0), np.uint32(quad), bits, z[quad])
     return z
 
 

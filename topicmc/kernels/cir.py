@@ -22,9 +22,12 @@ from topicmc.kernels.draws import (
     SECOND_ROUND,
     exp32,
     exponential,
+    exponentials,
+    fill_words,
     gamma,
     log32,
     normal_pair,
+    normals,
     refined_arrival,
     small_gamma,
     uniform,
@@ -45,22 +48,35 @@ _CLAMP = np.float32(-80)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _first_pass(theta, shape, rate, span, key, word, update, arrival, moved, code):
+def _first_pass(theta, shape, rate, span, key, word, update, bits, draws, moved, code):
     """One row of CIR, as if no event had arrived and every proposal were accepted.
 
-    Writes the time of the first event, the moved θ, and in `code` what the entry may still need:
-    quick tests decide, so a flag is raised a little too often, never too seldom.
+    Writes the time of the first event (draws[0]), the moved θ, and in `code` what the entry may
+    still need: quick tests decide, so a flag is raised a little too often, never too seldom.
     """
-    for k in range(theta.size):
-        x0, x1, x2, x3 = philox(key, np.uint32(k), word, FIRST_ROUND, update)
+    fill_words(bits, key, word, FIRST_ROUND, update)
+    for i in range(3):
+        exponentials(bits[i if i < 2 else 3], draws[i])
+    _propose(shape, span, draws[1], draws[2], moved)
+    _flag(theta, shape, rate, draws[0], draws[1], bits[2], code)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _propose(shape, span, t, power, moved):
+    """span · Gamma(a), as (1 + a) t U^(1/a), t from Exp(1) and power = −log U; `_flag` judges t."""
+    for k in range(moved.size):
         a = shape[k]
-        first = exponential(x0)
-        t = exponential(x1)
-        power = -exponential(x3) / a
-        arrival[k] = first
-        moved[k] = span * (_ONE + a) * t * exp32(max(power, _CLAMP))
-        flags = np.uint32(first <= max(theta[k] * rate * _SLACK, _COARSE)) * _ARRIVED
-        flags |= np.uint32(uniform(x2) < a * (t - _ONE - log32(t)) * _SLACK) * _REJECTED
+        boost = exp32(max(-power[k] / a, _CLAMP))
+        moved[k] = span * (_ONE + a) * t[k] * boost
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _flag(theta, shape, rate, arrival, t, bits, code):
+    for k in range(code.size):
+        a = shape[k]
+        refused = uniform(bits[k]) < a * (t[k] - _ONE - log32(t[k])) * _SLACK
+        flags = np.uint32(arrival[k] <= max(theta[k] * rate * _SLACK, _COARSE)) * _ARRIVED
+        flags |= np.uint32(refused) * _REJECTED
         flags |= np.uint32(a > _LARGE_SHAPE) * _LARGE
         code[k] = np.uint32(flags)
 
@@ -76,27 +92,34 @@ def _flagged(code, chosen):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _second_pass(n, topic, word, shape, excess, span, key, update, moved, accepted):
-    """n listed entries: span · (Gamma(shape) + ½ (N(0, 1) + √(2 excess))²).
+def _second_pass(topic, word, shape, excess, span, key, update, bits, draws, moved, accepted):
+    """The listed entries: span · (Gamma(shape) + ½ (N(0, 1) + √(2 excess))²).
 
     The square is left out where excess < 0. `accepted` is false where the quick acceptance of
     Marsaglia and Tsang's proposal fails: with y = z/√(9d), the logarithm of its acceptance
     probability is −z²y² q(y)/12, and q(y) = 4 Σ_j (−y)^j/(j + 4) ≤ 1/(1 + min(y, 0)).
     """
+    first, second, third, fourth = bits[0], bits[1], bits[2], bits[3]
+    n = topic.size
+    z, other, power = draws[0, :n], draws[1, :n], draws[2, :n]
     for i in range(n):
-        x0, x1, x2, x3 = philox(key, topic[i], word[i], SECOND_ROUND, update)
-        z, z1 = normal_pair(x0, x1)
+        first[i], second[i], third[i], fourth[i] = philox(
+            key, topic[i], word[i], SECOND_ROUND, update
+        )
+    normals(first, second, z, other)
+    exponentials(fourth, power)
+    for i in range(n):
         small = shape[i] < _ONE
+        boost = exp32(max(-power[i] / shape[i], _CLAMP)) if small else _ONE
         d = (shape[i] + _ONE if small else shape[i]) - _THIRD
-        y = z * (_THIRD / np.float32(math.sqrt(d)))
+        y = z[i] * (_THIRD / np.float32(math.sqrt(d)))
         v = _ONE + y
-        power = -exponential(x3) / shape[i]
-        boost = exp32(max(power, _CLAMP)) if small else _ONE
         drawn = np.float64(d * boost) * np.float64(v * v * v)
-        shifted = np.float64(z1) + math.sqrt(max(2.0 * excess[i], 0.0))
+        shifted = np.float64(other[i]) + math.sqrt(max(2.0 * excess[i], 0.0))
         square = 0.5 * shifted * shifted if excess[i] >= 0.0 else 0.0
         moved[i] = np.float32(span[i] * (drawn + square))
-        accepted[i] = np.uint32(uniform(x2) * _QUICK * min(v, _ONE) > (z * z) * (y * y))
+        quick = uniform(third[i]) * _QUICK * min(v, _ONE)
+        accepted[i] = np.uint32(quick > (z[i] * z[i]) * (y * y))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -148,23 +171,24 @@ def cir_blocks(
 
 
 def _scratch(n_topics: int) -> tuple[np.ndarray, ...]:
-    """Arrays of a row (float32, and two of codes), and of the entries listed from a block (uint32,
-    float32, float64)."""
+    """Arrays of a row (float32, uint32, and the entries chosen), and of the entries listed from a
+    block (uint32, float32, float64)."""
     n_padded, size = padded_size(n_topics), BLOCK * n_topics
     return (
-        np.ones((4, n_padded), np.float32), np.empty(n_padded, np.uint32),
+        np.ones((6, n_padded), np.float32), np.empty((5, n_padded), np.uint32),
         np.empty(n_padded + 1, np.int32),
-        np.empty((3, size), np.uint32), np.empty((2, size), np.float32), np.empty((2, size)),
+        np.empty((7, size), np.uint32), np.empty((5, size), np.float32), np.empty((2, size)),
     )  # fmt: skip
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _cir_blocks(
     theta, words, steps, slots, counts, beta, scale, key, update, first, last, block_sums,
-    row_floats, code, chosen, list_ints, list_floats, list_doubles,
+    row_floats, row_ints, chosen, list_ints, list_floats, list_doubles,
 ):  # fmt: skip
     n_topics = theta.shape[1]
-    old, shape, arrival, moved = row_floats[0], row_floats[1], row_floats[2], row_floats[3]
+    old, shape, moved, draws = row_floats[0], row_floats[1], row_floats[2], row_floats[3:]
+    arrival, bits, code = draws[0], row_ints[:4], row_ints[4]
     list_topic, list_word, accepted = list_ints[0], list_ints[1], list_ints[2]
     list_shape, list_moved = list_floats[0], list_floats[1]
     list_excess, list_span = list_doubles[0], list_doubles[1]
@@ -181,7 +205,7 @@ def _cir_blocks(
             for k in range(n_topics):
                 old[k] = row[k]
             shapes(slots[block * BLOCK + i], counts, beta, scale, shape[:n_topics])
-            _first_pass(old, shape, rate32, span32, key, word, update, arrival, moved, code)
+            _first_pass(old, shape, rate32, span32, key, word, update, bits, draws, moved, code)
             for k in range(n_topics):
                 row[k] = floored(moved[k])
             for j in range(_flagged(code[:n_topics], chosen)):
@@ -202,17 +226,9 @@ def _cir_blocks(
                     drawn = small_gamma(a, key, topic, word, update)
                     row[k] = floored(np.float32(span * drawn))
         _second_pass(
-            n,
-            list_topic,
-            list_word,
-            list_shape,
-            list_excess,
-            list_span,
-            key,
-            update,
-            list_moved,
-            accepted,
-        )
+            list_topic[:n], list_word, list_shape, list_excess, list_span, key, update,
+            list_ints[3:], list_floats[2:], list_moved, accepted,
+        )  # fmt: skip
         for i in range(n):
             topic, word, new = list_topic[i], list_word[i], list_moved[i]
             if not accepted[i]:

@@ -2,9 +2,10 @@
 
 The vector ones are branch-free functions of 32-bit words, in single precision, so that plain loops
 over slices vectorise; there is no fused or reassociated arithmetic and no library call, so that
-every CPU gives the same IEEE bits. The polynomials are least-maximum fits; relative errors stay
-below 3e-7. The scalar ones are for the few entries of θ that a vector pass leaves: they use draw
-rounds of their own in the Philox counter (topic, word, round, update).
+every CPU gives the same IEEE bits. A pass does one thing: with several in one loop the registers
+would not suffice, and it would take twice the time. The polynomials are least-maximum fits;
+relative errors stay below 3e-7. The scalar ones are for the few entries of θ that a vector pass
+leaves: they use draw rounds of their own in the Philox counter (topic, word, round, update).
 """
 
 import math
@@ -102,6 +103,28 @@ def normal_pair(x, y):
     c = sine if swap else cosine
     s = cosine if swap else sine
     return radius_cosine * c, radius_sine * s
+
+
+@njit(nogil=True, cache=True)
+def fill_words(out, key, c1, c2, c3):
+    """Column k of out, uint32 (4, n): the Philox words of counter (k, c1, c2, c3)."""
+    a, b, c, d = out[0], out[1], out[2], out[3]
+    for k in range(a.size):
+        a[k], b[k], c[k], d[k] = philox(key, np.uint32(k), c1, c2, c3)
+
+
+@njit(nogil=True, cache=True)
+def exponentials(words, out):
+    """`exponential` of each word."""
+    for k in range(out.size):
+        out[k] = exponential(words[k])
+
+
+@njit(nogil=True, cache=True)
+def normals(x, y, out_x, out_y):
+    """`normal_pair` of each pair of words."""
+    for k in range(out_x.size):
+        out_x[k], out_y[k] = normal_pair(x[k], y[k])
 
 
 @njit(nogil=True, cache=True)

@@ -275,25 +275,30 @@ def philox_lanes(typingctx, key, c0, c1, c2, c3, out, index):
         def constant(value, vector):
             return ir.Constant(vector, [value] * LANES)
 
-        def multiply(x, m):
-            wide = builder.mul(builder.zext(x, _LONGS), constant(m, _LONGS))
-            high = builder.trunc(builder.lshr(wide, constant(32, _LONGS)), _INTS)
-            return high, builder.trunc(wide, _INTS)
+        low = constant(2**32 - 1, _LONGS)
 
-        x0, x1, x2, x3 = (_spread(builder, builder.trunc(c, _I32), _INTS) for c in (c0, c1, c2, c3))
-        x0 = builder.add(x0, _IOTA)
-        k0 = builder.trunc(key, _I32)
-        k1 = builder.trunc(builder.lshr(key, _I64(32)), _I32)
+        def multiply(x, m):
+            wide = builder.mul(x, constant(m, _LONGS))
+            return builder.lshr(wide, constant(32, _LONGS)), builder.and_(wide, low)
+
+        def spread(scalar):
+            return builder.and_(_spread(builder, scalar, _LONGS), low)
+
+        # Words lie in 64-bit lanes, as they are multiplied: to pack them costs more.
+        x0, x1, x2, x3 = (spread(c) for c in (c0, c1, c2, c3))
+        x0 = builder.and_(builder.add(x0, ir.Constant(_LONGS, list(range(LANES)))), low)
+        k0, k1 = key, builder.lshr(key, _I64(32))
         for _ in range(10):
             h0, l0 = multiply(x0, 0xD2511F53)
             h1, l1 = multiply(x2, 0xCD9E8D57)
-            x0 = builder.xor(builder.xor(h1, x1), _spread(builder, k0, _INTS))
-            x2 = builder.xor(builder.xor(h0, x3), _spread(builder, k1, _INTS))
+            x0 = builder.xor(builder.xor(h1, x1), spread(k0))
+            x2 = builder.xor(builder.xor(h0, x3), spread(k1))
             x1, x3 = l1, l0
-            k0 = builder.add(k0, _I32(0x9E3779B9))
-            k1 = builder.add(k1, _I32(0xBB67AE85))
+            k0 = builder.add(k0, _I64(0x9E3779B9))
+            k1 = builder.add(k1, _I64(0xBB67AE85))
         for j, x in enumerate((x0, x1, x2, x3)):
-            upper = builder.uitofp(builder.lshr(x, constant(8, _INTS)), _FLOATS)
+            bits = builder.trunc(builder.lshr(x, constant(8, _LONGS)), _INTS)
+            upper = builder.sitofp(bits, _FLOATS)
             uniform = builder.fmul(upper, constant(2.0**-24, _FLOATS))
             at = builder.add(index, _I64(LANES * j))
             builder.store(uniform, _address(context, builder, out, out_array, at, _FLOATS), align=4)

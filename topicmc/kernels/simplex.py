@@ -13,9 +13,8 @@ import math
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.draws import FIRST_ROUND, normal_pair
+from topicmc.kernels.draws import FIRST_ROUND, fill_words, normals
 from topicmc.kernels.padding import padded_size
-from topicmc.kernels.random import philox
 
 BLOCK = 64  # words; a multiple of the four words that share one Philox counter in SGRLD
 FLOOR = np.float32(1e-30)
@@ -96,13 +95,11 @@ def shapes(slot, counts, beta, scale, shape):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _normals(key, update, quad, z):
+def _normals(key, update, quad, bits, z):
     """z (4, K padded): the normals of words 4·quad … 4·quad + 3, one counter per topic."""
-    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
-    for k in range(z0.size):
-        a, b, c, d = philox(key, np.uint32(k), quad, FIRST_ROUND, update)
-        z0[k], z1[k] = normal_pair(a, b)
-        z2[k], z3[k] = normal_pair(c, d)
+    fill_words(bits, key, quad, FIRST_ROUND, update)
+    normals(bits[0], bits[1], z[0], z[1])
+    normals(bits[2], bits[3], z[2], z[3])
 
 
 def langevin_blocks(
@@ -127,17 +124,18 @@ def langevin_blocks(
     """
     n_topics = theta.shape[1]
     z = np.empty((4, padded_size(n_topics)), np.float32)
+    bits = np.empty(z.shape, np.uint32)
     gain = np.empty(n_topics, np.float32)
     return _langevin_blocks(
         theta, words, slots, counts, shrink, beta, scale, step, key, update, first, last,
-        block_sums, z, gain,
+        block_sums, bits, z, gain,
     )  # fmt: skip
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _langevin_blocks(
     theta, words, slots, counts, shrink, beta, scale, step, key, update, first, last, block_sums,
-    z, gain,
+    bits, z, gain,
 ):  # fmt: skip
     n_topics = theta.shape[1]
     half, variance = np.float32(step / 2), np.float32(step)
@@ -150,7 +148,7 @@ def _langevin_blocks(
             w = members[i]
             if w // 4 != quad:
                 quad = w // 4
-                _normals(key, update, np.uint32(quad), z)
+                _normals(key, update, np.uint32(quad), bits, z)
             shapes(slots[block * BLOCK + i], counts, beta, scale, gain)
             row, noise = theta[w], z[w % 4]
             for k in range(n_topics):
