@@ -44,6 +44,8 @@ _LOCAL = threading.local()
 _ONE = np.int32(1)
 # Tokens from asking for a word's counts to reading them.
 _AHEAD = 3
+# Changed tokens from asking for their counts to changing them.
+_SOON = 8
 # Beyond this share of the total, a token's own slice would leave too few digits of the rest.
 _LARGEST_SLICE = np.float32(1 - 1 / 64)
 
@@ -130,7 +132,11 @@ def count_changes(
     n_words, n_padded = word_topic.shape
     totals = np.zeros(n_padded, np.int64)
     first, last = words or (0, n_words)
-    _count_changes(docs, offsets, tokens, before, z, word_topic.reshape(-1), totals, first, last)
+    longest = int((offsets[docs + 1] - offsets[docs]).max(initial=0))
+    _count_changes(
+        docs, offsets, tokens, before, z, word_topic.reshape(-1), totals, first, last,
+        np.iinfo(before.dtype).max, np.empty(longest, np.int64),
+    )  # fmt: skip
     return totals
 
 
@@ -285,16 +291,25 @@ def _assign(
 
 
 @njit(nogil=True, cache=True)
-def _count_changes(docs, offsets, tokens, before, z, word_topic, totals, first, last):
+def _count_changes(
+    docs, offsets, tokens, before, z, word_topic, totals, first, last, no_topic, changed
+):
     n_padded = len(totals)
-    no_topic = np.intp(np.iinfo(before.dtype).max)
     for d in docs:
+        n = 0
+        # Whether a token has changed cannot be foreseen, so they are listed without a branch.
         for i in range(offsets[d], offsets[d + 1]):
             word = np.intp(tokens[i])
-            old, new = np.intp(before[i]), np.intp(z[i])
-            if old != new and first <= word < last:
-                if old != no_topic:
-                    word_topic[word * n_padded + old] -= _ONE
-                    totals[old] -= 1
-                word_topic[word * n_padded + new] += _ONE
-                totals[new] += 1
+            changed[n] = i
+            n += (before[i] != z[i]) & (first <= word) & (word < last)
+        for j in range(n):
+            i, later = changed[j], changed[min(j + _SOON, n - 1)]
+            ahead = np.intp(tokens[later]) * n_padded
+            prefetch(word_topic, ahead + np.intp(before[later]))
+            prefetch(word_topic, ahead + np.intp(z[later]))
+            row, old, new = np.intp(tokens[i]) * n_padded, np.intp(before[i]), np.intp(z[i])
+            if old != no_topic:
+                word_topic[row + old] -= _ONE
+                totals[old] -= 1
+            word_topic[row + new] += _ONE
+            totals[new] += 1

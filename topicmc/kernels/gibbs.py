@@ -92,6 +92,7 @@ def sample_assignments(
     group = 4 if n_padded <= 512 else 1
     n_pieces = share_out(batch.n_tokens * sweeps, -(-batch.n_docs // group), threads)
     n_slots = min(threads.n_threads, n_pieces)
+    scratch = [_scratch(group, n_padded, lengths) for _ in range(n_slots)]
     sums = [aligned_zeros(phi_rows.shape, np.int32) for _ in range(n_slots)]
     doc_topic = np.zeros((batch.n_docs if want_doc_topic else 0, n_padded), np.int32)
     order = np.argsort(-lengths, kind="stable")
@@ -102,8 +103,7 @@ def sample_assignments(
         _sample(
             order[i * group :], n_pieces * group, group, batch.doc_ids, batch.offsets[:-1], lengths,
             batch.tokens, z, phi, prior, _NONE, None, sweeps, burn_in, np.uint64(key), update, unit,
-            rao_blackwell, _scratch(group, n_padded, lengths), sums[slot].reshape(-1),
-            doc_topic.reshape(-1),
+            rao_blackwell, scratch[slot], sums[slot].reshape(-1), doc_topic.reshape(-1),
         )  # fmt: skip
 
     threads.run_in_slots(piece, n_pieces)
@@ -175,20 +175,22 @@ def redraw(
     scale, without_one = inverse_sums(topic_totals, beta, n_words)
     prior = (_wide(alpha), _wide(scale))
     without = _wide(without_one) if counted else None
-    group = 4 if n_padded <= 512 else 1
+    group = 4 if n_padded <= 512 else 2
     nothing = np.zeros(0, np.int32)
     n_pieces = share_out(int(lengths.sum()), -(-len(docs) // group), threads)
     doc_ids = docs + first_id
     table = word_topic.reshape(-1)
+    n_slots = min(threads.n_threads, n_pieces)
+    scratch = [_scratch(group, n_padded, lengths) for _ in range(n_slots)]
 
-    def piece(i: int) -> None:
+    def piece(i: int, slot: int) -> None:
         _sample(
             order[i * group :], n_pieces * group, group, doc_ids, starts, lengths, tokens, z, table,
             prior, np.float32(beta), without, sweeps, sweeps, np.uint64(key), update, 1, False,
-            _scratch(group, n_padded, lengths), nothing, nothing,
+            scratch[slot], nothing, nothing,
         )  # fmt: skip
 
-    threads.run(piece, n_pieces)
+    threads.run_in_slots(piece, n_pieces)
 
 
 def inverse_sums(
