@@ -147,7 +147,7 @@ class Dsgld:
             config.seed, worker, self.positions[worker], documents.n_docs, config.batch_size
         )
         self.positions[worker] += 1
-        batch = documents.minibatch(doc_ids)
+        batch = documents.minibatch(doc_ids, self.threads)
         scale = documents.n_docs / (self.balance.plan.selection_freq[worker] * len(doc_ids))
         self.updates.move(chain, batch, scale, mean_update=self.update)
         return batch

@@ -135,7 +135,7 @@ class Updates:
         alpha = np.full(config.topics, config.alpha) if chain.alpha is None else chain.alpha
         assignments = sample_assignments(
             batch,
-            topic_rows(chain.theta, chain.topic_sums, batch.words),
+            topic_rows(chain.theta, chain.topic_sums, batch.words, self.threads),
             padded_topics(alpha),
             sweeps=config.sweeps,
             burn_in=config.burn_in,

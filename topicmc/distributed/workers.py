@@ -9,6 +9,7 @@ import numpy as np
 
 from topicmc.corpora import Corpus, Documents
 from topicmc.kernels.batch import Minibatch, gather
+from topicmc.kernels.threads import Threads
 from topicmc.scratch import scratch_array
 
 _CHUNK = 65_536  # documents whose tokens are expanded at a time
@@ -35,7 +36,7 @@ class WorkerDocuments:
         """D_s, the documents of this worker."""
         return int(self._bounds[-1])
 
-    def minibatch(self, doc_ids: np.ndarray) -> Minibatch:
+    def minibatch(self, doc_ids: np.ndarray, threads: Threads | None = None) -> Minibatch:
         """The documents numbered ``doc_ids`` (0 … D_s − 1) of this worker.
 
         The minibatch carries their numbers in the whole corpus, which key their random streams.
@@ -46,7 +47,7 @@ class WorkerDocuments:
             piece = int(touched[0])
             documents, first = self._pieces[piece]
             local = doc_ids - self._bounds[piece]
-            batch = self._gather(documents, local + first)
+            batch = self._gather(documents, local + first, threads)
             return batch._replace(doc_ids=local + self._global_first[piece])
         parts = []
         numbers = []
@@ -56,11 +57,14 @@ class WorkerDocuments:
             parts.append(take(documents, local + first))
             numbers.append(local + self._global_first[piece])
         merged = concatenate(parts)
-        batch = self._gather(merged, np.arange(merged.n_docs))
+        batch = self._gather(merged, np.arange(merged.n_docs), threads)
         return batch._replace(doc_ids=np.concatenate(numbers))
 
-    def _gather(self, documents: Documents, doc_ids: np.ndarray) -> Minibatch:
-        return gather(documents.indptr, documents.word_ids, documents.counts, doc_ids, self.n_words)
+    def _gather(
+        self, documents: Documents, doc_ids: np.ndarray, threads: Threads | None
+    ) -> Minibatch:
+        arrays = (documents.indptr, documents.word_ids, documents.counts)
+        return gather(*arrays, doc_ids, self.n_words, threads)
 
 
 def take(documents: Documents, rows: np.ndarray) -> Documents:

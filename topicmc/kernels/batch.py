@@ -5,6 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from topicmc.kernels.threads import Threads
+
+_PIECE = 256  # documents that are worth a thread's while
 _B1 = np.uint64(0x5555555555555555)
 _B2 = np.uint64(0x3333333333333333)
 _B4 = np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -39,6 +42,7 @@ def gather(
     counts: np.ndarray,
     doc_ids: np.ndarray,
     n_words: int,
+    threads: Threads | None = None,
 ) -> Minibatch:
     """The minibatch of the documents ``doc_ids`` of a corpus in CSR form.
 
@@ -50,15 +54,29 @@ def gather(
     if len(docs) and not 0 <= docs.min() <= docs.max() < len(indptr) - 1:
         raise IndexError(f"documents must lie in 0 … {len(indptr) - 2}")
     arrays = [_read_only(array) for array in (indptr, word_ids, counts)]
-    bits = np.zeros((n_words + 63) // 64, np.uint64)
-    offsets = np.zeros(len(docs) + 1, np.int64)
-    _mark(*arrays, docs, n_words, bits, offsets)
-    if offsets[0] < 0:
-        raise IndexError(f"document {-1 - offsets[0]} has a word id of {n_words} or more")
+    threads = threads or Threads()
+    marks = np.zeros((threads.n_threads, (n_words + 63) // 64), np.uint64)
+    lengths = np.zeros(len(docs), np.int64)
+
+    def mark(first: int, last: int, i: int) -> None:
+        _mark(*arrays, docs[first:last], n_words, marks[i], lengths[first:last])
+
+    threads.run_over(mark, len(docs), _PIECE)
+    if np.any(lengths < 0):
+        document = docs[np.argmin(lengths)]
+        raise IndexError(f"document {document} has a word id of {n_words} or more")
+    bits = np.bitwise_or.reduce(marks)
     ranks = np.empty(len(bits), np.uint32)
     words = _enumerate(bits, ranks)
+    offsets = np.zeros(len(docs) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
     tokens = np.empty(offsets[-1], np.uint32)
-    _expand(*arrays, docs, bits, ranks, tokens)
+
+    def expand(first: int, last: int, i: int) -> None:
+        part = tokens[offsets[first] : offsets[last]]
+        _expand(*arrays, docs[first:last], bits, ranks, part)
+
+    threads.run_over(expand, len(docs), _PIECE)
     return Minibatch(docs, offsets, tokens, words)
 
 
@@ -78,18 +96,18 @@ def _popcount(x):
 
 
 @njit(nogil=True, cache=True)
-def _mark(indptr, word_ids, counts, docs, n_words, bits, offsets):
-    """Sets the bit of every word there is, and the offsets of tokens (or −1 − document at [0])."""
+def _mark(indptr, word_ids, counts, docs, n_words, bits, lengths):
+    """Sets the bit of every word there is, and the lengths in tokens; −1 for an unknown word."""
     for i in range(len(docs)):
         total = np.int64(0)
         for e in range(indptr[docs[i]], indptr[docs[i] + 1]):
             word = np.uint64(word_ids[e])
             if word >= np.uint64(n_words):
-                offsets[0] = -1 - docs[i]
+                lengths[i] = -1
                 return
             bits[word >> np.uint64(6)] |= _ONE << (word & np.uint64(63))
             total += np.int64(counts[e])
-        offsets[i + 1] = offsets[i] + total
+        lengths[i] = total
 
 
 @njit(nogil=True, cache=True)

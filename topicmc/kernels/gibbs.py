@@ -39,6 +39,7 @@ UNASSIGNED = np.uint16(0xFFFF)
 _ONE = np.float32(1)
 _NONE = np.float32(0)
 _PIECE = 8_192  # tokens that are worth a thread's while
+_ROWS = 1_024  # and rows of topics
 
 
 class Assignments(NamedTuple):
@@ -49,11 +50,18 @@ class Assignments(NamedTuple):
     scale: float
 
 
-def topic_rows(theta: np.ndarray, topic_sums: np.ndarray, words: np.ndarray) -> np.ndarray:
+def topic_rows(
+    theta: np.ndarray, topic_sums: np.ndarray, words: np.ndarray, threads: Threads | None = None
+) -> np.ndarray:
     """φ_kw = θ_wk / Σ_w θ_wk of the given words: float32 (B, Kp), zero in the padding columns."""
     n_topics = theta.shape[1]
     rows = aligned_zeros((len(words), padded_size(n_topics)), np.float32)
-    _divide_rows(theta, (1.0 / topic_sums).astype(np.float32), words, rows)
+    inverse = (1.0 / topic_sums).astype(np.float32)
+
+    def divide(first: int, last: int, i: int) -> None:
+        _divide_rows(theta, inverse, words[first:last], rows[first:last])
+
+    (threads or Threads()).run_over(divide, len(words), _ROWS)
     return rows
 
 
@@ -107,8 +115,12 @@ def sample_assignments(
         )  # fmt: skip
 
     threads.run_in_slots(piece, n_pieces)
-    for other in sums[1:]:
-        sums[0] += other
+
+    def total(first: int, last: int, i: int) -> None:
+        for other in sums[1:]:
+            sums[0][first:last] += other[first:last]
+
+    threads.run_over(total, len(phi_rows), _ROWS)
     scale = float(unit * (sweeps - burn_in))
     return Assignments(sums[0], doc_topic if want_doc_topic else None, scale)
 
@@ -205,7 +217,7 @@ def share_out(n_tokens: int, most: int, threads: Threads) -> int:
     """A few pieces for each thread, so that nobody waits for long; but a small piece is not worth
     handing to another thread."""
     return (
-        max(1, min(4 * threads.n_threads, most, n_tokens // _PIECE)) if threads.n_threads > 1 else 1
+        max(1, min(8 * threads.n_threads, most, n_tokens // _PIECE)) if threads.n_threads > 1 else 1
     )
 
 

@@ -19,6 +19,12 @@ class Threads:
         """Calls ``work(i)`` for each i in ``range(n_pieces)``; an exception is raised."""
         self.run_in_slots(lambda piece, _: work(piece), n_pieces)
 
+    def run_over(self, work: Callable[[int, int, int], None], count: int, least: int) -> None:
+        """Calls ``work(first, last, i)`` for ranges that make up ``range(count)``: one for each
+        thread, numbered i, or fewer where they would be shorter than ``least``."""
+        n = max(1, min(self.n_threads, count // least))
+        self.run(lambda i: work(i * count // n, (i + 1) * count // n, i), n)
+
     def run_in_slots(self, work: Callable[[int, int], None], n_pieces: int) -> None:
         """Calls ``work(i, slot)`` for each i in ``range(n_pieces)``; no two calls at the same time
         have the same slot, of ``n_threads``.
