@@ -20,9 +20,10 @@ _OF_CHAINS = (
     "chains", "groups", "average_until", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember",
 )  # fmt: skip
-# Documents that a worker draws before it hears of the others, at most; and parts of a sweep.
+# Documents that a worker draws before it hears of the others, at most; and parts of a sweep, at
+# least.
 _SYNCHRONISE = 30_000
-_ROUNDS = 4
+ROUNDS = 4
 
 
 def choose(
@@ -79,7 +80,7 @@ def sweep_seconds(
 
 def documents_of_round(mine: int) -> int:
     """How many of its documents one of several workers draws before it hears of the others."""
-    return min(_SYNCHRONISE, -(-mine // _ROUNDS))
+    return min(_SYNCHRONISE, -(-mine // ROUNDS))
 
 
 def default_topics(n_docs: int) -> int:

@@ -16,6 +16,7 @@ from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
 from topicmc.defaults import rounds_per_sweep
 from topicmc.samplers.collapsed import CollapsedWorker
+from topicmc.suitable import ROUNDS
 
 # The subset that a growing start begins with has at least so many tokens for each topic, and for
 # each word: fewer find poor topics, more take longer to find the same.
@@ -23,7 +24,6 @@ FIRST_TOKENS, FIRST_WORD_TOKENS = 9_000, 75
 GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
 GROWN_BY = 0.8  # share of the annealing by whose end all documents must be in
 FIRST_BETA = 1.0  # what an annealed start begins with
-_ROUNDS = 4  # parts of a sweep, at least, after which workers hear of each other
 
 
 class Schedule:
@@ -37,7 +37,7 @@ class Schedule:
 
     def __init__(self, config: TrainConfig, corpus: Corpus) -> None:
         self._config = config
-        self._least = 1 if config.remember else _ROUNDS
+        self._least = 1 if config.remember else ROUNDS
         self._rounds = rounds_per_sweep(config, corpus.n_docs)
         self.per_sweep = config.trajectory * self._rounds
         self._annealed = config.anneal_updates / self.per_sweep if config.start != "plain" else 0.0

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
+from topicmc.corpora.documents import offsets as offsets_of
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.threads import Threads
 from topicmc.scratch import scratch_array
@@ -71,16 +72,15 @@ def take(documents: Documents, rows: np.ndarray) -> Documents:
     """A copy of some documents, in the order given."""
     starts = documents.indptr[rows]
     lengths = documents.indptr[rows + 1] - starts
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    indptr = offsets_of(lengths)
     entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
     return Documents(indptr, documents.word_ids[entries], documents.counts[entries])
 
 
 def concatenate(parts: Sequence[Documents]) -> Documents:
     """Documents one after another."""
-    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
     return Documents(
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        offsets_of(np.concatenate([np.diff(part.indptr) for part in parts])),
         np.concatenate([part.word_ids for part in parts]),
         np.concatenate([part.counts for part in parts]),
     )
@@ -102,7 +102,7 @@ def expand(
         first: the number of the first document in the whole corpus.
     """
     lengths = [_lengths(documents) for documents in _pieces(corpus, ranges)]
-    offsets = np.concatenate([[0], *lengths]).astype(np.int64).cumsum()
+    offsets = offsets_of(np.concatenate([[], *lengths]).astype(np.int64))
     tokens = scratch_array(int(offsets[-1]), corpus.shard(0).word_ids.dtype, scratch)
     start = 0
     for documents, sizes in zip(_pieces(corpus, ranges), lengths, strict=True):
@@ -118,11 +118,7 @@ def _pieces(corpus: Corpus, ranges: Sequence[tuple[int, int, int]]) -> Iterator[
     for shard, first, last in ranges:
         documents = corpus.shard(shard)
         for start in range(first, last, _CHUNK):
-            indptr = documents.indptr[start : min(start + _CHUNK, last) + 1]
-            entries = slice(int(indptr[0]), int(indptr[-1]))
-            yield Documents(
-                indptr - indptr[0], documents.word_ids[entries], documents.counts[entries]
-            )
+            yield documents.part(start, min(start + _CHUNK, last))
 
 
 def _lengths(documents: Documents) -> np.ndarray:
