@@ -86,7 +86,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
     default="auto",
     help="How workers talk: MPI, or all in one process.",
 )
-@setting("--chains", Number(int), "Chains that travel among the workers [auto: one a worker].")
+@setting("--chains", Number(int), "Chains [auto: one a worker; AD-LDA: one].")
 @setting("--groups", Number(int), "Groups of chains that are averaged [auto: 1].")
 @setting("--trajectory", Number(int), "Updates a chain makes on a worker, in the mean [auto].")
 @setting("--schedule", click.Choice(SCHEDULES), "How chains move on [rotate].")
@@ -213,7 +213,9 @@ def _train(config, corpus, run, channel, progress, resume, slow, choice, as_json
 def _headline(config, corpus) -> str:
     return (
         f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens, {corpus.n_words:,} words;"
-        f" {config.topics} topics by {config.sampler}, {config.batch_size} documents a batch,"
+        f" {config.topics} topics by {config.sampler},"
+        f"{f' {config.chains} chains,' * (config.chains > 1)}"
+        f" {config.batch_size} documents a batch,"
         f" {config.workers} worker{'s' * (config.workers > 1)} x {config.threads}"
         f" thread{'s' * (config.threads > 1)}"
     )

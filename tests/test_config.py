@@ -63,7 +63,7 @@ def test_what_is_due_by_time_and_by_updates():
         ({"updates": 0}, "--updates"),
         ({"epochs": -1.0}, "--epochs"),
         ({"evaluate_every": "soon"}, "--evaluate-every"),
-        ({"workers": 2, "chains": 3}, "--chains 3"),
+        ({"sampler": "scir", "workers": 2, "chains": 3}, "--chains 3"),
         ({"workers": 4, "chains": 2, "groups": 3}, "--groups 3"),
         ({"sampler": "vb"}, "--sampler"),
         ({"seed": -1}, "--seed"),
@@ -96,7 +96,7 @@ def test_more_topics_than_the_corpus_can_bear():
 def test_epochs_become_updates(workers, chains, updates):
     """All chains together visit so many documents, whatever their number."""
     config = resolve(
-        TrainConfig(epochs=2, batch_size=10, workers=workers, chains=chains),
+        TrainConfig(sampler="scir", epochs=2, batch_size=10, workers=workers, chains=chains),
         n_docs=1000,
         n_tokens=100_000,
         n_words=1000,

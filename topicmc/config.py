@@ -122,9 +122,15 @@ class TrainConfig:
         _in_range("--threads", self.threads, 1, 1024)
         _in_range("--workers", self.workers, 1, MAX_WORKERS)
         _in_range("--trajectory", self.trajectory, 1, 1_000_000)
-        _in_range("--chains", self.chains, 1, self.workers, "a worker holds at most one chain")
+        _in_range("--chains", self.chains, 1, MAX_WORKERS)
+        if self.sampler in ("scir", "sgrld"):
+            self.check_chains()
         most_groups = self.workers if self.chains == "auto" else self.chains
         _in_range("--groups", self.groups, 1, most_groups, "a group has at least one chain")
+
+    def check_chains(self) -> None:
+        """UsageError when there are more chains of minibatches than workers."""
+        _in_range("--chains", self.chains, 1, self.workers, "a worker holds at most one chain")
 
     @property
     def evaluation_interval(self) -> Interval:

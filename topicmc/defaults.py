@@ -74,6 +74,7 @@ def resolve(
         config = replace(config, sampler=sampler)
         config = replace(config, topics=topics, beta=beta)
         return _resolve_collapsed(config, n_docs, n_tokens, n_words, cores)
+    config.check_chains()
     if config.start == "grow":
         raise UsageError("--start grow needs --sampler adlda or asynclda, or --remember")
     batch_tokens = _between(n_tokens * _BATCH_SHARE, _BATCH_TOKENS)
@@ -139,8 +140,14 @@ def _resolve_collapsed(
 ) -> TrainConfig:
     """The same for AD-LDA, Async-LDA and remembered assignments; their updates are blocks of each
     worker's documents."""
-    if config.chains not in ("auto", 1) or config.groups not in ("auto", 1):
-        raise UsageError(f"--sampler {config.sampler} has one chain: leave out --chains, --groups")
+    chains = or_default(config.chains, 1)
+    if config.groups not in ("auto", 1):
+        raise UsageError(
+            f"--groups is of chains that are averaged, not of --sampler {config.sampler}"
+        )
+    if chains > 1 and (config.sampler != "adlda" or config.remember):
+        remember = " --remember" if config.remember else ""
+        raise UsageError(f"--sampler {config.sampler}{remember} has one chain: leave out --chains")
     mine = -(-n_docs // config.workers)
     step_size = 3.0
     if config.remember and config.sampler == "sgrld":
@@ -160,7 +167,7 @@ def _resolve_collapsed(
         step_decay=or_default(config.step_decay, 0.0),
         start="grow" if config.start == "auto" else config.start,
         threads=or_default(config.threads, cores),
-        chains=1,
+        chains=chains,
         groups=1,
         trajectory=or_default(config.trajectory, max(1, per_round // batch_size)),
     )
@@ -172,7 +179,7 @@ def _resolve_collapsed(
         updates = _RUN_SWEEPS * per_sweep
     sweeps = float(_START_SWEEPS[0])
     if config.time_budget is not None:
-        sweep = sum(sweep_seconds(config, n_docs, n_tokens, n_words, cores))
+        sweep = chains * sum(sweep_seconds(config, n_docs, n_tokens, n_words, cores))
         sweeps = _between(_START_SHARE * config.time_budget / sweep, _START_SWEEPS)
     start = round(sweeps * per_sweep)
     if updates is not None:

@@ -166,10 +166,10 @@ def finish(run: RunDirectory, update: int) -> list[Topic]:
 
 
 def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
-    """The settings with another number of workers: each still holds at most one chain, so chains
-    beyond their number are given up."""
-    if n_workers == config.workers:
-        return config
+    """The settings with another number of workers: each still holds at most one chain of
+    minibatches, so such chains beyond their number are given up."""
+    if n_workers == config.workers or config.sampler == "adlda":
+        return replace(config, workers=n_workers)
     chains = min(config.chains, n_workers)
     return replace(config, workers=n_workers, chains=chains, groups=min(config.groups, chains))
 

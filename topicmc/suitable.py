@@ -17,7 +17,7 @@ _MEMORY_SHARE, _MEMORY = 0.5, 8e9
 _UNTIMED = 3600.0
 _LEAST_SWEEPS = 4
 _OF_CHAINS = (
-    "chains", "groups", "average_until", "burn_in", "step_size", "step_offset", "step_decay",
+    "groups", "average_until", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember",
 )  # fmt: skip
 # Documents that a worker draws before it hears of the others, at most; and parts of a sweep, at
@@ -47,11 +47,12 @@ def choose(
         return "scir", f"because --{asked[0].replace('_', '-')} is a setting of its chains"
     config = replace(config, topics=or_default(config.topics, default_topics(n_docs)))
     tokens = f"{n_tokens / 1e6:,.1f} million tokens"
-    needed = token_bytes(n_words, config.topics) * n_tokens / config.workers
+    chains = or_default(config.chains, 1)
+    needed = chains * token_bytes(n_words, config.topics) * n_tokens / config.workers
     if needed > _MEMORY_SHARE * (_MEMORY if memory is None else memory):
         return "scir", f"because the topics of {tokens} would take too much memory to remember"
     draw, exchange = sweep_seconds(config, n_docs, n_tokens, n_words, cores)
-    sweeps = (config.time_budget or _UNTIMED) / (draw + exchange)
+    sweeps = (config.time_budget or _UNTIMED) / (chains * (draw + exchange))
     if sweeps < _LEAST_SWEEPS * (draw + exchange) / draw:
         if exchange > draw:
             return "scir", f"because {config.workers} workers would mostly exchange counts"

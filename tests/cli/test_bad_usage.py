@@ -24,7 +24,10 @@ USAGE = [
     ((*TRAIN, "--evaluate-every", 0), "--evaluate-every: '0' is not a duration"),
     ((*TRAIN, "--seed", -1), "--seed -1 is out of range"),
     ((*TRAIN, "--threads", 0), "--threads 0 is out of range"),
-    ((*TRAIN, "--chains", 2), "--chains 2 is out of range.*a worker holds at most one chain"),
+    (
+        (*TRAIN, "--sampler", "scir", "--chains", 2),
+        "--chains 2 is out of range.*a worker holds at most one chain",
+    ),
     ((*TRAIN, "--slow", "fast"), "--slow 'fast': write RANK=FACTOR"),
     ((*TRAIN, "--sampler", "gibbs"), "--sampler"),
     (("train", "corpus", "-o", "run"), "run: exists already; add --resume.*--force"),

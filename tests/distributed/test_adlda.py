@@ -240,7 +240,7 @@ def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start
 def test_options_that_make_no_sense():
     sizes = {"n_docs": 1000, "n_tokens": 50_000, "n_words": 100}
     with pytest.raises(UsageError, match="one chain"):
-        resolve(TrainConfig(sampler="adlda", workers=2, chains=2), **sizes)
+        resolve(TrainConfig(sampler="asynclda", workers=2, chains=2), **sizes)
     with pytest.raises(UsageError, match="--start grow needs --sampler adlda"):
         resolve(TrainConfig(sampler="scir", start="grow"), **sizes)
 

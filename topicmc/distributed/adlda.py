@@ -52,6 +52,8 @@ class Adlda:
         threads: the threads of this process.
         slow: factor by which a worker is slowed down, for experiments.
         scratch: a folder for the tokens and topics of large corpora (`topicmc.scratch`).
+        number: of the chain, where a run has several (`topicmc.distributed.independent`).
+        tokens: `expand` of the documents of each hosted worker, where it is known.
     """
 
     def __init__(
@@ -62,8 +64,11 @@ class Adlda:
         threads: Threads,
         slow: Mapping[int, float] | None = None,
         scratch: Path | None = None,
+        number: int = 0,
+        tokens: Mapping[int, tuple[np.ndarray, np.ndarray, int]] | None = None,
     ) -> None:
         self.config = config
+        self.number = number
         self.transport = transport
         self.threads = threads
         self.slow = slow or {}
@@ -74,14 +79,18 @@ class Adlda:
         self._waited = WaitedShare(transport)
         self._ranges = partition(corpus.shard_sizes, config.workers)
         self._n_words = corpus.n_words
-        generator = np.random.Generator(np.random.Philox(key=int(stream_key(config.seed, "join"))))
+        join = int(stream_key(config.seed, "join", number))
+        generator = np.random.Generator(np.random.Philox(key=join))
         ranks = generator.random(corpus.n_docs, np.float32)
-        key = stream_key(config.seed, "collapsed")
+        key = stream_key(config.seed, "collapsed", number)
+        self.tokens = tokens or {
+            worker: expand(corpus, self._ranges[worker], scratch) for worker in transport.workers
+        }
         self.workers: dict[int, Worker] = {}
         for worker in transport.workers:
-            offsets, tokens, first = expand(corpus, self._ranges[worker], scratch)
-            z = scratch_array(len(tokens), assignment_dtype(config.topics), scratch)
-            sampler = CollapsedWorker(offsets, tokens, first, corpus.n_words, config.topics, key, z)
+            offsets, words, first = self.tokens[worker]
+            z = scratch_array(len(words), assignment_dtype(config.topics), scratch)
+            sampler = CollapsedWorker(offsets, words, first, corpus.n_words, config.topics, key, z)
             mine = ranks[first : first + len(offsets) - 1].copy()
             self.workers[worker] = Worker(sampler, self.schedule, mine)
         self.reconciliation = self._reconciliation(
@@ -177,11 +186,11 @@ class Adlda:
         theta = counts.astype(np.float32, order="C")
         theta += np.float32(self.beta)
         sums = theta.sum(axis=0, dtype=np.float64)
-        return {0: Chain(0, theta, sums, self.update, alpha=self.alpha)}
+        return {0: Chain(self.number, theta, sums, self.update, alpha=self.alpha)}
 
     def distinct(self) -> list[int]:
         """The chains whose states differ: the only one."""
-        return [0]
+        return [self.number]
 
     def metrics(self) -> dict[str, Any]:
         """Where the start and the sweeps stand, and how the workers fare."""

@@ -78,6 +78,10 @@ def open_method(
 ) -> Method:
     """The method that ``config.sampler`` names, at its start; ``scratch`` is a folder for working
     memory that need not stay in memory."""
+    if config.sampler == "adlda" and config.chains > 1:
+        from topicmc.distributed.independent import IndependentChains
+
+        return IndependentChains(config, corpus, transport, threads, slow, scratch)
     if config.sampler == "adlda":
         from topicmc.distributed.adlda import Adlda
 

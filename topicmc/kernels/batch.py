@@ -1,3 +1,4 @@
+# mypy: disable-error-code="call-arg"
 """Minibatches: the tokens of a few documents, expanded and renumbered for the samplers."""
 
 from typing import NamedTuple

@@ -1,0 +1,82 @@
+"""Several chains of AD-LDA in one run: each on its own, the same bits, resumed, better together."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_adlda import CONFIG
+from test_training import StopAfter, kept_bits, train
+
+from topicmc import jobs
+from topicmc.defaults import resolve
+from topicmc.distributed.transport import LocalTransport
+from topicmc.errors import UsageError
+
+TWO = replace(CONFIG, chains=2, topics=4, epochs=12)
+
+
+def of_chain(run, chain: int) -> list[tuple[str, str]]:
+    return [bits for bits in kept_bits(run) if f"chain-{chain:03d}" in bits[0]]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_first_of_two_is_a_lone_chain(small_corpus, tmp_path, workers):
+    """And the second is another: chains that shared anything would differ, or not."""
+    two, _ = train(replace(TWO, workers=workers), small_corpus, tmp_path / "two")
+    one, _ = train(replace(TWO, workers=workers, chains=1), small_corpus, tmp_path / "one")
+    assert of_chain(two, 0) == kept_bits(one)
+    first, second = ({checksum for _, checksum in of_chain(two, chain)} for chain in (0, 1))
+    assert len(first) == len(second) > 1 and not first & second
+
+
+def test_the_same_bits_for_any_number_of_threads(small_corpus, tmp_path):
+    """Chains at a time, or threads to a chain."""
+    runs = [
+        train(replace(TWO, chains=3, threads=threads), small_corpus, tmp_path / str(threads))[0]
+        for threads in (1, 2, 5)
+    ]
+    assert kept_bits(runs[0]) == kept_bits(runs[1]) == kept_bits(runs[2]) != []
+
+
+@pytest.mark.parametrize("learn", ["none", "both"])
+def test_an_interrupted_run_equals_one_that_was_not(small_corpus, tmp_path, learn):
+    config = replace(TWO, learn=learn)
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    run, outcome = train(config, small_corpus, tmp_path / "run", StopAfter(5))
+    assert outcome.interrupted
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole)
+    assert run.checkpoint().manifest["files"] == whole.checkpoint().manifest["files"]
+
+
+def test_on_another_number_of_workers_every_chain_goes_on(small_corpus, tmp_path):
+    config = replace(TWO, workers=3)
+    run, _ = train(config, small_corpus, tmp_path / "run", StopAfter(9))
+    transport = LocalTransport(2)
+    config, corpus, run = jobs.resume(
+        tmp_path / "run", {"workers": 2}, transport, small_corpus.path
+    )
+    assert (config.workers, config.chains) == (2, 2)
+    run, _ = train(config, corpus, tmp_path / "run", resume=True, transport=transport)
+    assert len(of_chain(run, 0)) == len(of_chain(run, 1)) > 1
+
+
+def test_together_they_predict_better(small_corpus, tmp_path):
+    """Probabilities averaged over chains in modes of their own; of one, over as many samples."""
+    _, two = train(TWO, small_corpus, tmp_path / "two")
+    alone = [
+        train(replace(TWO, chains=1, seed=seed), small_corpus, tmp_path / str(seed))[1]
+        for seed in range(4)
+    ]
+    assert two.perplexity_averaged < np.mean([one.perplexity_averaged for one in alone])
+
+
+def test_what_chains_cost_is_reckoned_with():
+    sizes = {"n_docs": 100_000, "n_tokens": 10**7, "n_words": 20_000, "cores": 2}
+    config = replace(CONFIG, sampler="auto", topics=100, time_budget=100.0)
+    one, two = (resolve(replace(config, chains=n), memory=2 * 10**8, **sizes) for n in (1, 2))
+    assert (one.sampler, two.sampler, two.chains) == ("adlda", "adlda", 2)
+    assert two.anneal_updates < one.anneal_updates
+    assert resolve(config, memory=10**8, **sizes).sampler == "adlda"
+    with pytest.raises(UsageError, match="a worker holds at most one chain"):
+        resolve(replace(config, chains=2), memory=10**8, **sizes)
