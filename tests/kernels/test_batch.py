@@ -1,11 +1,15 @@
 """Minibatches: every token must come back, named by its own word, whatever the corpus's types."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topicmc.kernels import batch as batch_kernels
 from topicmc.kernels.batch import gather
+from topicmc.kernels.threads import Threads
 
 
 def csr(documents, id_type=np.uint16, count_type=np.uint16):
@@ -20,11 +24,13 @@ documents = st.lists(
 )
 
 
+@pytest.mark.parametrize("n_threads", [1, 3])
 @settings(max_examples=60, deadline=None)
 @given(documents, st.data())
-def test_tokens_are_those_of_the_documents(docs, data):
+def test_tokens_are_those_of_the_documents(n_threads, docs, data):
     chosen = data.draw(st.lists(st.integers(0, len(docs) - 1), max_size=6))
-    batch = gather(*csr(docs), np.array(chosen, np.int64), 200)
+    with mock.patch.object(batch_kernels, "_PIECE", 1):
+        batch = gather(*csr(docs), np.array(chosen, np.int64), 200, Threads(n_threads))
     expected = [np.repeat(sorted(docs[d]), [docs[d][w] for w in sorted(docs[d])]) for d in chosen]
     assert batch.n_docs == len(chosen)
     for i, tokens in enumerate(expected):
