@@ -55,8 +55,9 @@ def _first_pass(theta, shape, rate, span, key, word, update, bits, draws, moved,
     still need: quick tests decide, so a flag is raised a little too often, never too seldom.
     """
     fill_words(bits, key, word, FIRST_ROUND, update)
-    for i in range(3):
-        exponentials(bits[i if i < 2 else 3], draws[i])
+    exponentials(bits[0], draws[0])
+    exponentials(bits[1], draws[1])
+    exponentials(bits[3], draws[2])
     _propose(shape, span, draws[1], draws[2], moved)
     _flag(theta, shape, rate, draws[0], draws[1], bits[2], code)
 
