@@ -62,7 +62,7 @@ def test_on_another_number_of_workers_every_chain_goes_on(small_corpus, tmp_path
 
 
 def test_together_they_predict_better(small_corpus, tmp_path):
-    """Probabilities averaged over chains in modes of their own; of one, over as many samples."""
+    """Probabilities averaged over chains in modes of their own, and over the samples of one."""
     _, two = train(TWO, small_corpus, tmp_path / "two")
     alone = [
         train(replace(TWO, chains=1, seed=seed), small_corpus, tmp_path / str(seed))[1]

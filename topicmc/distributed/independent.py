@@ -2,7 +2,7 @@
 
 Each chain has assignments, counts, priors and random numbers of its own, and they never hear of
 each other. So where their samples agree, the posterior does; where not, what each shows of itself
-is less than the uncertainty there is, and the mean of their predictions is better than any.
+is less than the uncertainty there is, and the mean of their predictions is mostly better than each.
 
 On one worker the chains are spread over the threads, each drawn by one: nobody waits for anybody.
 On several workers every chain has all of them, and chains take turns.
