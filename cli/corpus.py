@@ -25,18 +25,15 @@ def corpus() -> None:
 
 @corpus.command()
 @_corpus_argument
-@click.option("--topics", type=click.IntRange(1), default=100, help="Topics of a run [100].")
+@click.option("--topics", type=click.IntRange(2), help="Topics of a run [auto: by corpus size].")
 @json_option
-def info(corpus: Path, topics: int, as_json: bool) -> None:
+def info(corpus: Path, topics: int | None, as_json: bool) -> None:
     """Sizes, document lengths, frequent words, and the memory that a run needs."""
-    from topicmc.config import TrainConfig
     from topicmc.corpora import Corpus
     from topicmc.corpora.facts import describe
-    from topicmc.jobs import memory_needed
 
     opened = Corpus.open(corpus)
-    needed = memory_needed(TrainConfig(topics=topics), opened.n_words, opened.n_tokens)
-    facts = {**describe(opened), "topics": topics, "memory": needed}
+    facts = {**describe(opened), **_memory(opened, topics)}
     if as_json:
         print_json(facts)
     else:
@@ -103,13 +100,27 @@ def add(
 @_corpus_argument
 @output_option("Folder of the corpus to make.")
 @click.option("--shards", type=int, required=True, help="Number of shards.")
+@click.option("--shuffle", is_flag=True, help="Put the training documents in a random order.")
+@click.option("--seed", type=int, help="Decides the order of --shuffle [0].")
 @force_option
 @json_option
-def reshard(corpus: Path, output: Path, shards: int, force: bool, as_json: bool) -> None:
-    """Cut CORPUS into another number of shards, for another number of workers."""
+def reshard(
+    corpus: Path,
+    output: Path,
+    shards: int,
+    shuffle: bool,
+    seed: int | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Cut CORPUS into shards near equal in tokens, for as many workers; or shuffle it, so that
+    shards are alike."""
     from topicmc.corpora import care
 
-    _print_made(care.reshard(corpus, output, shards, force=force), as_json)
+    if seed is not None and not shuffle:
+        raise click.UsageError("--seed decides the order of --shuffle: give both or neither.")
+    made = care.reshard(corpus, output, shards, shuffle=shuffle, seed=seed or 0, force=force)
+    _print_made(made, as_json)
 
 
 def _print_made(made: Corpus, as_json: bool) -> None:
@@ -132,6 +143,22 @@ def _print_made(made: Corpus, as_json: bool) -> None:
     )
 
 
+def _memory(corpus: Corpus, topics: int | None) -> dict[str, Any]:
+    """What a run needs here, if only its number of topics is given, if that; None where the
+    corpus is too small for any."""
+    from topicmc.config import AUTO, TrainConfig
+    from topicmc.errors import UsageError
+    from topicmc.jobs import memory_of
+
+    try:
+        config, needed = memory_of(TrainConfig(topics=topics or AUTO), corpus)
+    except UsageError:
+        if topics is not None:
+            raise
+        return {"topics": None, "sampler": None, "memory": None}
+    return {"topics": config.topics, "sampler": config.sampler, "memory": needed}
+
+
 def _print_facts(facts: dict[str, Any]) -> None:
     shards = facts["shards"]
     unused = f" ({facts['words_unused']:,} in no training document)"
@@ -144,7 +171,7 @@ def _print_facts(facts: dict[str, Any]) -> None:
         **metadata_rows(facts),
         "shards": f"{len(shards)} of {min(shards):,} to {max(shards):,} documents",
         "on disk": _bytes(facts["disk"]),
-        "memory": f"{_bytes(facts['memory'])} a worker for {facts['topics']:,} topics",
+        **_memory_row(facts),
         "fingerprint": facts["fingerprint"],
     }
     for name, value in rows.items():
@@ -157,6 +184,13 @@ def _print_facts(facts: dict[str, Any]) -> None:
         click.echo(f"{start:>11,} to {below - 1:<11,} {number:>10,}  {bar}".rstrip())
     click.echo("\nmost frequent words")
     click.echo(", ".join(f"{word} {number:,}" for word, number in facts["frequent"]))
+
+
+def _memory_row(facts: dict[str, Any]) -> dict[str, str]:
+    if facts["memory"] is None:
+        return {}
+    how = f"{facts['topics']:,} topics by {facts['sampler']}, on one worker"
+    return {"memory": f"{_bytes(facts['memory'])} for {how}"}
 
 
 def metadata_rows(facts: dict[str, Any]) -> dict[str, str]:

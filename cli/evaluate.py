@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from topicmc.cli.options import json_option, print_json, threads_option
-from topicmc.cli.tables import print_table
+from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,16 +92,21 @@ def _evaluate_file(
     workers: Threads,
     as_json: bool,
 ) -> None:
+    import numpy as np
+
     from topicmc.evaluation.scoring import score_topics
     from topicmc.jobs import open_corpus
+    from topicmc.posterior.samples import posterior_mean
 
     if len(runs) > 1:
         raise UsageError("--topics-file takes its corpus and --alpha from one RUN; name one only")
     if alpha is None and runs:
-        alpha = float(runs[0].facts()["config"]["alpha"])
-    if alpha is None or not 0 < alpha < float("inf"):
+        prior = posterior_mean(runs[0]).alpha
+    elif alpha is not None and 0 < alpha < float("inf"):
+        prior = np.array(alpha)
+    else:
         raise UsageError("--topics-file needs --alpha F above 0, the prior of the topic mix")
-    score = score_topics(path, corpus or open_corpus(runs[0]), alpha, workers)
+    score = score_topics(path, corpus or open_corpus(runs[0]), prior, workers)
     if as_json:
         print_json(score.as_dict())
     else:
@@ -124,7 +129,7 @@ def _print_diagnostics(diagnostics: Diagnostics) -> None:
             _print_trace(name.replace("_", " "), trace)
     click.echo()
     rows = [
-        (name, *("?" if x != x else f"{x:.{digits}f}" for x, digits in ((rhat, 2), (ess, 0))))
+        (name, *(UNTOLD if x != x else f"{x:.{digits}f}" for x, digits in ((rhat, 2), (ess, 0))))
         for (name, rhat), ess in zip(
             diagnostics.rhat.items(), diagnostics.ess.values(), strict=True
         )

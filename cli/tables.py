@@ -9,6 +9,9 @@ from collections.abc import Sequence
 
 import click
 
+UNTOLD = "cannot be told"
+"""What stands in place of a figure that the samples cannot carry."""
+
 
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, last_left: bool = False

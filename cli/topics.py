@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.options import corpus_option, json_option, print_json
-from topicmc.cli.tables import print_line, print_table
+from topicmc.cli.tables import UNTOLD, print_line, print_table
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -171,7 +171,11 @@ def _number(value: float | None) -> str:
 
 def _range(posterior: Posterior, k: int) -> str:
     low, high = posterior.share_low[k], posterior.share_high[k]
-    return "" if low != low else f"{100 * low:.1f}–{high:.1%}"
+    return UNTOLD if low != low else f"{100 * low:.1f}–{high:.1%}"
+
+
+def _interval(word: WordPosterior) -> str:
+    return UNTOLD if word.low != word.low else f"{word.low:.5f}–{word.high:.5f}"
 
 
 def _found(posterior: Posterior, k: int) -> str:
@@ -202,7 +206,7 @@ def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
         if value:
             click.echo(f"  {name:<13} {value.rstrip()}")
     rows = [
-        (word.word, f"{word.mean:.5f}", f"{word.low:.5f}–{word.high:.5f}", f"{word.in_top:.0%}")
+        (word.word, f"{word.mean:.5f}", _interval(word), f"{word.in_top:.0%}")
         for word in posterior.words(k, n_words)
     ]
     print_table(("word", "probability", f"{posterior.level:.0%} interval", "in top ten"), rows)

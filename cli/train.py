@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,8 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--step-offset", Number(float), "b in the step size [auto].")
 @setting("--step-decay", Number(float), "c in the step size [auto].")
 @setting("--start", click.Choice(["auto", *STARTS]), "How a chain begins [auto: by sampler].")
-@setting("--anneal-updates", Number(int), "Updates that lower beta from 1 to its value [auto].")
+@setting("--anneal-updates", Number(int), "Updates of a start, which are burn-in [auto].")
+@setting("--start-sweeps", Number(int), "The same in sweeps, for samplers that make sweeps [auto].")
 @setting("--remember/--no-remember", bool, "SCIR, SGRLD: keep the topic of every token [no].")
 @setting("--learn", click.Choice(["auto", *LEARN]), "Priors to learn [auto: those not given].")
 @setting("--learn-until", click.Choice(["burn-in", "end"]), "Till when [burn-in].")
@@ -76,7 +78,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")
 @setting("--evaluate-every", str, "Held-out perplexity every 10s, or every N updates [auto].")
 @setting("--checkpoint-every", str, "A checkpoint every 30s, or every N updates.")
-@setting("--samples", int, "Posterior samples to keep at most [8].")
+@setting("--samples", int, "Posterior samples of a chain to keep at most [32].")
 @setting("--seed", int, "The same seed gives the same topics [0].")
 @setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")
 @setting("--workers", int, "Workers that share the corpus out [1].")
@@ -91,7 +93,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--trajectory", Number(int), "Updates a chain makes on a worker, in the mean [auto].")
 @setting("--schedule", click.Choice(SCHEDULES), "How chains move on [rotate].")
 @setting("--balance/--no-balance", bool, "Longer trajectories on faster workers [yes].")
-@setting("--average-until", int, "Stop averaging chains after so many updates.")
+@setting("--average-until", int, "Stop averaging chains after so many updates [burn-in].")
 @click.option("--slow", multiple=True, metavar="RANK=FACTOR", help="Slow a worker, to experiment.")
 @click.option(
     "--config",
@@ -124,8 +126,10 @@ def train(
     Only --topics matters to most people. Ctrl-C stops with a checkpoint; --resume goes on.
     """
     from topicmc import jobs
+    from topicmc.cli.progress import listener
     from topicmc.distributed.launch import launch, must_launch
     from topicmc.distributed.transport import abort_on_error, launched_size, open_transport
+    from topicmc.interrupts import exit_on_termination
 
     if resume and force:
         raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
@@ -141,7 +145,7 @@ def train(
     if workers is not None and must_launch(workers, transport) and not dry_run:
         sys.exit(launch(workers, sys.argv[1:]))
     channel = open_transport(transport, workers)
-    with abort_on_error(channel):
+    with abort_on_error(channel), ExitStack() as leases:
         settings["workers"] = channel.n_workers
         if slowed and max(slowed) >= channel.n_workers:
             raise UsageError(
@@ -150,39 +154,41 @@ def train(
         if dry_run:
             _dry_run(corpus, settings, channel, as_json)
             return
-        choice = None
-        if resume:
-            config, opened, run = jobs.resume(output, settings, channel, corpus)
-        else:
-            asked = TrainConfig(**settings)
-            config, opened, run = jobs.start(asked, corpus, output, channel, force)
-            choice = jobs.choice(asked, opened, channel)
-        status = _train(config, opened, run, channel, progress, resume, slowed, choice, as_json)
+        told = listener(progress if channel.is_root else "none")
+        try:
+            with exit_on_termination():
+                if resume:
+                    config, opened, run = jobs.resume(output, settings, channel, corpus, leases)
+                else:
+                    asked = TrainConfig(**settings)
+                    config, opened, run = jobs.start(
+                        asked, corpus, output, channel, force, told.message, leases
+                    )
+            status = _train(config, opened, run, channel, told, resume, slowed, as_json)
+        finally:
+            told.close()
     sys.exit(status)
 
 
-def _train(config, corpus, run, channel, progress, resume, slow, choice, as_json) -> int:
-    from topicmc.cli.progress import listener
+def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
     from topicmc.interrupts import interruptible
     from topicmc.jobs import finish
     from topicmc.training import Training
 
-    told = listener(progress if channel.is_root else "none")
     with interruptible() as interrupt:
-        try:
-            training = Training(config, corpus, run, channel, told, resume=resume, slow=slow)
-            if channel.is_root:
-                told.message(_headline(config, corpus))
-                if choice is not None:
-                    told.message(choice)
-            outcome = training.train(interrupt)
-            if channel.is_root and not outcome.interrupted and run.is_starting():
-                told.message(
-                    "the chain has not left its start: its newest state stands in for samples, so"
-                    " train on (--resume) with more --updates or --time-budget"
-                )
-        finally:
-            told.close()
+        training = Training(config, corpus, run, channel, told, resume=resume, slow=slow)
+        if channel.is_root:
+            told.message(_headline(config, corpus))
+            for remark in run.notices if resume else run.facts()["plan"]["remarks"]:
+                told.message(remark)
+        outcome = training.train(interrupt)
+        if channel.is_root and not outcome.interrupted and run.is_starting():
+            told.message(
+                "there is no posterior sample yet: the newest state stands in for samples, so train"
+                " on (--resume) with more --epochs, --updates or --time-budget"
+            )
+        del training  # the end needs memory of its own
+    told.close()
     if not channel.is_root:
         return 130 if outcome.interrupted else 0
     if outcome.interrupted:
@@ -237,6 +243,8 @@ def settings_of(given: dict[str, Any], config_file: Path | None) -> dict[str, An
     settings = _from_toml(config_file) if config_file is not None else {}
     settings.update({name: value for name, value in given.items() if value is not None})
     settings = _durations(settings)
+    if settings.get("updates") is not None and settings.get("epochs") is not None:
+        raise UsageError("--updates and --epochs both say how long to train; give one of them")
     _check(settings)
     return settings
 

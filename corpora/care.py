@@ -1,7 +1,8 @@
 """Making corpora of corpora: merged, added to, cut into other shards. Memory stays bounded.
 
-Documents keep their order. Shards whose ids and types need not change keep their bytes. What
-becomes of a corpus is told in its provenance, under ``history``.
+Documents keep their order unless they are shuffled or sorted. Shards whose ids, types and documents
+need not change keep their bytes. What becomes of a corpus is told in its provenance, under
+``history``.
 """
 
 import os
@@ -14,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc import __version__
-from topicmc.corpora.documents import Documents, remap, select
-from topicmc.corpora.emission import shard_bounds, write_shards
-from topicmc.corpora.facts import blocks
+from topicmc.corpora.documents import Documents, blocks, remap, select
+from topicmc.corpora.emission import check_shards
 from topicmc.corpora.files import staging
 from topicmc.corpora.metadata import kinds
+from topicmc.corpora.ordering import Keys, in_order, keys_of, random_keys, write_even_shards
 from topicmc.corpora.preparation import prepare
 from topicmc.corpora.readers.sources import ID_READERS, open_sources
-from topicmc.corpora.shards import ShardWriter
+from topicmc.corpora.shards import ShardWriter, file_of
 from topicmc.corpora.store import INDEX, Corpus, id_dtype, write_index, write_vocabulary
 from topicmc.errors import DataError
 
@@ -36,18 +37,61 @@ class _Part(NamedTuple):
 
 
 def reshard(
-    source: str | Path, output: str | Path, n_shards: int, *, force: bool = False
+    source: str | Path,
+    output: str | Path,
+    n_shards: int,
+    *,
+    shuffle: bool = False,
+    seed: int = 0,
+    force: bool = False,
 ) -> Corpus:
-    """The same documents in ``n_shards`` shards of near equal size."""
+    """The same documents in ``n_shards`` shards near equal in tokens; with ``shuffle`` in a random
+    order, which the seed decides.
+
+    Titles and times move along; held-out documents stay as they are.
+    """
+    step = {"shuffled": seed} if shuffle else {}
+    return _rewrite(source, output, n_shards, random_keys(seed) if shuffle else None, step, force)
+
+
+def sort(
+    source: str | Path,
+    output: str | Path,
+    n_shards: int,
+    values: np.ndarray,
+    *,
+    force: bool = False,
+) -> Corpus:
+    """The same, in ascending order of a value of each training document, (n_docs,); documents of
+    equal values keep their order."""
+    return _rewrite(source, output, n_shards, keys_of(values), {"sorted": True}, force)
+
+
+def _rewrite(
+    source: str | Path,
+    output: str | Path,
+    n_shards: int,
+    keys: Keys | None,
+    told: dict[str, Any],
+    force: bool,
+) -> Corpus:
     corpus = _opened(source)
-    bounds = shard_bounds(corpus.n_docs, corpus.n_entries, n_shards)
+    check_shards(n_shards, corpus.n_docs)
+    rows = corpus.index["shards"]
     dtypes = _dtypes([corpus], corpus.n_words)
     with staging(Path(output), marker=INDEX, force=force) as folder:
-        documents = chain.from_iterable(blocks(corpus.part(row)) for row in corpus.index["shards"])
-        has = _kinds(corpus.index["shards"])
-        shards = write_shards(documents, folder, dtypes=dtypes, bounds=bounds, kinds=has)
+        documents = chain.from_iterable(blocks(corpus.part(row)) for row in rows)
+        shards = write_even_shards(
+            documents if keys is None else in_order(corpus, keys),
+            folder,
+            n_shards,
+            n_docs=corpus.n_docs,
+            n_tokens=corpus.n_tokens,
+            dtypes=dtypes,
+            kinds=_kinds(rows),
+        )
         heldout = _carry(corpus, corpus.index["heldout"], folder, "heldout")
-        step = {"step": "reshard", "shards": n_shards, "before": corpus.n_shards}
+        step = {"step": "reshard", "shards": n_shards, "before": corpus.n_shards, **told}
         _finish(folder, corpus, corpus.vocabulary, dtypes, shards, heldout, step)
     return Corpus.open(output)
 
@@ -98,6 +142,7 @@ def add(
     corpus = _opened(source)
     target = Path(source) if output is None else Path(output)
     paths = [Path(path) for path in documents]
+    words = corpus.vocabulary
     format, _ = open_sources(paths, format, field, title, time)
     if format not in ID_READERS:
         vocab = corpus.path / corpus.index["vocabulary"]["name"]
@@ -113,7 +158,6 @@ def add(
             n_heldout=n_heldout,
             seed=seed,
         )
-        words = corpus.vocabulary
         parts = [_Part(corpus, None), _Part(new, _new_ids(new.vocabulary, words))]
         dtypes = _dtypes([corpus, new], len(words))
         shards = _write_shards(parts, folder, dtypes, link=output is None)
@@ -224,7 +268,7 @@ def _carry(
     """The files of a shard as they are; linked where the old corpus is about to go."""
     (folder / name).mkdir(parents=True)
     for array in row["sha256"]:
-        old = corpus.path / row["name"] / f"{array}.npy"
+        old = file_of(corpus.path, row, array).resolve()
         new = folder / name / f"{array}.npy"
         try:
             if not link:

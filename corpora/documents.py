@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from topicmc.errors import DataError
 
 if TYPE_CHECKING:
     from topicmc.corpora.metadata import Metadata
+
+_BLOCK_ENTRIES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,39 @@ class Documents:
         )
 
 
+def blocks(documents: Documents) -> Iterator[Documents]:
+    """The documents in runs of about four million entries."""
+    indptr, start = documents.indptr, 0
+    while start < documents.n_docs:
+        stop = int(np.searchsorted(indptr, indptr[start] + _BLOCK_ENTRIES, "right")) - 1
+        stop = min(max(stop, start + 1), documents.n_docs)
+        yield documents.part(start, stop)
+        start = stop
+
+
 def offsets(lengths: np.ndarray) -> np.ndarray:
     """int64 (n + 1,) running sums of lengths, from 0."""
     indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=indptr[1:])
     return indptr
+
+
+def spans(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """int64 (Σ lengths,): the places starts[i] … starts[i] + lengths[i] − 1, i after i."""
+    ends = offsets(lengths)
+    return np.repeat(starts - ends[:-1], lengths) + np.arange(ends[-1])
+
+
+def take(documents: Documents, rows: np.ndarray) -> Documents:
+    """A copy of some documents, int64 (n,), in the order given."""
+    lengths = documents.lengths[rows]
+    entries = spans(documents.indptr[rows], lengths)
+    return Documents(
+        offsets(lengths),
+        documents.word_ids[entries],
+        documents.counts[entries],
+        documents.metadata and documents.metadata.take(rows),
+    )
 
 
 def select(documents: Documents, mask: np.ndarray) -> Documents:

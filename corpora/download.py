@@ -25,6 +25,7 @@ from typing import Any
 from topicmc import __version__
 from topicmc.corpora.streams import Stream, compression
 from topicmc.errors import DataError, TopicmcError, UsageError
+from topicmc.files import put_in_place, sync_file
 
 Progress = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all
 
@@ -146,7 +147,8 @@ class _Part:
         self.note.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        self.path.replace(self.target)
+        sync_file(self.path)
+        put_in_place(self.path, self.target)
         self.note.unlink(missing_ok=True)
 
 

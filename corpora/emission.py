@@ -57,9 +57,14 @@ def shard_bounds(n_docs: int, n_entries: int, wanted: int | None) -> list[int]:
     if n_shards is None:
         n_shards = max(1, -(-n_docs // _SHARD_DOCS), -(-n_entries // _SHARD_ENTRIES))
         n_shards = min(n_shards, n_docs)
+    check_shards(n_shards, n_docs)
+    return [n_docs * i // n_shards for i in range(n_shards + 1)]
+
+
+def check_shards(n_shards: int, n_docs: int) -> None:
+    """UsageError unless each shard can have a document."""
     if not 1 <= n_shards <= n_docs:
         raise UsageError(f"--shards {n_shards}: {n_docs} training documents make 1 to {n_docs}.")
-    return [n_docs * i // n_shards for i in range(n_shards + 1)]
 
 
 def emit(

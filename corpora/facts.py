@@ -1,32 +1,22 @@
 """Facts about a prepared corpus that take one pass over it, in bounded memory."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents
+from topicmc.corpora.documents import blocks
 from topicmc.corpora.store import Corpus
 
-_BLOCK_ENTRIES = 1 << 22
 _BOUNDS = [m * 10**e for e in range(9) for m in (1, 2, 5)]
-
-
-def blocks(documents: Documents) -> Iterator[Documents]:
-    """The documents in runs of about four million entries."""
-    indptr, start = documents.indptr, 0
-    while start < documents.n_docs:
-        stop = int(np.searchsorted(indptr, indptr[start] + _BLOCK_ENTRIES, "right")) - 1
-        stop = min(max(stop, start + 1), documents.n_docs)
-        yield documents.part(start, stop)
-        start = stop
 
 
 def describe(corpus: Corpus, *, n_frequent: int = 20) -> dict[str, Any]:
     """Sizes, the histogram of document lengths, the most frequent words.
 
     The histogram counts training documents by tokens, ``[from, below, documents]`` a bar.
+    DataError names a file that is damaged.
     """
+    corpus.check(range(corpus.n_shards), metadata=True)
     histogram = np.zeros(len(_BOUNDS), dtype=np.int64)
     totals = np.zeros(corpus.n_words, dtype=np.int64)
     longest = 0

@@ -5,18 +5,17 @@ import hashlib
 import os
 import re
 import shutil
-import signal
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import numpy as np
 from numpy.lib import format as npy
 
 from topicmc.errors import DataError, UsageError
+from topicmc.files import atomic_write, put_in_place, sync_tree
+from topicmc.interrupts import exit_on_termination
 
 
 class NpyWriter:
@@ -54,10 +53,9 @@ def sha256(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replaces path by text in UTF-8, at once."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8", newline="\n")
-    temporary.replace(path)
+    """Replaces path by text in UTF-8, at once. Raises OSError."""
+    with atomic_write(path) as stream:
+        stream.write(text)
 
 
 @contextmanager
@@ -74,9 +72,10 @@ def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
         output.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(output.parent, prefix)
         folder.mkdir()
-        with _termination_as_exit():
+        with exit_on_termination():
             yield folder
             _check_free(output, marker, force)
+            sync_tree(folder)
             _replace(folder, output)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -101,12 +100,12 @@ def _check_free(output: Path, marker: str, force: bool) -> None:
 
 def _replace(folder: Path, output: Path) -> None:
     if not output.exists():
-        folder.rename(output)
+        put_in_place(folder, output)
         return
     old = folder.with_suffix(".old")
     output.rename(old)
     try:
-        folder.rename(output)
+        put_in_place(folder, output)
     except BaseException:
         old.rename(output)
         raise
@@ -129,20 +128,3 @@ def _alive(process: int) -> bool:
     except OSError:
         return True
     return True
-
-
-@contextmanager
-def _termination_as_exit() -> Iterator[None]:
-    """Lets SIGTERM unwind the stack, so that what was staged is removed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    previous = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)

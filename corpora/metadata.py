@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.corpora.documents import offsets
+from topicmc.corpora.documents import offsets, spans
 
 # The arrays of each kind, in files of their own; a part of a corpus may lack either kind.
 FILES = {"titles": ("titles", "title_offsets"), "times": ("times",)}
@@ -69,6 +69,12 @@ class Metadata:
         lengths = self.lengths
         text = self.text[np.repeat(mask, lengths)]
         return Metadata(text, offsets(lengths[mask]), self.times[mask])
+
+    def take(self, rows: np.ndarray) -> "Metadata":
+        """Of some documents, int64 (n,), in the order given."""
+        lengths = self.lengths[rows]
+        text = self.text[spans(self.offsets[rows], lengths)]
+        return Metadata(text, offsets(lengths), self.times[rows])
 
     def part(self, start: int, stop: int) -> "Metadata":
         """Of documents start to stop − 1."""

@@ -1,12 +1,23 @@
-"""Maps that keep order and hold few items in memory."""
+"""Maps that keep order and hold few items in memory.
 
-import multiprocessing
+Worker processes are started as programs of their own: a fork of a process with threads may inherit
+a lock that nobody will open, and the start methods of multiprocessing import the main script again,
+which one without a guard does not bear.
+"""
+
+from __future__ import annotations
+
 import os
+import pickle
+import queue
 import signal
+import subprocess
+import sys
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -35,43 +46,100 @@ def thread_map(
 
 
 def process_map(function: Callable[[T], R], items: Iterable[T], *, inline: int = 1) -> Iterator[R]:
-    """Results in order, from worker processes.
+    """Results in order, from worker processes; ``function`` is one of an importable module.
 
-    The first ``inline`` items are done here: a small input starts no process.
+    The first ``inline`` items are done here: a small input starts no process. Nor is one started
+    where there is no interpreter to start, as in an embedded one. TopicmcError when one is killed.
     """
     items = iter(items)
     first = list(islice(items, inline))
     following = next(items, None)
     n_processes = usable_cores()
-    if following is None or n_processes == 1:
-        yield from map(function, chain(first, [] if following is None else [following], items))
+    waiting = chain(first, [] if following is None else [following], items)
+    if following is None or n_processes == 1 or not sys.executable:
+        yield from map(function, waiting)
         return
-    # A fork needs no import of __main__ again, which scripts without a guard could not bear.
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-    context = multiprocessing.get_context(method)
-    queue = chain(first, [following], items)
-    try:
-        with ProcessPoolExecutor(n_processes, context, _begin, (function,)) as pool:
-            yield from _windowed(pool, _call, queue, 2 * n_processes)
-    except BrokenProcessPool as error:
-        raise TopicmcError(
-            "A worker process was killed, perhaps for want of memory: free some and try again."
-        ) from error
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(n_processes))
+        workers = [_Worker(function) for _ in range(n_processes)]
+        for worker in workers:  # they end before the threads that wait for them
+            stack.callback(worker.end)
+        idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+        for worker in workers:
+            idle.put(worker)
+
+        def ask(item: T) -> R:
+            worker = idle.get()
+            try:
+                return worker.ask(item)
+            finally:
+                idle.put(worker)
+
+        yield from _windowed(pool, ask, waiting, 2 * n_processes)
 
 
-_function: Callable[[Any], Any]  # of a worker process: sent once, however large it is
+class _Worker:
+    """An interpreter that applies a function to what comes in by its stdin."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        # In a group of its own: Ctrl-C reaches the parent, which ends its workers.
+        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,
+        )
+        self._send(function)
+
+    def ask(self, item: Any) -> Any:
+        """The function of an item, or the error that it raised."""
+        assert self._process.stdout is not None
+        try:
+            self._send(item)
+            done, result = pickle.load(self._process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            raise TopicmcError(
+                "A worker process was killed, perhaps for want of memory: free some and try again."
+            ) from error
+        if not done:
+            raise result
+        return result
+
+    def _send(self, value: Any) -> None:
+        stdin = self._process.stdin
+        assert stdin is not None
+        pickle.dump(value, stdin, pickle.HIGHEST_PROTOCOL)
+        stdin.flush()
+
+    def end(self) -> None:
+        """Whatever it is doing."""
+        self._process.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with suppress(OSError):  # what was not sent
+                pipe.close()
+        self._process.wait()
 
 
-def _call(item: Any) -> Any:
-    return _function(item)
-
-
-def _begin(function: Callable[[Any], Any]) -> None:
-    """Ctrl-C reaches the parent, which ends its workers; SIGTERM ends a worker at once."""
-    global _function
-    _function = function
+def serve() -> None:
+    """What a worker does until nobody writes to it any more. Whatever prints, prints to stderr."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    function = pickle.load(requests)
+    while True:
+        try:
+            item = pickle.load(requests)
+        except EOFError:
+            return
+        try:
+            reply = (True, function(item))
+        except Exception as error:
+            error.add_note("".join(traceback.format_exception(error)))
+            reply = (False, error)
+        pickle.dump(reply, replies, pickle.HIGHEST_PROTOCOL)
+        replies.flush()
 
 
 def _windowed(

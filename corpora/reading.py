@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents, offsets, remap
-from topicmc.corpora.facts import blocks
+from topicmc.corpora.documents import Documents, blocks, offsets, remap
 from topicmc.corpora.ingestion import counted
 from topicmc.corpora.phrases import phrases_among
 from topicmc.corpora.preparation import given_vocabulary

@@ -11,6 +11,7 @@ from topicmc.corpora.documents import Documents
 from topicmc.corpora.files import NpyWriter, sha256
 from topicmc.corpora.metadata import TIME, Metadata, kinds
 from topicmc.errors import DataError
+from topicmc.files import load_array, within
 
 ARRAYS = ("indptr", "word_ids", "counts")
 
@@ -85,39 +86,48 @@ class ShardWriter:
             file.abandon()
 
 
+def file_of(root: Path, table: dict[str, Any], array: str) -> Path:
+    """A file of a part; DataError when a symbolic link leads out of the corpus."""
+    return within(root, root / table["name"] / f"{array}.npy")
+
+
 def map_documents(root: Path, table: dict[str, Any], dtypes: dict[str, str]) -> Documents:
     """The documents of a part, without their metadata; DataError unless they are as told."""
-    folder, n_entries = root / table["name"], table["n_entries"]
-    indptr = map_array(folder / "indptr.npy", np.dtype(np.int64), table["n_docs"] + 1)
-    word_ids = map_array(folder / "word_ids.npy", np.dtype(dtypes["word_ids"]), n_entries)
-    counts = map_array(folder / "counts.npy", np.dtype(dtypes["counts"]), n_entries)
-    _check_ends(folder / "indptr.npy", indptr, n_entries)
+    n_entries = table["n_entries"]
+    starts = file_of(root, table, "indptr")
+    indptr = map_array(starts, np.dtype(np.int64), table["n_docs"] + 1)
+    word_ids, counts = (
+        map_array(file_of(root, table, array), np.dtype(dtypes[array]), n_entries)
+        for array in ("word_ids", "counts")
+    )
+    _check_ends(starts, indptr, n_entries)
     return Documents(indptr, word_ids, counts)
 
 
 def map_metadata(root: Path, table: dict[str, Any], wanted: Sequence[str]) -> Metadata:
     """Titles, times or both of a part, as ``wanted`` says; blank where it has none of a kind.
     DataError as above."""
-    folder, n_docs = root / table["name"], table["n_docs"]
-    blank = Metadata.blank(n_docs)
-    text, starts, times = blank.text, blank.offsets, blank.times
+    n_docs = table["n_docs"]
     has = set(kinds(table)) & set(wanted)
-    if "titles" in has:
-        text = map_array(folder / "titles.npy", np.dtype(np.uint8))
-        starts = map_array(folder / "title_offsets.npy", np.dtype(np.int64), n_docs + 1)
-        _check_ends(folder / "title_offsets.npy", starts, len(text))
+    times = Metadata.blank(n_docs if "times" not in has else 0).times
     if "times" in has:
-        times = map_array(folder / "times.npy", TIME, n_docs)
+        times = map_array(file_of(root, table, "times"), TIME, n_docs)
+    if "titles" not in has:
+        return Metadata(np.empty(0, np.uint8), np.zeros(n_docs + 1, np.int64), times)
+    text = map_array(file_of(root, table, "titles"), np.dtype(np.uint8))
+    offsets = file_of(root, table, "title_offsets")
+    starts = map_array(offsets, np.dtype(np.int64), n_docs + 1)
+    _check_ends(offsets, starts, len(text))
     return Metadata(text, starts, times)
 
 
 def map_array(path: Path, dtype: np.dtype, size: int | None = None) -> np.ndarray:
     """A read-only map of a one-dimensional .npy file; DataError unless it is as expected."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = load_array(path, mmap=True)
     except FileNotFoundError as error:
         raise DataError(f"{path} is missing: prepare the corpus again.") from error
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} is truncated or damaged: prepare the corpus again.") from error
     shape = (array.size if size is None else size,)
     if array.dtype != dtype or array.shape != shape:

@@ -18,18 +18,20 @@ def choose_heldout(n_docs: int, n_heldout: int, seed: int) -> np.ndarray:
     for start in range(0, n_docs, _CHUNK):
         positions = np.arange(start, min(start + _CHUNK, n_docs), dtype=np.int64)
         chosen = np.concatenate([chosen, positions])
-        best = np.concatenate([best, _hash(positions.astype(np.uint64), seed)])
+        best = np.concatenate([best, position_hash(positions, seed, "heldout")])
         if len(best) > n_heldout:
             smallest = np.argsort(best, kind="stable")[:n_heldout]
             best, chosen = best[smallest], chosen[smallest]
     return np.sort(chosen)
 
 
-def _hash(positions: np.ndarray, seed: int) -> np.ndarray:
-    """SplitMix64's finaliser (Steele, Lea & Flood 2014) over positions keyed by the seed."""
-    digest = hashlib.blake2b(f"{seed}/heldout".encode(), digest_size=8).digest()
+def position_hash(positions: np.ndarray, seed: int, purpose: str) -> np.ndarray:
+    """uint64 (n,) of positions, int64 (n,): SplitMix64's finaliser (Steele, Lea & Flood 2014) keyed
+    by the seed and the purpose."""
+    digest = hashlib.blake2b(f"{seed}/{purpose}".encode(), digest_size=8).digest()
     golden = np.uint64(0x9E3779B97F4A7C15)
-    z = np.uint64(int.from_bytes(digest, "little")) + (positions + np.uint64(1)) * golden
+    steps = positions.astype(np.uint64) + np.uint64(1)
+    z = np.uint64(int.from_bytes(digest, "little")) + steps * golden
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -21,15 +21,13 @@ import numpy as np
 from topicmc.corpora import stamps
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.files import sha256, write_text
+from topicmc.corpora.index import FORMAT, INDEX, VERSION, VOCABULARY, read_index
 from topicmc.corpora.metadata import FILES, Metadata, Titles, kinds
 from topicmc.corpora.parallel import thread_map, usable_cores
-from topicmc.corpora.shards import ARRAYS, map_documents, map_metadata
+from topicmc.corpora.shards import ARRAYS, file_of, map_documents, map_metadata
+from topicmc.corpora.soundness import check_documents, check_metadata, damaged
 from topicmc.errors import DataError
-from topicmc.files import own_checksum
-
-INDEX = "corpus.json"
-FORMAT = "topicmc-corpus"
-VERSION = 1
+from topicmc.files import own_checksum, within
 
 
 def id_dtype(n_words: int) -> np.dtype:
@@ -63,7 +61,7 @@ def write_index(
         "n_entries": sum(shard["n_entries"] for shard in shards),
         "n_heldout": heldout["n_docs"],
         "dtypes": {"word_ids": dtypes[0].name, "counts": dtypes[1].name},
-        "vocabulary": {"name": "vocabulary.txt", "sha256": sha256(root / "vocabulary.txt")},
+        "vocabulary": {"name": VOCABULARY, "sha256": sha256(root / VOCABULARY)},
         "shards": shards,
         "heldout": heldout,
         "provenance": provenance,
@@ -110,12 +108,18 @@ class Corpus:
     @cached_property
     def vocabulary(self) -> list[str]:
         """Word i is the word of id i; DataError when the file disagrees with corpus.json."""
-        path = self.path / self.index["vocabulary"]["name"]
+        path = within(self.path, self.path / VOCABULARY)
         if not path.is_file():
             raise DataError(f"{path} is missing: prepare the corpus again.")
         if sha256(path) != self.index["vocabulary"]["sha256"]:
             raise DataError(f"{path} was changed or damaged: prepare the corpus again.")
-        return path.read_text(encoding="utf-8").split("\n")[:-1]
+        try:
+            words = path.read_text(encoding="utf-8").split("\n")[:-1]
+        except UnicodeDecodeError as error:
+            raise damaged(path, "it is not UTF-8") from error
+        if len(words) != self.n_words:
+            raise damaged(path, f"it holds {len(words)} words, {INDEX} says {self.n_words}")
+        return words
 
     @cached_property
     def titles(self) -> Titles | None:
@@ -164,56 +168,46 @@ class Corpus:
 
     def check(self, shards: Iterable[int], *, metadata: bool = False) -> None:
         """Reads some shards and the held-out documents; DataError names a file whose bytes are not
-        those that corpus.json promises. Files that were read before and have not been touched
-        since are not read again (`stamps`). Titles and times are read only with ``metadata``."""
+        those that corpus.json promises, or cannot be documents (`soundness`). Files that were read
+        before and have not been touched since are not read again (`stamps`). Titles and times are
+        read only with ``metadata``."""
         tables = [*(self.index["shards"][number] for number in shards), self.index["heldout"]]
         for table in tables:
             map_documents(self.path, table, self.index["dtypes"])
         self._check(tables, (*ARRAYS, *chain(*FILES.values())) if metadata else ARRAYS)
 
-    def _check(self, tables: Iterable[dict[str, Any]], arrays: Sequence[str]) -> None:
-        sums = {
-            f"{table['name']}/{array}.npy": table["sha256"][array]
+    def _check(self, tables: Sequence[dict[str, Any]], arrays: Sequence[str]) -> None:
+        files = {
+            f"{table['name']}/{array}.npy": (table, array)
             for table in tables
             for array in arrays
             if array in table["sha256"]
         }
+        sums = {name: table["sha256"][array] for name, (table, array) in files.items()}
         names = stamps.unchecked(self.path, sums)
         if not names:
             return
-        digests = thread_map(self._digest, names, usable_cores())
+        digests = thread_map(self._digest, (files[name] for name in names), usable_cores())
         for name, digest in zip(names, digests, strict=True):
             if digest != sums[name]:
                 raise DataError(
                     f"{self.path / name} was changed or damaged: prepare the corpus again."
                 )
+        # Once for the documents of a part, and once for their titles and times.
+        new = {(files[n][0]["name"], files[n][1] in ARRAYS): files[n] for n in names}.values()
+        for _ in thread_map(self._check_content, new, usable_cores()):
+            pass
         stamps.stamp(self.path, sums, names)
 
-    def _digest(self, name: str) -> str:
-        if not (self.path / name).is_file():
-            raise DataError(f"{self.path / name} is missing: prepare the corpus again.")
-        return sha256(self.path / name)
+    def _digest(self, file: tuple[dict[str, Any], str]) -> str:
+        path = file_of(self.path, *file)
+        if not path.is_file():
+            raise DataError(f"{path} is missing: prepare the corpus again.")
+        return sha256(path)
 
-
-def read_index(path: Path) -> dict[str, Any]:
-    """corpus.json of the corpus at path, checked against its own checksum."""
-    file = path / INDEX
-    if not path.exists():
-        raise DataError(f"{path} does not exist: make a corpus with topicmc prepare.")
-    if not file.is_file():
-        raise DataError(f"{path} is not a corpus (no {INDEX}): make one with topicmc prepare.")
-    try:
-        index = json.loads(file.read_text(encoding="utf-8"))
-        kind, version = index["format"], index["version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{file} cannot be read: prepare the corpus again.") from error
-    if kind != FORMAT:
-        raise DataError(f"{file} does not describe a corpus of topicmc: check the path.")
-    if version != VERSION:
-        raise DataError(
-            f"{file} has version {version}, this topicmc reads {VERSION}: prepare the corpus again "
-            "or use the topicmc that made it."
-        )
-    if index.get("checksum") != own_checksum(index):
-        raise DataError(f"{file} was changed or damaged: prepare the corpus again.")
-    return index
+    def _check_content(self, file: tuple[dict[str, Any], str]) -> None:
+        table, array = file
+        if array in ARRAYS:
+            check_documents(self.path, table, self.index["dtypes"], self.n_words)
+        else:
+            check_metadata(self.path, table)

@@ -1,14 +1,15 @@
-"""Runs whose samples and metrics are drawn from known laws instead of being trained."""
+"""Runs whose samples, metrics and traces are drawn from known laws instead of being trained."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy.signal import lfilter
 
 from topicmc.runs import RunDirectory
 
-SETTINGS = {"sampler": "scir", "alpha": 0.1, "beta": 0.01, "samples": 8, "time_budget": None,
-            "epochs": None, "updates": 100}  # fmt: skip
+SETTINGS = {"sampler": "scir", "alpha": 0.1, "beta": 0.01, "samples": 32, "time_budget": None,
+            "epochs": None, "updates": 100, "seed": 0}  # fmt: skip
 
 
 def make_run(
@@ -16,13 +17,18 @@ def make_run(
     samples: dict[int, Sequence[np.ndarray]],
     scores: Sequence[Sequence[float]] | None = None,
     burn_in: bool = False,
+    *,
+    trace: Mapping[str, np.ndarray] | None = None,
+    fingerprint: str = "a corpus",
     **settings,
 ) -> RunDirectory:
-    """A run with the samples θ (W × K) of each chain, and for each evaluation since burn-in the
-    chains' log-likelihoods (None: nothing is held out)."""
+    """A run with the samples θ (W × K) of each chain; for each evaluation since burn-in the chains'
+    log-likelihoods (None: nothing is held out); and of each scalar of the trace, if there is one,
+    the draws (C, n) past burn-in of the chains."""
     n_words, n_topics = next(iter(samples.values()))[0].shape
     config = {**SETTINGS, "topics": n_topics, **settings}
-    run = RunDirectory.create(path, {"config": config, "corpus": {"tokens": 1000}})
+    corpus = {"tokens": 1000, "fingerprint": fingerprint, "path": "corpus"}
+    run = RunDirectory.create(path, {"config": config, "corpus": corpus})
     words = [f"word{w:03d}" for w in range(n_words)]
     run.update_facts(vocabulary=run.write_vocabulary(words))
     entries = [
@@ -36,7 +42,32 @@ def make_run(
             {"round": 1000 + i, "update": 1000 + i, "seconds": float(i), "perplexity": 10.0,
              "perplexity_averaged": None, "log_likelihood": score, "step_size": 0.5}
         )  # fmt: skip
+    if trace is not None:
+        record_trace(run, trace, sorted(samples))
     return run
+
+
+def record_trace(run: RunDirectory, trace: Mapping[str, np.ndarray], chains: Sequence[int]) -> None:
+    """Adds draws (C, n) past burn-in, preceded by as many of the start, which are far off."""
+    n = len(next(iter(trace.values()))[0])
+    for i in range(-n, n):
+        values = {
+            str(chain): {name: draws[c][i] if i >= 0 else 1e6 for name, draws in trace.items()}
+            for c, chain in enumerate(chains)
+        }
+        run.append_trace(
+            {"position": n + 1 + i, "round": n + 1 + i, "seconds": 1.0, "burn_in": i < 0,
+             "chains": values}
+        )  # fmt: skip
+
+
+def autoregression(
+    correlation: float, shape: Sequence[int], generator: np.random.Generator
+) -> np.ndarray:
+    """Draws along the last axis of a stationary autoregression with mean 0 and variance 1."""
+    noise = generator.normal(size=(*shape[:-1], shape[-1] + 1)) * np.sqrt(1 - correlation**2)
+    noise[..., 0] /= np.sqrt(1 - correlation**2)
+    return lfilter([1], [1, -correlation], noise)[..., 1:]
 
 
 def gamma_samples(shapes: np.ndarray, n: int, generator: np.random.Generator) -> list[np.ndarray]:

@@ -4,7 +4,7 @@ import pytest
 
 from topicmc.clock import Due
 from topicmc.config import Interval, TrainConfig, parse_duration
-from topicmc.defaults import resolve
+from topicmc.defaults import expected_updates, resolve
 from topicmc.errors import UsageError
 
 
@@ -40,7 +40,7 @@ def test_intervals_are_time_or_updates():
     ],
 )
 def test_a_run_is_evaluated_forty_times_unless_told_otherwise(settings, interval):
-    assert TrainConfig(**settings).evaluation_interval == interval
+    assert TrainConfig(**settings).evaluation_interval(settings.get("updates")) == interval
 
 
 def test_what_is_due_by_time_and_by_updates():
@@ -77,7 +77,7 @@ def test_bad_settings_name_the_option(setting, option):
 def test_resolving_leaves_no_auto_and_round_trips():
     config = resolve(TrainConfig(), n_docs=94_095, n_tokens=11_561_909, n_words=1000)
     left = {name for name, value in config.as_dict().items() if value == "auto"}
-    assert left == {"evaluate_every"}
+    assert left == {"evaluate_every", "anneal_updates"}
     assert TrainConfig.from_dict(config.as_dict()) == config
     assert resolve(config, n_docs=94_095, n_tokens=11_561_909, n_words=1000) == config
 
@@ -101,7 +101,7 @@ def test_epochs_become_updates(workers, chains, updates):
         n_tokens=100_000,
         n_words=1000,
     )
-    assert config.updates == updates
+    assert expected_updates(config, 1000) == updates
 
 
 def test_an_annealed_start_ends_after_the_same_documents():

@@ -14,6 +14,11 @@ from topicmc.errors import DataError, TopicmcError, UsageError
 from topicmc.files import read_array, read_json, replacing, speaking_of, write_array, write_json
 from topicmc.runs import RunDirectory
 
+FACTS = {
+    "config": {"topics": 2, "alpha": 0.1, "beta": 0.01, "sampler": "scir"},
+    "corpus": {"path": "corpus", "fingerprint": "0"},
+}
+
 
 def test_a_failed_write_leaves_the_old_content_and_no_debris(tmp_path):
     path = tmp_path / "facts.json"
@@ -68,8 +73,9 @@ def test_runs_are_not_overwritten_unasked(tmp_path):
     RunDirectory.create(tmp_path / "run", {"config": {}})
     with pytest.raises(UsageError, match="--resume.*--force"):
         RunDirectory.create(tmp_path / "run", {})
-    RunDirectory.create(tmp_path / "run", {"config": {"new": 1}, "corpus": {}}, force=True)
-    assert RunDirectory.open(tmp_path / "run").facts()["config"] == {"new": 1}
+    new = {**FACTS, "config": {**FACTS["config"], "new": 1}}
+    RunDirectory.create(tmp_path / "run", new, force=True)
+    assert RunDirectory.open(tmp_path / "run").facts()["config"] == new["config"]
 
 
 def test_force_leaves_folders_that_are_not_runs_alone(tmp_path):
@@ -81,7 +87,7 @@ def test_force_leaves_folders_that_are_not_runs_alone(tmp_path):
 
 @pytest.mark.parametrize("change", [{"config": {"topics": 7}}, {"created": ""}])
 def test_facts_changed_by_hand_are_refused(tmp_path, change):
-    run = RunDirectory.create(tmp_path / "run", {"config": {"topics": 5}, "corpus": {}})
+    run = RunDirectory.create(tmp_path / "run", FACTS)
     run.update_facts(created="1999 é")
     path = run.path / "run.json"
     written = read_json(path)
@@ -93,7 +99,7 @@ def test_facts_changed_by_hand_are_refused(tmp_path, change):
 
 
 def test_runs_of_before_there_was_a_checksum_open(tmp_path):
-    run = RunDirectory.create(tmp_path / "run", {"config": {}, "corpus": {}})
+    run = RunDirectory.create(tmp_path / "run", FACTS)
     facts = run.facts()
     write_json(run.path / "run.json", facts)
     assert RunDirectory.open(run.path).facts() == facts
@@ -106,22 +112,34 @@ def test_newer_formats_are_refused(tmp_path):
         RunDirectory.open(tmp_path / "run")
 
 
-def test_metrics_survive_a_line_cut_short(tmp_path):
+@pytest.mark.parametrize(("name", "clock"), [("metrics", "round"), ("trace", "position")])
+def test_records_survive_a_line_cut_short(tmp_path, name, clock):
     run = RunDirectory.create(tmp_path / "run", {})
+    append, records, rewind = (
+        getattr(run, method) for method in (f"append_{name}", name, f"rewind_{name}")
+    )
+    assert records() == []
     for number in range(3):
-        run.append_metrics({"round": number})
-    path = run.path / "metrics.jsonl"
-    path.write_text(path.read_text()[:-5])
-    assert [record["round"] for record in run.metrics()] == [0, 1]
-    run.rewind_metrics(0)
-    assert [record["round"] for record in run.metrics()] == [0]
+        append({clock: number, "chains": {"0": {"log joint": -1.5}}})
+    path = run.path / f"{name}.jsonl"
+    path.write_bytes(path.read_bytes()[:-5])
+    assert [record[clock] for record in records()] == [0, 1]
+    rewind(0)
+    assert records() == [{clock: 0, "chains": {"0": {"log joint": -1.5}}}]
+    path.write_text('{"torn\n' + path.read_text())
+    with pytest.raises(DataError, match=f"{name}.jsonl, line 1: not JSON"):
+        records()
+    assert RunDirectory.create(run.path, {"config": {}}, force=True).path == run.path
+    assert not path.exists()
 
 
-def test_the_sample_index_deletes_what_it_does_not_name(tmp_path):
+def test_the_sample_index_deletes_what_it_is_told_to(tmp_path):
+    """But nothing that it names, and nothing that it does not know."""
     run = RunDirectory.create(tmp_path / "run", {})
-    entries = [run.keep_sample(0, number, np.ones((4, 2), np.float32)) for number in (1, 2)]
-    run.write_sample_index(entries[1:])
-    assert [p.name for p in (run.path / "samples").glob("*.npy")] == [entries[1]["file"]]
+    entries = [run.keep_sample(0, number, np.ones((4, 2), np.float32)) for number in (1, 2, 3)]
+    files = [entry["file"] for entry in entries]
+    run.write_sample_index(entries[1:2], files[:2])
+    assert sorted(run.sample_files()) == files[1:]
     assert run.read_sample(run.sample_index()[0]).shape == (4, 2)
 
 

@@ -75,7 +75,7 @@ def test_training_finds_the_topics(small_corpus, tmp_path, sampler):
     run, outcome = train(config, small_corpus, tmp_path / "run")
     assert outcome.perplexity_averaged < 65
     assert [record["update"] for record in run.metrics()] == [*range(15, 151, 15)]
-    phi, share, _ = posterior_mean(run)
+    phi, share, _, _ = posterior_mean(run)
     assert phi.shape == (5, 120)
     np.testing.assert_allclose(phi.sum(axis=1), 1, atol=1e-12)
     np.testing.assert_allclose(share.sum(), 1, atol=1e-12)

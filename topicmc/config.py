@@ -53,7 +53,8 @@ def parse_duration(text: str | int | float, option: str = "duration") -> float:
 @dataclass(frozen=True)
 class TrainConfig:
     """One training run; times are in seconds. Fields that hold AUTO are numbers after `resolve`,
-    but for ``evaluate_every``, which follows a target that may change.
+    but for ``evaluate_every``, which follows a target that may change, and the one of
+    ``anneal_updates`` and ``start_sweeps`` that the sampler has no use for.
 
     Raises UsageError on any value outside its range.
     """
@@ -70,6 +71,7 @@ class TrainConfig:
     step_decay: float = AUTO
     start: str = "auto"
     anneal_updates: int = AUTO
+    start_sweeps: int = AUTO
     remember: bool = False
     learn: str = "auto"
     learn_until: str = "burn-in"
@@ -78,7 +80,7 @@ class TrainConfig:
     time_budget: float | None = None
     evaluate_every: str = AUTO
     checkpoint_every: str = "30s"
-    samples: int = 8
+    samples: int = 32
     seed: int = 0
     threads: int = AUTO
     workers: int = 1
@@ -98,6 +100,7 @@ class TrainConfig:
         _one_of("--learn", self.learn, ("auto", *LEARN))
         _one_of("--learn-until", self.learn_until, ("burn-in", "end"))
         _in_range("--anneal-updates", self.anneal_updates, 1, 1_000_000_000)
+        _in_range("--start-sweeps", self.start_sweeps, 1, 1_000_000)
         _in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
         for name in ("alpha", "beta", "step_size", "step_offset"):
             _in_range(_option(name), getattr(self, name), 0, float("inf"), exclusive=True)
@@ -133,12 +136,17 @@ class TrainConfig:
         _in_range("--chains", self.chains, 1, self.workers, "a worker holds at most one chain")
 
     @property
-    def evaluation_interval(self) -> Interval:
-        """When to evaluate: as told, or else `EVALUATIONS` times in a run and once a minute."""
+    def keeps_assignments(self) -> bool:
+        """Whether the topic of every token is kept."""
+        return self.sampler in COLLAPSED or self.remember
+
+    def evaluation_interval(self, updates: float | None) -> Interval:
+        """When to evaluate: as told, or else `EVALUATIONS` times in a run of so many updates, and
+        once a minute."""
         if self.evaluate_every != "auto":
             return Interval.parse(self.evaluate_every)
         seconds = min(60.0, (self.time_budget or math.inf) / EVALUATIONS)
-        return Interval(seconds, self.updates and -(-self.updates // EVALUATIONS))
+        return Interval(seconds, math.ceil(updates / EVALUATIONS) if updates else None)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as JSON-able values."""

@@ -9,10 +9,14 @@ paragraphs.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from topicmc.config import COLLAPSED, TrainConfig
 from topicmc.errors import UsageError
-from topicmc.suitable import choose, default_topics, documents_of_round, or_default, sweep_seconds
+from topicmc.pace import Pace, documents_of_round
+from topicmc.posterior.thinning import is_kept
+from topicmc.starts import NO_GROWTH, Growth, longest_start
+from topicmc.suitable import choose, default_topics, or_default
 
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts. Where a batch is scaled up more than some
@@ -23,6 +27,10 @@ _BATCH_DOCUMENTS = (50, 50_000)
 # Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
 # group need fewer by its size: averaging lets each learn from the documents of all.
 _ANNEAL_UPDATES = 400
+_LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
+_START_SHARE = 2 / 3  # of a run, which such a start takes at most
+ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
+BURN_IN_SHARE = 0.45  # of a time budget, which a start may take
 _STEP = {"scir": (0.5, 20.0, 0.6), "sgrld": (3.0, 20.0, 0.6)}
 _START = {"scir": "anneal", "sgrld": "plain"}
 
@@ -52,9 +60,10 @@ def resolve(
     n_words: int,
     cores: int = 1,
     memory: int | None = None,
+    pace: Pace | None = None,
 ) -> TrainConfig:
-    """``config`` with every ``"auto"`` decided for a corpus of that size, and so many cores and
-    bytes of memory of each worker.
+    """``config`` with every ``"auto"`` decided for a corpus of that size, so many cores and bytes
+    of memory of each worker, and a machine of that pace, or of the usual where none was measured.
 
     Raises UsageError when the corpus cannot bear what was asked.
     """
@@ -67,16 +76,21 @@ def resolve(
     sampler = config.sampler
     if sampler == "auto":
         size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
-        sampler = choose(config, **size, cores=cores, memory=memory)[0]
+        sampler = choose(config, **size, cores=cores, memory=memory, pace=pace)[0]
     config = replace(config, learn=_learned(config))
     beta = or_default(config.beta, default_beta(n_words, n_tokens))
     if sampler in COLLAPSED or config.remember:
         config = replace(config, sampler=sampler)
         config = replace(config, topics=topics, beta=beta)
-        return _resolve_collapsed(config, n_docs, n_tokens, n_words, cores)
+        return _resolve_collapsed(config, n_docs, n_tokens, n_words, cores, pace)
     config.check_chains()
     if config.start == "grow":
         raise UsageError("--start grow needs --sampler adlda or asynclda, or --remember")
+    if config.start_sweeps != "auto":
+        raise UsageError(
+            f"--start-sweeps is of samplers that keep assignments; --sampler {sampler} has"
+            " --anneal-updates"
+        )
     batch_tokens = _between(n_tokens * _BATCH_SHARE, _BATCH_TOKENS)
     documents = _between(batch_tokens * n_docs / max(1, n_tokens), _BATCH_DOCUMENTS)
     batch_size = max(
@@ -89,11 +103,24 @@ def resolve(
     chains = or_default(config.chains, config.workers)
     groups = or_default(config.groups, 1)
     updates = config.updates
-    if updates is None and config.epochs is not None:
-        updates = max(1, round(config.epochs * n_docs / (chains * batch_size)))
-    if updates is None and config.time_budget is None:
+    if updates is None and config.epochs is None and config.time_budget is None:
         updates = round(min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
-    anneal_updates = max(1, _ANNEAL_UPDATES * groups // chains)
+    start = max(1, _ANNEAL_UPDATES * groups // chains)
+    planned: float | None = updates
+    if planned is None and config.epochs is not None:
+        planned = config.epochs * n_docs / (chains * batch_size)
+    if planned is not None:
+        start = min(start, max(_LEAST_UPDATES, int(_START_SHARE * planned)))
+    if config.time_budget is not None:
+        pace = pace or Pace.reckoned(replace(config, topics=topics), n_words, cores)
+        tokens = n_tokens / n_docs * batch_size
+        update = pace.minibatch_update(tokens, sweeps, n_words * topics)
+        fitting = int(BURN_IN_SHARE * config.time_budget / update)
+        start = min(start, max(_LEAST_UPDATES, fitting))
+    start = or_default(config.anneal_updates, start)
+    average_until = config.average_until
+    if average_until is None:
+        average_until = start if groups < chains else 0
     return replace(
         config,
         topics=topics,
@@ -107,7 +134,8 @@ def resolve(
         step_offset=or_default(config.step_offset, step_offset),
         step_decay=or_default(config.step_decay, step_decay),
         start=_START[sampler] if config.start == "auto" else config.start,
-        anneal_updates=or_default(config.anneal_updates, anneal_updates),
+        anneal_updates=start,
+        average_until=average_until,
         updates=updates,
         threads=or_default(config.threads, cores),
         chains=chains,
@@ -130,13 +158,14 @@ _BLOCKS = (4, 64)
 _BLOCK_TOKENS = 120_000
 # The step of SGRLD with remembered assignments: twice the share by which a move changes topics.
 _REMEMBERED_STEP = 0.1
-_START_SWEEPS = (80, 160)  # at least, and within a long time budget
-_START_SHARE = 0.4  # of the sweeps that a budget allows
-_RUN_SWEEPS = 150  # where nothing says how long to train
+_START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
+_LONGEST_START = 160
+_LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short the run
+_RUN_EPOCHS = 150  # where nothing says how long to train
 
 
 def _resolve_collapsed(
-    config: TrainConfig, n_docs: int, n_tokens: int, n_words: int, cores: int
+    config: TrainConfig, n_docs: int, n_tokens: int, n_words: int, cores: int, pace: Pace | None
 ) -> TrainConfig:
     """The same for AD-LDA, Async-LDA and remembered assignments; their updates are blocks of each
     worker's documents."""
@@ -144,6 +173,10 @@ def _resolve_collapsed(
     if config.groups not in ("auto", 1):
         raise UsageError(
             f"--groups is of chains that are averaged, not of --sampler {config.sampler}"
+        )
+    if config.average_until:
+        raise UsageError(
+            f"--average-until is of chains that are averaged, not of --sampler {config.sampler}"
         )
     if chains > 1 and (config.sampler != "adlda" or config.remember):
         remember = " --remember" if config.remember else ""
@@ -155,7 +188,7 @@ def _resolve_collapsed(
         step_size = _REMEMBERED_STEP * total * config.topics / n_tokens
     n_blocks = _between(n_tokens / config.workers / _BLOCK_TOKENS, _BLOCKS)
     batch_size = min(mine, or_default(config.batch_size, max(1, round(mine / n_blocks))))
-    per_round = documents_of_round(mine) if config.workers > 1 else 1
+    per_round = documents_of_round(n_docs, config.workers) if config.workers > 1 else 1
     config = replace(
         config,
         alpha=or_default(config.alpha, 0.1),
@@ -172,19 +205,103 @@ def _resolve_collapsed(
         trajectory=or_default(config.trajectory, max(1, per_round // batch_size)),
     )
     per_sweep = config.trajectory * rounds_per_sweep(config, n_docs)
-    updates = config.updates
-    if updates is None and config.epochs is not None:
-        updates = max(1, round(config.epochs * per_sweep))
-    if updates is None and config.time_budget is None:
-        updates = _RUN_SWEEPS * per_sweep
-    sweeps = float(_START_SWEEPS[0])
+    epochs = config.epochs
+    if config.updates is not None:
+        epochs = config.updates / per_sweep  # which holds on any number of workers
+    elif epochs is None and config.time_budget is None:
+        epochs = _RUN_EPOCHS
+    start = _START_SWEEPS
+    if config.anneal_updates != "auto":
+        start = max(1, round(config.anneal_updates / per_sweep))
+    elif config.time_budget is not None:
+        pace = pace or Pace.reckoned(config, n_words, cores)
+        sweeps = config.time_budget / (chains * sum(pace.sweep(config, n_docs, n_tokens)))
+        start = longest_start(
+            BURN_IN_SHARE * sweeps, _LONGEST_START, n_tokens=n_tokens, n_topics=config.topics,
+            n_words=n_words, grows=config.start == "grow",
+        )  # fmt: skip
+        start = max(_LEAST_SWEEPS, start)
+    if epochs is not None and config.anneal_updates == "auto":
+        start = min(start, max(_LEAST_SWEEPS, int(epochs / 2)))
+    return replace(
+        config,
+        epochs=epochs,
+        start_sweeps=or_default(config.start_sweeps, start),
+        average_until=0,
+    )
+
+
+def needs_pace(config: TrainConfig) -> bool:
+    """Whether something is left open that depends on the speed of the machine."""
+    start = config.start_sweeps if config.keeps_assignments else config.anneal_updates
+    return config.time_budget is not None and "auto" in (config.sampler, start)
+
+
+def remarks(
+    asked: TrainConfig, config: TrainConfig, bounds: dict[str, Any], pace: Pace | None
+) -> list[str]:
+    """What there is to say of settings once they are resolved, before training begins."""
+    told = []
+    if asked.sampler == "auto":
+        told.append(f"--sampler auto: {', '.join(choose(asked, **bounds, pace=pace))}")
+    size = {name: bounds[name] for name in ("n_docs", "n_tokens", "n_words")}
+    pace = pace or Pace.reckoned(config, bounds["n_words"], bounds["cores"])
+    samples = expected_samples(config, **size, pace=pace)
+    if samples < ENOUGH_SAMPLES:
+        what = "too short for any posterior sample" if samples < 1 else (
+            f"long enough for {samples} posterior sample{'s' * (samples > 1)} or so"
+        )  # fmt: skip
+        told.append(
+            f"{_target(config)} is {what} past the start; for intervals and a verdict on"
+            " convergence give more"
+        )
+    return told
+
+
+def _target(config: TrainConfig) -> str:
     if config.time_budget is not None:
-        sweep = chains * sum(sweep_seconds(config, n_docs, n_tokens, n_words, cores))
-        sweeps = _between(_START_SHARE * config.time_budget / sweep, _START_SWEEPS)
-    start = round(sweeps * per_sweep)
-    if updates is not None:
-        start = max(1, min(start, updates // 2))
-    return replace(config, updates=updates, anneal_updates=or_default(config.anneal_updates, start))
+        return f"--time-budget {config.time_budget:g}s"
+    if config.updates is not None:
+        return f"--updates {config.updates}"
+    return f"--epochs {config.epochs:g}"
+
+
+def expected_updates(config: TrainConfig, n_docs: int) -> float | None:
+    """About how many updates of a chain resolved settings come to; None where only time tells."""
+    if config.updates is not None or config.epochs is None:
+        return config.updates
+    together = config.workers if config.keeps_assignments else config.chains
+    return config.epochs * n_docs / (config.batch_size * together)
+
+
+def expected_samples(
+    config: TrainConfig, *, n_docs: int, n_tokens: int, n_words: int, pace: Pace
+) -> int:
+    """About how many posterior samples of a chain a run will keep, from its resolved settings."""
+    positions = []
+    if config.keeps_assignments:
+        growth = NO_GROWTH
+        if config.start == "grow":
+            size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
+            growth = Growth.over(config.start_sweeps, **size)
+        start = config.start_sweeps
+        spared = start - growth.cost(start)
+        sweep = config.chains * sum(pace.sweep(config, n_docs, n_tokens))
+        if config.epochs is not None:
+            positions.append(config.epochs + spared)
+        if config.time_budget is not None:
+            positions.append(config.time_budget / sweep + spared)
+    else:
+        burn_in = max(config.anneal_updates, config.average_until or 0)
+        start = -(-burn_in // config.trajectory)
+        tokens = n_tokens / n_docs * config.batch_size
+        update = pace.minibatch_update(tokens, config.sweeps, n_words * config.topics)
+        updates = [expected_updates(config, n_docs)]
+        if config.time_budget is not None:
+            updates.append(config.time_budget / update)
+        positions += [n / config.trajectory for n in updates if n is not None]
+    last = int(min(positions))
+    return sum(is_kept(p, last, config.samples) for p in range(max(start, last // 2), last + 1))
 
 
 def rounds_per_sweep(config: TrainConfig, n_docs: int) -> int:

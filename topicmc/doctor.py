@@ -16,6 +16,9 @@ from topicmc.machine import available_memory
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "gensim", "pyarrow", "click", "mpi4py", "mpich")
 
+TESTED = ("3.11", "3.13")
+"""Versions of Python that the tests run on, all on Linux with x86-64 processors."""
+
 
 def diagnose() -> dict[str, Any]:
     """Versions, cores, memory, MPI and the kernel cache, by name."""
@@ -25,6 +28,7 @@ def diagnose() -> dict[str, Any]:
         "topicmc": __version__,
         "installed in": str(Path(__file__).parent),
         "python": f"{platform.python_version()} ({sys.executable})",
+        "tested on": f"Python {' and '.join(TESTED)}, on Linux with x86-64",
         "system": platform.platform(),
         "processor": llvm.get_host_cpu_name(),
         "cores": available_cores(),

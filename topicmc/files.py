@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 from numpy.lib import format as npy
@@ -19,19 +21,60 @@ from topicmc.errors import DataError, TopicmcError
 
 @contextmanager
 def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """A file that takes the place of ``path`` when the block ends, and vanishes if it fails."""
+    """`atomic_write`, with a sentence for people when the system refuses."""
+    with speaking_of(path), atomic_write(path, mode) as stream:
+        yield stream
+
+
+@contextmanager
+def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """A file that takes the place of ``path`` when the block ends, and vanishes if it fails. Then
+    its bytes and its name have been handed to the disk. Raises OSError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    encoding = None if "b" in mode else "utf-8"
-    with speaking_of(path):
+    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        temporary.unlink(missing_ok=True)
+        with temporary.open(mode.replace("w", "x"), **text) as stream:  # follows no link
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        put_in_place(temporary, path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def put_in_place(temporary: Path, place: Path) -> None:
+    """Renames, and has the disk keep the new name. What is inside has been synced before."""
+    temporary.replace(place)
+    sync_folder(place.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Has the disk keep the bytes of a file."""
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Has the disk keep the names in a folder, where the file system can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            with temporary.open(mode, encoding=encoding) as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(path)
+            os.fsync(descriptor)
         finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+            os.close(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM):
+            raise
+
+
+def sync_tree(folder: Path) -> None:
+    """Has the disk keep all files below a folder, and their names."""
+    for name, _, files in os.walk(folder, topdown=False):
+        for file in files:
+            sync_file(Path(name) / file)
+        sync_folder(Path(name))
 
 
 def remove_temporaries(folder: Path) -> None:
@@ -65,7 +108,7 @@ def read_json(path: Path, **expected: type) -> Any:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the path, or restore it") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read as JSON ({error}); restore or remake it") from None
     for name, kind in expected.items():
         if not isinstance(value, dict) or not isinstance(value.get(name), kind):
@@ -81,32 +124,118 @@ def own_checksum(record: Mapping[str, Any]) -> str:
 
 
 def write_array(path: Path, array: np.ndarray) -> str:
-    """Writes a ``.npy`` file, atomically, and returns its checksum."""
+    """Writes a ``.npy`` file, atomically, and returns the checksum of what was to be written."""
     with replacing(path, "wb") as stream:
-        save_array(stream, array)
-    return checksum(path)
+        hashed = _Hashed(stream)
+        save_array(hashed, array)
+    return hashed.checksum
 
 
-def save_array(stream: IO[bytes], array: np.ndarray) -> None:
+class _Hashed:
+    """A file whose bytes are summed on their way."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._sum = stream, hashlib.sha256()
+
+    def write(self, data: Any) -> None:
+        self._sum.update(data)
+        self._stream.write(data)
+
+    @property
+    def checksum(self) -> str:
+        return f"sha256:{self._sum.hexdigest()}"
+
+
+def save_array(stream: Any, array: np.ndarray) -> None:
     """np.save, but for the reason why a write fails, which that one loses."""
     array = np.ascontiguousarray(array)
     npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(array))
     stream.write(array.data)
 
 
+def read_back(path: Path, expected: str) -> None:
+    """Reads what was written, from the disk where the system can; DataError unless it is that."""
+    if hasattr(os, "posix_fadvise"):
+        with path.open("rb") as stream:
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    if checksum(path) != expected:
+        raise DataError(
+            f"{path}: other bytes are read back than were written; the disk fails, so give another"
+        )
+
+
 def read_array(path: Path, expected: str | None = None, mmap: bool = False) -> np.ndarray:
     """A ``.npy`` array; DataError when it is missing, damaged or fails its checksum."""
+    _check(path, expected)
+    try:
+        return load_array(path, mmap)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: not a readable .npy array ({error})") from None
+
+
+def _check(path: Path, expected: str | None) -> None:
     if not path.is_file():
         raise DataError(f"{path}: no such file; check the path, or restore it")
     if expected is not None and checksum(path) != expected:
         raise DataError(f"{path}: damaged, its checksum is wrong; restore or remake it")
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Writes a ``.npz`` file, atomically, and returns its checksum; equal arrays, equal bytes."""
+    with replacing(path, "wb") as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+    return checksum(path)
+
+
+def read_arrays(path: Path, expected: str) -> dict[str, np.ndarray]:
+    """The arrays of a ``.npz`` file; DataError when it is missing or fails its checksum."""
+    _check(path, expected)
     try:
-        return np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path}: not a readable .npy array ({error})") from None
+        with ZipFile(path) as archive:
+            members = archive.infolist()
+            packed = any(member.compress_type != ZIP_STORED for member in members)
+            if packed or sum(member.file_size for member in members) > path.stat().st_size:
+                raise ValueError("it unfolds to more than the file holds")
+            for member in members:
+                with archive.open(member) as stream:
+                    _check_header(stream, member.file_size)
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (OSError, ValueError, EOFError, BadZipFile, NotImplementedError) as error:
+        raise DataError(f"{path}: not a readable .npz file ({error})") from None
+
+
+def load_array(path: Path, mmap: bool) -> np.ndarray:
+    """np.load of a ``.npy`` file that holds what its header claims. Raises OSError, ValueError."""
+    with path.open("rb") as stream:
+        _check_header(stream, path.stat().st_size)
+    return np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+
+
+def _check_header(stream: IO[bytes], size: int) -> None:
+    """ValueError unless a ``.npy`` file of so many bytes holds what its header claims: else a few
+    bytes could have any amount of memory allocated."""
+    try:
+        version = npy.read_magic(stream)
+        read = npy.read_array_header_1_0 if version[0] == 1 else npy.read_array_header_2_0
+        shape, _, dtype = read(stream)
+    except (TypeError, SyntaxError, RecursionError, MemoryError, EOFError) as error:
+        raise ValueError(f"no header: {error}") from None
+    if any(n < 0 for n in shape):
+        raise ValueError(f"its shape is {shape}")
+    promised = stream.tell() + math.prod(map(int, shape)) * dtype.itemsize
+    if dtype.hasobject or promised > size:
+        raise ValueError("objects" if dtype.hasobject else "shorter than its header says")
 
 
 def checksum(path: Path) -> str:
     """``sha256:…`` of a file's bytes."""
     with path.open("rb") as stream:
         return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def within(folder: Path, path: Path) -> Path:
+    """``path``; DataError when it leaves the folder, for instance by a symbolic link."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise DataError(f"{path}: leads out of {folder}; put the file itself there")
+    return path

@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM as a flag that the training loop looks at between rounds."""
+"""Ctrl-C and SIGTERM: a flag that the training loop looks at between rounds, or an exit that cleans
+up."""
 
 from __future__ import annotations
 
@@ -35,3 +36,20 @@ def interruptible() -> Iterator[Interrupt]:
     finally:
         for signum, handler in previous.items():
             signal.signal(signum, handler)
+
+
+@contextmanager
+def exit_on_termination() -> Iterator[None]:
+    """Within the block SIGTERM unwinds the stack, so that what was begun is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    previous = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

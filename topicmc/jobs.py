@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from topicmc import __version__, machine
-from topicmc.config import AUTO, COLLAPSED, TrainConfig
+from topicmc import __version__, machine, memory
+from topicmc.calibration import measured
+from topicmc.config import AUTO, TrainConfig
 from topicmc.corpora import Corpus
-from topicmc.defaults import resolve
-from topicmc.distributed.schedule import partition
-from topicmc.distributed.transport import Transport
+from topicmc.defaults import needs_pace, remarks, resolve
+from topicmc.distributed.partition import share_out
+from topicmc.distributed.transport import LocalTransport, Transport
 from topicmc.errors import DataError, UsageError
 from topicmc.files import remove_temporaries, speaking_of, write_json
+from topicmc.formats import config_of_format_1
+from topicmc.lease import Lease, held
 from topicmc.machine import available_memory
+from topicmc.pace import Pace
 from topicmc.posterior.samples import posterior_mean
-from topicmc.runs import RunDirectory
-from topicmc.scratch import IN_MEMORY
-from topicmc.suitable import choose, token_bytes
+from topicmc.runs import FORMAT, RunDirectory
 from topicmc.topics.reading import Topic, describe
+from topicmc.waiting import announced
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
 RESUMABLE = (
@@ -46,27 +50,51 @@ def start(
     run_path: Path,
     transport: Transport,
     force: bool = False,
+    tell: Callable[[str], None] | None = None,
+    leases: ExitStack | None = None,
 ) -> tuple[TrainConfig, Corpus, RunDirectory]:
     """A new run: opens the corpus (None: the built-in extract), resolves the settings, checks the
-    memory, and creates the run directory.
+    memory, and creates the run directory. ``tell`` hears why it takes long, if it does. No other
+    job writes into the run until ``leases`` is closed; None leaves that to the caller.
 
     Raises UsageError or DataError before anything is overwritten where it can be known by then.
     """
     run_path = Path(run_path)
     if transport.is_root:
         RunDirectory.check_free(run_path, force)
+    run = RunDirectory(run_path)
     if corpus_path is None:
+        run.lease = _lease(run_path, transport, leases)
         _create_with_extract(config, run_path, transport, force)
-        corpus = Corpus.open(run_path / EMBEDDED)
-        return checked(config, corpus, transport), corpus, RunDirectory(run_path)
+        return _saved(run), Corpus.open(run_path / EMBEDDED), run
     corpus = Corpus.open(corpus_path)
-    config = checked(config, corpus, transport)
-    verify_share(corpus, config, transport)
+    plan = planned(config, corpus, transport, tell=tell)
+    verify_share(corpus, plan.config, transport)
     transport.barrier()
+    run.lease = _lease(run_path, transport, leases)
     if transport.is_root:
-        _create(run_path, config, corpus, str(Path(corpus_path).resolve()), force)
+        _create(run_path, plan, corpus, str(Path(corpus_path).resolve()), force)
     transport.barrier()
-    return config, corpus, RunDirectory(run_path)
+    return plan.config, corpus, run
+
+
+def _lease(run_path: Path, transport: Transport, leases: ExitStack | None) -> Lease | None:
+    """The root's; UsageError on every process when another job has it."""
+    return None if leases is None else leases.enter_context(held(run_path, transport))
+
+
+def _saved(run: RunDirectory) -> TrainConfig:
+    """The settings of a run; DataError when they are none."""
+    facts = run.facts()
+    try:
+        config = TrainConfig.from_dict(facts["config"])
+    except UsageError as error:
+        raise DataError(f"{run.path / 'run.json'}: {error}") from None
+    if facts["format"] > 1:
+        return config
+    checkpoint = run.checkpoint()
+    rounds = 0 if checkpoint is None else checkpoint.manifest["round"]
+    return config_of_format_1(config, facts["corpus"]["documents"], rounds)
 
 
 def _create_with_extract(
@@ -82,17 +110,15 @@ def _create_with_extract(
             temporary = TemporaryDirectory(prefix=f".{run_path.name}-", dir=run_path.parent)
         with temporary as folder:
             corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
-            config = checked(config, corpus, transport, share)
-            run = _create(run_path, config, corpus, EMBEDDED, force)
+            plan = planned(config, corpus, transport, share)
+            run = _create(run_path, plan, corpus, EMBEDDED, force)
             with speaking_of(run.path):
                 shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
                 corpus.path.rename(run.path / EMBEDDED)
     transport.barrier()
 
 
-def _create(
-    run_path: Path, config: TrainConfig, corpus: Corpus, location: str, force: bool
-) -> RunDirectory:
+def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bool) -> RunDirectory:
     facts = {
         "topicmc": __version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -104,36 +130,39 @@ def _create(
             "tokens": corpus.n_tokens,
             "words": corpus.n_words,
         },
-        "config": config.as_dict(),
+        "config": plan.config.as_dict(),
+        "plan": {"remarks": plan.remarks, "pace": plan.pace and asdict(plan.pace)},
     }
-    words = corpus.vocabulary
-    run = RunDirectory.create(run_path, facts, force)
-    run.update_facts(vocabulary=run.write_vocabulary(words))
-    return run
+    return RunDirectory.create(run_path, facts, force, corpus.vocabulary)
 
 
 def verify_share(corpus: Corpus, config: TrainConfig, transport: Transport) -> None:
     """Reads the shards of this process's workers, and the held-out documents, against their
     checksums; DataError names the file that is damaged."""
-    ranges = partition(corpus.shard_sizes, config.workers)
+    ranges = share_out(corpus, config.workers)
     shards = {shard for worker in transport.workers for shard, _, _ in ranges[worker]}
     corpus.check(sorted(shards))
 
 
 def resume(
-    run_path: Path, changes: Mapping[str, Any], transport: Transport, corpus_path: Path | None
+    run_path: Path,
+    changes: Mapping[str, Any],
+    transport: Transport,
+    corpus_path: Path | None,
+    leases: ExitStack | None = None,
 ) -> tuple[TrainConfig, Corpus, RunDirectory]:
-    """An existing run with its corpus, and its settings with ``changes`` made.
+    """An existing run with its corpus, and its settings with ``changes`` made; ``leases`` as in
+    `start`.
 
     Raises UsageError when a change would make it another run, DataError when the corpus is not the
     one that the run began with.
     """
     run = RunDirectory.open(run_path)
-    facts = run.facts()
-    try:
-        config = TrainConfig.from_dict(facts["config"])
-    except UsageError as error:
-        raise DataError(f"{run.path / 'run.json'}: {error}") from None
+    run.lease = _lease(run.path, transport, leases)
+    if transport.is_root:
+        run.recover()
+    transport.barrier()
+    facts, config = run.facts(), _saved(run)
     for name, value in changes.items():
         if name not in RESUMABLE and value != getattr(config, name):
             raise UsageError(
@@ -149,7 +178,7 @@ def resume(
     verify_share(corpus, config, transport)
     if transport.is_root:
         remove_temporaries(run.path)
-        run.update_facts(config=config.as_dict())
+        run.update_facts(format=FORMAT, config=config.as_dict())
         if corpus_path is not None:
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
@@ -158,8 +187,8 @@ def resume(
 
 def finish(run: RunDirectory, update: int) -> list[Topic]:
     """Writes the ``topics.json`` of a run that has ended; returns its topics, largest first."""
-    phi, share, _ = posterior_mean(run)
-    topics = describe(phi, share, run.vocabulary())
+    mean = posterior_mean(run)
+    topics = describe(mean.phi, mean.share, run.vocabulary())
     described = [topic.as_dict() for topic in topics]
     write_json(run.path / "topics.json", {"format": 1, "update": update, "topics": described})
     return topics
@@ -168,8 +197,12 @@ def finish(run: RunDirectory, update: int) -> list[Topic]:
 def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
     """The settings with another number of workers: each still holds at most one chain of
     minibatches, so such chains beyond their number are given up."""
-    if n_workers == config.workers or config.sampler == "adlda":
-        return replace(config, workers=n_workers)
+    if n_workers == config.workers:
+        return config
+    if config.keeps_assignments:
+        # Updates are blocks of each worker's documents; epochs mean the same on any number.
+        updates = config.updates if config.epochs is None else None
+        return replace(config, workers=n_workers, updates=updates)
     chains = min(config.chains, n_workers)
     return replace(config, workers=n_workers, chains=chains, groups=min(config.groups, chains))
 
@@ -200,37 +233,75 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
     return corpus
 
 
-def checked(
-    config: TrainConfig, corpus: Corpus, transport: Transport, share: machine.Share | None = None
-) -> TrainConfig:
-    """The settings resolved for a corpus; UsageError when memory or corpus cannot bear them.
+@dataclass(frozen=True)
+class Plan:
+    """Settings with nothing left open, what there is to say of them, and the pace of the machine
+    that they rest on, where it was measured."""
 
-    Collective, unless the ``share`` of the machine is given.
+    config: TrainConfig
+    remarks: list[str]
+    pace: Pace | None
+
+
+def planned(
+    config: TrainConfig,
+    corpus: Corpus,
+    transport: Transport,
+    share: machine.Share | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Plan:
+    """The settings resolved for a corpus and, within a time budget, for the pace of this machine;
+    UsageError when memory or corpus cannot bear them.
+
+    Collective, unless the ``share`` of the machine is given, and then nothing is measured.
     """
-    share = share or machine.share(transport)
+    alone, share = share is not None, share or machine.share(transport)
     threads = share.cores if config.threads == AUTO else config.threads
-    config = replace(resolve(config, **_bounds(corpus, transport, share)), threads=threads)
-    needed = memory_needed(config, corpus.n_words, corpus.n_tokens)
-    needed *= len(transport.workers) * share.processes
+    bounds = _bounds(corpus, transport, share)
+    resolved, pace = resolve(config, **bounds), None
+    _check_memory(resolved, corpus, transport, share)
+    if not alone and needs_pace(config):
+        with announced(tell):
+            pace = measured(corpus, resolved, threads, transport)
+        resolved = resolve(config, **bounds, pace=pace)
+        _check_memory(resolved, corpus, transport, share)
+    resolved = replace(resolved, threads=threads)
+    return Plan(resolved, remarks(config, resolved, bounds, pace), pace)
+
+
+def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
+    """The settings of `planned`."""
+    return planned(config, corpus, transport).config
+
+
+def _check_memory(
+    config: TrainConfig, corpus: Corpus, transport: Transport, share: machine.Share
+) -> None:
+    sizes, hosted = memory.sizes_of(corpus, config.batch_size), len(transport.workers)
+    needed = memory.needed(config, sizes, hosted, share.processes)
     available = available_memory()
-    if available is not None and needed > available:
-        raise UsageError(
-            f"--topics {config.topics} over {corpus.n_words:,} words needs about"
-            f" {needed / 1e9:.1f} GB of memory and {available / 1e9:.1f} GB are free; use fewer"
-            " topics or prune the vocabulary"
-        )
-    return config
+    if available is None:
+        return
+    free = available - share.processes * memory.COMPILING
+    if needed <= free:
+        return
+    fewer = memory.most_topics(config, sizes, hosted, free, share.processes)
+    raise UsageError(
+        f"--topics {config.topics} over {corpus.n_words:,} words needs about"
+        f" {needed / 1e9:.1f} GB of memory, most of it for"
+        f" {memory.largest(config, sizes, hosted).name}, and {available / 1e9:.1f} GB are free; "
+        + (f"use --topics {fewer} or fewer," if fewer else "use fewer chains or local workers,")
+        + " or prune the vocabulary"
+    )
 
 
-def memory_needed(config: TrainConfig, n_words: int, n_tokens: int) -> int:
-    """Bytes that one worker's chain needs: θ, a copy in flight, and the rows of a minibatch (the
-    topics and counts of its distinct words, at most all of them). Collapsed samplers hold counts in
-    their place, and the word and topic of every token of theirs, unless these are in files."""
-    needed = 4 * n_words * config.topics * 5
-    if config.sampler in COLLAPSED or config.remember:
-        of_tokens = token_bytes(n_words, config.topics) * n_tokens // config.workers
-        needed += min(of_tokens, 2 * IN_MEMORY)
-    return needed
+def memory_of(config: TrainConfig, corpus: Corpus) -> tuple[TrainConfig, int]:
+    """The settings that a run on this machine would use, and the bytes of memory that it would
+    need at most; UsageError when the corpus cannot bear them."""
+    transport = LocalTransport(config.workers)
+    config = resolve(config, **_bounds(corpus, transport, machine.share(transport)))
+    sizes = memory.sizes_of(corpus, config.batch_size)
+    return config, memory.needed(config, sizes, config.workers)
 
 
 def _bounds(corpus: Corpus, transport: Transport, share: machine.Share) -> dict[str, Any]:
@@ -244,14 +315,6 @@ def _bounds(corpus: Corpus, transport: Transport, share: machine.Share) -> dict[
         "cores": max(1, share.least_cores // hosted),
         "memory": None if memory is None else memory // hosted,
     }
-
-
-def choice(config: TrainConfig, corpus: Corpus, transport: Transport) -> str | None:
-    """What ``--sampler auto`` comes to on a corpus and why, in a line; None if it was not left."""
-    if config.sampler != "auto":
-        return None
-    sampler, why = choose(config, **_bounds(corpus, transport, machine.share(transport)))
-    return f"--sampler auto: {sampler}, {why}"
 
 
 def versions() -> dict[str, str]:

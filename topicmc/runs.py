@@ -4,12 +4,15 @@
                       checksum of itself
     vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
     metrics.jsonl     one object per evaluation
-    samples/          kept posterior samples of θ, one .npy per chain and round, and an index
-    checkpoint/       the newest state of every worker, with a manifest of checksums
+    trace.jsonl       one object per recorded position: label-free scalars of every chain's state
+    samples/          kept states of each chain, one .npz per chain and round, and an index
+    checkpoint/       the state of every worker, the newest and the one before, each with a
+                      manifest of checksums
     topics.json       the topics, written when training ends
+    lease.json        who is writing here, while somebody is (`topicmc.lease`)
 
-Every file is written under a temporary name and renamed, so that stopping at any moment leaves the
-previous one whole.
+Every file is written under a temporary name, synced and renamed, so that stopping at any moment
+leaves the previous one whole. ``run.json`` is written last: without it there is no run.
 """
 
 from __future__ import annotations
@@ -18,25 +21,37 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from topicmc import checkpoints
+from topicmc.checkpoints import Checkpoint
+from topicmc.encoding import decode, encode_counts, encode_weights
 from topicmc.errors import DataError, UsageError
 from topicmc.files import (
     checksum,
     own_checksum,
     read_array,
+    read_arrays,
     read_json,
+    remove_temporaries,
     replacing,
     speaking_of,
-    write_array,
+    within,
+    write_arrays,
     write_json,
 )
+from topicmc.formats import without_averages
+from topicmc.lease import NAME as LEASE
+from topicmc.lease import Lease
+from topicmc.run_fields import check_complete, check_facts, check_line, check_samples, check_theta
 
-FORMAT = 1
+FORMAT = checkpoints.FORMAT
+READS = 1, 2  # formats; `topicmc.formats` says what the first one meant
+__all__ = ["Checkpoint", "RunDirectory"]
 
 
 class RunDirectory:
@@ -44,40 +59,53 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
+        self.shape: tuple[int | None, int | None] = (None, None)  # W and K, once `open` knows them
+        self.lease: Lease | None = None  # of the process that writes here
+        self.notices: list[str] = []  # sentences about what was found, for who resumes
 
     # ---- creation and opening
 
     @classmethod
-    def create(cls, path: Path, facts: Mapping[str, Any], force: bool = False) -> RunDirectory:
-        """A new run directory holding ``run.json``.  UsageError as `check_free` has it."""
+    def create(
+        cls,
+        path: Path,
+        facts: Mapping[str, Any],
+        force: bool = False,
+        words: list[str] | None = None,
+    ) -> RunDirectory:
+        """A new run directory holding ``run.json``, and the vocabulary if ``words`` are given.
+        UsageError as `check_free` has it."""
         cls.check_free(path, force)
         run = cls(path)
         with speaking_of(run.path):
             run._clear()
             run.path.mkdir(parents=True, exist_ok=True)
-            run._write_facts({"format": FORMAT, **facts})
             (run.path / "samples").mkdir()
             (run.path / "checkpoint").mkdir()
         run.write_sample_index([])
+        vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
+        run._write_facts({"format": FORMAT, **facts, **vocabulary})
         return run
 
     @staticmethod
     def check_free(path: Path, force: bool = False) -> None:
         """UsageError where a new run must not be written: a file is there, something that is not a
-        run, or, without ``force``, a run."""
+        run, or, without ``force``, a run. One that was killed while it was being made left its
+        lease behind, and no ``run.json``: that place is free."""
         path = Path(path)
         if not path.exists():
             return
         if not path.is_dir():
             raise UsageError(f"{path}: is a file; give a directory that does not exist yet")
-        if not any(path.iterdir()):
+        is_run = (path / "run.json").is_file()
+        if not any(path.iterdir()) or ((path / LEASE).is_file() and not is_run):
             return
         if not force:
             raise UsageError(
                 f"{path}: exists already; add --resume to go on with it, --force to overwrite it,"
                 " or give another -o"
             )
-        if not (path / "run.json").is_file():
+        if not is_run:
             raise UsageError(f"{path}: is not a run directory, so --force leaves it alone")
 
     @classmethod
@@ -87,21 +115,27 @@ class RunDirectory:
         run = cls(path)
         if not (run.path / "run.json").is_file():
             raise DataError(f"{path}: no run here (run.json is missing); check the path")
+        for child in sorted(run.path.iterdir()):
+            if child.name != "corpus":  # which is only read, and may lie anywhere
+                within(run.path, child)
         version = read_json(run.path / "run.json", format=int)["format"]
-        if version != FORMAT:
+        if version not in READS:
             raise DataError(
                 f"{run.path / 'run.json'}: written in format {version!r}, this topicmc reads"
-                f" format {FORMAT}; use the topicmc version that made the run"
+                f" formats {READS[0]} to {FORMAT}; use the topicmc version that made the run"
             )
-        run.facts()
+        facts = run.facts()
+        check_complete(run.path / "run.json", facts)
+        run.shape = facts["corpus"].get("words"), facts["config"]["topics"]
         return run
 
     def _clear(self) -> None:
+        for name in ("run.json", "metrics.jsonl", "trace.jsonl", "topics.json", "vocabulary.txt"):
+            (self.path / name).unlink(missing_ok=True)
         for name in ("samples", "checkpoint"):
             if (self.path / name).exists():
                 shutil.rmtree(self.path / name)
-        for name in ("metrics.jsonl", "topics.json", "vocabulary.txt", "run.json"):
-            (self.path / name).unlink(missing_ok=True)
+        remove_temporaries(self.path)
 
     def facts(self) -> dict[str, Any]:
         """The content of ``run.json``; DataError when it is damaged, or was changed by hand. Runs
@@ -114,6 +148,7 @@ class RunDirectory:
                 f"{path}: changed or damaged, its checksum is wrong; restore it, and change"
                 " settings by topicmc train --resume"
             )
+        check_facts(path, facts)
         return facts
 
     def update_facts(self, **changes: Any) -> None:
@@ -141,12 +176,37 @@ class RunDirectory:
             )
         return path.read_text(encoding="utf-8").split("\n")[:-1]
 
-    # ---- metrics
+    # ---- metrics and trace
 
     def append_metrics(self, record: Mapping[str, Any]) -> None:
         """Adds one line to ``metrics.jsonl`` in a single write."""
+        self._append_line("metrics.jsonl", record)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """All metrics so far; a last line cut short by a crash is left out."""
+        return self._lines("metrics.jsonl")
+
+    def rewind_metrics(self, round_number: int) -> None:
+        """Forgets metrics recorded after a round: a resumed run will record them again."""
+        self._rewind_lines("metrics.jsonl", "round", round_number)
+
+    def append_trace(self, record: Mapping[str, Any]) -> None:
+        """Adds one line to ``trace.jsonl`` in a single write: a ``position``, and under ``chains``
+        the scalars of each chain by name, which do not depend on how topics are numbered."""
+        self._append_line("trace.jsonl", record)
+
+    def trace(self) -> list[dict[str, Any]]:
+        """The trace so far; a last line cut short by a crash is left out. Runs of earlier versions
+        have none."""
+        return self._lines("trace.jsonl")
+
+    def rewind_trace(self, position: int) -> None:
+        """Forgets what was recorded after a position: a resumed run will record it again."""
+        self._rewind_lines("trace.jsonl", "position", position)
+
+    def _append_line(self, name: str, record: Mapping[str, Any]) -> None:
         line = (json.dumps(record) + "\n").encode()
-        path = self.path / "metrics.jsonl"
+        path = self.path / name
         with speaking_of(path):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             try:
@@ -155,56 +215,76 @@ class RunDirectory:
             finally:
                 os.close(descriptor)
 
-    def metrics(self) -> list[dict[str, Any]]:
-        """All metrics so far; a last line cut short by a crash is left out."""
-        path = self.path / "metrics.jsonl"
+    def _lines(self, name: str) -> list[dict[str, Any]]:
+        path = self.path / name
         if not path.exists():
             return []
         records = []
         lines = path.read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines, start=1):
             try:
-                records.append(json.loads(line))
-            except ValueError:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
                 if number == len(lines):
                     break
                 raise DataError(f"{path}, line {number}: not JSON; restore or remake it") from None
+            check_line(path, number, record)
+            records.append(record)
         return records
 
-    def rewind_metrics(self, round_number: int) -> None:
-        """Forgets metrics recorded after a round: a resumed run will record them again."""
-        kept = [record for record in self.metrics() if record["round"] <= round_number]
-        with replacing(self.path / "metrics.jsonl") as stream:
+    def _rewind_lines(self, name: str, clock: str, last: int) -> None:
+        kept = [record for record in self._lines(name) if record[clock] <= last]
+        with replacing(self.path / name) as stream:
             stream.writelines(json.dumps(record) + "\n" for record in kept)
 
     # ---- posterior samples
 
     def sample_path(self, chain: int, round_number: int) -> Path:
-        """Where the sample of a chain after a round lies."""
-        return self.path / "samples" / f"chain-{chain:03d}-round-{round_number:09d}.npy"
+        """Where the state of a chain after a round lies."""
+        return self.path / "samples" / f"chain-{chain:03d}-round-{round_number:09d}.npz"
 
-    def keep_sample(self, chain: int, round_number: int, theta: np.ndarray) -> dict[str, Any]:
-        """Writes one sample of θ (W × K float32) and returns its index entry."""
+    def keep_sample(
+        self,
+        chain: int,
+        round_number: int,
+        theta: np.ndarray,
+        *,
+        beta: float | None = None,
+        most_tokens: float = np.inf,
+    ) -> dict[str, Any]:
+        """Writes one state θ (W × K float32) as `topicmc.encoding` has it and returns its index
+        entry: as counts where ``beta`` is given, for θ = n_kw + β, else as weights."""
         path = self.sample_path(chain, round_number)
+        arrays = encode_weights(theta, most_tokens) if beta is None else encode_counts(theta, beta)
         return {
             "chain": chain,
             "round": round_number,
             "file": path.name,
-            "checksum": write_array(path, theta),
+            "checksum": write_arrays(path, arrays),
         }
 
-    def write_sample_index(self, entries: list[dict[str, Any]]) -> None:
-        """Makes ``entries`` the kept samples, and deletes the files of all others."""
+    def write_sample_index(
+        self, entries: list[dict[str, Any]], dropped: Iterable[str] = ()
+    ) -> None:
+        """Makes ``entries`` the kept samples, then deletes the files named ``dropped``. Files that
+        the index does not name may be another process's, about to be entered."""
         entries = sorted(entries, key=lambda entry: (entry["round"], entry["chain"]))
         write_json(self.path / "samples" / "index.json", {"format": FORMAT, "samples": entries})
-        kept = {entry["file"] for entry in entries}
-        for path in (self.path / "samples").glob("chain-*.npy"):
-            if path.name not in kept:
-                path.unlink(missing_ok=True)
+        for name in set(dropped) - {entry["file"] for entry in entries}:
+            (self.path / "samples" / name).unlink(missing_ok=True)
+
+    def sample_files(self) -> list[str]:
+        """Names of all files of samples, in the index or not."""
+        return [path.name for path in (self.path / "samples").glob("chain-*.np[yz]")]
 
     def sample_index(self) -> list[dict[str, Any]]:
         """The index entries of the kept samples, oldest first."""
-        return read_json(self.path / "samples" / "index.json", samples=list)["samples"]
+        path = self.path / "samples" / "index.json"
+        index = read_json(path, samples=list)
+        check_samples(path, index, self.shape[1])
+        if index.get("format") == 1:
+            return without_averages(index["samples"], self.facts()["config"])
+        return index["samples"]
 
     def is_starting(self) -> bool:
         """Whether there is no posterior sample yet, only a state of the start."""
@@ -212,80 +292,47 @@ class RunDirectory:
 
     def read_sample(self, entry: Mapping[str, Any]) -> np.ndarray:
         """θ of one index entry, W × K float32; DataError when missing or damaged."""
-        return read_array(self.path / "samples" / entry["file"], entry["checksum"])
+        path = within(self.path, self.path / "samples" / entry["file"])
+        if path.suffix == ".npy":  # of runs of format 1
+            return check_theta(path, read_array(path, entry["checksum"]), self.shape)
+        try:
+            theta = decode(read_arrays(path, entry["checksum"]), self.shape)
+        except (KeyError, ValueError) as error:
+            raise DataError(f"{path}: holds no topics ({error!r}); remake it") from None
+        return check_theta(path, theta, self.shape)
 
-    # ---- checkpoints
+    # ---- checkpoints (`topicmc.checkpoints`)
+
+    @property
+    def _checkpoints(self) -> Path:
+        return self.path / "checkpoint"
 
     def checkpoint_folder(self, round_number: int) -> Path:
         """Where the files of the checkpoint of a round are written before it is committed."""
-        return self.path / "checkpoint" / f"round-{round_number:09d}"
+        return checkpoints.folder_of(self._checkpoints, round_number)
 
     def write_checkpoint_part(
         self, round_number: int, name: str, arrays: Mapping[str, np.ndarray], facts: Any
     ) -> dict[str, str]:
-        """One process's part of a checkpoint; returns the checksums of its files by name."""
-        folder = self.checkpoint_folder(round_number)
-        with speaking_of(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        checksums = {}
-        for key, array in arrays.items():
-            checksums[f"{key}.npy"] = write_array(folder / f"{key}.npy", array)
-        write_json(folder / f"{name}.json", facts)
-        checksums[f"{name}.json"] = checksum(folder / f"{name}.json")
-        return checksums
+        """One process's part of a checkpoint, on the disk when this returns; the checksums of its
+        files by name."""
+        return checkpoints.write_part(self.checkpoint_folder(round_number), name, arrays, facts)
 
     def commit_checkpoint(
         self, round_number: int, checksums: Mapping[str, str], facts: Mapping[str, Any]
     ) -> None:
-        """Makes a written checkpoint the one to resume from, then deletes older ones."""
-        folder = self.checkpoint_folder(round_number)
-        write_json(
-            self.path / "checkpoint" / "current.json",
-            {
-                "format": FORMAT,
-                "round": round_number,
-                "folder": folder.name,
-                "files": dict(checksums),
-                **facts,
-            },
-        )
-        for other in (self.path / "checkpoint").glob("round-*"):
-            if other.name != folder.name:
-                shutil.rmtree(other, ignore_errors=True)
+        """Makes a written checkpoint the one to resume from. TopicmcError when another process has
+        taken the lease of this one."""
+        if self.lease is not None:
+            self.lease.check()
+        checkpoints.commit(self._checkpoints, round_number, checksums, facts)
 
     def checkpoint(self) -> Checkpoint | None:
         """The checkpoint to resume from, or None when the run never wrote one."""
-        path = self.path / "checkpoint" / "current.json"
-        if not path.exists():
-            return None
-        manifest = read_json(path, round=int, folder=str, files=dict)
-        return Checkpoint(self.path / "checkpoint", manifest)
+        return checkpoints.newest(self._checkpoints)
 
-
-class Checkpoint:
-    """A committed checkpoint: lazily read, every file checked against the manifest."""
-
-    def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
-        self.manifest = manifest
-        self.folder = folder / manifest["folder"]
-
-    def array(self, key: str, mmap: bool = False) -> np.ndarray:
-        """One array, mapped if so wished; DataError when it is missing or damaged."""
-        return read_array(self.folder / f"{key}.npy", self._expected(f"{key}.npy"), mmap)
-
-    def facts(self, name: str) -> Any:
-        """One part's JSON; DataError when it is missing or damaged."""
-        path = self.folder / f"{name}.json"
-        if not path.is_file() or checksum(path) != self._expected(path.name):
-            raise DataError(f"{path}: missing or damaged; restore it, or start again with --force")
-        return read_json(path)
-
-    def parts(self) -> Iterator[str]:
-        """Names of the JSON parts."""
-        return (name.removesuffix(".json") for name in self.manifest["files"] if ".json" in name)
-
-    def _expected(self, name: str) -> str:
-        try:
-            return self.manifest["files"][name]
-        except KeyError:
-            raise DataError(f"{self.folder}: the checkpoint has no {name}") from None
+    def recover(self) -> None:
+        """Falls back to the checkpoint before the newest, if that is damaged; ``notices`` say so.
+        DataError when both are."""
+        notice = checkpoints.recover(self._checkpoints)
+        self.notices = [] if notice is None else [notice]

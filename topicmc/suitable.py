@@ -6,24 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 from topicmc.config import TrainConfig
+from topicmc.pace import Pace
 
-# What `choose` reckons with: nanoseconds for a token-sample of a thread at K = 100, and for each
-# topic more; bytes a second that a worker sends while it receives as many, as on a 10-gigabit
-# network that two workers share; the part of the memory that assignments may take, and how much
-# there is where the system does not say; and how long a run is that has no budget.
-_NANOSECONDS, _PER_TOPIC = 30.0, 0.12
-_NETWORK = 0.5e9
+# What `choose` reckons with: the part of the memory that assignments may take, and how much there
+# is where the system does not say; how long a run is that has no budget; and the sweeps over all
+# documents from which a start and some samples fit.
 _MEMORY_SHARE, _MEMORY = 0.5, 8e9
 _UNTIMED = 3600.0
-_LEAST_SWEEPS = 4
+LEAST_SWEEPS = 10
 _OF_CHAINS = (
     "groups", "average_until", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember",
 )  # fmt: skip
-# Documents that a worker draws before it hears of the others, at most; and parts of a sweep, at
-# least.
-_SYNCHRONISE = 30_000
-ROUNDS = 4
 
 
 def choose(
@@ -34,13 +28,15 @@ def choose(
     n_words: int,
     cores: int,
     memory: int | None,
+    pace: Pace | None = None,
 ) -> tuple[str, str]:
     """The sampler for a corpus, and why, as a phrase that follows its name.
 
     Remembering every assignment (AD-LDA) finds better topics than minibatches wherever the
-    assignments fit into the memory of each worker, and the time allows for a few sweeps: for the
-    more, the longer workers exchange their counts, since chains would draw more meanwhile. Settings
-    that only chains have are honoured.
+    assignments fit into the memory of each worker, and the time allows for a start and samples: for
+    the more sweeps, the longer workers exchange their counts, since chains would draw more
+    meanwhile. Settings that only chains have are honoured. ``pace`` is that of the machine, if it
+    was measured.
     """
     asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(TrainConfig, name)]
     if asked:
@@ -51,9 +47,10 @@ def choose(
     needed = chains * token_bytes(n_words, config.topics) * n_tokens / config.workers
     if needed > _MEMORY_SHARE * (_MEMORY if memory is None else memory):
         return "scir", f"because the topics of {tokens} would take too much memory to remember"
-    draw, exchange = sweep_seconds(config, n_docs, n_tokens, n_words, cores)
+    pace = pace or Pace.reckoned(config, n_words, cores)
+    draw, exchange = pace.sweep(config, n_docs, n_tokens)
     sweeps = (config.time_budget or _UNTIMED) / (chains * (draw + exchange))
-    if sweeps < _LEAST_SWEEPS * (draw + exchange) / draw:
+    if sweeps < LEAST_SWEEPS * (draw + exchange) / draw:
         if exchange > draw:
             return "scir", f"because {config.workers} workers would mostly exchange counts"
         return "scir", f"because the time is too short for sweeps over {tokens}"
@@ -66,22 +63,6 @@ def choose(
 def token_bytes(n_words: int, n_topics: int) -> int:
     """Bytes that the word and the topic of a remembered token take."""
     return (2 if n_words <= 1 << 16 else 4) + (1 if n_topics < 256 else 2)
-
-
-def sweep_seconds(
-    config: TrainConfig, n_docs: int, n_tokens: int, n_words: int, cores: int
-) -> tuple[float, float]:
-    """What a sweep over all documents may be expected to take: to draw, and to exchange counts."""
-    nanoseconds = _NANOSECONDS + _PER_TOPIC * config.topics
-    draw = n_tokens * nanoseconds / 1e9 / (config.workers * or_default(config.threads, cores))
-    mine = -(-n_docs // config.workers)
-    sent = 2 * (config.workers - 1) / config.workers * 4 * n_words * config.topics
-    return draw, sent / _NETWORK * -(-mine // documents_of_round(mine))
-
-
-def documents_of_round(mine: int) -> int:
-    """How many of its documents one of several workers draws before it hears of the others."""
-    return min(_SYNCHRONISE, -(-mine // ROUNDS))
 
 
 def default_topics(n_docs: int) -> int:

@@ -8,7 +8,6 @@ nor the compilation of kernels, nor evaluation.
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -16,20 +15,23 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from topicmc.checkpoints import believed
 from topicmc.clock import Clock, Due
 from topicmc.config import Interval, TrainConfig
 from topicmc.corpora import Corpus
+from topicmc.defaults import expected_updates
 from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import Transport
 from topicmc.errors import DivergedError
 from topicmc.evaluation.during import HeldOut
 from topicmc.evaluation.scoring import SPLIT_SEED
+from topicmc.evaluation.tracing import Tracer
 from topicmc.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
 from topicmc.posterior.samples import KeptSamples
 from topicmc.runs import RunDirectory
+from topicmc.waiting import announced
 
-_ANNOUNCE_COMPILATION_AFTER = 1.0  # seconds
 # What evaluations may take where it is left to the program how many there are: a share of the
 # training time, and some seconds of a run.
 EVALUATION_SHARE, EVALUATION_SECONDS = 0.15, 1.0
@@ -108,9 +110,12 @@ class Training:
         self.heldout = HeldOut(
             corpus, config.topics, self.method.alpha, SPLIT_SEED, transport, threads
         )
-        self.samples = KeptSamples(run, transport, config.samples)
+        self.samples = KeptSamples(run, transport, config.samples, corpus.n_tokens)
+        self.tracer = Tracer(config, corpus, run, transport, threads)
         self.clock, self._evaluating = Clock(), Clock()
-        self.documents = self.tokens = 0
+        self.rounds = self.documents = self.tokens = 0
+        self._n_docs = corpus.n_docs
+        self._expected = expected_updates(config, corpus.n_docs)
         self._record: dict[str, Any] = {}
         self._saved_round = -1
         if resume:
@@ -130,7 +135,7 @@ class Training:
             self._warm_up()
         at = (self.clock.seconds, self.update)
         evaluated = (self._record.get("seconds", 0.0), self._record.get("update", 0))
-        evaluation = Due(self.config.evaluation_interval, *evaluated)
+        evaluation = Due(self.config.evaluation_interval(self._expected), *evaluated)
         checkpoint = Due(Interval.parse(self.config.checkpoint_every), *at)
         if self._agree(False, evaluation(*at))[1]:
             self._evaluate()  # it was due when the run was interrupted
@@ -145,7 +150,7 @@ class Training:
                 self._evaluate()
             if save and not interrupted:
                 self._checkpoint()
-        if not interrupted and self._record.get("round") != self.method.round_number:
+        if not interrupted and self._record.get("round") != self.rounds:
             self._evaluate()
         self._checkpoint()
         return Outcome(
@@ -163,9 +168,12 @@ class Training:
         with self.clock.running():
             info = self.method.round()
             done = self.transport.sum(np.array([info.documents, info.tokens], np.int64))
+        self.rounds += 1
         self.documents += int(done[0])
         self.tokens += int(done[1])
-        self.samples.keep(self.method)
+        self.samples.keep(self.method, self.rounds)
+        seconds = round(self.clock.seconds, 3)
+        self.tracer.record(self.method, round=self.rounds, seconds=seconds)
         if self.transport.is_root:
             self.listener.progress(self._status())
 
@@ -186,7 +194,6 @@ class Training:
 
     def _evaluation(self) -> dict[str, Any]:
         """The object for ``metrics.jsonl``; DivergedError when the perplexity is no number."""
-        number = self.method.round_number
         scores = self.heldout.of_chains(self.method.chains, self.method.distinct())
         perplexity = None if scores is None else math.exp(-np.mean(scores))
         if perplexity is not None and not math.isfinite(perplexity):
@@ -194,12 +201,13 @@ class Training:
                 f"the held-out perplexity is {perplexity} after update {self.update}; lower"
                 f" --step-size (now {self.config.step_size:g})"
             )
-        averaged = self.heldout.of_samples(self.run, self.samples.at(number)) or perplexity
+        averaged = self.heldout.of_samples(self.run, self.samples.entries) or perplexity
         before = self._record
         seconds = self.clock.seconds - before.get("seconds", 0.0)
         tokens = self.tokens - before.get("tokens", 0)
         return {
-            "round": number,
+            "round": self.rounds,
+            "position": self.method.position,
             "update": self.update,
             "documents": self.documents,
             "tokens": self.tokens,
@@ -207,13 +215,13 @@ class Training:
             "perplexity": perplexity,
             "perplexity_averaged": averaged,
             "log_likelihood": scores,
-            "samples": len(self.samples.at(number)),
+            "samples": len(self.samples.entries),
             "tokens_per_second": round(tokens / max(seconds, 1e-9)),
             **self.method.metrics(),
         }
 
     def _checkpoint(self) -> None:
-        number = self.method.round_number
+        number = self.rounds
         if number == self._saved_round:
             return
         part = f"rank-{self.transport.rank:03d}"
@@ -230,19 +238,18 @@ class Training:
                 "record": self._record,
             }
             self.run.commit_checkpoint(number, merged, facts)
-        self.samples.prune(number)
-        self.samples.stand_in(self.method)
+        self.samples.stand_in(self.method, number)
         self.transport.barrier()
         self._saved_round = number
 
     def _restore(self) -> None:
         checkpoint = self.run.checkpoint()
-        number = 0
         if checkpoint is not None:
-            notice = self.method.restore(checkpoint)
+            with believed(checkpoint):
+                notice = self.method.restore(checkpoint)
             if notice is not None and self.transport.is_root:
                 self.listener.message(notice)
-            number = self._saved_round = self.method.round_number
+            self.rounds = self._saved_round = checkpoint.manifest["round"]
             self.clock.seconds = checkpoint.manifest["seconds"]
             self.documents = checkpoint.manifest["documents"]
             self.tokens = checkpoint.manifest["tokens"]
@@ -251,21 +258,16 @@ class Training:
             self.listener.message(
                 "no checkpoint was written yet: the run starts from its beginning"
             )
-        self.samples.rewind(number)
+        self.samples.rewind(self.method)
+        self.tracer.rewind(self.method.position)
         if self.transport.is_root:
-            self.run.rewind_metrics(number)
+            self.run.rewind_metrics(self.rounds)
 
     def _warm_up(self) -> None:
         """Compiles the kernels before the clock starts; says so when they are not in the cache."""
-        text = "compiling the kernels (once after installation; cached afterwards) …"
-        timer = threading.Timer(_ANNOUNCE_COMPILATION_AFTER, self.listener.message, [text])
-        timer.daemon = True
-        if self.transport.is_root:
-            timer.start()
-        try:
+        with announced(self.listener.message if self.transport.is_root else None):
             self.method.warm_up()
-        finally:
-            timer.cancel()
+            self.tracer.warm_up(self.method)
 
     # ---- where it stands
 
@@ -282,6 +284,10 @@ class Training:
         fraction = 0.0
         if self.config.updates is not None:
             fraction = self.update / self.config.updates
+        elif self.config.epochs is not None:
+            # Each chain that keeps assignments draws all documents; others share them.
+            passes = self.config.chains if self.config.keeps_assignments else 1
+            fraction = self.documents / (self.config.epochs * self._n_docs * passes)
         if self.config.time_budget is not None and self.transport.is_root:
             fraction = max(fraction, self.clock.seconds / self.config.time_budget)
         return fraction

@@ -49,7 +49,7 @@ def test_training_and_resuming(disk, run, command):
     assert result.status == 3
     assert list(disk.rglob(".*")) == []
     ballast.unlink()
-    go_on = ("train", "-o", disk / "run", "--resume", "--samples", 8, "--progress", "none")
+    go_on = ("train", "-o", disk / "run", "--resume", "--samples", 32, "--progress", "none")
     assert command(*go_on).status == 0
     assert command("topics", disk / "run").status == 0
 

@@ -60,7 +60,7 @@ def mixes_of(run: RunDirectory, chain: int = 0) -> np.ndarray:
     rows = [text.lower().replace(",", "").replace("!", "").split() for text in TEXTS]
     known = [[WORDS.index(word) for word in row if word in WORDS] for row in rows]
     documents = documents_of([{w: row.count(w) for w in set(row)} for row in known])
-    phi, _, alpha = posterior_mean(run, chain)
+    phi, _, alpha, _ = posterior_mean(run, chain)
     return Mixer(phi, alpha, Threads(1)).mixes(documents)
 
 
@@ -214,7 +214,7 @@ def test_what_cannot_be_done_leaves_everything_as_it_was(run, command, arguments
 
 
 def test_a_damaged_sample_is_named(run, command):
-    path = next(Path("run/samples").glob("chain-000*.npy"))
+    path = next(Path("run/samples").glob("chain-000*.npz"))
     path.write_bytes(path.read_bytes()[:-4])
     for options in ([], ["--se"]):
         result = command("infer", "run", "new.jsonl", "-o", "m.csv", *options)

@@ -28,11 +28,12 @@ def test_train_prints_topics_and_says_how_it_goes(run, command):
     expected = [
         r"300 documents, 11,911 tokens, 120 words; 5 topics by scir, 40 documents a batch,"
         r" 1 worker x 1 thread",
+        r"--updates 6 is too short for any posterior sample past the start; .*",
         *[
             rf"update {n}  {number} s  perplexity {number}  {number} [kMG]? ?tokens/s"
             for n in (3, 6)
         ],
-        r"the chain has not left its start: its newest state stands in .*",
+        r"there is no posterior sample yet: the newest state stands in .*",
         rf"Trained new: 6 updates, {number} s of training, held-out perplexity {number}"
         rf" \({number} averaged over samples\)",
     ]
@@ -173,7 +174,8 @@ def test_evaluate(run, command):
     lines = command("evaluate", run).stdout.splitlines()
     assert lines[0] == f"perplexity            {told['perplexity']:,.2f}"
     last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
-    assert told["perplexity_averaged"] == pytest.approx(last["perplexity_averaged"], rel=1e-9)
+    # A state is scored as it is while training, and as it is stored, in two bytes, afterwards.
+    assert told["perplexity_averaged"] == pytest.approx(last["perplexity_averaged"], rel=1e-4)
 
 
 def test_a_score_does_not_depend_on_where_the_topics_come_from(run, command):

@@ -100,6 +100,7 @@ def test_our_figure_is_that_of_train_export_and_evaluate(small_corpus, tmp_path,
     options = ["--topics", "5", "--alpha", "0.1", "--beta", "0.05", "--threads", "1"]
     results = tmp_path / "r.json"
     bench = [sys.executable, str(BENCH), "run", str(results), str(small_corpus.path), *options]
+    bench += ["--anyway", "--seeds", "1"]
     fixed = "--updates 20 --sampler scir"
     done = subprocess.run(
         [*bench, "--seconds", "600", "--contenders", "", "--ours", f"mine={fixed}"],

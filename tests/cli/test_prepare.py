@@ -8,9 +8,11 @@ from click.testing import CliRunner
 
 from topicmc.cli.corpus import corpus
 from topicmc.cli.prepare import _FORMATS, prepare
+from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
 from topicmc.corpora.readers.sources import FORMATS
 from topicmc.errors import DataError, UsageError
+from topicmc.jobs import memory_of
 
 DOCWORD = "4\n5\n6\n1 1 2\n1 5 1\n2 2 1\n3 2 1\n3 3 40\n3 4 1\n"
 
@@ -116,6 +118,37 @@ def test_merge_add_reshard(source, tmp_path):
         run(corpus, "reshard", tmp_path / "a", *options)
 
 
+def test_reshard_shuffled(tmp_path):
+    """Two documents a word: the order can be read off the word ids. It is the seed's, and the
+    history says so."""
+    words = [a + b for a in "abcdefgh" for b in "ijklm"]
+    (tmp_path / "x.txt").write_text("".join(f"{word} {word}\n" for word in sorted(2 * words)))
+    run(prepare, tmp_path / "x.txt", "-o", tmp_path / "a", "--heldout", 0, "--stopwords", "none")
+
+    def order(name, *options):
+        made = run(
+            corpus, "reshard", tmp_path / "a", "--shards", 2, "-o", tmp_path / name, *options
+        )
+        assert "80 documents to train on" in made.stdout and "2 shards" in made.stdout
+        opened = Corpus.open(tmp_path / name)
+        step = opened.provenance["history"][-1]
+        return [int(w) for i in range(2) for w in opened.shard(i).word_ids], step.get("shuffled")
+
+    (plain, none), (one, zero), (two, again) = (
+        order("plain"), order("one", "--shuffle"), order("two", "--shuffle", "--seed", 0)
+    )  # fmt: skip
+    assert plain == sorted(plain) and none is None
+    assert one == two != plain and sorted(one) == plain and zero == again == 0
+    other, five = order("other", "--shuffle", "--seed", 5)
+    assert other != one and sorted(other) == plain and five == 5
+    run(corpus, "verify", tmp_path / "other")
+    refused = run(
+        corpus, "reshard", tmp_path / "a", "--shards", 2, "-o", tmp_path / "n", "--seed", 1
+    )
+    assert refused.exit_code == 2 and "--shuffle" in refused.stderr
+    assert not (tmp_path / "n").exists()
+
+
 def test_dump_that_ends_too_early_is_told(tmp_path):
     page = "<page><title>{0}</title><revision><text>{1}</text></revision></page>"
     head = '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/">'
@@ -142,7 +175,7 @@ def test_errors_go_up(source, tmp_path):
 
 def test_info(source, tmp_path):
     run(prepare, source, "-o", tmp_path / "out")
-    lines = run(corpus, "info", tmp_path / "out", "--topics", 1000).stdout.splitlines()
+    lines = run(corpus, "info", tmp_path / "out", "--topics", 4).stdout.splitlines()
     assert lines[:7] == [
         f"corpus       {tmp_path / 'out'}",
         "documents    3 to train on, 0 held out",
@@ -152,7 +185,7 @@ def test_info(source, tmp_path):
         "shards       1 of 3 to 3 documents",
         lines[6],
     ]
-    assert lines[7] == "memory       100.0 kB a worker for 1,000 topics"
+    assert re.fullmatch(r"memory       \d\d\.\d MB for 4 topics by adlda, on one worker", lines[7])
     assert lines[10:16] == [
         "documents by tokens",
         "          1 to 1                    1  ████████████████████████████████████████",
@@ -169,7 +202,12 @@ def test_info_and_verify_json(source, tmp_path):
     facts = json.loads(run(corpus, "info", tmp_path / "out", "--json").stdout)
     assert facts["lengths"] == [[1, 2, 1], [2, 5, 1], [5, 10, 0], [10, 20, 0], [20, 50, 1]]
     assert facts["frequent"][0] == ["blue", 40]
-    assert facts["memory"] == 4 * 5 * 100 * 5
+    assert facts["memory"] is None  # 46 tokens bear no topics of a default run
+    told = json.loads(run(corpus, "info", tmp_path / "out", "--topics", 4, "--json").stdout)
+    config, needed = memory_of(TrainConfig(topics=4), Corpus.open(tmp_path / "out"))
+    assert (told["sampler"], told["memory"]) == (config.sampler, needed)
+    with pytest.raises(UsageError, match="--topics 5 is more than"):
+        run(corpus, "info", tmp_path / "out", "--topics", 5)
     checked = run(corpus, "verify", tmp_path / "out", "--json")
     assert json.loads(checked.stdout)["sound"] is True
     assert json.loads(checked.stdout)["fingerprint"] == facts["fingerprint"] == made["fingerprint"]

@@ -4,10 +4,13 @@ import bz2
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections import Counter
 from itertools import chain, repeat
+from pathlib import Path
 
 import bags
 import pytest
@@ -182,6 +185,10 @@ def test_process_map_holds_few_items_and_passes_errors_on(cores, monkeypatch):
     assert results == [i * i for i in range(13)]
 
 
+def own_number(_):
+    return os.getpid()
+
+
 def die(number):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -190,3 +197,53 @@ def test_killed_worker_is_an_error_and_no_hang(monkeypatch):
     monkeypatch.setattr(parallel, "usable_cores", lambda: 2)
     with pytest.raises(TopicmcError, match="worker process was killed"):
         list(parallel.process_map(die, range(9)))
+
+
+UNGUARDED = """
+import os, sys, threading, warnings
+def refuse():
+    raise AssertionError("a process with threads is forked")
+os.fork = refuse
+warnings.simplefilter("error")
+print("begins", flush=True)
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+from topicmc.corpora import parallel, prepare
+parallel.usable_cores = lambda: 2
+corpus = prepare([sys.argv[1]], sys.argv[2], n_heldout=0, stopwords="none", min_df=1, max_df=1.0)
+print(corpus.n_docs)
+"""
+
+
+def test_scripts_without_a_guard_and_with_threads_may_use_processes(tmp_path):
+    """A fork would warn (from Python 3.12 on) and could deadlock; a start method that imports the
+    script again would run it again in each process."""
+    lines = "\n".join(f"{chr(97 + i % 26)}word {chr(97 + i // 26 % 26)}tail" for i in range(40_000))
+    (tmp_path / "text.txt").write_text(lines)
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    command = [sys.executable, "script.py", "text.txt", "out"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "begins\n40000\n"
+    assert done.stderr == ""
+
+
+def test_workers_end_with_who_started_them(tmp_path):
+    """Killed in the middle of a map, it leaves no worker behind."""
+    script = (
+        "from test_wikipedia import own_number; from topicmc.corpora import parallel\n"
+        "parallel.usable_cores = lambda: 2\n"
+        "for pid in parallel.process_map(own_number, iter(int, 1)):\n"
+        "    print(pid, flush=True)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent
+    )
+    assert process.stdout is not None
+    numbers = {int(process.stdout.readline()) for _ in range(50)} - {process.pid}
+    assert numbers
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{number}").exists() for number in numbers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

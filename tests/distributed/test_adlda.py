@@ -12,7 +12,7 @@ from test_training import StopAfter, kept_bits, train
 from topicmc import scratch
 from topicmc.config import TrainConfig
 from topicmc.corpora import prepare
-from topicmc.defaults import resolve
+from topicmc.defaults import resolve, rounds_per_sweep
 from topicmc.distributed.growing import Schedule
 from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import LocalTransport
@@ -180,6 +180,23 @@ def test_assignments_in_files(small_corpus, tmp_path, workers, monkeypatch):
     assert {p.name for p in run.path.iterdir()} == {p.name for p in whole.path.iterdir()}
 
 
+def test_a_block_is_drawn_under_the_counts_before_it():
+    """Each token without its own: the topics of the naive twin, draw for draw, of 1,000 tokens."""
+    generator = np.random.default_rng(3)
+    offsets = np.r_[0, np.cumsum(generator.integers(10, 60, 30))]
+    tokens = generator.integers(0, 40, offsets[-1]).astype(np.uint16)
+    alpha, beta, key = np.full(5, 0.3), 0.2, np.uint64(9)
+    worker = collapsed.CollapsedWorker(offsets, tokens, 0, 40, 5, key)
+    options = {"one_by_one": False, "threads": Threads()}
+    worker.draw(np.arange(30), alpha, beta, sweep=0, **options)
+    padded = np.r_[alpha, np.zeros(11)]
+    expected = naive_gibbs.collapsed(
+        offsets, tokens, worker.z, 40, padded, beta, key, sweep=1, last=1, frozen=True
+    )
+    worker.draw(np.arange(30), alpha, beta, sweep=1, **options)
+    np.testing.assert_array_equal(worker.z, expected)
+
+
 def test_assignments_saved_in_a_wider_type(small_corpus):
     """Topics stay, and tokens without one stay without."""
     config = replace(CONFIG, topics=6, epochs=100)
@@ -222,15 +239,16 @@ def test_the_start_is_annealed_and_grows(small_corpus):
     assert shares == sorted(shares) and shares[-1] == 1
     assert [schedule.burning_in(update) for update in (0, 499, 500)] == [True, True, False]
     plain = method(replace(config, start="plain"), small_corpus).schedule
-    assert plain.share(0) == 1 and plain.beta_factor(0) == 1 and not plain.burning_in(0)
+    assert plain.share(0) == 1 and plain.beta_factor(0) == 1
+    assert [plain.burning_in(update) for update in (0, 499, 500)] == [True, True, False]
 
 
 @pytest.mark.parametrize("start", ["plain", "anneal", "grow"])
 def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start):
     """Guessing has a perplexity near 120, the true topics one near 23; the subset begins with a
     tenth here."""
-    monkeypatch.setattr("topicmc.distributed.growing.FIRST_TOKENS", 250)
-    monkeypatch.setattr("topicmc.distributed.growing.FIRST_WORD_TOKENS", 1)
+    monkeypatch.setattr("topicmc.starts.FIRST_TOKENS", 250)
+    monkeypatch.setattr("topicmc.starts.FIRST_WORD_TOKENS", 1)
     for seed in range(3):
         config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
         _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")
@@ -251,7 +269,7 @@ def test_epochs_are_sweeps(n_docs, workers):
     """And no worker draws more than 30,000 documents, or a block, between synchronisations."""
     config = TrainConfig(topics=2, sampler="adlda", workers=workers, epochs=10)
     config = resolve(config, n_docs=n_docs, n_tokens=90 * n_docs, n_words=1000)
-    blocks = config.updates / 10
+    blocks = config.trajectory * rounds_per_sweep(config, n_docs)
     assert n_docs / workers <= blocks * config.batch_size < 1.7 * n_docs / workers + 1
     assert config.trajectory * config.batch_size <= max(30_000, config.batch_size)
     mine = -(-n_docs // workers)

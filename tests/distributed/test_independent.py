@@ -76,7 +76,7 @@ def test_what_chains_cost_is_reckoned_with():
     config = replace(CONFIG, sampler="auto", topics=100, time_budget=100.0)
     one, two = (resolve(replace(config, chains=n), memory=2 * 10**8, **sizes) for n in (1, 2))
     assert (one.sampler, two.sampler, two.chains) == ("adlda", "adlda", 2)
-    assert two.anneal_updates < one.anneal_updates
+    assert two.start_sweeps < one.start_sweeps
     assert resolve(config, memory=10**8, **sizes).sampler == "adlda"
     with pytest.raises(UsageError, match="a worker holds at most one chain"):
         resolve(replace(config, chains=2), memory=10**8, **sizes)

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from topicmc.distributed.mpi import MpiTable
 from topicmc.distributed.transport import (
     LocalTransport,
     abort_on_error,
@@ -110,3 +111,55 @@ def test_errors_become_a_message_and_a_status():
     assert describe(SystemExit(None)) == ("", 0)
     message, status = describe(RuntimeError("boom"))
     assert (message.splitlines()[-1], status) == ("RuntimeError: boom", 1)
+
+
+class SeparateWindow:
+    """An MPI window of one rank in the separate memory model: what the rank stores and what
+    operations see are two copies, which meet when an exclusive epoch ends, and when any begins."""
+
+    LOCK_EXCLUSIVE, INT32_T, SUM, NO_OP = "exclusive", "int32", "sum", "no-op"
+
+    def __init__(self) -> None:
+        self.Win = self
+        self._locked = None
+
+    def Allocate(self, size, unit, comm):
+        self._private = bytearray(b"\x55" * size)
+        self._public = np.full(size // unit, 7, np.int32)
+        return self
+
+    def tomemory(self):
+        return self._private
+
+    def Lock(self, rank, kind="shared"):
+        self._locked = kind
+
+    def Unlock(self, rank):
+        if self._locked == self.LOCK_EXCLUSIVE:
+            self._public[:] = np.frombuffer(self._private, np.int32)
+
+    def Lock_all(self):
+        self.Lock(0)
+
+    def Unlock_all(self):
+        self.Unlock(0)
+
+    def Free(self):
+        pass
+
+    def Get_accumulate(self, change, out, target, where, operation):
+        first, n, _ = where
+        out[0][:] = self._public[first : first + n]
+        if operation == self.SUM:
+            self._public[first : first + n] += change[0]
+
+
+def test_a_shared_table_begins_with_zeros_in_the_separate_memory_model():
+    """Plain stores outside an epoch would leave what the public copy held."""
+    transport = LocalTransport(1)
+    transport._mpi, transport._comm = SeparateWindow(), None
+    table = MpiTable(transport, (2, 3))
+    assert not table.read().any()
+    out = np.empty((2, 3), np.int32)
+    table.add(np.arange(6, dtype=np.int32).reshape(2, 3), out)
+    assert out.tolist() == table.read().tolist() == [[0, 1, 2], [3, 4, 5]]

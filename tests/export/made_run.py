@@ -11,7 +11,8 @@ from topicmc.runs import RunDirectory
 
 ODD = {3: "naïve", 7: "new york", 11: "</script><b>", 13: 'a,"b', 17: "nan", 19: "NA"}
 ALPHA = np.array([0.05, 0.1, 0.2, 0.8, 2.0])
-BETA = 0.05
+BETAS = [[0.05, 0.06, 0.04, 0.07, 0.03, 0.08], [0.2, 0.3, 0.1, 0.25, 0.15, 0.35]]
+"""The prior of the topics at each draw of each chain; the settings began with another."""
 ORDER = np.array([2, 0, 4, 1, 3])
 """The topic of the first chain that each topic of the second is."""
 N_DRAWS = 6
@@ -36,7 +37,7 @@ def make_run(corpus, path: Path, seed: int, heldout: bool = True) -> Made:
     generator = np.random.default_rng(seed)
     facts = {
         "config": {
-            "topics": 5, "alpha": 0.1, "beta": BETA, "seed": 3, "sampler": "scir", "samples": 8,
+            "topics": 5, "alpha": 0.1, "beta": 0.01, "seed": 3, "sampler": "scir", "samples": 8,
         },
         "corpus": {
             "path": str(corpus.path), "fingerprint": corpus.fingerprint,
@@ -49,12 +50,12 @@ def make_run(corpus, path: Path, seed: int, heldout: bool = True) -> Made:
     sizes = np.array([3000, 900, 4000, 2500, 1600])
     entries, phis, shares = [], [], []
     for chain, order in enumerate([np.arange(5), ORDER]):
-        for draw in range(N_DRAWS):
-            theta = generator.gamma(phi.T * sizes + BETA).astype(np.float32)
+        for draw, beta in enumerate(BETAS[chain]):
+            theta = generator.gamma(phi.T * sizes + 0.05).astype(np.float32)
             share = generator.dirichlet(sizes.astype(float))
             entry = run.keep_sample(chain, 10 + draw, np.ascontiguousarray(theta[:, order]))
             facts = {"burn_in": False, "share": share[order].tolist()}
-            entries.append({**entry, **facts, "alpha": ALPHA[order].tolist()})
+            entries.append({**entry, **facts, "alpha": ALPHA[order].tolist(), "beta": beta})
             phis.append((theta / theta.sum(axis=0, dtype=np.float64)).T)
             shares.append(share)
     run.write_sample_index(entries)

@@ -12,12 +12,14 @@ from topicmc.defaults import resolve
 from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import abort_on_error, open_transport
 from topicmc.kernels.threads import Threads
+from topicmc.samplers import sum_topics
+from topicmc.samplers.scir import Scir
 
 
-def opened(sampler, corpus, transport):
+def opened(sampler, corpus, transport, **settings):
     config = TrainConfig(
-        topics=5, sampler=sampler, alpha=0.1, beta=0.05, seed=3, threads=1, epochs=20,
-        workers=transport.n_workers,
+        sampler=sampler, alpha=0.1, beta=0.05, seed=3, threads=1, epochs=20,
+        workers=transport.n_workers, **{"topics": 5, **settings},
     )  # fmt: skip
     sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
     return open_method(resolve(config, **sizes), corpus, transport, Threads(1))
@@ -43,6 +45,21 @@ def job_consistent(path):
     print("fine", flush=True)
 
 
+def job_bytes(path):
+    """What docs/cluster.md says of an exchange of counts, four times in a sweep."""
+    transport = open_transport("mpi")
+    with abort_on_error(transport):
+        corpus, size = Corpus.open(Path(path)), transport.n_workers
+        chain = opened("adlda", corpus, transport, topics=140, start="plain", learn="none")
+        for _ in range(4):
+            before = transport.bytes_sent
+            chain.round()
+            sent = transport.bytes_sent - before
+            assert abs(sent - 2 * (size - 1) / size * 4 * corpus.n_words * 144) < 8, sent
+        assert chain.metrics()["sweep"] == 1
+    print("fine", flush=True)
+
+
 def job_table():
     """What many ranks add arrives once; every rank sees its own additions at once."""
     transport = open_transport("mpi")
@@ -56,6 +73,27 @@ def job_table():
         transport.barrier()
         np.testing.assert_array_equal(table.read(), 200 * transport.n_workers * change)
         transport.barrier()
+    print("fine", flush=True)
+
+
+def job_parted(path, culprit):
+    """One rank's third move rounds one entry the other way, as another libm would."""
+    transport = open_transport("mpi")
+    move = Scir.move
+
+    def rounded(self, chain, *arguments, **options):
+        info = move(self, chain, *arguments, **options)
+        if chain.update == 3 and transport.rank == int(culprit):
+            largest = np.unravel_index(chain.theta.argmax(), chain.theta.shape)
+            chain.theta[largest] = np.nextafter(chain.theta[largest], np.float32(0))
+            chain.topic_sums = sum_topics(chain.theta)
+        return info
+
+    Scir.move = rounded
+    with abort_on_error(transport):
+        chain = opened("scir", Corpus.open(Path(path)), transport, remember=True, start="plain")
+        while chain._chain.update < 6:
+            chain.round()
     print("fine", flush=True)
 
 

@@ -70,3 +70,24 @@ def test_asynclda_loses_no_count(small_corpus, n):
 
 def test_shared_table():
     assert run(MPIEXEC, "-n", 3, sys.executable, adlda_jobs.__file__, "table").count("fine") == 3
+
+
+def test_what_an_exchange_of_counts_sends(small_corpus):
+    job = (sys.executable, adlda_jobs.__file__, "bytes", small_corpus.path)
+    assert run(MPIEXEC, "-n", 3, *job).count("fine") == 3
+
+
+@pytest.mark.parametrize("culprit", [0, 2, 99])
+def test_ranks_whose_topics_part_end_at_once(small_corpus, culprit):
+    """One unit in the last place of one weight is enough; told once, and by whom. Ranks that do not
+    part (99) go on."""
+    job = (sys.executable, adlda_jobs.__file__, "parted", small_corpus.path, culprit)
+    command = [*map(str, (MPIEXEC, "-n", 3, *job))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    told = done.stdout + done.stderr
+    if culprit == 99:
+        assert done.returncode == 0 and told.count("fine") == 3, told
+        return
+    who = "ranks 1, 2 hold" if culprit == 0 else "rank 2 holds"
+    assert done.returncode == 1 and "fine" not in told
+    assert told.count(f"Error: {who} other topics than rank 0 after move 3: ") == 1, told

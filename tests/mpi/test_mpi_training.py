@@ -205,6 +205,40 @@ def test_a_killed_rank_ends_the_job_and_its_checkpoint_goes_on(small_corpus, tmp
     assert_alike(run, whole)
 
 
+def test_one_job_at_a_time_writes_into_a_run(small_corpus, tmp_path):
+    """A second job of several ranks is told once who is at work, and touches nothing; readers are
+    not kept out; and what a killed job has left is no obstacle."""
+    run = tmp_path / "run"
+    with running(
+        2, run, corpus=small_corpus, until="checkpoint/current.json", updates=ENDLESS, **FIXED
+    ) as job:
+        holder = json.loads((run / "lease.json").read_text())["process"]
+        assert holder in ranks_of(job)
+        mark = run / "samples" / ".chain-000.npy.1.tmp"
+        mark.write_text("of a writer that is alive")
+        for ranks in (None, 2):
+            for more in (("--resume",), ("--force",)):
+                anew = {} if more == ("--resume",) else {"corpus": small_corpus, "topics": 3}
+                done = finish(ranks, run, *more, status=2, **anew)
+                told_who = (done.stdout + done.stderr).count(f"process {holder} on ")
+                assert told_who == 1, done.stderr
+        assert mark.exists()
+        topics = [sys.executable, "-P", "-m", "topicmc.cli", "topics", str(run)]
+        assert subprocess.run(topics, capture_output=True, timeout=60).returncode == 0
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+    wait_for_the_end_of([holder])
+    finish(2, run, "--resume", updates=RunDirectory(run).checkpoint().manifest["round"] * 4 + 20)
+    assert list(run.rglob(".*")) == [] and not (run / "lease.json").exists()
+
+
+def wait_for_the_end_of(processes):
+    deadline = time.monotonic() + 10
+    while any(map(alive, processes)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_a_rank_that_raises_ends_the_job_with_its_message(small_corpus, tmp_path):
     """The last of three shards is damaged: only the second of two ranks reads it."""
     folder = Path(shutil.copytree(small_corpus.path, tmp_path / "corpus"))
@@ -248,6 +282,7 @@ def test_what_ranks_read_and_send_and_how_they_are_balanced(small_corpus, tmp_pa
     docs/cluster.md says. A slow rank gets shorter trajectories, and the metrics say so."""
     program = (sys.executable, Path(__file__).with_name("observed_train.py"), tmp_path / "sent")
     settings = COMMON | {"batch_size": 100, "updates": 160, "evaluate_every": "20"}
+    settings |= {"average_until": 160}
     job: list[str] = []
     for rank, others in enumerate([("00001", "00002"), ("00000",)]):
         folder = Path(shutil.copytree(small_corpus.path, tmp_path / f"corpus-{rank}"))

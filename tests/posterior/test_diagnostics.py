@@ -1,76 +1,18 @@
 """Convergence is judged rightly where the truth is known: chains of one law, chains apart, chains
-that still move, and too few draws to tell."""
+that still move, and too few draws to tell; and samples are not said to be worth more than they are.
+"""
 
 import json
 import re
 
 import numpy as np
 import pytest
-from fake_runs import gamma_samples, make_run, topic_shapes
+from fake_runs import autoregression, gamma_samples, make_run, topic_shapes
 
-from topicmc.posterior.convergence import aligned, ess, limit, rhat, trend
 from topicmc.posterior.diagnostics import diagnose
 
 K, W = 5, 60
 SHAPES = topic_shapes(W, K)
-
-
-@pytest.mark.parametrize("size", [(1, 8), (1, 21), (2, 4), (2, 9), (4, 8)])
-def test_one_in_a_hundred_sets_of_independent_draws_exceeds_the_limit(size):
-    """Of 1,000 sets between 1 and 24; by chance fewer or more once in 10,000."""
-    draws = np.random.default_rng(1).normal(size=(1000, *size))
-    assert limit(*size) > 1.05
-    assert 1 <= (rhat(draws) > limit(*size)).sum() <= 24
-
-
-def test_rhat_of_independent_draws_is_near_one():
-    draws = np.random.default_rng(2).normal(size=(2, 1000))
-    assert rhat(draws) == pytest.approx(1, abs=0.01)
-    assert limit(2, 1000) == 1.05
-
-
-@pytest.mark.parametrize("n", [4, 8, 30])
-def test_chains_apart_exceed_it(n):
-    draws = np.random.default_rng(3).normal(size=(200, 2, n))
-    draws[:, 1] += 12
-    assert (rhat(draws) > limit(2, n)).mean() > 0.95
-    assert (rhat(draws) > 2).all()
-
-
-def test_halves_of_one_chain_apart_exceed_it():
-    draws = np.random.default_rng(4).normal(size=(100, 1, 17))
-    draws[..., 8:] += 6
-    assert (rhat(draws) > limit(1, 17)).all()
-
-
-def test_too_few_draws_and_equal_draws_have_no_rhat():
-    assert np.isnan(rhat(np.zeros((3, 2, 3)))).all()
-    assert np.isnan(rhat(np.random.default_rng(0).normal(size=(1, 7))))
-    assert np.isnan(rhat(np.ones((2, 8))))
-    assert np.isnan(ess(np.zeros((2, 3))))
-
-
-def test_effective_sample_size_of_an_autoregression():
-    """With correlation 0.9 from one draw to the next, one draw in 19 counts."""
-    noise = np.random.default_rng(5).normal(size=(2, 20_000))
-    draws = noise.copy()
-    for i in range(1, draws.shape[1]):
-        draws[:, i] += 0.9 * draws[:, i - 1]
-    assert ess(noise) == pytest.approx(40_000, rel=0.1)
-    assert ess(draws) == pytest.approx(40_000 / 19, rel=0.25)
-
-
-def test_trend():
-    noise = np.random.default_rng(6).normal(size=(100, 12))
-    assert sum(trend(draws)[1] < 0.01 for draws in noise) <= 6  # more once in 10,000
-    rise, p = trend(np.arange(12) + 0.1 * noise[0])
-    assert rise == pytest.approx(11, abs=0.3)
-    assert p < 1e-6
-    assert np.isnan(trend(noise[0, :3])).all()
-
-
-def test_chains_are_aligned_at_their_ends():
-    assert aligned([np.arange(5), np.arange(3)]).tolist() == [[2, 3, 4], [0, 1, 2]]
 
 
 # ---- verdicts
@@ -98,8 +40,8 @@ def test_chains_of_one_law_have_converged(tmp_path):
         "Converged: the chains agree in fit, topic sizes and all topics"
     )
     assert set(found.rhat) == set(found.ess) == {
-        "held-out log-likelihood", "largest topic's size", "median topic's size",
-        "smallest topic's size", "matched topics",
+        "held-out log-likelihood", "largest share", "median share", "smallest share",
+        "matched topics",
     }  # fmt: skip
     assert max(found.rhat.values()) < 1.5
     assert not any("collapsed" in flag or "duplicate" in flag for flag in found.flags)
@@ -120,7 +62,7 @@ def test_sizes_betray_chains_that_fit_alike(tmp_path):
         theta[:, 0] *= 3
     found = told(tmp_path, samples, scores(20, -7.0, -7.0))
     assert found.converged is False
-    assert "topic's size" in found.verdict
+    assert "R̂ of the largest share" in found.verdict
 
 
 def test_a_chain_that_still_gains(tmp_path):
@@ -162,7 +104,7 @@ def test_sizes_speak_against_chains_before_there_are_evaluations(tmp_path):
         theta[:, 0] *= 3
     found = told(tmp_path, samples, scores(1, -7.0, -7.0))
     assert found.converged is False
-    assert "topic's size" in found.verdict
+    assert "R̂ of the largest share" in found.verdict
 
 
 def test_without_held_out_documents_topic_sizes_decide(tmp_path):
@@ -202,3 +144,163 @@ def test_several_runs_are_named_in_traces_and_everything_is_json(tmp_path):
         assert found.traces[f"step_size of {run.path}"][2] == (2.0, 0.5)
     assert set(diagnose(runs[:1]).traces) == {"perplexity", "held-out log-likelihood", "step_size"}
     json.dumps(found.as_dict(), allow_nan=False)
+
+
+# ---- traces
+
+
+def traced(tmp_path, correlation: float, n: int, *means: float, samples: int = 32, **settings):
+    """Chains whose log joint and largest share are autoregressions about some means."""
+    generator = np.random.default_rng(10)
+    means = np.array(means)[:, None]
+    trace = {
+        name: means + autoregression(correlation, (len(means), n), generator)
+        for name in ("log joint", "largest share")
+    }
+    kept = sampled(samples, len(means))
+    return told(tmp_path, kept, scores(20, *[-7.0] * len(means)), trace=trace, **settings)
+
+
+def test_traces_take_the_place_of_sizes_in_samples(tmp_path):
+    """800 draws with a correlation of 0.5 are worth 267."""
+    found = traced(tmp_path, 0.5, 400, 0, 0)
+    names = ["log joint", "largest share", "held-out log-likelihood", "matched topics"]
+    assert list(found.rhat) == list(found.ess) == names
+    for name in names[:2]:
+        assert found.rhat[name] < 1.05
+        assert 130 < found.ess[name] < 400
+    assert found.converged is True
+    assert found.verdict.startswith("Converged: the chains agree")
+
+
+def test_chains_apart_by_their_traces(tmp_path):
+    found = traced(tmp_path, 0.5, 400, 0, 50)
+    assert found.converged is False
+    assert "in a mode of its own (R̂ of the log" in found.verdict
+    assert found.ess["log joint"] <= 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_slow_chains_of_one_law_are_not_told_to_be_in_modes(tmp_path, seed):
+    """Draws with a correlation of 0.95 have an R̂ above 1.05 and differ by chance no more."""
+    generator = np.random.default_rng(seed)
+    trace = {"log joint": autoregression(0.95, (2, 200), generator)}
+    found = told(tmp_path, sampled(32, 2), None, trace=trace)
+    assert "mode" not in found.verdict
+    if found.rhat["log joint"] > 1.05:
+        assert found.converged is False
+        assert "train on (" in found.verdict
+
+
+def test_a_slow_chain_is_not_at_rest(tmp_path):
+    """Random walks that have come apart: nobody knows whether they stay so."""
+    walks = np.random.default_rng(11).normal(size=(2, 200)).cumsum(axis=1)
+    walks[1] += 200
+    found = told(tmp_path, sampled(32, 2), None, trace={"log joint": walks})
+    assert found.converged is False
+    assert "mode" not in found.verdict
+
+
+@pytest.mark.parametrize(("chains", "n"), [(1, 7), (2, 3)])
+def test_a_trace_too_short(tmp_path, chains, n):
+    found = traced(tmp_path, 0.0, n, *[0.0] * chains)
+    assert found.converged is None
+    needed = 8 if chains == 1 else 4
+    assert f"it takes {needed} recorded states of a chain since burn-in, and" in found.verdict
+    assert found.verdict.endswith("--resume --updates 200).")
+
+
+@pytest.mark.parametrize("value", [3.0, float("nan"), float("inf")])
+def test_a_trace_that_says_nothing(tmp_path, value):
+    draws = np.random.default_rng(12).normal(size=(2, 50))
+    draws[0, 7] = value
+    if value == 3:
+        draws[:] = value
+    found = told(tmp_path, sampled(32, 2), None, trace={"log joint": draws})
+    assert found.converged is None
+    assert "the log joint is the same throughout or no number; train on (" in found.verdict
+    assert found.as_dict()["rhat"]["log joint"] is found.as_dict()["ess"]["log joint"] is None
+
+
+def test_chains_that_never_move_and_differ(tmp_path):
+    trace = {"log joint": np.repeat([[1.0], [2.0]], 50, axis=1)}
+    found = told(tmp_path, sampled(32, 2), None, trace=trace)
+    assert found.converged is False
+    assert "R̂ of the log joint is infinite, and the chains agree in 5 of 5 topics" in found.verdict
+    assert "train on (" in found.verdict
+    json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_a_run_without_a_trace_beside_one_that_has_one(tmp_path):
+    trace = {"log joint": np.random.default_rng(13).normal(size=(1, 50))}
+    runs = [
+        make_run(tmp_path / name, {0: draws}, None, trace=mine)
+        for (name, mine), draws in zip({"a": trace, "b": None}.items(), sampled(32, 2).values(),
+                                       strict=True)
+    ]  # fmt: skip
+    assert "log joint" not in diagnose(runs).rhat
+    assert "log joint" in diagnose(runs[:1]).rhat
+    assert diagnose(runs).converged is True
+
+
+def test_a_chain_with_fewer_draws_than_the_others(tmp_path):
+    """Of samples and of the trace, as of a chain that another worker brought later."""
+    samples = sampled(32, 2)
+    samples[1] = samples[1][:20]
+    run = make_run(tmp_path / "run", samples, scores(20, -7.0, -7.0))
+    draws = autoregression(0.0, (2, 60), np.random.default_rng(14))
+    for i in range(60):
+        chains = {str(chain): {"log joint": draws[chain, i]} for chain in range(1 + (i >= 40))}
+        run.append_trace({"position": 61 + i, "burn_in": False, "chains": chains})
+    found = diagnose([run])
+    assert found.converged is True
+    assert 20 < found.ess["log joint"] <= 40
+    assert 20 < found.ess["matched topics"] <= 40
+
+
+# ---- what samples are worth
+
+
+@pytest.mark.parametrize("chains", [1, 2, 4])
+@pytest.mark.parametrize("apart", [False, True])
+def test_eight_samples_have_no_effective_size(tmp_path, chains, apart):
+    """Two chains 50 standard deviations apart were worth 19 as two of one law were."""
+    samples = sampled(8, chains)
+    for chain, draws in samples.items():
+        for theta in draws:
+            theta[:, 0] *= 1 + 5 * chain * apart
+    found = told(tmp_path, samples, scores(8, *(-7.0 - np.arange(chains) * apart)))
+    assert set(found.as_dict()["ess"].values()) == {None}
+    assert any(f"rest on {8 * chains} kept samples, too few to tell" in f for f in found.flags)
+
+
+def test_samples_that_are_worth_something(tmp_path):
+    """64 independent ones: neither stated to be more, nor called crude."""
+    found = told(tmp_path, sampled(32, 2), scores(20, -7.0, -7.0))
+    assert 40 < found.ess["matched topics"] <= 64
+    assert not any("intervals rest" in flag for flag in found.flags)
+
+
+def test_samples_of_chains_that_disagree_are_crude(tmp_path):
+    samples = sampled(32, 2)
+    for theta in samples[1]:
+        theta *= [5, 0.2, 3, 0.3, 0.1]
+    found = told(tmp_path, samples, scores(20, -7.0, -7.0))
+    assert found.ess["matched topics"] < 3
+    assert any("64 kept samples, worth about 1 independent one, and" in f for f in found.flags)
+
+
+def test_samples_of_a_chain_that_hardly_moves_are_crude(tmp_path):
+    start = np.random.default_rng(15).gamma(SHAPES)
+    kept = [start * (1 + 0.01 * i * np.arange(K)) for i in range(32)]
+    found = told(tmp_path, {0: kept}, scores(20, -7.0))
+    assert found.as_dict()["ess"]["matched topics"] is None
+    assert any("rest on 32 kept samples, too much alike to tell" in f for f in found.flags)
+
+
+def test_few_samples_because_few_were_asked_for(tmp_path):
+    run = make_run(tmp_path / "run", sampled(8), scores(20, -7.0))
+    assert any(flag.endswith("worth; train for longer") for flag in diagnose([run]).flags)
+    run.update_facts(config={**run.facts()["config"], "samples": 8})
+    anew = "worth; train anew with --samples 32"
+    assert any(flag.endswith(anew) for flag in diagnose([run]).flags)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicmc.distributed.transport import LocalTransport
-from topicmc.posterior.samples import KeptSamples, is_kept
+from topicmc.posterior.samples import KeptSamples
+from topicmc.posterior.thinning import is_kept, reached
 from topicmc.runs import RunDirectory
 from topicmc.samplers import Chain
 
@@ -32,35 +33,74 @@ def test_what_is_kept_later_was_kept_all_along(now, samples):
             assert is_kept(number, number, samples)
 
 
+@given(st.integers(0, 3000), st.integers(1, 200))
+def test_what_is_reached_at_a_jump_is_the_position_kept_longest(before, step):
+    """Workers that do not wait may complete several sweeps between two looks."""
+    now = before + step
+    found = reached(before, now)
+    assert before < found <= now
+    power = found & -found
+    assert all(number & -number <= power for number in range(before + 1, now + 1))
+
+
 class Start:
-    """A method of one chain whose start takes three rounds."""
+    """A method of one chain whose start takes three sweeps of two rounds each."""
 
     def __init__(self) -> None:
-        self.round_number = 0
-        self.chains = {0: Chain(0, np.ones((2, 2), np.float32), np.full(2, 2.0))}
+        self.rounds = 0
+        self.chains = {0: Chain(0, np.ones((2, 2), np.float32), np.full(2, 2.0), beta=0.5)}
+
+    @property
+    def position(self) -> int:
+        return self.rounds // 2
 
     @property
     def burning_in(self) -> bool:
-        return self.round_number < 3
+        return self.is_start(self.position)
+
+    def is_start(self, position: int) -> bool:
+        return position < 3
+
+    def position_of_round(self, number: int) -> int:
+        return number // 2
 
     def distinct(self) -> list[int]:
         return [0]
 
 
+def seen(run: RunDirectory) -> list[tuple[int, bool]]:
+    """Positions in the index, each of which has its file, and no file is there besides."""
+    entries = run.sample_index()
+    assert sorted(run.sample_files()) == sorted(entry["file"] for entry in entries)
+    return [(entry["position"], entry["burn_in"]) for entry in entries]
+
+
 def test_a_state_of_the_start_stands_in_until_there_is_a_sample(tmp_path):
     run = RunDirectory.create(tmp_path / "run", {})
-    samples, method = KeptSamples(run, LocalTransport(1), 4), Start()
-    seen = []
-    for number in range(1, 6):
-        method.round_number = number
-        samples.keep(method)
-        samples.stand_in(method)
-        seen.append([(entry["round"], entry["burn_in"]) for entry in run.sample_index()])
-    assert seen[:2] == [[(1, True)], [(2, True)]]
-    assert seen[2:] == [
-        [(3, False)],
-        [(3, False), (4, False)],
-        [(3, False), (4, False), (5, False)],
+    samples, method = KeptSamples(run, LocalTransport(1), 4, 100), Start()
+    story = []
+    for number in range(1, 11):
+        method.rounds = number
+        samples.keep(method, number)
+        samples.stand_in(method, number)
+        story.append(seen(run))
+    assert story[:5] == [[(0, True)], [(1, True)], [(1, True)], [(2, True)], [(2, True)]]
+    assert story[5:] == 2 * [[(3, False)]] + 2 * [[(3, False), (4, False)]] + [
+        [(3, False), (4, False), (5, False)]
     ]
-    assert len(list((run.path / "samples").glob("*.npy"))) == 3
-    assert [entry["round"] for entry in samples.at(5)] == [3, 4, 5]
+    assert [entry["position"] for entry in samples.entries] == [3, 4, 5]
+    method.rounds = 8
+    samples.rewind(method)
+    assert seen(run) == [(3, False), (4, False)]
+
+
+def test_what_another_process_is_writing_is_not_deleted(tmp_path):
+    """A file that the index does not name yet stays, whatever is kept or dropped meanwhile."""
+    run = RunDirectory.create(tmp_path / "run", {})
+    samples, method = KeptSamples(run, LocalTransport(1), 2, 100), Start()
+    for number in range(1, 40):
+        method.rounds = number
+        run.keep_sample(1, number, np.ones((2, 2), np.float32))
+        samples.keep(method, number)
+        samples.stand_in(method, number)
+        assert run.sample_path(1, number).exists()

@@ -7,6 +7,7 @@ go on from their checkpoint, so that the same call again does only what is left.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -84,20 +85,25 @@ class Grid:
         path, transport = self.path(n_topics, seed), LocalTransport()
         config = self._config(n_topics, seed)
         there = (path / "run.json").is_file()
-        if there:
-            budget = {"updates": config.updates, "time_budget": config.time_budget}
-            changes = {**self._settings, "topics": n_topics, "seed": seed, **budget}
-            config, corpus, run = jobs.resume(path, changes, transport, self.corpus.path)
-        else:
-            config, corpus, run = jobs.start(config, self.corpus.path, path, transport)
-        told.message(f"{path}: {n_topics} topics, seed {seed}")
-        try:
-            training = Training(config, corpus, run, transport, told, resume=there)
-            outcome = training.train(interrupt)
-        finally:
-            told.close()
-        if not outcome.interrupted:
-            jobs.finish(run, outcome.update)
+        with ExitStack() as leases:
+            if there:
+                budget = {"updates": config.updates, "time_budget": config.time_budget}
+                changes = {**self._settings, "topics": n_topics, "seed": seed, **budget}
+                config, corpus, run = jobs.resume(
+                    path, changes, transport, self.corpus.path, leases
+                )
+            else:
+                config, corpus, run = jobs.start(
+                    config, self.corpus.path, path, transport, leases=leases
+                )
+            told.message(f"{path}: {n_topics} topics, seed {seed}")
+            try:
+                training = Training(config, corpus, run, transport, told, resume=there)
+                outcome = training.train(interrupt)
+            finally:
+                told.close()
+            if not outcome.interrupted:
+                jobs.finish(run, outcome.update)
         return not outcome.interrupted
 
     def _config(self, n_topics: int, seed: int) -> TrainConfig:

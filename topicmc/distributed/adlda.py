@@ -26,11 +26,12 @@ from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
 from topicmc.distributed.growing import Schedule, Worker
 from topicmc.distributed.methods import RoundInfo, WaitedShare
+from topicmc.distributed.partition import share_out
 from topicmc.distributed.reconciliation import AllReduce, Reconciliation
-from topicmc.distributed.schedule import partition
 from topicmc.distributed.transport import Transport
 from topicmc.distributed.workers import expand
 from topicmc.kernels.collapsed import assignment_dtype
+from topicmc.kernels.joint import log_words
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.runs import Checkpoint
@@ -77,14 +78,14 @@ class Adlda:
         self.schedule = Schedule(config, corpus)
         self.round_number = 0
         self._waited = WaitedShare(transport)
-        self._ranges = partition(corpus.shard_sizes, config.workers)
         self._n_words = corpus.n_words
         join = int(stream_key(config.seed, "join", number))
         generator = np.random.Generator(np.random.Philox(key=join))
         ranks = generator.random(corpus.n_docs, np.float32)
         key = stream_key(config.seed, "collapsed", number)
+        ranges = share_out(corpus, config.workers)
         self.tokens = tokens or {
-            worker: expand(corpus, self._ranges[worker], scratch) for worker in transport.workers
+            worker: expand(corpus, ranges[worker], scratch) for worker in transport.workers
         }
         self.workers: dict[int, Worker] = {}
         for worker in transport.workers:
@@ -114,6 +115,7 @@ class Adlda:
 
     def round(self) -> RoundInfo:
         """`trajectory` updates of every hosted worker, then everyone's counts become one."""
+        before = self.position
         documents = tokens = 0
         for number in self.workers:
             done = self.advance(number)
@@ -121,17 +123,17 @@ class Adlda:
             tokens += done[1]
         self.reconciliation.share(self.samplers)
         self.round_number += 1
-        self._learn()
+        self._learn(before)
         return RoundInfo(self.config.trajectory * len(self.workers), documents, tokens)
 
     def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
         """θ float32 (W, Kp) and its sums, for tokens to be drawn given them; None: the counts."""
         return None
 
-    def _learn(self) -> None:
-        """New priors after each sweep over all documents, while they are to be learned."""
+    def _learn(self, before: int) -> None:
+        """New priors if a sweep has ended since ``before``, while they are to be learned."""
         config = self.config
-        if not self.schedule.learns(self.update):
+        if not self.schedule.learns(before, self.position):
             return
         if config.learn in ("alpha", "both"):
             histogram = np.sum([s.mix_histogram() for s in self.samplers.values()], axis=0)
@@ -173,9 +175,29 @@ class Adlda:
     # ---- what the loop asks
 
     @property
+    def position(self) -> int:
+        """Sweeps completed."""
+        return self.schedule.position(self.update)
+
+    @property
     def burning_in(self) -> bool:
         """Whether the start is not over, so that no state is a sample yet."""
         return self.schedule.burning_in(self.update)
+
+    def is_start(self, position: int) -> bool:
+        """Whether a state after so many sweeps is no sample."""
+        return self.schedule.is_start(position)
+
+    def log_joints(self) -> dict[int, float]:
+        """The log joint of the one chain, on every process."""
+        counts = self.reconciliation.counts()
+        words = log_words(counts, counts.sum(axis=0, dtype=np.int64)[: len(self.alpha)], self.beta)
+        mixes = sum(s.log_mixes(self.alpha) for s in self.samplers.values())
+        return {self.number: words + float(self.transport.sum(np.array([mixes]))[0])}
+
+    def position_of_round(self, number: int) -> int:
+        """Sweeps completed after that round, on as many workers as there are now."""
+        return self.schedule.position(number * self.config.trajectory)
 
     @property
     def chains(self) -> dict[int, Chain]:
@@ -183,10 +205,14 @@ class Adlda:
         if 0 not in self.workers:
             return {}
         counts = self.reconciliation.counts()[:, : self.config.topics]
+        sizes = counts.sum(axis=0, dtype=np.int64).astype(np.float64)
         theta = counts.astype(np.float32, order="C")
         theta += np.float32(self.beta)
-        sums = theta.sum(axis=0, dtype=np.float64)
-        return {0: Chain(self.number, theta, sums, self.update, alpha=self.alpha)}
+        chain = Chain(
+            self.number, theta, sizes + len(theta) * self.beta, self.update, alpha=self.alpha,
+            beta=self.beta, share=sizes / max(1.0, sizes.sum()), of_counts=True,
+        )  # fmt: skip
+        return {self.number: chain}
 
     def distinct(self) -> list[int]:
         """The chains whose states differ: the only one."""
@@ -228,9 +254,9 @@ class Adlda:
         """
         parts = [checkpoint.facts(name) for name in checkpoint.parts()]
         updates = {int(number): n for part in parts for number, n in part["updates"].items()}
-        self.round_number = parts[0]["round"]
         self.alpha, self.beta = np.array(parts[0]["alpha"]), parts[0]["beta"]
-        if len(updates) == self.config.workers:
+        if self._shared_out_alike(checkpoint, len(updates)):
+            self.round_number = parts[0]["round"]
             for number, worker in self.workers.items():
                 worker.sampler.adopt(checkpoint.array(f"z-{number:03d}", mmap=True))
                 worker.update = updates[number]
@@ -239,17 +265,28 @@ class Adlda:
         z = [checkpoint.array(f"z-{number:03d}", mmap=True) for number in sorted(updates)]
         sizes = self.transport.gather({n: len(s.tokens) for n, s in self.samplers.items()})
         ends = np.cumsum(sizes).astype(np.int64)
-        sweep = max(part["swept"] for part in parts)
+        start = self.schedule.after(max(part["swept"] for part in parts))
+        self.round_number = start // self.config.trajectory
         for number, worker in self.workers.items():
             first, last = ends[number] - int(sizes[number]), ends[number]
             worker.sampler.adopt(*_between(z, first, last))
-            worker.update = self.schedule.after(sweep)
+            worker.update = start
         self._share_all()
+        made = f"This run was made on {len(updates)} workers and goes on with {self.config.workers}"
+        if len(updates) == self.config.workers:
+            made = "The workers have other documents than when this run was saved"
         return (
-            f"This run was made on {len(updates)} workers and goes on with {self.config.workers}:"
-            " every token keeps its topic and the next sweep begins; the result is as valid but not"
-            f" bit for bit what the {len(updates)} workers would have given."
+            f"{made}: every token keeps its topic and the next sweep begins; the result is as valid"
+            " but not bit for bit what it would have been."
         )
+
+    def _shared_out_alike(self, checkpoint: Checkpoint, n_workers: int) -> bool:
+        """Whether every worker had the documents that it has now."""
+        alike = n_workers == self.config.workers and all(
+            len(checkpoint.array(f"z-{number:03d}", mmap=True)) == len(worker.sampler.tokens)
+            for number, worker in self.workers.items()
+        )
+        return not self.transport.any(not alike)
 
     def _share_all(self) -> None:
         self.reconciliation.share(self.samplers)

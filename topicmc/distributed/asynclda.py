@@ -64,11 +64,17 @@ class AsyncLda(Adlda):
         return int(self._mean_update)
 
     @property
+    def position(self) -> int:
+        """Sweeps that every worker has completed."""
+        return self.schedule.position(self._least_update)
+
+    @property
     def burning_in(self) -> bool:
         return self.schedule.burning_in(self._least_update)
 
     def round(self) -> RoundInfo:
         """Trajectories of every hosted worker, each followed by its synchronisation."""
+        before = self.position
         updates = documents = tokens = 0
         until = time.perf_counter() + (SLICE if self.transport.n_processes > 1 else 0)
         while True:
@@ -85,7 +91,7 @@ class AsyncLda(Adlda):
                 break
         self.round_number += 1
         self._meet()
-        self._learn()
+        self._learn(before)
         return RoundInfo(updates * len(self.workers), documents, tokens)
 
     def _meet(self) -> None:

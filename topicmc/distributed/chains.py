@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,31 @@ from topicmc.distributed.transport import Groups, State, Transport
 from topicmc.kernels.threads import Threads
 from topicmc.runs import Checkpoint
 from topicmc.samplers import Chain, sum_topics
+
+
+class MadeToBeRead(Mapping[int, Chain]):
+    """Chains by their numbers, each made when it is looked up, so that readers who let go of one
+    before the next have no more than one in memory.
+
+    Args:
+        numbers: of the chains.
+        make: a chain, to be read, by its number.
+    """
+
+    def __init__(self, numbers: Sequence[int], make: Callable[[int], Chain]) -> None:
+        self._numbers = numbers
+        self._make = make
+
+    def __getitem__(self, number: int) -> Chain:
+        if number not in self._numbers:
+            raise KeyError(number)
+        return self._make(number)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
 
 def hand_over(
@@ -76,17 +101,32 @@ def facts(chains: Iterable[Chain]) -> dict[str, dict[str, Any]]:
 
 
 def restored(
-    number: int, facts: Mapping[str, Any], checkpoint: Checkpoint, threads: Threads
+    number: int,
+    facts: Mapping[str, Any],
+    checkpoint: Checkpoint,
+    threads: Threads,
+    shape: tuple[int, int],
 ) -> Chain:
-    """A chain as a checkpoint holds it, with its part of the `facts`."""
-    theta = checkpoint.array(f"theta-{number:03d}")
+    """A chain as a checkpoint holds it, with its part of the `facts`; ValueError unless its θ is
+    float32 (W, K) of this shape, and all else fits."""
+    theta = _fitting(checkpoint, f"theta-{number:03d}", np.float32, shape)
     chain = Chain(number, theta, np.zeros(0), facts["update"], facts["clock"])
     if facts["waiting"]:
-        chain.moved_at = checkpoint.array(f"moved-{number:03d}")
-        chain.topic_sums = checkpoint.array(f"sums-{number:03d}")
+        chain.moved_at = _fitting(checkpoint, f"moved-{number:03d}", None, shape[:1])
+        chain.topic_sums = _fitting(checkpoint, f"sums-{number:03d}", np.float64, shape[1:])
     else:
         chain.topic_sums = sum_topics(theta, threads)
-    return _with(chain, checkpoint.array(f"beside-{number:03d}"))
+    beside = _fitting(checkpoint, f"beside-{number:03d}", np.float64, (2 * shape[1] + 1,))
+    return _with(chain, beside)
+
+
+def _fitting(
+    checkpoint: Checkpoint, key: str, dtype: np.typing.DTypeLike | None, shape: tuple[int, ...]
+) -> np.ndarray:
+    array = checkpoint.array(key)
+    if array.shape != shape or array.dtype != (dtype or array.dtype):
+        raise ValueError(f"{key} is {array.dtype} {array.shape}, not {shape}")
+    return array
 
 
 def _beside(chain: Chain) -> np.ndarray:

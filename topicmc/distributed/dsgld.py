@@ -1,8 +1,9 @@
 """Distributed stochastic-gradient MCMC: what one round is (Ahn, Shahbaba & Welling 2014, Alg. 1).
 
 In a round each chain visits a worker and makes a trajectory of τ_s updates on that worker's
-documents; then its last state moves on and the chains of a group are averaged. Training on one
-machine is the same thing with one worker and one chain: the chain stays, τ = 1, and nothing moves.
+documents; then its last state moves on and, during burn-in, the chains of a group are averaged. An
+average is no posterior sample. Training on one machine is the same thing with one worker and one
+chain: the chain stays, τ = 1, and nothing moves.
 
 A minibatch of n documents from worker s estimates the sum over the whole corpus without bias when
 scaled by D_s / (q_s n), q_s being how often the worker is used (Proposition 3.1 with N_s / (N q_s);
@@ -24,7 +25,8 @@ from topicmc.defaults import initial_total
 from topicmc.distributed import chains
 from topicmc.distributed.balance import Balance
 from topicmc.distributed.methods import RoundInfo, WaitedShare
-from topicmc.distributed.schedule import batch_documents, partition, split_groups, worker_of
+from topicmc.distributed.partition import share_out
+from topicmc.distributed.schedule import batch_documents, split_groups, worker_of
 from topicmc.distributed.transport import Transport
 from topicmc.distributed.updates import Updates
 from topicmc.distributed.workers import WorkerDocuments
@@ -59,7 +61,7 @@ class Dsgld:
         self.threads = threads
         self.slow = slow or {}
         self.alpha = np.full(config.topics, config.alpha, np.float64)
-        ranges = partition(corpus.shard_sizes, config.workers)
+        ranges = share_out(corpus, config.workers)
         self.documents = {
             worker: WorkerDocuments(corpus, ranges[worker]) for worker in transport.workers
         }
@@ -70,6 +72,7 @@ class Dsgld:
         self.positions = dict.fromkeys(transport.workers, 0)
         self._waited = WaitedShare(transport)
         self._document_tokens = max(2, round(corpus.n_tokens / max(1, corpus.n_docs)))
+        self._n_words = corpus.n_words
         self._chains: dict[int, Chain] = {
             worker: self._initial_chain(chain, corpus)
             for chain, worker in enumerate(self._places(0))
@@ -98,21 +101,43 @@ class Dsgld:
         return self.round_number * self.config.trajectory
 
     @property
-    def burning_in(self) -> bool:
-        """Whether the chains, in the mean, are still in their start."""
-        return self.updates.burning_in(self.update)
+    def position(self) -> int:
+        """Trajectories of each chain, which are as long on any number of workers."""
+        return self.round_number
 
     @property
-    def chains(self) -> dict[int, Chain]:
-        """The hosted chains to be read, by worker. A chain in which words wait is copied first, so
-        that who reads when does not change what comes next."""
-        settle = self.updates.settle
-        return {
-            worker: settle(replace(chain, theta=chain.theta.copy(), moved_at=waiting.copy()))
-            if (waiting := chain.moved_at) is not None
-            else chain
-            for worker, chain in self._chains.items()
-        }
+    def burning_in(self) -> bool:
+        """Whether the chains, in the mean, are still in their start, or are averages."""
+        return self.is_start(self.position)
+
+    def is_start(self, position: int) -> bool:
+        """Whether a state after so many trajectories is no sample: one of the start, or an average
+        of chains, whose variance is too small by the size of the group."""
+        update = position * self.config.trajectory
+        return self.updates.burning_in(update) or (self._averages(update) and self._coupled)
+
+    def log_joints(self) -> dict[int, float]:
+        """None: assignments are not kept."""
+        return {}
+
+    def position_of_round(self, number: int) -> int:
+        """The same number: a round is a trajectory."""
+        return number
+
+    @property
+    def chains(self) -> Mapping[int, Chain]:
+        """The hosted chains to be read, by number. A chain in which words wait is copied when it is
+        looked up, so that who reads when does not change what comes next."""
+        hosted = {chain.index: chain for chain in self._chains.values()}
+
+        def settled(number: int) -> Chain:
+            chain = hosted[number]
+            if chain.moved_at is None:
+                return chain
+            copied = replace(chain, theta=chain.theta.copy(), moved_at=chain.moved_at.copy())
+            return self.updates.settle(copied)
+
+        return chains.MadeToBeRead(list(hosted), settled)
 
     # ---- one round
 
@@ -162,21 +187,23 @@ class Dsgld:
             self._chains = chains.hand_over(self._settled(), self.transport, before, after)
 
     @property
-    def averaging(self) -> bool:
-        """Whether the round just made ended with the averaging of groups."""
-        until = self.config.average_until
-        return until is None or self.round_number * self.config.trajectory <= until
+    def _coupled(self) -> bool:
+        return any(len(group) > 1 for group in self.groups)
+
+    def _averages(self, update: int) -> bool:
+        """Whether a round that ends at that update averages groups."""
+        return 0 < update <= (self.config.average_until or 0)
 
     def distinct(self) -> list[int]:
         """The chains whose states differ now: after averaging, the first of each group."""
-        if self.averaging and self.round_number > 0:
+        if self._averages(self.update):
             return [group[0] for group in self.groups]
         return list(range(self.config.chains))
 
     def _average(self) -> None:
-        places = self._places(self.round_number - 1)
-        groups = [[places[chain] for chain in group] for group in self.groups if len(group) > 1]
-        if self.averaging and groups:
+        if self._coupled and self._averages(self.update):
+            places = self._places(self.round_number - 1)
+            groups = [[places[chain] for chain in group] for group in self.groups]
             chains.average(self._settled(), self.transport, groups, self.threads)
 
     def metrics(self) -> dict[str, Any]:
@@ -213,7 +240,7 @@ class Dsgld:
         workers are dropped. Returns a sentence that says so, or None.
         """
         parts = [checkpoint.facts(name) for name in checkpoint.parts()]
-        positions = {int(w): n for part in parts for w, n in part["positions"].items()}
+        positions = {int(w): int(n) for part in parts for w, n in part["positions"].items()}
         saved = {int(c): facts for part in parts for c, facts in part["chains"].items()}
         self.round_number = parts[0]["round"]
         n_before, n_workers = len(parts[0]["trajectory"]), self.config.workers
@@ -222,8 +249,9 @@ class Dsgld:
         else:
             positions = dict.fromkeys(range(n_workers), max(positions.values()))
         self.positions = {worker: positions[worker] for worker in self.transport.workers}
+        shape = self._n_words, self.config.topics
         self._chains = {
-            worker: chains.restored(chain, saved[chain], checkpoint, self.threads)
+            worker: chains.restored(chain, saved[chain], checkpoint, self.threads, shape)
             for chain, worker in enumerate(self._places(self.round_number - 1))
             if worker in self.transport.workers
         }

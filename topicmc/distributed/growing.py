@@ -4,6 +4,9 @@ It begins with a random subset of the documents, which grows from sweep to sweep
 drawn under the counts so far, while β falls from 1 to its value. Blocks and rounds are shares of
 the subset: workers synchronise more often while it is small. Which documents are in it depends on
 the seed and the document alone.
+
+The clock is sweeps: how long the start is, which documents are in, β and what is learned depend on
+the sweep alone. How many updates a sweep has depends on the number of workers.
 """
 
 from __future__ import annotations
@@ -15,14 +18,10 @@ import numpy as np
 from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
 from topicmc.defaults import rounds_per_sweep
+from topicmc.pace import ROUNDS
 from topicmc.samplers.collapsed import CollapsedWorker
-from topicmc.suitable import ROUNDS
+from topicmc.starts import GROWN_BY, NO_GROWTH, Growth
 
-# The subset that a growing start begins with has at least so many tokens for each topic, and for
-# each word: fewer find poor topics, more take longer to find the same.
-FIRST_TOKENS, FIRST_WORD_TOKENS = 9_000, 75
-GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
-GROWN_BY = 0.8  # share of the annealing by whose end all documents must be in
 FIRST_BETA = 1.0  # what an annealed start begins with
 
 
@@ -40,22 +39,22 @@ class Schedule:
         self._least = 1 if config.remember else ROUNDS
         self._rounds = rounds_per_sweep(config, corpus.n_docs)
         self.per_sweep = config.trajectory * self._rounds
-        self._annealed = config.anneal_updates / self.per_sweep if config.start != "plain" else 0.0
-        self._first_share = 1.0
+        self.start_sweeps = config.start_sweeps
+        self._annealed = self.start_sweeps if config.start != "plain" else 0
+        self._growth = NO_GROWTH
         if config.start == "grow":
-            first = max(FIRST_TOKENS * config.topics, FIRST_WORD_TOKENS * corpus.n_words)
-            self._first_share = min(1.0, first / corpus.n_tokens)
-        self._growth = max(GROWTH, self._first_share ** (-1 / max(1.0, GROWN_BY * self._annealed)))
-        n_growing = math.ceil(-math.log(self._first_share) / math.log(self._growth) - 1e-9)
-        sizes = [config.trajectory * self._rounds_of(sweep) for sweep in range(n_growing)]
+            self._growth = Growth.over(
+                self.start_sweeps, n_tokens=corpus.n_tokens, n_topics=config.topics,
+                n_words=corpus.n_words,
+            )  # fmt: skip
+        growing = range(self._growth.n_growing)
+        sizes = [config.trajectory * self._rounds_of(sweep) for sweep in growing]
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def _rounds_of(self, sweep: int) -> int:
         """Rounds of a sweep: fewer while there are few documents, but some."""
-        return min(self._rounds, max(self._least, math.ceil(self._share_of(sweep) * self._rounds)))
-
-    def _share_of(self, sweep: int) -> float:
-        return min(1.0, self._first_share * self._growth**sweep)
+        share = self._growth.share(sweep)
+        return min(self._rounds, max(self._least, math.ceil(share * self._rounds)))
 
     def place(self, update: int) -> tuple[int, int, int]:
         """The sweep that an update belongs to, its number there, and how many the sweep has."""
@@ -79,19 +78,28 @@ class Schedule:
 
     def share(self, update: int) -> float:
         """The share of the documents that have joined by then."""
-        return self._share_of(self.place(update)[0]) if update < self._starts[-1] else 1.0
+        return self._growth.share(self.position(update))
+
+    def position(self, update: int) -> int:
+        """Sweeps completed after so many updates."""
+        return self.place(update)[0]
 
     def burning_in(self, update: int) -> bool:
         """Whether a worker that has made so many updates is still starting."""
-        return self.swept(update) < self._annealed or self.share(max(0, update - 1)) < 1
+        return self.swept(update) < self.start_sweeps or self.share(max(0, update - 1)) < 1
 
-    def learns(self, update: int) -> bool:
-        """Whether priors are learned after that update: at the end of sweeps, once all documents
-        are in and annealing is nearly over (blunt topics would have α grow, and keep them so)."""
-        sweep, within, _ = self.place(update)
-        if self._config.learn == "none" or within != 0 or sweep < GROWN_BY * self._annealed:
+    def is_start(self, position: int) -> bool:
+        """Whether a state after so many sweeps is one of the start."""
+        return position < self.start_sweeps or self._growth.share(position - 1) < 1
+
+    def learns(self, before: int, after: int) -> bool:
+        """Whether priors are learned when the sweeps completed go from ``before`` to ``after``: at
+        the end of a sweep, once all documents are in and annealing is nearly over (blunt topics
+        would have α grow, and keep them so)."""
+        config = self._config
+        if config.learn == "none" or after <= before or after < GROWN_BY * self.start_sweeps:
             return False
-        return self._config.learn_until == "end" or self.burning_in(update - 1)
+        return config.learn_until == "end" or self.is_start(before)
 
     def beta_factor(self, update: int) -> float:
         """What β is multiplied by at an update: less and less, down to 1, geometrically."""

@@ -19,6 +19,7 @@ import numpy as np
 from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
 from topicmc.distributed.adlda import Adlda
+from topicmc.distributed.chains import MadeToBeRead
 from topicmc.distributed.methods import RoundInfo
 from topicmc.distributed.transport import Transport
 from topicmc.kernels.threads import Threads
@@ -56,14 +57,32 @@ class IndependentChains:
         return self._members[0].update
 
     @property
+    def position(self) -> int:
+        """Sweeps that each chain has completed."""
+        return self._members[0].position
+
+    def is_start(self, position: int) -> bool:
+        """As `Adlda.is_start`."""
+        return self._members[0].is_start(position)
+
+    def log_joints(self) -> dict[int, float]:
+        """Those of all chains."""
+        return {n: joint for member in self._members for n, joint in member.log_joints().items()}
+
+    def position_of_round(self, number: int) -> int:
+        """As `Adlda.position_of_round`."""
+        return self._members[0].position_of_round(number)
+
+    @property
     def burning_in(self) -> bool:
         """Whether the start is not over; it is equally long for all."""
         return self._members[0].burning_in
 
     @property
-    def chains(self) -> dict[int, Chain]:
+    def chains(self) -> Mapping[int, Chain]:
         """The chains, on the process that hosts worker 0."""
-        return {chain.index: chain for member in self._members for chain in member.chains.values()}
+        hosted = self.distinct() if 0 in self._members[0].workers else []
+        return MadeToBeRead(hosted, lambda number: self._members[number].chains[number])
 
     def distinct(self) -> list[int]:
         """The chains whose states differ: all of them."""

@@ -31,7 +31,6 @@ class Method(Protocol):
     """The chains and workers of this process. All methods are collective but `arrays` and `facts`:
     every process calls them in the same order."""
 
-    round_number: int
     alpha: np.ndarray  # float64 (K,), the prior of the topic mix
 
     @property
@@ -39,12 +38,28 @@ class Method(Protocol):
         """Updates per chain so far, the same on every process."""
 
     @property
+    def position(self) -> int:
+        """The clock that samples go by: sweeps completed, or trajectories of each chain. It does
+        not depend on the number of workers."""
+
+    @property
     def burning_in(self) -> bool:
         """Whether the state is still that of the start, and no posterior sample."""
 
+    def is_start(self, position: int) -> bool:
+        """Whether a state at that position is no posterior sample."""
+
+    def log_joints(self) -> Mapping[int, float]:
+        """log p(words, assignments) of the chains that keep assignments, by their numbers; of a
+        large corpus its part on the mixes is estimated from every so many documents. Collective."""
+
+    def position_of_round(self, number: int) -> int:
+        """The position after so many rounds, for what runs of format 1 have kept."""
+
     @property
     def chains(self) -> Mapping[int, Chain]:
-        """The chains that this process holds, by worker."""
+        """The chains that this process holds, by number; some are made when they are looked up, so
+        let go of one before the next."""
 
     def distinct(self) -> Sequence[int]:
         """The chains, here and elsewhere, whose states differ now."""

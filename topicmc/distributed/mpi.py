@@ -225,7 +225,11 @@ class MpiTable:
         mine = self._edges[transport.rank + 1] - self._edges[transport.rank]
         self._window = self._mpi.Win.Allocate(4 * mine, 4, comm=transport._comm)
         atexit.register(self._window.Free)  # before mpi4py finalizes MPI
+        # Plain stores reach others' operations at the end of an epoch that is exclusive to them:
+        # where a window's memory has a public copy (MPI's separate memory model), it is made there.
+        self._window.Lock(transport.rank, self._mpi.LOCK_EXCLUSIVE)
         np.frombuffer(self._window.tomemory(), np.int32)[:] = 0
+        self._window.Unlock(transport.rank)
         transport.barrier()
 
     def add(self, change: np.ndarray, out: np.ndarray) -> None:

@@ -5,9 +5,10 @@ The topic of every token is kept. A round draws the next block of each worker's 
 n_kw. After every few blocks θ makes a move towards â = β + n_kw. Nothing is scaled up, so the
 counts have no minibatch noise (as in SAGA, a control variate that has seen all the data).
 
-What is exact. For SCIR both parts leave the posterior of (θ, z) as it is: the draws are Gibbs
-steps given θ, and the CIR process given z has stationary law Gamma(β + n_kw, 1), whatever the step.
-So the chain is an exact sampler, on any number of workers, since all of them move the same θ. SGRLD
+What is exact. For SCIR both parts leave the posterior of (φ, z) as it is: the draws are Gibbs steps
+given φ; then the sums Σ_w θ_wk, of which the draws take no notice, are drawn anew given z, and the
+CIR process given z has stationary law Gamma(β + n_kw, 1), whatever the step. So the chain is an
+exact sampler, on any number of workers, since all of them move the same θ. SGRLD
 keeps the error of its discretisation: an entry without tokens is reflected at zero, and holds some
 tenths of a token in place of β, which falls with the step by no more than its logarithm.
 
@@ -23,6 +24,7 @@ sweeps than draws given θ, in which a word hardly ever enters a topic that lack
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,7 @@ import numpy as np
 from topicmc.defaults import initial_total, rounds_per_sweep
 from topicmc.distributed.adlda import Adlda
 from topicmc.distributed.methods import RoundInfo
-from topicmc.errors import DivergedError
+from topicmc.errors import DivergedError, TopicmcError
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
@@ -62,7 +64,12 @@ class Remembered(Adlda):
         rounds = rounds_per_sweep(config, corpus.n_docs)
         enough = MOVE_TOKENS[config.sampler] * corpus.n_words * config.topics
         self._rounds_per_move = min(rounds, max(1, round(enough * rounds / corpus.n_tokens)))
-        self._by_counts = self.burning_in
+        self._by_counts = self._starts_by_counts
+
+    @property
+    def _starts_by_counts(self) -> bool:
+        """Whether tokens are drawn given the counts, as they are in a start that is not plain."""
+        return self.burning_in and self.config.start != "plain"
 
     def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
         return None if self._by_counts else (self._chain.theta, self._chain.topic_sums)
@@ -70,7 +77,7 @@ class Remembered(Adlda):
     def round(self) -> RoundInfo:
         """A block of every hosted worker's documents, their counts summed, and a move of θ if one
         is due."""
-        self._by_counts = self.burning_in
+        self._by_counts = self._starts_by_counts
         if self._chain.update == 0 and not self._by_counts and self.config.start != "plain":
             self._enter()
         info = super().round()
@@ -98,6 +105,13 @@ class Remembered(Adlda):
 
     def _move(self, sampler: type[Scir] | type[Sgrld], step: float) -> None:
         config, chain = self.config, self._chain
+        if sampler is Scir:
+            Scir(self.beta).redraw_sums(
+                chain,
+                next(iter(self.samplers.values())).topic_totals,
+                key=stream_key(config.seed, "sums", 0),
+                threads=self.threads,
+            )
         moved = sampler(beta=self.beta).move(
             chain,
             TopicCounts(self._words, self.reconciliation.counts().astype(np.float32)),
@@ -106,10 +120,30 @@ class Remembered(Adlda):
             key=stream_key(config.seed, "move", 0),
             threads=self.threads,
         )
+        self._compare()
         if not moved.finite:
             raise DivergedError(
                 f"the chain diverged at update {chain.update}: its weights are no longer finite;"
                 f" lower --step-size (now {config.step_size:g})"
+            )
+
+    def _compare(self) -> None:
+        """TopicmcError on every process unless all hold the same θ, α and β, bit for bit: each
+        would draw given topics of its own. Costs eight bytes a process."""
+        if self.transport.n_processes == 1:
+            return
+        state = (self._chain.topic_sums, self.alpha, np.array([self.beta]))
+        mine = hashlib.blake2b(b"".join(array.tobytes() for array in state), digest_size=8)
+        number = float(int.from_bytes(mine.digest(), "big") >> 11)  # of 53 bits: a float64 holds it
+        everyone = self.transport.gather(dict.fromkeys(self.transport.workers, number))
+        apart = np.flatnonzero(everyone != everyone[0]).tolist()
+        if apart:
+            some = ", ".join(map(str, apart[:8])) + (" and others" if len(apart) > 8 else "")
+            raise TopicmcError(
+                f"rank{'s' * (len(apart) > 1)} {some} hold{'s' * (len(apart) == 1)} other topics"
+                f" than rank 0 after move {self._chain.update}: their processors or mathematical"
+                " libraries round differently; run all ranks on machines of one kind, or train with"
+                " --sampler adlda, whose ranks exchange counts alone"
             )
 
     def metrics(self) -> dict[str, Any]:
@@ -129,12 +163,14 @@ class Remembered(Adlda):
         notice = super().restore(checkpoint)
         part = checkpoint.facts(next(iter(checkpoint.parts())))
         theta = checkpoint.array("theta")
+        if theta.shape != self._chain.theta.shape or theta.dtype != np.float32:
+            raise ValueError(f"theta is {theta.dtype} {theta.shape}")
         self._chain = Chain(0, theta, sum_topics(theta, self.threads), part["moves"])
         return notice
 
     def warm_up(self) -> None:
         """Compiles what a round needs, on a copy of the topics of a few words."""
-        for by_counts in sorted({False, self.burning_in}):
+        for by_counts in sorted({False, self._starts_by_counts}):
             self._by_counts = by_counts
             super().warm_up()
         few = self._chain.theta[:32].copy()

@@ -1,4 +1,4 @@
-"""Who works where, for how long, and on which documents: pure arithmetic, no state.
+"""Who works where, for how long, and on which minibatch: pure arithmetic, no state.
 
 Everything here is a function of its arguments alone, so every rank computes the same answer without
 a message, and a resumed run finds its place from counters. Ahn, Shahbaba & Welling (2014),
@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -165,63 +164,6 @@ def should_replan(old: ArrayLike, new: ArrayLike, threshold: float = 0.1) -> boo
     """
     ratio = ideal_trajectories(new, 1.0) / ideal_trajectories(old, 1.0)
     return bool(np.abs(np.log(ratio)).max() > math.log1p(threshold))
-
-
-# --- documents to workers -------------------------------------------------------------------------
-
-
-class DocumentRange(NamedTuple):
-    """Documents `first` to `last` − 1 of one shard file."""
-
-    shard: int
-    first: int
-    last: int
-
-
-def partition(shard_sizes: Sequence[int], n_workers: int) -> list[list[DocumentRange]]:
-    """The documents of each worker: consecutive, near equal in number, each document with one.
-
-    While there are as many shard files as workers, files stay whole (so sizes may differ by about
-    a file); else files are divided. A worker opens only the files named in its list.
-    Raises UsageError when there are fewer documents than workers.
-    """
-    files = [i for i, size in enumerate(shard_sizes) if size > 0]
-    starts = np.concatenate([[0], np.cumsum([shard_sizes[i] for i in files], dtype=np.int64)])
-    n_docs = int(starts[-1])
-    if n_docs < n_workers:
-        raise UsageError(
-            f"{n_docs} training documents cannot be shared out among {n_workers} workers: "
-            f"use at most {n_docs} workers."
-        )
-    edges = [n_docs * worker // n_workers for worker in range(n_workers + 1)]
-    if len(files) >= n_workers:
-        edges = _snap(edges, starts, n_workers)
-    return [_ranges(files, starts, first, last) for first, last in itertools.pairwise(edges)]
-
-
-def _snap(edges: list[int], starts: np.ndarray, n_workers: int) -> list[int]:
-    """Moves each inner edge to the nearest start of a file that leaves all workers at least one."""
-    chosen = [0]
-    for worker in range(1, n_workers):
-        choices = np.arange(chosen[-1] + 1, len(starts) - 1 - (n_workers - worker) + 1)
-        distances = np.abs(starts[choices] - edges[worker])
-        chosen.append(int(choices[np.argmin(distances)]))
-    return [int(starts[i]) for i in chosen] + [edges[-1]]
-
-
-def _ranges(files: list[int], starts: np.ndarray, first: int, last: int) -> list[DocumentRange]:
-    ranges = []
-    i = int(np.searchsorted(starts, first, side="right")) - 1
-    while first < last:
-        stop = min(last, int(starts[i + 1]))
-        ranges.append(DocumentRange(files[i], first - int(starts[i]), stop - int(starts[i])))
-        first, i = stop, i + 1
-    return ranges
-
-
-def shards_of(worker: int, shard_sizes: Sequence[int], n_workers: int) -> list[DocumentRange]:
-    """The documents of one worker; see `partition`."""
-    return partition(shard_sizes, n_workers)[worker]
 
 
 # --- the order of documents -----------------------------------------------------------------------

@@ -58,14 +58,11 @@ class Updates:
         config = self.config
         if config.learn == "none" or update < _LEARN_FROM * config.anneal_updates:
             return False
-        return config.learn_until == "end" or update < config.anneal_updates
+        return config.learn_until == "end" or self.burning_in(update)
 
     def burning_in(self, update: int) -> bool:
-        """Whether a chain at that update is still in an annealed start, or learns priors that are
-        fixed afterwards."""
-        return self.anneals(update) or (
-            self.config.learn_until == "burn-in" and self.learns(update)
-        )
+        """Whether a chain at that update is still in its start, of whatever kind."""
+        return update < self.config.anneal_updates
 
     def move(self, chain: Chain, batch: Minibatch, scale: float, *, mean_update: int) -> None:
         """One update of a chain, in place, on a minibatch whose counts are worth ``scale`` times

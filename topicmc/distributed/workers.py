@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import offsets as offsets_of
+from topicmc.corpora.documents import take
+from topicmc.distributed.partition import pieces, token_lengths
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.threads import Threads
 from topicmc.scratch import scratch_array
-
-_CHUNK = 65_536  # documents whose tokens are expanded at a time
 
 
 class WorkerDocuments:
@@ -68,15 +68,6 @@ class WorkerDocuments:
         return gather(*arrays, doc_ids, self.n_words, threads)
 
 
-def take(documents: Documents, rows: np.ndarray) -> Documents:
-    """A copy of some documents, in the order given."""
-    starts = documents.indptr[rows]
-    lengths = documents.indptr[rows + 1] - starts
-    indptr = offsets_of(lengths)
-    entries = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1])
-    return Documents(indptr, documents.word_ids[entries], documents.counts[entries])
-
-
 def concatenate(parts: Sequence[Documents]) -> Documents:
     """Documents one after another."""
     return Documents(
@@ -101,27 +92,14 @@ def expand(
         tokens: word ids (T,), of the corpus's own type.
         first: the number of the first document in the whole corpus.
     """
-    lengths = [_lengths(documents) for documents in _pieces(corpus, ranges)]
+    lengths = [token_lengths(documents) for documents in pieces(corpus, ranges)]
     offsets = offsets_of(np.concatenate([[], *lengths]).astype(np.int64))
-    tokens = scratch_array(int(offsets[-1]), corpus.shard(0).word_ids.dtype, scratch)
+    dtype = np.dtype(corpus.index["dtypes"]["word_ids"])
+    tokens = scratch_array(int(offsets[-1]), dtype, scratch)
     start = 0
-    for documents, sizes in zip(_pieces(corpus, ranges), lengths, strict=True):
+    for documents, sizes in zip(pieces(corpus, ranges), lengths, strict=True):
         end = start + int(sizes.sum())
         tokens[start:end] = np.repeat(documents.word_ids, documents.counts)
         start = end
     shard, first, _ = ranges[0]
     return offsets, tokens, sum(corpus.shard_sizes[:shard]) + first
-
-
-def _pieces(corpus: Corpus, ranges: Sequence[tuple[int, int, int]]) -> Iterator[Documents]:
-    """The documents of the ranges, some at a time, as they are mapped."""
-    for shard, first, last in ranges:
-        documents = corpus.shard(shard)
-        for start in range(first, last, _CHUNK):
-            yield documents.part(start, min(start + _CHUNK, last))
-
-
-def _lengths(documents: Documents) -> np.ndarray:
-    """Tokens of each document: int64 (D,)."""
-    ends = np.concatenate([[0], np.cumsum(documents.counts, dtype=np.int64)])
-    return np.diff(ends[documents.indptr])

@@ -18,7 +18,8 @@ from topicmc.corpora.store import count_dtype, id_dtype, write_index, write_voca
 from topicmc.distributed.transport import LocalTransport
 from topicmc.inference.deviations import Sample
 from topicmc.interrupts import Interrupt
-from topicmc.posterior.samples import alpha_of, samples_of
+from topicmc.posterior.draws import keeps_counts
+from topicmc.posterior.samples import alpha_of, beta_of, samples_of
 from topicmc.runs import RunDirectory
 from topicmc.training import Listener, Training
 
@@ -28,6 +29,8 @@ class Trained:
     """What a run leaves behind in memory."""
 
     samples: list[Sample]
+    counted: bool
+    """Whether θ are means given the topics of all tokens, and not draws."""
     beta: float
     update: int
     documents: int
@@ -46,10 +49,10 @@ def train(corpus: Corpus, config: TrainConfig, listener: Listener) -> Trained:
         finally:
             listener.close()
         entries = samples_of(run)
-        record = run.metrics()[-1]
         return Trained(
             [_sample(run, entry) for entry in entries],
-            record.get("beta", config.beta),
+            keeps_counts(run),
+            float(np.mean([beta_of(run, entry) for entry in entries])),
             outcome.update,
             outcome.documents,
             not any(entry.get("burn_in") for entry in entries),

@@ -19,7 +19,8 @@ from topicmc.kernels.gibbs import sample_assignments, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.samples import is_kept, phi_of
+from topicmc.posterior.samples import phi_of
+from topicmc.posterior.thinning import is_kept
 from topicmc.samplers import Chain, TopicCounts, annealed_beta, initial_chain, step_size, sum_topics
 from topicmc.samplers.scir import Scir
 
@@ -31,7 +32,7 @@ _SWEEPS, _BURN_IN = 5, 2
 
 @dataclass
 class Stream:
-    """A chain and the samples kept of it by the rule of `topicmc.posterior.samples`, as arrays."""
+    """A chain and the samples kept of it by the law of `topicmc.posterior.thinning`, as arrays."""
 
     chain: Chain
     alpha: np.ndarray

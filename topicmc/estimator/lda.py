@@ -63,7 +63,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Seconds of training after which `fit` stops.
     batch_size : int, default=None
         Documents in a minibatch. None: by size, and 1,000 in `partial_fit`.
-    n_samples : int, default=8
+    n_samples : int, default=32
         Posterior samples that are kept at most.
     total_samples : int, default=None
         Documents of the whole corpus that `partial_fit` sees parts of. None: as many as it has
@@ -119,7 +119,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         max_iter=None,
         time_budget=None,
         batch_size=None,
-        n_samples=8,
+        n_samples=32,
         total_samples=None,
         vocabulary=None,
         n_jobs=-1,
@@ -174,7 +174,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.topic_word_prior_ = float(trained.beta)
         self._set_samples([_phi(sample) for sample in trained.samples])
         self._sample_priors = np.stack([sample.alpha for sample in trained.samples])
-        self._sums = trained.samples[-1].sums
+        self._sums = np.stack([sample.sums for sample in trained.samples])
+        self._counted = trained.counted
         self._stream = None
         self._n_seen = n_docs
         self.n_iter_ = math.ceil(trained.documents / n_docs)
@@ -204,6 +205,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self._stream is None:
             raise ValueError("X holds no words to train on")
         self._set_samples(self._stream.samples)
+        self._counted = False
         self._sample_priors = np.tile(self.doc_topic_prior_, (len(self.samples_), 1))
         self.n_iter_ = math.ceil(self._n_seen / (self.total_samples or self._n_seen))
         return self
@@ -236,9 +238,10 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         settings = {"n_samples": self.n_samples, "seed": self._seed}
         if hasattr(self, "components_"):
-            theta = np.ascontiguousarray(self.samples_[-1].T) * self._sums.astype(np.float32)
+            theta = np.ascontiguousarray(self.samples_[-1].T) * self._sums[-1].astype(np.float32)
             priors = self.doc_topic_prior_, self.topic_word_prior_
-            return Stream.go_on(theta, *priors, samples=list(self.samples_), **settings)
+            samples = [self._draw(i) for i in range(len(self.samples_))]
+            return Stream.go_on(theta, *priors, samples=samples, **settings)
         alpha, beta = self.doc_topic_prior, self.topic_word_prior
         alpha = _DOC_TOPIC_PRIOR if alpha is None else float(alpha)
         beta = default_beta(self.n_features_in_, round(n_tokens)) if beta is None else float(beta)
@@ -278,15 +281,20 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         They are posterior means under `components_`, by CVB0; a document without a known word has
         the mean of the prior. With ``return_std`` also their posterior standard deviations, an
-        array alike, from Gibbs draws under all of `samples_`; that takes some twenty times as long.
+        array alike, from Gibbs draws under draws of φ at `samples_`; that takes some twenty times
+        as long.
         """
-        from topicmc.inference.deviations import deviations
+        from topicmc.inference.deviations import Sample, deviations, spread
         from topicmc.inference.mixes import Mixer, parts
 
         check_is_fitted(self, "components_")
         threads = self._threads()
         mixer = Mixer(self.components_, self.doc_topic_prior_, threads)
-        samples = list(self._samples()) if return_std else []
+        ones = np.ones(self.n_components)
+        samples = [
+            Sample(np.ascontiguousarray(self._draw(i).T), ones, self._sample_priors[i])
+            for i in (spread(len(self.samples_)) if return_std else ())
+        ]
         mixes, sure = [np.empty((0, self.n_components))], []
         for part in parts(inputs.again(self, X), mixer.block):
             if return_std:
@@ -337,6 +345,18 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ones = np.ones(self.n_components)
         for phi, alpha in zip(self.samples_, self._sample_priors, strict=True):
             yield Sample(np.ascontiguousarray(phi.T), ones, alpha)
+
+    def _draw(self, i: int) -> np.ndarray:
+        """φ of a sample as a draw from the posterior: float32 (K, W)."""
+        from topicmc.posterior.draws import gamma_draw
+
+        phi = self.samples_[i]
+        if not self._counted:
+            return phi
+        # Other seeds and other documents, which have other sums, are other random numbers.
+        generator = np.random.default_rng([self._seed, i, *self._sums[i].view(np.uint32)])
+        drawn = gamma_draw(phi * self._sums[i][:, None].astype(np.float32), generator)
+        return drawn / drawn.sum(axis=1, keepdims=True)
 
     @property
     def _n_features_out(self) -> int:

@@ -28,7 +28,7 @@ from topicmc.kernels.threads import Threads
 OBSERVED_SHARE = 0.9
 SWEEPS = 50
 BURN_IN = 20
-_CHUNK = 65_536  # scored tokens whose probabilities are formed at a time
+_CHUNK = 8_192  # scored tokens whose probabilities are formed at a time
 
 
 @dataclass(frozen=True)

@@ -57,17 +57,12 @@ class HeldOut:
         score.
 
         Args:
-            chains: the chains that this process holds, by worker.
+            chains: the chains that this process holds, by number.
             distinct: the chains to score, here or elsewhere; the same on every process.
         """
         if self.n_scored == 0:
             return None
-        mine = {chain.index: chain for chain in chains.values()}
-        sums = []
-        for index in distinct:
-            theta, alpha = self._show(mine.get(index))
-            sums.append(self._log_sum(self._score(theta, alpha)))
-        return [log_sum / self.n_scored for log_sum in sums]
+        return [self._fit(chains.get(number)) / self.n_scored for number in distinct]
 
     def of_samples(self, run: RunDirectory, entries: Iterable[Mapping[str, Any]]) -> float | None:
         """Perplexity with p averaged over kept samples of all chains; None when there are none, or
@@ -85,6 +80,10 @@ class HeldOut:
             return None
         mean = np.mean(list(scored.values()), axis=0)
         return self._perplexity(self._log_sum(mean))
+
+    def _fit(self, chain: Chain | None) -> float:
+        """Σ log p over the scored tokens under a chain that one process holds."""
+        return self._log_sum(self._score(*self._show(chain)))
 
     def _show(self, chain: Chain | None) -> tuple[np.ndarray, np.ndarray]:
         """θ and α of a chain that one process holds, on every process."""

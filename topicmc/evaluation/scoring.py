@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.errors import DataError
+from topicmc.errors import DataError, UsageError
 from topicmc.evaluation.completion import (
     check_topics,
     perplexity,
@@ -63,16 +63,24 @@ def score_run(run: RunDirectory, corpus: Corpus, model_words: list[str], threads
     return _score(split, newest, total / len(entries), len(entries))
 
 
-def score_topics(path: Path, corpus: Corpus, alpha: float, threads: Threads) -> Score:
-    """A K × W matrix in a .npy file, columns in the order of the corpus's vocabulary."""
+def score_topics(path: Path, corpus: Corpus, alpha: float | np.ndarray, threads: Threads) -> Score:
+    """A K × W matrix in a .npy file, columns in the order of the corpus's vocabulary.
+
+    ``alpha`` is one number, or one for each topic, (K,); UsageError when there are other topics.
+    """
     phi = check_topics(read_array(path), corpus.n_words, str(path))
+    if np.size(alpha) not in (1, len(phi)):
+        raise UsageError(
+            f"{path}: has {len(phi)} topics, and RUN has learned priors of {np.size(alpha)}; give"
+            " --alpha F"
+        )
     known = (phi > 0).any(axis=0)
     split = _split(corpus, known)
     probabilities = token_probabilities(
         split,
         np.ascontiguousarray(phi.T, dtype=np.float32),
         np.ones(len(phi)),
-        np.full(len(phi), alpha),
+        np.broadcast_to(np.asarray(alpha, np.float64), len(phi)).copy(),
         seed=SPLIT_SEED,
         threads=threads,
     )

@@ -6,6 +6,8 @@ posterior     ``share`` and ``alpha`` (chain, draw, topic); ``phi`` (chain, draw
               probabilities of each topic's likeliest words
 sample_stats  ``log_likelihood`` (chain, draw) of a held-out token, in the mean, at the evaluations
               after burn-in; these are other moments than those of the samples
+trace         (chain, draw) each scalar of the trace of the runs, past burn-in and equally spaced,
+              of many more moments; spaces in names are underscores
 constant_data ``word`` (topic, rank), whose probabilities ``phi`` are; ``found`` (topic), how many
               chains have found the topic
 ============= ====================================================================================
@@ -27,7 +29,8 @@ from topicmc.export.libraries import library
 from topicmc.export.source import Source
 from topicmc.posterior.chains import MatchedChain
 from topicmc.posterior.convergence import aligned
-from topicmc.posterior.diagnostics import log_likelihoods
+from topicmc.posterior.diagnostics import log_likelihoods, traced
+from topicmc.posterior.draws import draw_of
 from topicmc.posterior.uncertainty import TOP, posterior_of
 from topicmc.runs import RunDirectory
 from topicmc.topics.ranking import top
@@ -61,6 +64,7 @@ def inference_data(runs: Sequence[RunDirectory], n_words: int = TOP) -> DataTree
             "phi": aligned([_probabilities(chain, words) for chain in posterior.chains]),
         },
         "sample_stats": {"log_likelihood": aligned(scores)} if has_scores else {},
+        "trace": {name.replace(" ", "_"): draws for name, draws in traced(posterior).items()},
         "constant_data": {
             "word": np.array(posterior.vocabulary, dtype=object)[words],
             "found": posterior.found.sum(axis=0),
@@ -83,6 +87,6 @@ def _probabilities(chain: MatchedChain, words: np.ndarray) -> np.ndarray:
     columns = chain.order[:, None]
     drawn = np.empty((len(chain.entries), *words.shape))
     for i, entry in enumerate(chain.entries):
-        theta = chain.draw(entry)
+        theta = draw_of(chain.run, entry)
         drawn[i] = theta[words, columns] / theta.sum(axis=0, dtype=np.float64)[columns]
     return drawn

@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from topicmc.errors import UsageError
-from topicmc.files import speaking_of
+from topicmc.files import put_in_place, speaking_of, sync_tree
 
 
 def check_free(path: Path, format: str, files: tuple[str, ...], force: bool) -> None:
@@ -45,18 +45,12 @@ def staging(path: Path, is_folder: bool) -> Iterator[Path]:
             place.parent.mkdir(parents=True, exist_ok=True)
             (target if is_folder else temporary).mkdir(parents=True)
             yield target
-            for file in target.iterdir() if is_folder else [target]:
-                _sync(file)
+            sync_tree(temporary)
             if is_folder and place.exists():
                 place.rename(temporary / "replaced")
-            target.replace(place)
+            put_in_place(target, place)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
             if is_new:
                 with suppress(OSError):
                     place.parent.rmdir()
-
-
-def _sync(file: Path) -> None:
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())

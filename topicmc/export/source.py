@@ -51,7 +51,6 @@ def topics_of(run: RunDirectory, chain: int = 0) -> Topics:
     facts = run.facts()
     return Topics(
         *posterior_mean(run, chain),
-        beta=facts["config"]["beta"],
         n_tokens=facts["corpus"]["tokens"],
         vocabulary=run.vocabulary(),
     )

@@ -1,11 +1,13 @@
 """How sure a topic mix is: the posterior standard deviation of each η_dk.
 
 It counts two reasons for doubt: the document is short, and the topics themselves are known from
-samples only. Gibbs sampling of the document's topic assignments z goes from one kept sample of the
-topics to the next, and gives draws (φ, z)_r. With η | z ~ Dirichlet(α + n_d), by the law of total
-variance,
+samples only. Gibbs sampling of the document's topic assignments z goes from one draw of the topics
+from their posterior to the next, and gives draws (φ, z)_r. With η | z ~ Dirichlet(α + n_d), by the
+law of total variance,
 
-    Var η_dk = mean_r Var(η_dk | z_r) + var_r E(η_dk | z_r).
+    Var η_dk = mean_r Var(η_dk | z_r) + var_r E(η_dk | z_r),
+
+the second term being the variance between the means of draws of φ, and of z around them.
 
 It tells nothing of doubt that the samples of one chain do not show: that other topics, which
 another chain would have found, describe the documents as well.
@@ -27,14 +29,16 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
 DRAWS = 32
-"""Draws of z in all, shared out among the samples; each sample has two at least."""
+"""Draws of z in all, shared out among the draws of the topics."""
+MOST = DRAWS // 2
+"""Draws of the topics at most, for each has two of z."""
 _THIN = 2  # sweeps from one draw to the next
 _BURN_IN = 10  # sweeps before the first
 _SETTLE = 2  # sweeps after each change of φ
 
 
 class Sample(NamedTuple):
-    """One posterior sample of the topics."""
+    """One draw of the topics from their posterior."""
 
     theta: np.ndarray
     """float32 (W, K), positive: φ_kw = θ_wk / Σ_w θ_wk. May be a memory map."""
@@ -42,6 +46,11 @@ class Sample(NamedTuple):
     """float64 (K,): Σ_w θ_wk."""
     alpha: np.ndarray
     """float64 (K,): the prior of the mixes."""
+
+
+def spread(n: int) -> list[int]:
+    """Which of n samples to take: at most `MOST`, evenly, the first and the last among them."""
+    return np.linspace(0, n - 1, min(MOST, n)).round().astype(int).tolist()
 
 
 def deviations(
@@ -54,8 +63,9 @@ def deviations(
 ) -> np.ndarray:
     """Posterior standard deviations of the mixes of some documents: float64 (n, K).
 
-    They are estimates from `DRAWS` draws, off by a tenth or two of their size. The randomness of a
-    document is keyed by the seed and its number; the documents are numbered from ``first``.
+    They are estimates from `DRAWS` draws of z, under at most `MOST` samples (`spread`). The
+    randomness of a document is keyed by the seed and its number; the documents are numbered from
+    ``first``.
     """
     n_words, n_topics = samples[0].theta.shape
     batch = gather(
@@ -70,11 +80,12 @@ def deviations(
     key = stream_key(seed, "deviations")
     n_draws = max(2, DRAWS // len(samples))
     total = np.zeros((documents.n_docs, n_topics))
-    squares, within = np.zeros_like(total), np.zeros_like(total)
+    squares, grouped, within = (np.zeros_like(total) for _ in range(3))
     update = 0
     for number, sample in enumerate(samples):
         rows = topic_rows(sample.theta, sample.sums, batch.words)
         alpha = padded_topics(sample.alpha)
+        before = total.copy()
         for draw in range(n_draws):
             sweeps = _THIN
             if draw == 0:
@@ -91,6 +102,9 @@ def deviations(
             total += mix
             squares += mix * mix
             within += mix * (1 - mix) / (size + 1)
-    mean = total / update
-    between = (squares - total * mean) / (update - 1)
+        grouped += (total - before) ** 2 / n_draws
+    between = (squares - grouped) / (update - len(samples))
+    if len(samples) > 1:
+        of_means = (grouped - total**2 / update) / (len(samples) - 1)
+        between = (of_means + (n_draws - 1) * between) / n_draws
     return np.sqrt(within / update + np.maximum(between, 0))

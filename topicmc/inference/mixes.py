@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import gettempdir
 
 import numpy as np
 
@@ -21,15 +23,16 @@ from topicmc.config import available_cores
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.reading import Known, tokens
-from topicmc.files import read_array
-from topicmc.inference.deviations import Sample, deviations
+from topicmc.inference.deviations import Sample, deviations, spread
 from topicmc.inference.files import Rows
 from topicmc.kernels import mixes
 from topicmc.kernels.lanes import aligned_zeros
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
+from topicmc.posterior.draws import draw_of
 from topicmc.posterior.samples import alpha_of, posterior_mean, samples_of
 from topicmc.runs import RunDirectory
+from topicmc.scratch import IN_MEMORY, scratch_array
 
 _BLOCK_VALUES = 1 << 22  # documents × topics looked at together
 _BLOCK_DOCUMENTS = 1 << 13
@@ -128,16 +131,16 @@ def infer_under(
         stream: documents whose word ids are those of the run.
         totals: counts along.
         chain: of which chain; chains number their topics on their own.
-        sd: with posterior standard deviations, from all samples of the chain.
+        sd: with posterior standard deviations, from samples of the chain.
         seed: of the standard deviations; the mixes need none.
         threads: as for `Mixer`.
 
     Raises UsageError when there is no such chain, DataError when a sample is missing or damaged.
     """
-    phi, _, alpha = posterior_mean(run, chain)
+    phi, _, alpha, _ = posterior_mean(run, chain)
     threads = threads or Threads(available_cores())
     mixer = Mixer(phi, alpha, threads)
-    samples = kept_samples(run, chain) if sd else []
+    samples = drawn_samples(run, chain) if sd else []
     for documents, unknown in stream:
         for start in range(0, documents.n_docs, mixer.block):
             stop = min(start + mixer.block, documents.n_docs)
@@ -163,13 +166,24 @@ def titles_of(documents: Documents) -> list[str | None]:
     return [metadata.title(number) or None for number in range(documents.n_docs)]
 
 
-def kept_samples(run: RunDirectory, chain: int) -> list[Sample]:
-    """The samples of one chain, mapped from their files."""
-    samples = []
-    for entry in samples_of(run, chain):
-        theta = read_array(run.path / "samples" / entry["file"], entry["checksum"], mmap=True)
-        samples.append(Sample(theta, theta.sum(axis=0, dtype=np.float64), alpha_of(run, entry)))
-    return samples
+def drawn_samples(run: RunDirectory, chain: int) -> list[Sample]:
+    """Draws of the topics at samples of one chain, spread over all; large ones lie in files without
+    a name, in the folder for temporary files."""
+    entries = samples_of(run, chain)
+    drawn = []
+    for place in spread(len(entries)):
+        theta = draw_of(run, entries[place])
+        sums = theta.sum(axis=0, dtype=np.float64)
+        drawn.append(Sample(_aside(theta), sums, alpha_of(run, entries[place])))
+    return drawn
+
+
+def _aside(theta: np.ndarray) -> np.ndarray:
+    if theta.nbytes <= IN_MEMORY:
+        return theta
+    aside = scratch_array(theta.size, theta.dtype, Path(gettempdir())).reshape(theta.shape)
+    aside[:] = theta
+    return aside
 
 
 def representative_documents(

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.config import COLLAPSED
-from topicmc.errors import UsageError
+from topicmc.errors import DataError, UsageError
 from topicmc.posterior.matching import SAME, assign, distances
-from topicmc.posterior.samples import alpha_of, phi_of, samples_of, share_of
+from topicmc.posterior.samples import add_phi, alpha_of, beta_of, samples_of, share_of
 from topicmc.runs import RunDirectory
 
 
@@ -33,6 +32,7 @@ class MatchedChain:
         found: bool (K,), whether it has found the first chain's topics.
         share: float64 (n, K), each topic's share of the tokens.
         alpha: float64 (n, K), the prior of the topic mixes.
+        beta: float64 (n,), the prior of the topics.
         mass: float64 (n, K), Σ_w θ_wk: a topic's number of tokens, and W β from its prior.
     """
 
@@ -43,20 +43,8 @@ class MatchedChain:
     found: np.ndarray
     share: np.ndarray
     alpha: np.ndarray
+    beta: np.ndarray
     mass: np.ndarray
-
-    def draw(self, entry: dict[str, Any]) -> np.ndarray:
-        """θ of a sample as a draw from the posterior: float32 (W, K), the chain's own numbers.
-
-        Samplers that remember the topics of all tokens keep n_kw + β, the mean of φ_k given them:
-        a draw is made from its Dirichlet law, the same whenever it is asked for.
-        """
-        theta = self.run.read_sample(entry)
-        config = self.run.facts()["config"]
-        if config["sampler"] not in COLLAPSED and not config.get("remember"):
-            return theta
-        generator = np.random.default_rng([entry["chain"], entry["round"]])
-        return generator.standard_gamma(theta, dtype=np.float32)
 
 
 def matched_chains(runs: Sequence[RunDirectory]) -> Iterator[tuple[MatchedChain, np.ndarray]]:
@@ -72,11 +60,13 @@ def matched_chains(runs: Sequence[RunDirectory]) -> Iterator[tuple[MatchedChain,
         samples = samples_of(run)
         for number in sorted({entry["chain"] for entry in samples}):
             entries = [entry for entry in samples if entry["chain"] == number]
-            phi, *traces = _read(run, entries)
+            phi, share, mass = _read(run, entries)
+            alpha = np.array([alpha_of(run, entry) for entry in entries])
+            beta = np.array([beta_of(run, entry) for entry in entries])
             reference = phi if reference is None else reference
             order, distance, found = _match(reference, phi)
-            traces = [trace[:, order] for trace in traces]
-            yield MatchedChain(run, entries, order, distance, found, *traces), phi[order]
+            of_topics = share[:, order], alpha[:, order], beta, mass[:, order]
+            yield MatchedChain(run, entries, order, distance, found, *of_topics), phi[order]
 
 
 def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -106,14 +96,19 @@ def _check_alike(runs: Sequence[RunDirectory]) -> None:
             )
 
 
-def _read(run: RunDirectory, entries: list[dict[str, Any]]) -> tuple[np.ndarray, ...]:
-    """Of one chain: the mean of φ (K, W), and share, alpha and mass of each sample (n, K)."""
+def _read(
+    run: RunDirectory, entries: list[dict[str, Any]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of one chain: the mean of φ (K, W), and share and mass of each sample (n, K)."""
     phi = np.zeros(())
     share, mass = [], []
     for entry in entries:
         theta = run.read_sample(entry)
-        phi = phi + phi_of(theta)
-        share.append(share_of(entry, theta))
-        mass.append(theta.sum(axis=0, dtype=np.float64))
-    alpha = [alpha_of(run, entry) for entry in entries]
-    return phi / len(entries), np.array(share), np.array(alpha), np.array(mass)
+        sums = theta.sum(axis=0, dtype=np.float64)
+        if not ((sums > 0) & (sums < np.inf)).all():
+            raise DataError(f"{run.path / 'samples' / entry['file']}: holds no topics; remake it")
+        phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
+        add_phi(phi, theta)
+        share.append(share_of(run, entry, theta))
+        mass.append(sums)
+    return phi / len(entries), np.array(share), np.array(mass)

@@ -17,7 +17,7 @@ TOLERATED = 0.05
 class Coverage(NamedTuple):
     """How often intervals of one chain hold the means and the samples of another, in the mean over
     ordered pairs of chains: of the top words of stable topics, and of all topics. NaN where there
-    are none, and where chains have one sample, which makes no interval.
+    are none, and where no chain has an interval of its own, as of one sample.
 
     Intervals are of a draw, so samples of another chain should be held at the rate ``level``; its
     means, which vary less, at that rate or above.
@@ -36,7 +36,7 @@ class Coverage(NamedTuple):
     def sentence(self) -> str:
         """Whether intervals keep their promise, and if not, why."""
         if np.isnan(self.all_means):
-            return "Chains of one sample have no intervals of their own, so nothing checks these."
+            return "The chains have no intervals of their own, so nothing checks these."
         if np.isnan(self.stable_means):
             return "No topic was found by all chains, so none of the intervals speaks for others."
         rate = f"{self.stable_means:.0%} of the means and {self.stable_samples:.0%} of the samples"
@@ -60,17 +60,22 @@ def coverage(drawn: Sequence[np.ndarray], stable: np.ndarray, level: float) -> C
     """
     means: list[np.ndarray] = []
     samples: list[np.ndarray] = []
-    for mine, others in permutations(drawn, 2):
-        if len(mine) == 1:
-            continue
-        low, high = credible_interval([mine], level)
+    intervals = [credible_interval([mine], level) for mine in drawn]
+    for mine, other in permutations(range(len(drawn)), 2):
+        (low, high), others = intervals[mine], drawn[other]
         for values, held in ((others.mean(axis=0, keepdims=True), means), (others, samples)):
-            held.append(((low <= values) & (values <= high)).mean(axis=(0, 2)))
-    if not means:
-        return Coverage(level, *[np.nan] * 4)
+            rate = ((low <= values) & (values <= high)).mean(axis=0)
+            held.append(np.where(np.isnan(low), np.nan, rate))
     rates = [
-        float(np.mean(held, axis=0)[chosen].mean()) if chosen.any() else np.nan
+        _mean([held[chosen] for held in kind])
         for chosen in (stable, np.ones_like(stable))
-        for held in (means, samples)
+        for kind in (means, samples)
     ]
     return Coverage(level, *rates)
+
+
+def _mean(values: Sequence[np.ndarray]) -> float:
+    """Of those that are known; NaN when none is."""
+    whole = np.ravel(values)
+    known = whole[~np.isnan(whole)]
+    return float(known.mean()) if len(known) else np.nan

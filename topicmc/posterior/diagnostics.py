@@ -1,8 +1,9 @@
 """Whether chains have converged, and what is odd about their topics.
 
-What is compared does not depend on how chains number their topics: the held-out log-likelihood, as
-it was recorded after burn-in, and the shares of the tokens that the largest, the median and the
-smallest topic have in the kept samples. The sizes of matched topics
+What is compared does not depend on how chains number their topics: the traces of a run past burn-in
+(`topicmc.posterior.traces`), and the held-out log-likelihood at evaluations. Runs of earlier
+versions have no traces; in their place are the shares of the tokens that the largest, the median
+and the smallest topic have in the kept samples. The sizes of matched topics
 (`topicmc.posterior.uncertainty`) come on top, for chains can fit equally well by different topics.
 """
 
@@ -14,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.posterior.convergence import aligned, ess, rhat
+from topicmc.posterior.convergence import ENOUGH, aligned, ess, rhat
 from topicmc.posterior.matching import SAME, distances
 from topicmc.posterior.samples import posterior_mean
+from topicmc.posterior.traces import traces
 from topicmc.posterior.uncertainty import Posterior, posterior_of
 from topicmc.posterior.verdict import FIT, Evidence, judge
 from topicmc.runs import RunDirectory
@@ -39,11 +41,12 @@ class Diagnostics:
     Attributes:
         verdict: one sentence: converged or not, and what to do.
         converged: None when it cannot be told.
-        rhat: split-R̂ by the name of a summary, NaN where draws are too few; of matched topics it is
+        rhat: split-R̂ by the name of a summary, NaN where it cannot be told; of matched topics it is
             the median over topics.
-        ess: effective sample size of all chains together, likewise.
+        ess: effective sample size of all chains together, likewise. That of matched topics is of
+            the kept samples.
         flags: sentences on what else is odd.
-        traces: (training seconds, value) by name, over the whole run.
+        traces: (training seconds, value) of evaluations by name, over the whole run.
     """
 
     verdict: str
@@ -68,24 +71,30 @@ def diagnose(runs: Sequence[RunDirectory]) -> Diagnostics:
     no samples yet or a file is damaged.
     """
     posterior = posterior_of(runs)
-    draws = {**_fit(runs), **_sizes(posterior)}
+    recorded, fit = traced(posterior), _fit(runs)
+    draws = {**recorded, **fit} if recorded else {**fit, **_sizes(posterior)}
     matched = np.moveaxis(_shares(posterior), -1, 0)
     rhats = {name: float(rhat(chains)) for name, chains in draws.items()}
     sizes = {name: float(ess(chains)) for name, chains in draws.items()}
-    rhats[MATCHED] = float(np.median(rhat(matched)))
-    sizes[MATCHED] = float(np.median(ess(matched)))
-    converged, verdict = judge(Evidence(runs, posterior, draws, rhats))
+    rhats[MATCHED], sizes[MATCHED] = _median(rhat(matched)), _median(ess(matched))
+    converged, verdict = judge(Evidence(runs, posterior, draws, rhats, bool(recorded)))
     flags = [
         *_collapsed(posterior),
         *_duplicates(posterior),
         *_unstable(posterior),
         *_crude(posterior, sizes[MATCHED]),
     ]
-    return Diagnostics(verdict, converged, rhats, sizes, flags, traces(runs))
+    return Diagnostics(verdict, converged, rhats, sizes, flags, evaluations(runs))
 
 
-def traces(runs: Sequence[RunDirectory]) -> dict[str, Trace]:
-    """Everything of interest that was recorded in training, by name; several runs by their path."""
+def _median(values: np.ndarray) -> float:
+    """Over topics; NaN where half of them cannot be told."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if 2 * len(known) > len(values) else np.nan
+
+
+def evaluations(runs: Sequence[RunDirectory]) -> dict[str, Trace]:
+    """What is of interest in the metrics, by name; several runs by their path."""
     found: dict[str, Trace] = {}
     for run in runs:
         where = f" of {run.path}" if len(runs) > 1 else ""
@@ -107,6 +116,25 @@ def _values(record: dict[str, Any]) -> list[tuple[str, float]]:
 
 
 # ---- label-free summaries
+
+
+def traced(posterior: Posterior) -> dict[str, np.ndarray]:
+    """The traces past burn-in of all chains, by the names that these have in common: float64 (C, n)
+    each. Of chains with more draws than others the newest are taken."""
+    of_runs = {chain.run.path: traces(chain.run) for chain in posterior.chains}
+    of_chains = [
+        {
+            name: draws[number]
+            for name, draws in of_runs[chain.run.path].items()
+            if (number := chain.entries[0]["chain"]) in draws
+        }
+        for chain in posterior.chains
+    ]
+    return {
+        name: aligned([draws[name] for draws in of_chains])
+        for name in of_chains[0]
+        if all(name in draws for draws in of_chains)
+    }
 
 
 def _fit(runs: Sequence[RunDirectory]) -> dict[str, np.ndarray]:
@@ -138,7 +166,7 @@ def _sizes(posterior: Posterior) -> dict[str, np.ndarray]:
     """Shares of the tokens by rank, chains × kept samples."""
     ranked = np.sort(_shares(posterior), axis=-1)
     ranks = {"largest": -1, "median": ranked.shape[-1] // 2, "smallest": 0}
-    return {f"{name} topic's size": ranked[..., rank] for name, rank in ranks.items()}
+    return {f"{name} share": ranked[..., rank] for name, rank in ranks.items()}
 
 
 def _shares(posterior: Posterior) -> np.ndarray:
@@ -152,7 +180,7 @@ def _shares(posterior: Posterior) -> np.ndarray:
 def _collapsed(posterior: Posterior) -> list[str]:
     """Topics that hardly have tokens, or fewer than their prior counts for."""
     chain = posterior.chains[0]
-    prior = _beta(chain.run) * posterior.phi.shape[1]
+    prior = chain.beta.mean() * posterior.phi.shape[1]
     share, mass = chain.share.mean(axis=0), chain.mass.mean(axis=0)
     topics = np.flatnonzero((share * len(share) < TINY) | (mass < 2 * prior))
     if len(topics) == 0:
@@ -161,12 +189,6 @@ def _collapsed(posterior: Posterior) -> list[str]:
         f"{_count(topics)} collapsed ({_numbers(topics)}): below {TINY:.0%} of the mean size, or"
         " with fewer tokens than the prior counts for; train with fewer --topics"
     ]
-
-
-def _beta(run: RunDirectory) -> float:
-    """β as it was learned last, or else as it was set."""
-    learned = [record["beta"] for record in run.metrics() if "beta" in record]
-    return learned[-1] if learned else run.facts()["config"]["beta"]
 
 
 def _duplicates(posterior: Posterior) -> list[str]:
@@ -190,15 +212,20 @@ def _unstable(posterior: Posterior) -> list[str]:
 
 
 def _crude(posterior: Posterior, effective: float) -> list[str]:
-    """A word on samples that are worth little."""
+    """What intervals rest on, where that is little or cannot be told."""
     if effective >= FEW:
         return []
     n = posterior.n_samples
-    worth = f", worth about {effective:.0f} independent ones" if effective < n / 2 else ""
-    return [
-        f"intervals rest on {n} kept sample{'s' * (n != 1)}{worth}, and are crude; train for"
-        " longer, with more --samples"
-    ]
+    told = f"intervals rest on {n} kept sample{'s' * (n != 1)}"
+    few = [chain for chain in posterior.chains if len(chain.entries) < ENOUGH]
+    if few:
+        asked = min(chain.run.facts()["config"]["samples"] for chain in few)
+        more = "train for longer" if asked >= 2 * ENOUGH else "train anew with --samples 32"
+        return [f"{told}, too few to tell what they are worth; {more}"]
+    if np.isnan(effective):
+        return [f"{told}, too much alike to tell what they are worth; train for longer"]
+    worth = f"about {effective:.0f} independent one{'s' * (round(effective) != 1)}"
+    return [f"{told}, worth {worth}, and are crude; train for longer"]
 
 
 def _count(topics: np.ndarray) -> str:

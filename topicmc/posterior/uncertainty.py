@@ -19,6 +19,7 @@ import numpy as np
 from topicmc.errors import UsageError
 from topicmc.posterior.chains import MatchedChain, matched_chains
 from topicmc.posterior.coverage import Coverage, coverage
+from topicmc.posterior.draws import draw_of
 from topicmc.posterior.intervals import credible_interval
 from topicmc.posterior.matching import SAME, match_topics
 from topicmc.runs import RunDirectory
@@ -202,7 +203,7 @@ def _draws(chain: MatchedChain, words: np.ndarray) -> tuple[np.ndarray, np.ndarr
     among = np.empty(weights.shape, bool)
     columns = chain.order[:, None]
     for i, entry in enumerate(chain.entries):
-        theta = chain.draw(entry)
+        theta = draw_of(chain.run, entry)
         rank = max(len(theta) - TOP, 0)
         least = np.partition(theta, rank, axis=0)[rank]
         picked = theta[words, columns]

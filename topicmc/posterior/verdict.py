@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicmc.posterior.convergence import CHANCE, FEWEST, limit, rhat, trend
+from topicmc.posterior.convergence import (
+    CHANCE,
+    ENOUGH,
+    FEWEST,
+    limit,
+    rhat,
+    trend,
+    worth,
+)
 from topicmc.posterior.uncertainty import Posterior
 from topicmc.runs import RunDirectory
 
@@ -19,12 +27,14 @@ MATERIAL = 0.005
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the verdict rests on: ``draws`` (C, n) and their ``rhat`` by the name of a summary."""
+    """What the verdict rests on: ``draws`` (C, n) and their ``rhat`` by the name of a summary, and
+    whether there are traces among them."""
 
     runs: Sequence[RunDirectory]
     posterior: Posterior
     draws: Mapping[str, np.ndarray]
     rhat: Mapping[str, float]
+    traced: bool
 
     @property
     def principal(self) -> str:
@@ -66,12 +76,16 @@ def _moving(evidence: Evidence) -> tuple[bool, str] | None:
 
 
 def _apart(evidence: Evidence) -> tuple[bool, str] | None:
-    above = [name for name, draws in evidence.draws.items() if _exceeds(draws[None])]
+    above = [name for name, draws in evidence.draws.items() if _exceeds(draws)]
     if not above:
         return None
     worst = max(above, key=lambda name: evidence.rhat[name])
-    told = f"R̂ of the {worst} is {evidence.rhat[worst]:.2f}"
-    if not _each_at_rest(evidence):
+    value = evidence.rhat[worst]
+    told = f"R̂ of the {worst} is {'infinite' if np.isinf(value) else format(value, '.2f')}"
+    differ = any(_differ(evidence.draws[name]) for name in above)
+    if not (differ and _each_at_rest(evidence)):
+        if evidence.posterior.n_chains > 1:
+            told = f"{told}, and the chains agree in {_stable(evidence)}"
         return False, f"Not converged: {told}; {_train_on(evidence.runs[0])}."
     return False, (
         f"Not converged: each chain is at rest, but in a mode of its own ({told}"
@@ -81,12 +95,21 @@ def _apart(evidence: Evidence) -> tuple[bool, str] | None:
 
 
 def _too_few(evidence: Evidence) -> tuple[None, str] | None:
-    if np.isfinite(evidence.rhat[evidence.principal]):
+    name = evidence.principal
+    draws = evidence.draws[name]
+    if not np.isnan(evidence.rhat[name]):
         return None
-    n = evidence.draws[evidence.principal].shape[1]
+    n = draws.shape[1]
     needed = 2 * FEWEST if evidence.posterior.n_chains == 1 else FEWEST
     run = evidence.runs[0]
-    if evidence.principal == FIT:
+    if n >= needed:
+        return None, (
+            f"Cannot tell whether it has converged: since burn-in the {name} is the same throughout"
+            f" or no number; {_train_on(run)}."
+        )
+    if evidence.traced:
+        what, advice = "recorded states", _train_on(run)
+    elif name == FIT:
         what, advice = "evaluations", _train_on(run, _evaluate_often(run))
     else:
         what, advice = "kept samples", "train anew with more --samples"
@@ -97,17 +120,34 @@ def _too_few(evidence: Evidence) -> tuple[None, str] | None:
 
 
 def _exceeds(draws: np.ndarray) -> bool:
-    """Whether any R̂ of draws (…, C, n) is above what chance explains; NaN is not."""
-    found = rhat(draws)
-    return bool(np.isfinite(found).any() and (found > limit(*draws.shape[-2:])).any())
+    """Whether R̂ of draws (C, n) is above what chance explains if they are independent: chains
+    differ, or have not moved about enough yet to show that they do not. NaN is not."""
+    found = float(rhat(draws))
+    return not np.isnan(found) and found > limit(*draws.shape)
+
+
+def _differ(draws: np.ndarray) -> bool:
+    """Whether R̂ of draws (C, n) is above what chance explains, given how much draws resemble their
+    neighbours. Few draws are taken to be independent, for they cannot tell."""
+    if draws.shape[1] < ENOUGH:
+        return _exceeds(draws)
+    effective = float(np.mean([worth(chain) for chain in draws]))
+    return effective > FEWEST and float(rhat(draws)) > limit(
+        draws.shape[0], draws.shape[1], effective
+    )
 
 
 def _each_at_rest(evidence: Evidence) -> bool:
     """Whether there are several chains, each seen to be at rest as far as it alone can tell."""
-    alone = {name: draws[:, None, :] for name, draws in evidence.draws.items()}
-    known = np.isfinite(rhat(alone[evidence.principal])).all()
-    moving = any(_exceeds(draws) for draws in alone.values())
-    return evidence.posterior.n_chains > 1 and bool(known) and not moving
+    alone = [chain[None] for draws in evidence.draws.values() for chain in draws]
+    known = not np.isnan([rhat(chain[None]) for chain in evidence.draws[evidence.principal]]).any()
+    moving = any(_differ(chain) or _too_slow(chain) for chain in alone)
+    return evidence.posterior.n_chains > 1 and known and not moving
+
+
+def _too_slow(draws: np.ndarray) -> bool:
+    """Whether draws (1, n) resemble their neighbours so much that they cannot tell of rest."""
+    return draws.shape[1] >= ENOUGH and float(worth(draws[0])) <= FEWEST
 
 
 def _difference(evidence: Evidence) -> str:

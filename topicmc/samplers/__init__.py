@@ -46,8 +46,10 @@ class Chain:
     settings. Likewise β:"""
     beta: float | None = None
     share: np.ndarray | None = None
-    """float64 (K,): each topic's share of the tokens in recent minibatches; None before any.
-    (SGRLD's topic sums say nothing of it.)"""
+    """float64 (K,): each topic's share of the tokens, of those in recent minibatches where no
+    others have topics; None before any. (SGRLD's topic sums say nothing of it.)"""
+    of_counts: bool = False
+    """Whether θ_wk = n_wk + β, the mean of θ given kept assignments, and not a draw."""
 
 
 class MoveInfo(NamedTuple):

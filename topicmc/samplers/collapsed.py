@@ -22,12 +22,15 @@ from topicmc.kernels.collapsed import (
     empty_counts,
 )
 from topicmc.kernels.histograms import mix_histogram
+from topicmc.kernels.joint import log_mixes
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.threads import Threads
 
 _PIECE = 8_192  # tokens that are worth a thread's while
 _FLAT = 1e9  # a β under which all topics are alike
 _LEARN_FROM = 100_000  # documents that priors are learned from
+_TRACED = 20_000  # documents that the log joint is estimated from
+_CHECKED = 1 << 24  # assignments at a time
 _ADOPTED = 65_536  # documents that are counted at a time
 
 
@@ -71,9 +74,13 @@ class CollapsedWorker:
 
     def adopt(self, *z: np.ndarray) -> None:
         """Takes over saved assignments, one part after another; the counts become those of these
-        tokens alone."""
+        tokens alone. ValueError unless they are topics of as many tokens."""
         # Of another type they fit all the same, and what says "no topic" remains what says it.
         np.concatenate(z, out=self.z, casting="unsafe")
+        for first in range(0, len(self.z), _CHECKED):
+            part = self.z[first : first + _CHECKED]
+            if ((part >= self.n_topics) & (part != self.unassigned)).any():
+                raise ValueError(f"an assignment beyond the {self.n_topics} topics")
         starts = np.minimum(self.offsets[:-1], max(0, len(self.z) - 1))
         self.joined = (np.diff(self.offsets) == 0) | (self.z[starts] != self.unassigned)
         self.word_topic[:] = 0
@@ -114,6 +121,12 @@ class CollapsedWorker:
         docs = np.flatnonzero(self.joined)[:: max(1, len(self.joined) // _LEARN_FROM)]
         starts = self.offsets[docs]
         return mix_histogram(starts, self.offsets[docs + 1] - starts, self.z, self.n_topics)
+
+    def log_mixes(self, alpha: np.ndarray) -> float:
+        """log p(z) of the documents that have joined, scaled up from a part of them if many."""
+        docs = np.flatnonzero(self.joined)
+        part = docs[:: max(1, len(docs) // _TRACED)]
+        return log_mixes(self.offsets, self.z, part, alpha) * len(docs) / max(1, len(part))
 
     def draw(
         self,

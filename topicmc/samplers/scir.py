@@ -19,6 +19,7 @@ Baker, J. (2018). Inference for big data using stochastic gradient MCMC. PhD the
     University. Chapter 5.
 Baker, J., Fearnhead, P., Fox, E. B. and Nemeth, C. (2018). Large-scale stochastic sampling from the
     probability simplex. NeurIPS 31.
+van Dyk, D. and Park, T. (2008). Partially collapsed Gibbs samplers: theory and methods. JASA 103.
 """
 
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicmc.kernels import cir
+from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
 from topicmc.samplers import (
     Chain,
@@ -36,8 +38,11 @@ from topicmc.samplers import (
     finish_move,
     n_blocks,
     over_blocks,
+    sum_topics,
     word_slots,
 )
+
+_FORGETTING = 50.0  # a time after which a CIR process does not know where it began
 
 
 @dataclass(frozen=True)
@@ -85,3 +90,31 @@ class Scir:
 
         floored = over_blocks(work, len(block_sums), threads)
         return finish_move(chain, block_sums, floored)
+
+    def redraw_sums(
+        self, chain: Chain, totals: np.ndarray, *, key: np.uint64, threads: Threads
+    ) -> None:
+        """Draws the sums Σ_w θ_wk anew given the topics of all tokens, Gamma(β W + n_k, 1), and
+        scales θ to them, in place. φ stays as it is. totals: n_k (K,).
+
+        Tokens are drawn given φ, whatever its sums, which are then behind. A move changes φ by an
+        amount that falls with Σ_w θ_wk; with sums left behind, φ would dwell where n_k has been
+        large. With sums that are independent of φ given the topics of the tokens, a move keeps the
+        law of φ (partial collapsing: what was integrated out in one draw is drawn before anything
+        is conditioned on it; van Dyk and Park 2008).
+        """
+        n_words, n_topics = chain.theta.shape
+        one = Chain(0, np.ones((1, n_topics), np.float32), np.ones(n_topics), chain.update)
+        counts = np.zeros((1, n_topics), np.float32)
+        counts[0, : len(totals)] = totals
+        Scir(self.beta * n_words).move(
+            one,
+            TopicCounts(np.zeros(1, np.int32), counts),
+            scale=1.0,
+            step=_FORGETTING,
+            key=key,
+            threads=threads,
+        )
+        chain.theta *= (one.topic_sums / chain.topic_sums).astype(np.float32)
+        np.maximum(chain.theta, FLOOR, out=chain.theta)
+        chain.topic_sums = sum_topics(chain.theta, threads)

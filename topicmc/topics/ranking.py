@@ -61,10 +61,9 @@ def top(scores: np.ndarray, n: int) -> np.ndarray:
     n = min(n, scores.shape[1])
     if 8 * n > scores.shape[1]:
         return np.argsort(-scores, axis=1, kind="stable")[:, :n]
-    least = np.partition(scores, -n, axis=1)[:, -n]
     chosen = np.empty((len(scores), n), np.int64)
     for k, row in enumerate(scores):
-        words = np.flatnonzero(row >= least[k])
+        words = np.flatnonzero(row >= np.partition(row, -n)[-n])
         chosen[k] = words[np.argsort(-row[words], kind="stable")][:n]
     return chosen
 

@@ -24,6 +24,9 @@ const html = (name, attributes = {}, ...children) =>
 const svg = (name, attributes = {}, ...children) =>
   build(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
+/** In place of a figure that the samples cannot carry. */
+const UNTOLD = "cannot be told";
+
 const brief = (word) => (word.length > 20 ? `${word.slice(0, 19)}…` : word);
 
 const unseen = (text) => html("span", { class: "unseen" }, text);

@@ -116,7 +116,7 @@ function showDiagnostics() {
         html("thead", {}, html("tr", {}, ["Summary", "R̂", "Effective samples"].map((name) => html("th", { scope: "col" }, name)))),
         html("tbody", {}, data.verdict.summaries.map(([name, ...values]) =>
           html("tr", {}, html("th", { scope: "row" }, name),
-            values.map((value) => html("td", {}, value === null ? "–" : value.toPrecision(3)))))))));
+            values.map((value) => html("td", {}, value === null ? UNTOLD : value.toPrecision(3)))))))));
 }
 
 function showSettings() {

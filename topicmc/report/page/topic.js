@@ -35,7 +35,7 @@ function topicHead(topic, i, choose) {
     html("h2", {}, labels[i].join(" · ")),
     html("p", { class: "topic-facts" },
       html("span", {}, html("b", {}, percent(topic.share[0])), " of all tokens",
-        topic.share[1] === null ? "" : ` (${interval(topic.share[1], topic.share[2])})`),
+        ` (${topic.share[1] === null ? `interval: ${UNTOLD}` : interval(topic.share[1], topic.share[2])})`),
       stability(topic)),
     html("p", { class: "measures" },
       topic.npmi === null ? null : html("span", {}, "Coherence ", html("b", {}, decimals(topic.npmi))),

@@ -91,7 +91,7 @@ function wordTable(chooseWord) {
           "--low": part(row[LOW] ?? row[MEAN]), "--high": part(row[HIGH] ?? row[MEAN]) },
         html("i", { class: "mean" }), known ? html("i", { class: "whisker" }) : null, html("i", { class: "overall" }))),
       html("td", {}, percent(row[MEAN])),
-      hasIntervals ? html("td", { class: "wide" }, known ? interval(row[LOW], row[HIGH]) : "") : null,
+      hasIntervals ? html("td", { class: "wide" }, known ? interval(row[LOW], row[HIGH]) : UNTOLD) : null,
       hasIntervals ? html("td", { class: "wide" }, row[IN_TOP] === null ? "" : wholePercent(row[IN_TOP])) : null,
     );
   }

@@ -1,0 +1,93 @@
+"""corpus.json: what it says, believed only where it can be true.
+
+A corpus may come from anybody, with checksums that fit. So names are those that `topicmc prepare`
+gives, sizes are numbers that can be sizes, and totals are sums, before anything is made of them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from topicmc.corpora.metadata import FILES
+from topicmc.corpora.shards import ARRAYS
+from topicmc.errors import DataError
+from topicmc.fields import Record
+from topicmc.files import own_checksum
+
+INDEX = "corpus.json"
+FORMAT = "topicmc-corpus"
+VERSION = 1
+VOCABULARY = "vocabulary.txt"
+
+_SHA256 = "[0-9a-f]{64}"
+_TOTALS = ("n_docs", "n_tokens", "n_entries")
+_KNOWN = {*ARRAYS, *FILES["titles"], *FILES["times"]}
+
+
+def read_index(path: Path) -> dict[str, Any]:
+    """corpus.json of the corpus at path, checked against its own checksum and for what cannot be.
+    DataError names the field."""
+    file = path / INDEX
+    if not path.exists():
+        raise DataError(f"{path} does not exist: make a corpus with topicmc prepare.")
+    if not file.is_file():
+        raise DataError(f"{path} is not a corpus (no {INDEX}): make one with topicmc prepare.")
+    try:
+        index = json.loads(file.read_text(encoding="utf-8"))
+        kind, version = index["format"], index["version"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"{file} cannot be read: prepare the corpus again.") from error
+    if kind != FORMAT:
+        raise DataError(f"{file} does not describe a corpus of topicmc: check the path.")
+    if version != VERSION:
+        raise DataError(
+            f"{file} has version {version}, this topicmc reads {VERSION}: prepare the corpus again "
+            "or use the topicmc that made it."
+        )
+    if index.get("checksum") != own_checksum(index):
+        raise DataError(f"{file} was changed or damaged: prepare the corpus again.")
+    _check(Record(file, index))
+    return index
+
+
+def _check(index: Record) -> None:
+    index.text("fingerprint", "[0-9a-f]{32}")
+    index.whole("n_words", least=1, most=1 << 32)
+    dtypes = index.record("dtypes")
+    for name in ("word_ids", "counts"):
+        dtypes.text(name, "uint16|uint32")
+    vocabulary = index.record("vocabulary")
+    vocabulary.text("name", VOCABULARY)
+    vocabulary.text("sha256", _SHA256)
+    words = index.path.with_name(VOCABULARY)
+    if words.is_file() and words.stat().st_size < index.value["n_words"]:  # a word takes a line
+        raise DataError(f"{words} is damaged (too short for its words): prepare the corpus again.")
+    totals = dict.fromkeys(_TOTALS, 0)
+    for number, shard in enumerate(index.records("shards")):
+        _check_part(shard, f"shards/{number:05d}", least=1)
+        for name in _TOTALS:
+            totals[name] += shard.value[name]
+    heldout = index.record("heldout")
+    _check_part(heldout, "heldout", least=0)
+    index.whole("n_heldout", heldout.value["n_docs"], heldout.value["n_docs"])
+    for name, total in totals.items():
+        index.whole(name, max(1, total), total)
+    provenance = index.record("provenance")
+    if "history" in provenance:
+        list(provenance.records("history"))
+
+
+def _check_part(part: Record, name: str, least: int) -> None:
+    """A row of shards, or heldout: its place in the table tells its name, and each document of it
+    has an entry, each entry a token."""
+    part.text("name", name)
+    n_docs = part.whole("n_docs", least)
+    n_entries = part.whole("n_entries", n_docs)
+    part.whole("n_tokens", n_entries, n_entries << 32)
+    sums = part.record("sha256").texts("|".join(sorted(_KNOWN)), _SHA256)
+    for together in (ARRAYS, *FILES.values()):
+        if together == ARRAYS or set(together) & set(sums):
+            for array in together:
+                part.record("sha256").text(array)

@@ -1,0 +1,229 @@
+"""Corpora made to harm whoever reads them, with checksums that fit: refused in a sentence that
+names file and field, whichever command reads them, and nothing is written elsewhere."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hostile import digest, edit_index, frugal, refused, write_npy
+from synthetic import write_docword
+
+from topicmc.corpora import Corpus, verify
+from topicmc.errors import DataError
+
+COUNTS = [-1, 0.5, "7", True, None, float("nan"), 1 << 62, 10**30, [3]]
+
+
+def shard(name, value):
+    return lambda index: index["shards"][0].__setitem__(name, value)
+
+
+def top(name, value):
+    return lambda index: index.__setitem__(name, value)
+
+
+def key(name, value="0" * 64):
+    """A file more in the table of the first shard."""
+    return lambda index: index["shards"][0]["sha256"].__setitem__(name, value)
+
+
+NAMES = [
+    "../../secret",
+    "/etc",
+    "..",
+    ".",
+    "",
+    "shards/00001",
+    "shards\\00000",
+    "shards/0",
+    5,
+    None,
+]
+INDEX = [
+    *((f"shards[0].name {name!r}", shard("name", name)) for name in NAMES),
+    *((f"heldout.name {name!r}", lambda i, n=name: i["heldout"].__setitem__("name", n))
+      for name in ("../corpus/shards/00000", "/tmp", 7)),
+    *((f"key {name!r}", key(name))
+      for name in ("../../../payload", "/tmp/payload", "x\0", "", "indptr.npy", "payload")),
+    *((f"digest {value!r}", key("indptr", value)) for value in ("", "zz", 5, None, "0" * 63)),
+    ("titles without offsets", key("titles")),
+    *((f"shards[0].{name} {value!r}", shard(name, value))
+      for name in ("n_docs", "n_entries", "n_tokens") for value in COUNTS),
+    *((f"{name} {value!r}", top(name, value))
+      for name in ("n_docs", "n_words", "n_tokens", "n_entries", "n_heldout") for value in COUNTS),
+    *((f"{name} gone", lambda index, n=name: index.pop(n))
+      for name in ("n_docs", "n_words", "dtypes", "vocabulary", "shards", "heldout", "provenance",
+                   "fingerprint")),
+    *((f"shards {value!r}", top("shards", value)) for value in ({}, [], [1], None, "x")),
+    *((f"{name} {value!r}", top(name, value))
+      for name in ("heldout", "dtypes", "vocabulary", "provenance") for value in (None, [], 5)),
+    *((f"dtypes.counts {value!r}", lambda i, v=value: i["dtypes"].__setitem__("counts", v))
+      for value in ("object", "float64", "uint64", 5, "O,O")),
+    *((f"vocabulary.name {value!r}", lambda i, v=value: i["vocabulary"].__setitem__("name", v))
+      for value in ("../secret.txt", "/etc/passwd", 5)),
+    ("history", lambda index: index["provenance"].__setitem__("history", "x")),
+    ("fingerprint", top("fingerprint", "../../x")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [change for _, change in INDEX], ids=[name for name, _ in INDEX])
+def test_an_index_that_cannot_be_true_is_refused(small_corpus, tmp_path, change):
+    (tmp_path / "corpus.json").write_bytes((small_corpus.path / "corpus.json").read_bytes())
+    (tmp_path / "vocabulary.txt").write_bytes((small_corpus.path / "vocabulary.txt").read_bytes())
+    edit_index(tmp_path, change)
+    with frugal(), pytest.raises(DataError, match=r"corpus\.json: ") as caught:
+        Corpus.open(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "1" * 10_000, "\xff", '{"format": []}', "null"])
+def test_a_file_that_is_hardly_json(tmp_path, text):
+    (tmp_path / "corpus.json").write_text(text, encoding="latin-1")
+    with pytest.raises(DataError, match="corpus.json"):
+        Corpus.open(tmp_path)
+
+
+# ---- arrays
+
+
+def arrays(corpus: Path, parts=("shards/00000", "heldout"), **changes):
+    """Rewrites arrays of some parts, and their checksums."""
+    for part in parts:
+        for name, change in changes.items():
+            path = corpus / part / f"{name}.npy"
+            path.write_bytes(write_npy(change(np.load(path))))
+    edit_index(corpus, None)
+
+
+def at(place, value):
+    def change(array):
+        array = array.copy()
+        array[place] = value
+        return array
+
+    return change
+
+
+def claims(shape):
+    """A header that promises more than there is."""
+    return lambda array: (array, shape)
+
+
+ARRAYS = {
+    "an id beyond the vocabulary": {"word_ids": at(3, 60_000)},
+    "a count of 0": {"counts": at(3, 0)},
+    "offsets that fall": {"indptr": at(2, 0)},
+    "an offset far behind the end": {"indptr": at(2, 1 << 60)},
+    "an offset before the beginning": {"indptr": at(2, -(1 << 60))},
+    "ids that do not ascend": {"word_ids": at(slice(0, 2), 5)},
+    "a shape of terabytes": {"counts": claims((1 << 45,))},
+    "a negative shape": {"counts": claims((-4,))},
+    "pickled objects": {"counts": lambda array: array.astype(object)},
+    "other types": {"word_ids": lambda array: array.astype(np.float64)},
+    "two dimensions": {"word_ids": lambda array: array[:, None]},
+}
+OUT = ("-o", "new")
+TRAIN = ("train", "corpus", *OUT, "--topics", 5, "--progress", "none", "--updates", 2)
+COMMANDS = {
+    "info": ("corpus", "info", "corpus"),
+    "verify": ("corpus", "verify", "corpus"),
+    "merge": ("corpus", "merge", "corpus", "corpus", *OUT),
+    "union": ("corpus", "merge", "sound", "corpus", "--union", *OUT),
+    "add": ("corpus", "add", "corpus", "docword.small.txt"),
+    "reshard": ("corpus", "reshard", "corpus", *OUT, "--shards", 2),
+    "train": TRAIN,
+    "resume": ("train", "-o", "run", "--resume", "--updates", 15, "--progress", "none"),
+    "evaluate": ("evaluate", "run"),
+    "coherence": ("topics", "run", "--sort", "coherence"),
+    "infer": ("infer", "run", "corpus", "-o", "mixes.csv"),
+    "mallet": ("export", "run", "--to", "mallet", *OUT),
+    "compare": ("compare", "run", "run"),
+    "choose": ("choose", "corpus", *OUT, "--topics", "2,3", "--updates", 2, "--progress", "none"),
+}
+
+
+def smuggle(corpus: Path) -> None:
+    edit_index(corpus, key("../../../payload", digest(corpus.parent, "payload.npy")))
+
+
+HARMS = {
+    "key": smuggle,
+    "name": lambda corpus: edit_index(corpus, shard("name", "../sound/shards/00000")),
+    "size": lambda corpus: edit_index(corpus, shard("n_docs", 1 << 61)),
+    **{name: (lambda corpus, c=changes: arrays(corpus, **c)) for name, changes in ARRAYS.items()},
+}  # fmt: skip
+
+
+@pytest.fixture
+def place(run, tmp_path):
+    """A run, its corpus, a sound copy of that, and what a hostile one would like to reach."""
+    shutil.copytree("corpus", "sound")
+    write_docword(Path(), [np.array([1, 2, 3])] * 4, 120)
+    np.save("payload.npy", np.arange(3))
+    return Path()
+
+
+def test_sound_corpora_are_not_refused(place, command):
+    for name, arguments in COMMANDS.items():
+        result = command(*arguments)
+        assert result.status == 0, f"{name}: {result.stderr}"
+        for made in ("new", "mixes.csv"):
+            shutil.rmtree(made) if Path(made).is_dir() else Path(made).unlink(missing_ok=True)
+        if name == "add":  # the run is on what it was before
+            shutil.rmtree("corpus")
+            shutil.copytree("sound", "corpus")
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_no_command_is_taken_in(place, command, harm):
+    HARMS[harm](Path("corpus"))
+    for name, arguments in COMMANDS.items():
+        with frugal():
+            # The folder of several runs is made before the first of them looks at the corpus.
+            refused(command, *arguments, where=name, but="new" if name == "choose" else None)
+
+
+@pytest.mark.parametrize(
+    "link", ["shards/00000", "heldout", "heldout/counts.npy", "vocabulary.txt"]
+)
+def test_links_that_lead_out_are_not_followed(place, command, link):
+    """The same bytes lie outside; whoever reads a link may be made to copy what it points to."""
+    path = Path("corpus") / link
+    path.rename("outside")
+    path.symlink_to(Path("outside").resolve())
+    for name in ("verify", "merge", "union", "add"):
+        result = refused(command, *COMMANDS[name], where=name)
+        assert "leads out of corpus" in result.stderr
+
+
+def test_titles_that_are_no_text(small_corpus, tmp_path):
+    corpus = Path(shutil.copytree(small_corpus.path, tmp_path / "corpus"))
+    index = json.loads((corpus / "corpus.json").read_text())
+    for row in (*index["shards"], index["heldout"]):
+        n_docs = row["n_docs"]
+        offsets = np.minimum(np.arange(n_docs + 1), 1)
+        (corpus / row["name"] / "titles.npy").write_bytes(write_npy(np.array([0xFF], np.uint8)))
+        (corpus / row["name"] / "title_offsets.npy").write_bytes(write_npy(offsets))
+
+    def add_titles(index):
+        for row in (*index["shards"], index["heldout"]):
+            folder = corpus / row["name"]
+            row["sha256"] |= {
+                name: digest(folder, f"{name}.npy") for name in ("titles", "title_offsets")
+            }
+
+    edit_index(corpus, add_titles)
+    with pytest.raises(DataError, match="a title is not UTF-8"):
+        verify(corpus)
+    with pytest.raises(DataError, match="a title is not UTF-8"):
+        _ = Corpus.open(corpus).titles
+
+
+@pytest.mark.parametrize("harm", ["an id beyond the vocabulary", "an offset far behind the end"])
+@pytest.mark.parametrize("more", [(), ("--workers", 2), ("--time-budget", "1s"), ("--workers", 5)])
+def test_training_checks_what_it_looks_at_before_it_begins(place, command, harm, more):
+    """To measure its pace, and to divide files by tokens, too."""
+    arrays(Path("corpus"), ("shards/00001", "shards/00002"), **ARRAYS[harm])
+    refused(command, *TRAIN, *more, "--transport", "local")

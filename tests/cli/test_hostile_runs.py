@@ -1,0 +1,260 @@
+"""Runs made to harm whoever reads them, with checksums that fit: every command that needs the file
+refuses in one sentence, and nothing is written, inside or outside."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hostile import digest, edit_json, frugal, refused, write_npy, write_npz
+
+from topicmc.files import checksum
+
+READERS = {
+    "topics": ("topics", "run"),
+    "evaluate": ("evaluate", "run"),
+    "export": ("export", "run", "--to", "npy", "-o", "new"),
+    "sklearn": ("export", "run", "--to", "mallet", "-o", "new"),
+    "infer": ("infer", "run", "corpus", "-o", "mixes.csv"),
+    "report": ("report", "run", "-o", "page.html"),
+    "compare": ("compare", "run", "run"),
+}
+RESUME = {"resume": ("train", "-o", "run", "--resume", "--updates", 15, "--progress", "none")}
+
+
+def setting(name, value):
+    return "run.json", lambda facts: facts["config"].__setitem__(name, value)
+
+
+def entry(name, value):
+    """Of the last sample."""
+    return "samples/index.json", lambda index: index["samples"][-1].__setitem__(name, value)
+
+
+def manifest(name, value):
+    return "checkpoint/current.json", lambda written: written.__setitem__(name, value)
+
+
+FACTS = {
+    **{f"topics {v!r}": setting("topics", v) for v in (-1, 0, 10**12, "5", None, 2.5, True)},
+    **{f"alpha {v!r}": setting("alpha", v) for v in ("x", float("nan"), -1, None, [])},
+    "no beta": ("run.json", lambda facts: facts["config"].pop("beta")),
+    "config": ("run.json", lambda facts: facts.__setitem__("config", {})),
+    "another number of topics": setting("topics", 7),
+    "corpus": ("run.json", lambda facts: facts["corpus"].__setitem__("fingerprint", 5)),
+    "words": ("run.json", lambda facts: facts["corpus"].__setitem__("words", 1 << 40)),
+    "corpus path": ("run.json", lambda facts: facts["corpus"].__setitem__("path", ["x"])),
+}
+SAMPLES = {
+    **{f"file {v!r}": entry("file", v)
+       for v in ("../../outside.npz", "/etc/passwd", "", "..", "chain-000-round-000000001.npz/..",
+                 "chain-000-round-000000001.npz\0", "index.json", 5, None)},
+    **{f"chain {v!r}": entry("chain", v) for v in (-1, "0", 10**30, None, 0.5)},
+    **{f"round {v!r}": entry("round", v) for v in (-1, "0", 10**30, float("inf"))},
+    **{f"share {v!r}": entry("share", v)
+       for v in ("x", [1], [0.1] * 4, ["x"] * 5, [float("nan")] * 5, [-1.0] * 5, {})},
+    "alpha": entry("alpha", [1.0] * 4000),
+    "burn-in": entry("burn_in", "no"),
+    "checksum": entry("checksum", 5),
+    "no object": ("samples/index.json", lambda index: {**index, "samples": [1]}),
+    "no file": ("samples/index.json", lambda index: {**index, "samples": [{"chain": 0}]}),
+}  # fmt: skip
+MANIFEST = {
+    **{f"folder {v!r}": manifest("folder", v) for v in ("../samples", "/tmp", "..", "", 5)},
+    **{f"round {v!r}": manifest("round", v) for v in (-1, "1", 10**30, True)},
+    **{f"seconds {v!r}": manifest("seconds", v) for v in ("1", -1, float("nan"), None)},
+    **{f"files {v!r}": manifest("files", v)
+       for v in ({"../../run.json": "sha256:" + "0" * 64}, {"rank-000.json": 5}, {}, [1])},
+    "record": manifest("record", [1]),
+    "documents": manifest("documents", -5),
+}  # fmt: skip
+
+
+@pytest.fixture
+def place(run):
+    """A run, and a sample of it that lies outside, where a name may lead."""
+    shutil.copy(sorted((run / "samples").glob("chain-*"))[-1], "outside.npz")
+    return run
+
+
+def edited(run, edit):
+    name, change = edit
+    edit_json(run / name, change)
+
+
+@pytest.mark.parametrize("edit", FACTS.values(), ids=FACTS)
+def test_settings_that_cannot_be(place, command, edit):
+    edited(place, edit)
+    for name, arguments in (READERS | RESUME).items():
+        with frugal():  # --resume notes what was asked for
+            refused(command, *arguments, where=name, but="run" if name == "resume" else None)
+
+
+@pytest.mark.parametrize("edit", SAMPLES.values(), ids=SAMPLES)
+def test_an_index_that_cannot_be(place, command, edit):
+    edited(place, edit)
+    for name, arguments in READERS.items():
+        with frugal():
+            refused(command, *arguments, where=name)
+    refused(command, *RESUME["resume"], but="run")
+
+
+@pytest.mark.parametrize("edit", MANIFEST.values(), ids=MANIFEST)
+def test_a_manifest_that_cannot_be(place, command, edit):
+    edited(place, edit)
+    with frugal():
+        refused(command, *RESUME["resume"], but="run")
+
+
+def claims(shape):
+    return lambda theta: (theta, shape)
+
+
+def spoilt(value):
+    def change(theta):
+        theta = theta.copy()
+        theta[2, 1] = value
+        return theta
+
+    return change
+
+
+THETAS = {
+    "a shape of terabytes": claims((1 << 42, 5)),
+    "a shape that wraps round": claims((1 << 62, 1 << 4)),
+    "one word less": lambda theta: theta[:-1],
+    "one topic more": lambda theta: np.hstack([theta, theta[:, :1]]),
+    "one dimension": lambda theta: theta[:, 0],
+    "not a number": spoilt(np.nan),
+    "negative": spoilt(-1),
+    "infinite": spoilt(np.inf),
+    "objects": lambda theta: theta.astype(object),
+    "complex": lambda theta: theta.astype(complex),
+    "text": lambda theta: theta.astype(str),
+}
+
+
+def replace_samples(run: Path, arrays, packed: bool = False) -> None:
+    for sample in (run / "samples").glob("chain-*"):
+        write_npz(sample, arrays, packed)
+
+    def seal(index):
+        for entry in index["samples"]:
+            entry["checksum"] = checksum(run / "samples" / entry["file"])
+
+    edit_json(run / "samples" / "index.json", seal)
+
+
+COUNTS = {
+    "shape": np.array([120, 5]), "beta": np.array(0.1), "offsets": np.minimum(np.arange(121), 3),
+    "topics": np.array([0, 1, 4], np.uint8), "counts": np.array([1, 2, 300], np.uint16),
+}  # fmt: skip
+CODES = {
+    "codes": np.ones((120, 5), np.uint16), "low": np.array(-3.0), "step": np.array(0.1),
+}  # fmt: skip
+ENCODED = {
+    "a shape of terabytes": COUNTS | {"shape": np.array([1 << 40, 1 << 20])},
+    "a negative shape": COUNTS | {"shape": np.array([-120, -5])},
+    "half a shape": COUNTS | {"shape": np.array([120])},
+    "a topic too many": COUNTS | {"topics": np.array([0, 1, 5], np.uint8)},
+    "negative topics": COUNTS | {"topics": np.array([0, 1, -4])},
+    "offsets that fall": COUNTS | {"offsets": np.r_[0, 5, np.full(119, 3)]},
+    "offsets of terabytes": COUNTS | {"offsets": np.r_[np.zeros(120, int), 1 << 50]},
+    "no offsets": {name: array for name, array in COUNTS.items() if name != "offsets"},
+    "a beta that is none": COUNTS | {"beta": np.array(np.nan)},
+    "codes of other types": CODES | {"codes": -np.ones((120, 5), int)},
+    "codes of terabytes": CODES | {"codes": (CODES["codes"], (1 << 40, 5))},
+    "a step that is none": CODES | {"step": np.ones(3)},
+    "a step to infinity": CODES | {"step": np.array(1e6)},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("arrays", ENCODED.values(), ids=ENCODED)
+def test_encoded_states_that_are_none(place, command, arrays):
+    replace_samples(place, arrays)
+    for name in ("topics", "evaluate", "infer"):
+        with frugal():
+            refused(command, *READERS[name], where=name)
+
+
+def test_a_state_that_unfolds(place, command):
+    """A thousandth of its size on the disk."""
+    replace_samples(place, {"theta": np.zeros((120, 5 << 17), np.float32)}, packed=True)
+    with frugal():
+        assert "unfolds" in refused(command, *READERS["topics"]).stderr
+
+
+def test_states_that_are_sound_are_not_refused(place, command):
+    for arrays in (COUNTS, CODES, {"theta": np.ones((120, 5), np.float32)}):
+        replace_samples(place, arrays)
+        assert command(*READERS["topics"]).status == 0
+
+
+@pytest.mark.parametrize("change", THETAS.values(), ids=THETAS)
+def test_states_that_are_none(place, command, change):
+    """In a sample, and as the state that training goes on from."""
+    theta = np.ones((120, 5), np.float32)
+    replace_samples(place, {"theta": change(theta)})
+    for name, arguments in READERS.items():
+        with frugal():
+            refused(command, *arguments, where=name)
+    theta = next(place.glob("checkpoint/round-*/theta-000.npy"))
+    theta.write_bytes(write_npy(change(np.load(theta))))
+    seal(place)
+    if change not in (THETAS["not a number"], THETAS["negative"], THETAS["infinite"]):
+        with frugal():
+            refused(command, *RESUME["resume"], but="run")
+
+
+def seal(run: Path) -> None:
+    """Makes the checksums of the newest checkpoint right."""
+    folder = next(run.glob("checkpoint/round-*"))
+    edit_json(run / "checkpoint" / "current.json", lambda written: written.__setitem__(
+        "files", {name: f"sha256:{digest(folder, name)}" for name in written["files"]}
+    ))  # fmt: skip
+
+
+PARTS = {
+    "empty": lambda part: {},
+    "a list": lambda part: [],
+    "chains": lambda part: {**part, "chains": {"../../x": {}}},
+    "no chains": lambda part: {**part, "chains": 5},
+    "positions": lambda part: {**part, "positions": {"0": "x"}},
+    "round": lambda part: {**part, "round": "x"},
+}
+
+
+@pytest.mark.parametrize("change", PARTS.values(), ids=PARTS)
+def test_parts_of_a_checkpoint_that_are_none(place, command, change):
+    edit_json(next(place.glob("checkpoint/round-*/rank-000.json")), change)
+    seal(place)
+    refused(command, *RESUME["resume"], but="run")
+
+
+@pytest.mark.parametrize("line", [
+    "5", "[]", '{"round": "x"}', '{"round": -1}', '{"round": 1, "seconds": "x"}', "[" * 100_000,
+    '{"round": 1, "perplexity": "<script>"}', '{"round": 1, "perplexity": NaN}',
+    '{"round": 1, "log_likelihood": [null]}', '{"round": 1, "update": 1e9}',
+])  # fmt: skip
+def test_metrics_that_are_none(place, command, line):
+    path = place / "metrics.jsonl"
+    path.write_text(line + "\n" + path.read_text())
+    for name in ("report", "compare"):
+        refused(command, *READERS[name], where=name)
+    refused(command, *RESUME["resume"], but="run")
+
+
+@pytest.mark.parametrize("name", ["samples", "vocabulary.txt", "checkpoint", "metrics.jsonl"])
+def test_links_that_lead_out_are_not_followed(place, command, name):
+    (place / name).rename("elsewhere")
+    (place / name).symlink_to(Path("elsewhere").resolve())
+    for arguments in (RESUME["resume"], READERS["topics"]):
+        assert "leads out of" in refused(command, *arguments).stderr
+
+
+def test_a_link_in_place_of_a_sample_is_not_followed(place, command):
+    path = sorted((place / "samples").glob("chain-*"))[-1]
+    path.rename("elsewhere")
+    path.symlink_to(Path("elsewhere").resolve())
+    assert "leads out of" in refused(command, *READERS["topics"]).stderr

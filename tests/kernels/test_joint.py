@@ -1,0 +1,32 @@
+"""The log joint against sums of log gamma functions."""
+
+import numpy as np
+from scipy.special import gammaln
+
+from topicmc.kernels.joint import log_mixes, log_words
+
+
+def test_log_words():
+    """Counts below and above those that are looked up, with columns of padding."""
+    generator = np.random.default_rng(1)
+    counts = generator.poisson(0.7, (50, 6)) * generator.choice([1, 90, 9000], (50, 1))
+    padded = np.zeros((50, 16), np.int32)
+    padded[:, :6] = counts
+    beta, totals = 0.3, counts.sum(axis=0)
+    expected = (gammaln(counts + beta) - gammaln(beta)).sum()
+    expected += (gammaln(50 * beta) - gammaln(totals + 50 * beta)).sum()
+    np.testing.assert_allclose(log_words(padded, totals, beta), expected, rtol=1e-12)
+
+
+def test_log_mixes():
+    generator = np.random.default_rng(2)
+    alpha = np.array([0.1, 0.5, 2.0])
+    offsets = np.array([0, 4, 4, 9, 30])
+    z = generator.integers(0, 3, 30).astype(np.uint8)
+    docs = np.array([0, 1, 3])
+    expected = 0.0
+    for d in docs:
+        counts = np.bincount(z[offsets[d] : offsets[d + 1]], minlength=3)
+        expected += gammaln(alpha.sum()) - gammaln(counts.sum() + alpha.sum())
+        expected += (gammaln(counts + alpha) - gammaln(alpha)).sum()
+    np.testing.assert_allclose(log_mixes(offsets, z, docs, alpha), expected, rtol=1e-12)

@@ -1,0 +1,119 @@
+"""Draws at kept samples vary as the posterior does, whatever the sampler; they are the same
+whenever a run is asked, and those of other runs are independent of them. Shares of topics are of
+tokens."""
+
+import numpy as np
+import pytest
+from fake_runs import make_run, topic_shapes
+
+from topicmc.posterior.draws import LEAST, draw_of, gamma_draw
+from topicmc.posterior.samples import beta_of, posterior_mean, samples_of, share_of
+
+K, W = 5, 60
+SHAPES = topic_shapes(W, K).astype(np.float32)
+
+
+def drawn(run, i: int = 0) -> np.ndarray:
+    return draw_of(run, samples_of(run)[i])
+
+
+def correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Of how far draws are from their means, over 300 entries: its standard error is 0.06 for
+    independent ones, so it is above 0.3 once in 10^6."""
+    away = [((theta - SHAPES) / np.sqrt(SHAPES)).ravel() for theta in (one, other)]
+    return float(np.corrcoef(away)[0, 1])
+
+
+@pytest.mark.parametrize("settings", [{"sampler": "adlda"}, {"sampler": "asynclda"},
+                                      {"sampler": "scir", "remember": True}])  # fmt: skip
+def test_counts_are_drawn_from(tmp_path, settings):
+    """The variance of 16 draws over that of the law, in the mean over 100 entries or more with
+    shapes above 5: a standard error of 0.05 at most, so away from 1 by 0.3 once in 10^8."""
+    run = make_run(tmp_path / "run", {0: [SHAPES] * 16}, **settings)
+    draws = np.array([drawn(run, i) for i in range(16)])
+    assert draws.dtype == np.float32
+    large = SHAPES > 5
+    assert large.sum() > 100
+    assert (draws.var(axis=0, ddof=1) / SHAPES)[large].mean() == pytest.approx(1, abs=0.3)
+
+
+def test_other_samplers_keep_draws(tmp_path):
+    run = make_run(tmp_path / "run", {0: [SHAPES]})
+    np.testing.assert_array_equal(drawn(run), SHAPES)
+
+
+def test_no_draw_is_zero():
+    """Of Gamma(0.01) four in ten float32 would be."""
+    draws = gamma_draw(np.full((100, 100), 0.01, np.float32), np.random.default_rng(0))
+    assert draws.min() == LEAST
+    assert (draws[:, :1] / draws[:, :1].sum() > 0).all()
+
+
+def test_a_run_gives_the_same_draws_whenever_it_is_asked(tmp_path):
+    """Also when it has gone on meanwhile, with other settings of the kind that may change."""
+    run = make_run(tmp_path / "run", {0: [SHAPES] * 2}, sampler="adlda", workers=1)
+    before = drawn(run, 1)
+    config = {**run.facts()["config"], "workers": 4, "time_budget": 60.0, "updates": None}
+    run.update_facts(config=config, topicmc="later")
+    run.write_sample_index(run.sample_index()[1:])
+    np.testing.assert_array_equal(drawn(run), before)
+
+
+@pytest.mark.parametrize("other", [{"seed": 1}, {"fingerprint": "another corpus"}, {"beta": 0.5},
+                                   {"sampler": "asynclda"}])  # fmt: skip
+def test_draws_of_other_runs_are_independent(tmp_path, other):
+    settings = {"sampler": "adlda", "seed": 0, "fingerprint": "a corpus"}
+    one = make_run(tmp_path / "a", {0: [SHAPES] * 2, 1: [SHAPES]}, **settings)
+    two = make_run(tmp_path / "b", {0: [SHAPES]}, **settings | other)
+    assert correlation(drawn(one), drawn(two)) < 0.3
+
+
+def test_draws_of_one_run_are_independent(tmp_path):
+    """Those of another sample, and of another chain at the same place."""
+    run = make_run(tmp_path / "a", {0: [SHAPES] * 2, 1: [SHAPES]}, sampler="adlda")
+    places = [(entry["chain"], entry["round"]) for entry in samples_of(run)]
+    assert places == [(0, 100), (1, 100), (0, 101)]
+    draws = [drawn(run, i) for i in range(3)]
+    assert max(correlation(draws[0], draws[1]), correlation(draws[0], draws[2])) < 0.3
+    twin = make_run(tmp_path / "b", {0: [SHAPES]}, sampler="adlda")
+    np.testing.assert_array_equal(drawn(twin), draws[0])
+
+
+# ---- shares, and β
+
+
+@pytest.mark.parametrize("sampler", ["adlda", "scir"])
+def test_shares_are_of_tokens(tmp_path, sampler):
+    """200 tokens, and 0.5 × 60 in each topic that are of the prior."""
+    counts = np.zeros((W, 3))
+    counts[:10, 0], counts[10:40, 1], counts[50, 2] = 15, 1, 20
+    run = make_run(tmp_path / "run", {0: [counts + 0.5]}, sampler=sampler, beta=0.5)
+    entry = samples_of(run)[0]
+    expected = [0.75, 0.15, 0.1]
+    np.testing.assert_allclose(share_of(run, entry, run.read_sample(entry)), expected, rtol=1e-6)
+    np.testing.assert_allclose(posterior_mean(run).share, expected, rtol=1e-6)
+
+
+def test_an_entry_that_says_its_share_is_believed(tmp_path):
+    run = make_run(tmp_path / "run", {0: [SHAPES]})
+    entry = {**samples_of(run)[0], "share": [1, 2, 3, 4, 0], "beta": 0.25}
+    np.testing.assert_allclose(share_of(run, entry, SHAPES), np.array([1, 2, 3, 4, 0]) / 10)
+    assert beta_of(run, entry) == 0.25
+
+
+def test_beta_of_entries_that_do_not_say_it(tmp_path):
+    """As it was set, or as it was learned last."""
+    run = make_run(tmp_path / "run", {0: [SHAPES]}, beta=0.02)
+    entry = samples_of(run)[0]
+    assert beta_of(run, entry) == 0.02
+    run.append_metrics({**run.metrics()[-1], "beta": 0.03})
+    assert beta_of(run, entry) == 0.03
+
+
+def test_a_topic_with_less_than_its_prior_has_no_tokens(tmp_path):
+    """Draws of θ may be; and where all are, nothing is known of shares."""
+    run = make_run(tmp_path / "run", {0: [SHAPES]}, beta=10.0)
+    theta = np.full((W, 2), [9.0, 11.0])
+    entry = samples_of(run)[0]
+    assert share_of(run, entry, theta).tolist() == [0, 1]
+    assert share_of(run, entry, theta - 5).tolist() == [0.5, 0.5]

@@ -1,0 +1,40 @@
+"""Benches that take the time want a quiet machine."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parents[1] / "bench"
+
+
+@pytest.fixture
+def quiet():
+    spec = importlib.util.spec_from_file_location("bench_quiet", BENCH / "quiet.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_busy_machine_is_refused_unless_told_otherwise(quiet, monkeypatch):
+    monkeypatch.setattr("os.getloadavg", lambda: (0.514, 0.0, 0.0))
+    with pytest.raises(SystemExit, match=r"load is 0\.51.*--anyway"):
+        quiet.conditions(anyway=False)
+    assert quiet.conditions(anyway=True) == {"load": 0.51, "anyway": True}
+    monkeypatch.setattr("os.getloadavg", lambda: (0.5, 9.0, 9.0))
+    assert quiet.conditions(anyway=False) == {"load": 0.5, "anyway": False}
+
+
+def test_the_load_of_the_measurement_before_may_go_down(quiet, monkeypatch):
+    loads = iter([2.0, 1.0, 0.4])
+    monkeypatch.setattr("os.getloadavg", lambda: (next(loads), 0.0, 0.0))
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    assert quiet.again(anyway=False) == {"load": 0.4, "anyway": False}
+
+
+@pytest.mark.parametrize("path", sorted(BENCH.glob("*.py")), ids=lambda path: path.stem)
+def test_every_bench_that_takes_the_time_asks(path):
+    text = path.read_text(encoding="utf-8")
+    timed = "perf_counter()" in text and path.stem not in ("generate", "quiet", "mutations")
+    assert not timed or "quiet.add_option(" in text, "see bench/quiet.py"

@@ -1,0 +1,57 @@
+"""What is stored of a state is the state: counts to the last, weights within their own noise."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicmc import encoding
+from topicmc.encoding import SPAN, decode, encode_counts, encode_weights
+
+
+@given(st.integers(0, 2**31), st.sampled_from([2, 255, 256, 300]), st.sampled_from([0.01, 0.5, 20]))
+def test_counts_come_back_exactly(seed, n_topics, beta):
+    """Whatever their sizes, in words without any and in all topics; and takes few bytes."""
+    generator = np.random.default_rng(seed)
+    counts = (
+        generator.poisson(0.3, (40, n_topics)) * generator.choice([0, 1, 300, 70_000], 40)[:, None]
+    )
+    theta = counts.astype(np.float32) + np.float32(beta)
+    arrays = encode_counts(theta, beta)
+    np.testing.assert_array_equal(decode(arrays), theta)
+    most = (1 if n_topics <= 256 else 2) + (1 if counts.max() < 256 else 4)
+    assert sum(a.nbytes for a in arrays.values()) <= np.count_nonzero(counts) * most + 8 * 50
+
+
+def test_counts_of_many_words(monkeypatch):
+    """Looked at some words at a time."""
+    theta = np.random.default_rng(1).poisson(0.5, (100, 7)).astype(np.float32) + np.float32(0.1)
+    whole = encode_counts(theta, 0.1)
+    monkeypatch.setattr(encoding, "_ENTRIES", 9 * 5)
+    parts = encode_counts(theta, 0.1)
+    assert whole.keys() == parts.keys()
+    for name, array in whole.items():
+        np.testing.assert_array_equal(parts[name], array)
+
+
+def test_weights_are_rounded_by_less_than_their_noise():
+    """Relative error below half a step; a gamma variable of 10⁵ tokens has ten times as much."""
+    theta = np.random.default_rng(2).gamma(0.3, 1, (500, 9)).astype(np.float32) * 1e5
+    arrays = encode_weights(theta, 1e5)
+    assert arrays["codes"].dtype == np.uint16
+    known = theta > theta.max() * np.exp(-SPAN)
+    ratio = decode(arrays)[known] / theta[known]
+    assert np.abs(np.log(ratio)).max() < 0.51 * SPAN / 65_535
+    assert 0.1 / np.sqrt(1e5) > 0.51 * SPAN / 65_535
+    np.testing.assert_allclose(decode(arrays)[~known], theta.max() * np.exp(-SPAN), rtol=1e-3)
+
+
+@pytest.mark.parametrize("theta", [np.full((3, 2), np.nan), np.full((3, 2), np.inf)])
+def test_weights_that_are_no_numbers_stay_as_they_are(theta):
+    np.testing.assert_array_equal(decode(encode_weights(theta.astype(np.float32), 10)), theta)
+
+
+def test_weights_that_are_better_known_than_codes_can_tell():
+    """Where a million tokens speak for a word, rounding would add more than a hundredth."""
+    theta = np.random.default_rng(3).gamma(1e6, 1, (5, 2)).astype(np.float32)
+    np.testing.assert_array_equal(decode(encode_weights(theta, 1e6)), theta)

@@ -1,0 +1,199 @@
+"""One job at a time writes into a run: who comes second is told, who is dead is replaced by one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from topicmc import lease
+from topicmc.errors import TopicmcError, UsageError
+from topicmc.lease import NAME, STALE, Holder, Lease
+from topicmc.runs import RunDirectory
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from topicmc.lease import Lease
+held = Lease(Path(sys.argv[1]))
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def holding(folder: Path) -> subprocess.Popen:
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
+    return process
+
+
+def left_behind(folder: Path, **changes) -> Holder:
+    """The lease of this process, changed, as a file that nobody tends."""
+    holder = replace(Holder.me(), **changes)
+    folder.mkdir(exist_ok=True)
+    (folder / NAME).write_text(json.dumps(asdict(holder)))
+    return holder
+
+
+def test_who_comes_second_hears_who_holds_it_and_who_was_killed_is_replaced(tmp_path):
+    process = holding(tmp_path)
+    with pytest.raises(UsageError, match=rf"process {process.pid} on .* since 20.*kill -INT"):
+        Lease(tmp_path)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with pytest.raises(UsageError, match=rf"process {os.getpid()} "):
+        try:
+            held = Lease(tmp_path)
+        except UsageError:
+            pytest.fail("a dead process keeps its lease")
+        Lease(tmp_path)
+    held.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_zombie_is_dead(tmp_path):
+    process = holding(tmp_path)
+    process.send_signal(signal.SIGKILL)
+    while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
+    Lease(tmp_path).release()
+    process.wait()
+
+
+@pytest.mark.parametrize(
+    ("changes", "age", "free"),
+    [
+        ({"started": "1"}, 0, True),  # this process's number, but another process
+        ({"boot": "another"}, 0, True),  # this machine, started anew
+        ({}, 10 * STALE, False),  # alive, however quiet: this one can be looked up
+        ({"host": "elsewhere", "boot": "another"}, 0, False),
+        ({"host": "elsewhere", "boot": "another"}, STALE - 30, False),
+        ({"host": "elsewhere", "boot": "another"}, STALE + 30, True),
+        ({"space": "pid:[1]"}, 0, False),  # a container of this machine
+        ({"space": "pid:[1]"}, STALE + 30, True),
+    ],
+)
+def test_what_counts_as_dead(tmp_path, changes, age, free):
+    left_behind(tmp_path, **changes)
+    then = time.time() - age
+    os.utime(tmp_path / NAME, (then, then))
+    if free:
+        Lease(tmp_path).release()
+        return
+    with pytest.raises(UsageError) as caught:
+        Lease(tmp_path)
+    if changes:
+        assert caught.match(rf"sign of life \d+ s ago; .*until that is {STALE:.0f} s ago.*delete")
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"host": 1}', '{"token": "../../x"}', "[]"])
+def test_a_lease_that_was_never_filled(tmp_path, content):
+    """Perhaps it is just being written; after some seconds it is not."""
+    (tmp_path / NAME).write_text(content)
+    with pytest.raises(UsageError, match="just taking this run; try again"):
+        Lease(tmp_path)
+    os.utime(tmp_path / NAME, (time.time() - 60,) * 2)
+    Lease(tmp_path).release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_many_takers_of_a_dead_lease_one_wins(tmp_path):
+    """With `unlink` and `_create` in place of the claim, some rounds have two winners."""
+    n_takers = 6
+    for number in range(60):
+        folder = tmp_path / str(number)
+        left_behind(folder, started="1")
+        won, start = [], threading.Barrier(n_takers)
+
+        def take(folder=folder, won=won, start=start):
+            me = Holder.me()
+            start.wait()
+            try:
+                lease._take(folder / NAME, me)
+                won.append(me)
+            except UsageError:
+                pass
+
+        threads = [threading.Thread(target=take) for _ in range(n_takers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert won == [lease._read(folder / NAME)]
+        assert [path.name for path in folder.iterdir()] == [NAME]
+
+
+def test_a_taker_that_died_on_the_way_is_replaced_too(tmp_path):
+    dead = left_behind(tmp_path, started="1")
+    claim = replace(Holder.me(), started="2")
+    (tmp_path / f"{NAME}.{dead.token}").write_text(json.dumps(asdict(claim)))
+    held = Lease(tmp_path)
+    held.check()
+    held.release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_slow_taker_does_not_take_what_another_has_taken_since(tmp_path, monkeypatch):
+    """It looks at the dead lease, then another takes it and ends its claim, then it claims."""
+    left_behind(tmp_path, started="1")
+    other: list[Lease] = []
+    plain = Holder.is_dead
+
+    def slow(self, path):
+        dead = plain(self, path)
+        if dead and not other:
+            monkeypatch.setattr(Holder, "is_dead", plain)
+            other.append(Lease(tmp_path))
+        return dead
+
+    monkeypatch.setattr(Holder, "is_dead", slow)
+    with pytest.raises(UsageError, match="has been writing here"):
+        Lease(tmp_path)
+    other[0].check()
+
+
+def test_a_holder_shows_that_it_lives(tmp_path, monkeypatch):
+    monkeypatch.setattr(lease, "HEARTBEAT", 0.02)
+    held = Lease(tmp_path)
+    os.utime(tmp_path / NAME, (0, 0))
+    deadline = time.monotonic() + 10
+    while (tmp_path / NAME).stat().st_mtime < time.time() - 60:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    held.release()
+
+
+def test_who_lost_its_lease_writes_no_checkpoint(tmp_path):
+    run = RunDirectory.create(tmp_path / "run", {})
+    run.lease = Lease(run.path)
+    run.commit_checkpoint(1, {}, {})
+    taker = left_behind(run.path, process=7)
+    before = (run.path / "checkpoint" / "current.json").read_bytes()
+    with pytest.raises(TopicmcError, match="process 7 on .* has taken this run over"):
+        run.commit_checkpoint(2, {}, {})
+    assert (run.path / "checkpoint" / "current.json").read_bytes() == before
+    run.lease.release()
+    assert lease._read(run.path / NAME) == taker
+
+
+def test_a_folder_made_for_a_lease_goes_with_it(tmp_path):
+    Lease(tmp_path / "new").release()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_killed_while_it_was_made_is_no_obstacle(tmp_path):
+    """Its lease says whose the folder was; without one it might be anybody's."""
+    (tmp_path / "run" / "samples").mkdir(parents=True)
+    with pytest.raises(UsageError, match="exists already"):
+        RunDirectory.create(tmp_path / "run", {})
+    left_behind(tmp_path / "run", started="1")
+    RunDirectory.create(tmp_path / "run", {"config": {}, "corpus": {}}, words=["a"])
+    assert RunDirectory(tmp_path / "run").vocabulary() == ["a"]

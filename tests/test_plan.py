@@ -1,0 +1,104 @@
+"""A time budget holds a start and samples, on any machine; where it cannot, that is said before."""
+
+from dataclasses import replace
+
+import pytest
+from test_training import train
+
+from topicmc import jobs
+from topicmc.calibration import measured
+from topicmc.config import TrainConfig
+from topicmc.defaults import BURN_IN_SHARE, ENOUGH_SAMPLES, expected_samples, remarks, resolve
+from topicmc.distributed.transport import LocalTransport
+from topicmc.pace import Pace
+from topicmc.starts import NO_GROWTH, Growth, longest_start
+
+ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
+PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}
+USUAL = 21e-9  # seconds a token, two threads, K = 100
+BUDGET = TrainConfig(topics=100, threads=2)
+
+
+@pytest.mark.parametrize("slower", [0.2, 1.0, 3.0, 20.0])
+@pytest.mark.parametrize("seconds", [5.0, 10.0, 60.0, 600.0, 36_000.0])
+@pytest.mark.parametrize("corpus", [ARXIV, PUBMED])
+@pytest.mark.parametrize("chains", [1, 2])
+def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slower, chains):
+    """Whenever AD-LDA is chosen for it; else minibatches, or a word that it is too short."""
+    pace = Pace(slower * USUAL, 0.0, slower * 7e-9)
+    asked = replace(BUDGET, time_budget=seconds, chains=chains, sampler="auto")
+    if chains == 2 and seconds / (corpus["n_tokens"] * slower * USUAL) < 20:
+        return  # two chains of minibatches need two workers
+    config = resolve(asked, **corpus, cores=2, memory=10**11, pace=pace)
+    samples = expected_samples(config, **corpus, pace=pace)
+    told = remarks(asked, config, {**corpus, "cores": 2, "memory": 10**11}, pace)
+    sweeps = seconds / (chains * corpus["n_tokens"] * slower * USUAL)
+    assert (config.sampler == "adlda") == (sweeps >= 10)
+    assert (samples < ENOUGH_SAMPLES) == any("past the start" in remark for remark in told)
+    if config.sampler == "adlda":
+        size = {"n_tokens": corpus["n_tokens"], "n_words": corpus["n_words"], "n_topics": 100}
+        cost = Growth.over(config.start_sweeps, **size).cost(config.start_sweeps)
+        assert samples >= ENOUGH_SAMPLES
+        assert config.start_sweeps == 5 or cost <= BURN_IN_SHARE * sweeps
+
+
+def test_the_sampler_that_was_seen_to_end_in_its_start():
+    """730 million tokens, ten minutes: AD-LDA with a start of some sweeps; two: minibatches."""
+    pace = Pace(USUAL, 0.0, 7e-9)
+    ten = resolve(replace(BUDGET, time_budget=600.0), **PUBMED, cores=2, pace=pace)
+    assert ten.sampler == "adlda" and 10 <= ten.start_sweeps < 80
+    two = resolve(replace(BUDGET, time_budget=120.0), **PUBMED, cores=2, pace=pace)
+    assert two.sampler == "scir"
+    assert expected_samples(two, **PUBMED, pace=pace) >= ENOUGH_SAMPLES
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"time_budget": 0.2, "sampler": "adlda"}, "--time-budget 0.2s is too short for any"),
+        ({"time_budget": 1.0, "sampler": "adlda"}, "--time-budget 1s is long enough for "),
+        ({"epochs": 2.0, "sampler": "adlda"}, "--epochs 2 is too short for any posterior sample"),
+        ({"updates": 10, "sampler": "scir"}, "--updates 10 is too short for any posterior sample"),
+    ],
+)
+def test_what_is_too_short_is_said(settings, sentence):
+    asked, pace = replace(BUDGET, **settings), Pace(USUAL, 0.0, 7e-9)
+    config = resolve(asked, **ARXIV, cores=2, pace=pace)
+    (told,) = remarks(asked, config, {**ARXIV, "cores": 2, "memory": None}, pace)
+    assert sentence in told
+
+
+def test_what_growing_costs():
+    """The sum of the shares of the documents that take part; all of them where nothing grows."""
+    growth = Growth.over(40, n_tokens=10_000_000, n_topics=100, n_words=1000)
+    assert growth.first == 0.09 and growth.share(39) == 1
+    assert growth.cost(40) == pytest.approx(sum(growth.share(sweep) for sweep in range(40)))
+    assert NO_GROWTH.cost(40) == 40
+    size = {"n_tokens": 10_000_000, "n_topics": 100, "n_words": 1000}
+    for within in (1.0, 9.0, 40.0, 1000.0):
+        sweeps = longest_start(within, 160, **size, grows=True)
+        assert 1 <= sweeps <= 160
+        assert sweeps == 1 or Growth.over(sweeps, **size).cost(sweeps) <= within
+
+
+def test_the_plan_is_made_once_and_kept(small_corpus, tmp_path):
+    """A run that goes on with a longer budget has the start that it began with."""
+    config = TrainConfig(topics=5, sampler="adlda", time_budget=4.0, threads=1, seed=1)
+    run, _ = train(config, small_corpus, tmp_path / "run")
+    began = run.facts()
+    assert began["plan"]["pace"]["draw"] > 0
+    samples = [entry for entry in run.sample_index() if not entry["burn_in"]]
+    assert len(samples) >= ENOUGH_SAMPLES
+    assert min(entry["position"] for entry in samples) >= began["config"]["start_sweeps"]
+    config, _, run = jobs.resume(tmp_path / "run", {"time_budget": 50.0}, LocalTransport(), None)
+    assert config.start_sweeps == began["config"]["start_sweeps"]
+    assert run.facts()["plan"] == began["plan"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_pace_that_is_measured(small_corpus, workers):
+    """Between a nanosecond and some microseconds a token, whatever this machine is."""
+    config = TrainConfig(topics=5, workers=workers)
+    pace = measured(small_corpus, config, 1, LocalTransport(workers))
+    assert 1e-9 < pace.draw < 1e-4
+    assert pace.hosted == workers and pace.exchange == 0

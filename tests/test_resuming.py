@@ -1,0 +1,197 @@
+"""The clock of a run is sweeps, documents and trajectories, on any number of workers: a resumed run
+goes on with the clock, the priors, the start and the samples that it was stopped with."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from test_training import StopAfter, kept_bits
+
+from topicmc import jobs
+from topicmc.cli.progress import Silent
+from topicmc.config import TrainConfig
+from topicmc.distributed.transport import LocalTransport
+from topicmc.interrupts import Interrupt
+from topicmc.runs import RunDirectory
+from topicmc.training import Training
+
+BASE = TrainConfig(
+    topics=5, seed=3, threads=1, balance=False, batch_size=15, trajectory=2, learn="both",
+    alpha=0.5, beta=0.3, evaluate_every="10m", checkpoint_every="10m", samples=8,
+)  # fmt: skip
+START, LEARNT_FROM, EPOCHS = 10, 8, 24  # sweeps
+SAMPLERS = {
+    "adlda": {"sampler": "adlda", "start_sweeps": START, "epochs": float(EPOCHS)},
+    "adlda, plain": {
+        "sampler": "adlda", "start_sweeps": START, "epochs": float(EPOCHS), "start": "plain",
+    },
+    "adlda, two chains": {
+        "sampler": "adlda", "start_sweeps": START, "epochs": float(EPOCHS), "chains": 2,
+    },
+    "asynclda": {"sampler": "asynclda", "start_sweeps": START, "epochs": float(EPOCHS)},
+    "scir kept": {
+        "sampler": "scir", "remember": True, "start_sweeps": START, "epochs": float(EPOCHS),
+    },
+    "sgrld kept": {
+        "sampler": "sgrld", "remember": True, "start_sweeps": START, "epochs": float(EPOCHS),
+    },
+    "scir": {"sampler": "scir", "anneal_updates": 20, "updates": 48},
+    "sgrld": {"sampler": "sgrld", "anneal_updates": 20, "updates": 48},
+}  # fmt: skip
+PHASES = {"start": 0.25, "learning": 0.9, "after": 1.5}
+"""Where the run is stopped, in lengths of its start."""
+
+
+class Stand(NamedTuple):
+    """What must not change when a run goes on on another number of workers."""
+
+    position: int
+    burn_in: bool
+    documents: int
+    alpha: list[float]
+    beta: float
+    beta_factor: float
+
+
+def begun(config, corpus, path) -> Training:
+    transport = LocalTransport(config.workers)
+    config, corpus, run = jobs.start(config, corpus.path, path, transport)
+    return Training(config, corpus, run, transport, Silent())
+
+
+def resumed(path, workers, **changes) -> Training:
+    transport = LocalTransport(workers)
+    config, corpus, run = jobs.resume(path, changes, transport, None)
+    return Training(config, corpus, run, transport, Silent(), resume=True)
+
+
+def length_of_start(training: Training) -> int:
+    config = training.config
+    if config.keeps_assignments:
+        return config.start_sweeps
+    return max(config.anneal_updates, config.average_until) // config.trajectory
+
+
+def stand(training: Training) -> Stand:
+    method, config = training.method, training.config
+    members = getattr(method, "_members", [method])
+    if config.keeps_assignments:
+        first = members[0]
+        alpha, beta = first.alpha, first.beta
+        worker = next(iter(first.workers.values()))
+        factor = first.schedule.beta_factor(worker.update)
+    else:
+        chain = next(iter(method._chains.values()))
+        alpha, beta = chain.alpha, chain.beta
+        factor = method.updates._sampler(chain).beta / beta
+    return Stand(method.position, method.burning_in, training.documents, list(alpha), beta, factor)
+
+
+def go(training: Training, rounds: int) -> None:
+    training.train(StopAfter(rounds))
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 4), (4, 1), (2, 3)])
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_resumed_run_goes_on_where_it_was(small_corpus, tmp_path, name, before, after, phase):
+    """Clock, β in force, burn-in, priors and samples; and the rest of the run is trained, no more
+    and no less, with samples of the second half alone."""
+    config = replace(BASE, **SAMPLERS[name], workers=before)
+    training = begun(config, small_corpus, tmp_path / "run")
+    start = length_of_start(training)
+    while training.method.position < PHASES[phase] * start:
+        training._round()
+    training._checkpoint()
+    was, run = stand(training), RunDirectory.open(tmp_path / "run")
+    kept = [(e["position"], e["chain"], e["burn_in"]) for e in run.sample_index()]
+    assert was.burn_in == (phase != "after")
+
+    training = resumed(tmp_path / "run", after)
+    now = stand(training)
+    assert length_of_start(training) == start
+    if before == after:
+        assert now == was
+    else:  # a sweep that had begun is counted as made; chains beyond the workers are given up
+        assert was.position <= now.position <= was.position + 1
+        np.testing.assert_allclose(now[3:5][0], was[3:5][0])
+        assert now.documents == was.documents and now.beta == was.beta
+        assert now.beta_factor <= was.beta_factor <= now.beta_factor * 1.8
+    assert now.burn_in == was.burn_in or now.position >= start
+    chains = training.config.chains
+    now_kept = [(e["position"], e["chain"], e["burn_in"]) for e in run.sample_index()]
+    assert now_kept == kept
+
+    training.train(Interrupt())
+    end = training.method.position
+    assert not training.method.burning_in
+    samples = run.sample_index()
+    positions = {entry["position"] for entry in samples}
+    assert all(not entry["burn_in"] for entry in samples)
+    assert min(positions) >= max(start, end // 2) and max(positions) <= end
+    assert len(positions) >= 3
+    assert {entry["chain"] for entry in samples} >= set(range(min(chains, before)))
+    if training.config.keeps_assignments:
+        passes = training.documents / small_corpus.n_docs / chains
+        assert EPOCHS <= passes <= EPOCHS + 1.1
+        assert run.metrics()[-1]["sweep"] >= EPOCHS - 1
+    else:
+        assert training.update == 48
+
+    more = {"epochs": 2.0 * EPOCHS} if training.config.keeps_assignments else {"updates": 96}
+    training = resumed(tmp_path / "run", after, **more)
+    training.train(Interrupt())
+    if training.config.keeps_assignments:
+        passes = training.documents / small_corpus.n_docs / chains
+        assert 2 * EPOCHS <= passes <= 2 * EPOCHS + 1.1
+    else:
+        assert training.update == 96
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_burn_in_is_one_interval_from_the_beginning(small_corpus, tmp_path, name):
+    """And priors are learned within it alone, towards the end, with any start."""
+    config = replace(BASE, **SAMPLERS[name], workers=2)
+    training = begun(config, small_corpus, tmp_path / "run")
+    start = length_of_start(training)
+    story = [stand(training)]
+    while training.method.position < 2 * start:
+        training._round()
+        story.append(stand(training))
+    flags = [moment.burn_in for moment in story]
+    assert flags == sorted(flags, reverse=True) and flags[0] and not flags[-1]
+    assert flags.count(True) >= start
+    betas = [moment.beta for moment in story]
+    first, last = betas.index(next(b for b in betas if b != betas[0])), betas.index(betas[-1])
+    assert LEARNT_FROM / START * start - 1 <= story[first].position
+    assert story[last].position <= start + 1
+    assert betas[-1] < betas[0]
+    run = RunDirectory.open(tmp_path / "run")
+    for entry in [entry for entry in run.sample_index() if entry["chain"] == 0]:
+        assert entry["beta"] == betas[-1]
+        np.testing.assert_allclose(entry["alpha"], story[-1].alpha)
+
+
+def test_a_run_whose_target_was_blocks_ends_where_it_would_have(small_corpus, tmp_path):
+    """`--updates` of a sampler that sweeps are blocks on each worker; on fewer workers they are
+    more, for as many sweeps."""
+    config = replace(BASE, **SAMPLERS["adlda"] | {"epochs": None, "updates": 40}, workers=4)
+    training = begun(config, small_corpus, tmp_path / "run")
+    per_sweep = training.method.schedule.per_sweep
+    go(training, 6)
+    training = resumed(tmp_path / "run", 1)
+    training.train(Interrupt())
+    passes = training.documents / small_corpus.n_docs
+    assert 40 / per_sweep <= passes <= 40 / per_sweep + 1.1
+
+
+def test_nothing_is_trained_twice(small_corpus, tmp_path):
+    """A finished run that is resumed as it is makes no round and keeps its samples."""
+    config = replace(BASE, **SAMPLERS["adlda"])
+    begun(config, small_corpus, tmp_path / "run").train(Interrupt())
+    run = RunDirectory.open(tmp_path / "run")
+    bits, rounds = kept_bits(run), run.metrics()[-1]["round"]
+    training = resumed(tmp_path / "run", 1)
+    training.train(Interrupt())
+    assert training.rounds == rounds and kept_bits(run) == bits
