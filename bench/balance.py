@@ -18,6 +18,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import quiet
+
 from topicmc.distributed.launch import find_mpiexec
 
 TOPICMC = (sys.executable, "-P", "-m", "topicmc.cli", "train")
@@ -131,7 +133,9 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int)
     parser.add_argument("--sampler", default="scir")
     parser.add_argument("--seed", type=int, default=0)
+    quiet.add_option(parser)
     options = parser.parse_args()
+    quiet.start(options)
 
     print("slowdown, plan       documents/s   of alone  of unhindered   waited  perplexity   plan")
     runs = [run for slowdown in options.slowdowns for run in compare(options, slowdown)]

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
+import quiet
 from kernels import first_documents
 
 from topicmc.corpora import Corpus
@@ -50,7 +51,9 @@ def main() -> None:
         "--topics", type=int, nargs="+", default=[100, 256, 500, 1000, 2000, 5000, 10_000]
     )
     parser.add_argument("--alphas", nargs="+", default=["0.1", "0.01", "50/K"])
+    quiet.add_option(parser)
     options = parser.parse_args()
+    quiet.start(options)
 
     whole = first_documents(Corpus.open(options.corpus), options.docs)
     n_batch = int(np.searchsorted(whole.offsets, options.batch_tokens))

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import quiet
 
 from topicmc.corpora import Corpus, Documents
 from topicmc.evaluation.completion import perplexity, split_documents
@@ -46,7 +47,9 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=60, help="of training")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    quiet.add_option(parser)
     options = parser.parse_args()
+    quiet.start(options)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+import quiet
 
 from topicmc.corpora import Corpus
 from topicmc.kernels.assignments import sample_assignments
@@ -38,7 +39,9 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=500, help="documents of a minibatch")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--topics", type=int, nargs="+", default=[100, 256, 1000])
+    quiet.add_option(parser)
     options = parser.parse_args()
+    quiet.start(options)
 
     corpus = Corpus.open(options.corpus)
     whole = first_documents(corpus, options.docs)

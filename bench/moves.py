@@ -12,6 +12,7 @@ import argparse
 import time
 
 import numpy as np
+import quiet
 
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
@@ -54,7 +55,9 @@ def main() -> None:
     parser.add_argument("--beta", type=float, default=0.01)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--threads", type=int, default=1)
+    quiet.add_option(parser)
     options = parser.parse_args()
+    quiet.start(options)
     rng = np.random.default_rng(0)
     threads, key = Threads(options.threads), stream_key(0, "move")
     for name, theta, batch in states(options.words, options.topics, options.beta, rng):

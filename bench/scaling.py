@@ -249,10 +249,13 @@ def report(costs: Costs, base: Setting) -> None:
 
 
 def main() -> None:
+    import quiet  # beside this file, which tests import from elsewhere
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("rank", help="(what measure starts)")
     measuring = commands.add_parser("measure", help="time the transport on this machine")
+    quiet.add_option(measuring)
     measuring.add_argument("-o", "--output", required=True)
     measuring.add_argument("corpus", type=Path)
     measuring.add_argument("--topics", type=int, default=100)
@@ -269,9 +272,13 @@ def main() -> None:
     if arguments.command == "rank":
         rank_job()
     elif arguments.command == "measure":
+        found = quiet.conditions(arguments.anyway)
         costs = measure(*time_updates(arguments.corpus, arguments.topics, arguments.sampler))
-        Path(arguments.output).write_text(json.dumps(asdict(costs), indent=1), encoding="utf-8")
-        print(json.dumps(asdict(costs), indent=1))
+        told = json.dumps(
+            {**asdict(costs), "source": f"{costs.source}; 1-minute load {found['load']}"}, indent=1
+        )
+        Path(arguments.output).write_text(told, encoding="utf-8")
+        print(told)
     else:
         costs = Costs(**json.loads(Path(arguments.costs).read_text(encoding="utf-8")))
         if arguments.latency is not None or arguments.gbit is not None:

@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+import quiet
+
 # Training says nothing of the time in which it warms up, so it is asked from within.
 # -P: what is installed is measured, not what lies in the folder that this is started from.
 CHILD = """
@@ -38,7 +40,9 @@ def main() -> None:
     parser.add_argument("--samplers", nargs="+", default=["adlda", "scir", "sgrld"])
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
+    quiet.add_option(parser)
     options = parser.parse_args()
+    quiet.start(options)
     print("seconds, medians        kernels  command")
     for sampler in options.samplers:
         first, later = zip(

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from itertools import count, pairwise
 
 import numpy as np
+import quiet
 
 from topicmc.corpora import Corpus
 from topicmc.distributed.workers import expand
@@ -37,7 +38,9 @@ def main() -> None:
     parser.add_argument("--docs", type=int, default=30_000, help="documents of the first shard")
     parser.add_argument("--warm-up", type=int, default=20, help="sweeps before the clock starts")
     parser.add_argument("--repeats", type=int, default=7)
+    quiet.add_option(parser)
     options = parser.parse_args()
+    quiet.start(options)
     for path in options.corpora:
         corpus = Corpus.open(path)
         n_docs = min(options.docs, corpus.shard_sizes[0])

@@ -13,6 +13,7 @@ import time
 from types import SimpleNamespace
 
 import numpy as np
+import quiet
 
 from topicmc.config import TrainConfig
 from topicmc.defaults import resolve
@@ -30,7 +31,9 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=120, help="of a document")
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--updates", type=int, default=40)
+    quiet.add_option(parser)
     options = parser.parse_args()
+    quiet.start(options)
 
     generator = np.random.default_rng(0)
     chains = {n_words: chain_of(n_words, options) for n_words in options.words}

@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import quiet
+
 from topicmc.distributed.launch import find_mpiexec
 
 
@@ -53,7 +55,9 @@ def main() -> None:
     parser.add_argument("--schedules", nargs="+", default=["rotate", "permute"])
     parser.add_argument("--plans", nargs="+", default=["balance", "no-balance"])
     parser.add_argument("--seed", type=int, default=0)
+    quiet.add_option(parser)
     options = parser.parse_args()
+    quiet.start(options)
 
     print("sampler S schedule plan       updates documents seconds  perplexity        averaged")
     for sampler in options.samplers:

@@ -24,6 +24,8 @@ from tables import REFERENCE, tables
 from topicmc.corpora import Corpus
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent))
+import quiet  # noqa: E402
 
 
 def main() -> None:
@@ -35,6 +37,7 @@ def main() -> None:
                 results.drop(contender=name)  # here, not in the file
         show(results, options.pictures)
         return
+    quiet.conditions(options.anyway)
     pin(options.threads)
     settings = {name: getattr(options, name) for name in ("topics", "alpha", "beta", "threads")}
     results = Results(options.results, settings)
@@ -75,7 +78,7 @@ def parse() -> argparse.Namespace:
         command.add_argument("--alpha", type=float, default=0.1, help="[%(default)s]")
         command.add_argument("--beta", type=float, default=0.01, help="[%(default)s]")
         command.add_argument("--threads", type=int, default=2, help="cores to use [%(default)s]")
-        command.add_argument("--seeds", type=int, default=1, help="how many [%(default)s]")
+        command.add_argument("--seeds", type=int, default=3, help="how many [%(default)s]")
         command.add_argument(
             "--ours",
             action="append",
@@ -83,6 +86,7 @@ def parse() -> argparse.Namespace:
             metavar="NAME=OPTIONS",
             help="one more contender: topicmc with these options of topicmc train",
         )
+        quiet.add_option(command)
         command.add_argument("--again", metavar="NAMES", help="forget what these have measured")
     show_ = commands.add_parser("show", help="tables and pictures of a file of results")
     show_.add_argument("results", type=Path)
@@ -130,7 +134,7 @@ def run(options, results: Results, contenders: list[Contender], seed: int) -> li
     failed = []
     for path in options.corpora:
         for contender in contenders[first:] + contenders[:first]:
-            if not measure(results, path, contender, seed, budgets):
+            if not measure(results, path, contender, seed, budgets, anyway=options.anyway):
                 failed.append(contender.name)
     return failed
 
@@ -139,13 +143,18 @@ def chase(options, results: Results, contenders: list[Contender], seed: int) -> 
     """The reference for so many sweeps, and the others for shares of the time that it took."""
     path = options.corpora[0]
     reference = CONTENDERS[REFERENCE]
-    if not measure(results, path, reference, seed, [float(options.sweeps)], "sweeps"):
+    sweeps = [float(options.sweeps)]
+    if not measure(results, path, reference, seed, sweeps, "sweeps", anyway=options.anyway):
         return [REFERENCE]
     where = {"corpus": name_of(path), "contender": REFERENCE, "seed": seed, "unit": "sweeps"}
     seconds = results.points(**where, budget=float(options.sweeps))[0]["seconds"]
     shares = [float(text) for text in options.shares.split(",")]
     budgets = sorted(round(share * seconds, 1) for share in shares)
-    return [c.name for c in contenders if not measure(results, path, c, seed, budgets)]
+    return [
+        contender.name
+        for contender in contenders
+        if not measure(results, path, contender, seed, budgets, anyway=options.anyway)
+    ]
 
 
 def measure(
@@ -155,6 +164,8 @@ def measure(
     seed: int,
     budgets: list[float],
     unit: str = "s",
+    *,
+    anyway: bool,
 ) -> bool:
     """Trains a contender for the budgets that are not known yet; whether it all went well."""
     where = {"corpus": name_of(path), "contender": contender.name, "seed": seed, "unit": unit}
@@ -162,7 +173,7 @@ def measure(
     missing = results.missing(budgets, **where)
     if not missing:
         return True
-    facts = {"version": version_of(contender.package), "load": round(os.getloadavg()[0], 2)}
+    facts = {"version": version_of(contender.package), **quiet.again(anyway)}
     task = {
         "corpus": str(path.resolve()),
         "settings": {**results.settings, "seed": seed, "unit": unit},

@@ -1,0 +1,260 @@
+"""What bench/mutations.py plants: where, what text for what other, and the test to catch it."""
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Planted:
+    name: str  # what is wrong then
+    file: str
+    old: str
+    new: str
+    test: str
+
+    def facts(self) -> dict[str, str]:
+        return {key: value for key, value in asdict(self).items() if key != "name"}
+
+
+KERNELS = "topicmc/kernels/"
+COLLAPSED = KERNELS + "collapsed.py"
+GIBBS = KERNELS + "gibbs.py"
+SPARSE = KERNELS + "sparse.py"
+CIR = KERNELS + "cir.py"
+SIMPLEX = KERNELS + "simplex.py"
+GEWEKE = "tests/statistical/test_geweke.py"
+REDRAW = "tests/kernels/test_redraw.py"
+SCIR = "tests/statistical/test_scir.py"
+
+PLANTED = [
+    Planted(
+        "β K, padded, in place of β W in the denominator", COLLAPSED,
+        "np.float32(beta * n_words)", "np.float32(beta * n_padded)",
+        f"{GEWEKE}::test_collapsed_gibbs_document_by_document",
+    ),
+    Planted(
+        "a token counts in its own document", COLLAPSED,
+        "(counts[old] - one + alpha[old])", "(counts[old] + alpha[old])",
+        f"{GEWEKE}::test_collapsed_gibbs_document_by_document",
+    ),
+    Planted(
+        "a token counts in its own topic", COLLAPSED,
+        "n_kw = np.float32(word_topic[row + old]) - one",
+        "n_kw = np.float32(word_topic[row + old])",
+        "tests/kernels/test_collapsed.py::test_agrees_with_the_naive_twin",
+    ),
+    Planted(
+        "a token's own slice ends too early", COLLAPSED,
+        "target += own * np.float32(target >= end - own)",
+        "target += own * np.float32(target >= end)",
+        "tests/kernels/test_collapsed.py::test_agrees_with_the_naive_twin",
+    ),
+    Planted(
+        "the count of the last visit is not removed", COLLAPSED,
+        "word_topic[row + old] -= _ONE", "word_topic[row + old] -= 0",
+        "tests/distributed/test_adlda.py::test_counts_are_those_of_the_assignments",
+    ),
+    Planted(
+        "a block's denominator keeps the token itself", GIBBS,
+        "(1 / np.maximum(sums - 1, 1e-30))", "(1 / np.maximum(sums, 1e-30))",
+        f"{REDRAW}::test_agrees_with_the_naive_twin",
+    ),
+    Planted(
+        "one sweep of burn-in is averaged", GIBBS,
+        "kept = sweep > burn_in", "kept = sweep >= burn_in",
+        "tests/kernels/test_gibbs.py::test_equals_the_naive_twin_draw_for_draw",
+    ),
+    Planted(
+        "first topics are drawn without α", GIBBS,
+        "weights[first_at + k] = alpha[k] * scale[k]",
+        "weights[first_at + k] = scale[k] * (alpha[k] > 0)",
+        "tests/kernels/test_gibbs.py::test_equals_the_naive_twin_draw_for_draw",
+    ),
+    Planted(
+        "many topics: a token counts in its own topic", SPARSE,
+        "remains = (n_kw - _ONE + smooth) / (n_kw + smooth)",
+        "remains = (n_kw - _ONE + smooth) / (n_kw - _ONE + smooth)",
+        f"{REDRAW}::test_many_topics_agree_with_the_naive_twin",
+    ),
+    Planted(
+        "CIR: the mean number of events does not decay", CIR,
+        "rate, span = 1.0 / math.expm1(h), -math.expm1(-h)",
+        "rate, span = -1.0 / math.expm1(-h), -math.expm1(-h)",
+        f"{SCIR}::test_one_step_is_a_noncentral_chi_square",
+    ),
+    Planted(
+        "CIR: half a degree of freedom too few after an event", CIR,
+        "list_shape[n] = a + _HALF if excess >= 0.0 else a", "list_shape[n] = a",
+        f"{SCIR}::test_stationary_law_is_gamma",
+    ),
+    Planted(
+        "CIR: the square is not scaled by 1 − e^−h", CIR,
+        "moved[i] = np.float32(span[i] * (drawn + square))",
+        "moved[i] = np.float32(span[i] * drawn + square)",
+        f"{SCIR}::test_mean_and_variance_of_one_step",
+    ),
+    Planted(
+        "CIR: every quick proposal is accepted", CIR,
+        "accepted[i] = np.uint32(quick > (z[i] * z[i]) * (y * y))", "accepted[i] = np.uint32(1)",
+        "tests/kernels/test_simplex.py::test_scir_equals_its_twin_draw_for_draw",
+    ),
+    Planted(
+        "minibatch counts are not scaled to the corpus", SIMPLEX,
+        "shape[k] = beta + scale * count[k]", "shape[k] = beta + count[k]",
+        f"{SCIR}::test_mean_and_variance_with_minibatches",
+    ),
+    Planted(
+        "SGRLD: half the noise", SIMPLEX,
+        "math.sqrt(variance * row[k])", "math.sqrt(half * row[k])",
+        "tests/statistical/test_sgrld.py::test_mean_and_variance_of_one_step",
+    ),
+    Planted(
+        "SGRLD: θ is cut off at zero, not reflected", SIMPLEX,
+        "floored(np.float32(abs(moved)))", "floored(np.float32(max(moved, 0.0)))",
+        "tests/statistical/test_sgrld.py::test_reflection_at_zero",
+    ),
+    Planted(
+        "waiting words: β is taken away where it is gained", SIMPLEX,
+        "gain = -beta * math.expm1(-steps[i])", "gain = beta * math.expm1(-steps[i])",
+        "tests/statistical/test_lazy.py::test_sums_are_conditional_means",
+    ),
+    Planted(
+        "log p(z): a token is counted before it is weighed", KERNELS + "joint.py",
+        "total += math.log(counts[k] + alpha[k])", "total += math.log(counts[k] + 1 + alpha[k])",
+        "tests/kernels/test_joint.py",
+    ),
+    Planted(
+        "expected mixes: a word's own share is not left out", KERNELS + "mixes.py",
+        "minus, total = splat(-_ONE)", "minus, total = splat(np.float32(0))",
+        "tests/inference/test_inference.py::test_the_kernel_agrees_with_its_slow_twin",
+    ),
+    Planted(
+        "SGRLD: φ n_k is not scaled to the corpus", "topicmc/samplers/sgrld.py",
+        "(1.0 + scale * batch_sums / chain.topic_sums)", "(1.0 + batch_sums / chain.topic_sums)",
+        "tests/statistical/test_sgrld.py::test_minibatch_gradient_is_unbiased",
+    ),
+    Planted(
+        "sums of waiting words do not gain from the prior", "topicmc/samplers/lazy.py",
+        "chain.topic_sums + gain + (moved - expected)", "chain.topic_sums + (moved - expected)",
+        "tests/statistical/test_lazy.py::test_sums_are_conditional_means",
+    ),
+    Planted(
+        "words that waited forget it when all move", "topicmc/samplers/lazy.py",
+        "steps += chain.clock - chain.moved_at", "steps += 0.0",
+        "tests/statistical/test_lazy.py::"
+        "test_minibatches_that_move_all_words_settle_the_waiting_too",
+    ),
+    Planted(
+        "learned β: the denominator lacks W", "topicmc/samplers/priors.py",
+        "shared = n_words * (digamma(totals + mass) - digamma(mass)).sum()",
+        "shared = (digamma(totals + mass) - digamma(mass)).sum()",
+        "tests/samplers/test_priors.py",
+    ),
+    Planted(
+        "learned α: n_d in place of n_d + Σα", "topicmc/samplers/priors.py",
+        "digamma(sizes + total) - digamma(total)", "digamma(sizes + 1e-9) - digamma(total)",
+        "tests/samplers/test_priors.py",
+    ),
+    Planted(
+        "blocks: a token counts in its own topic", "topicmc/samplers/collapsed.py",
+        "counted=topics is None", "counted=False",
+        "tests/distributed/test_adlda.py::test_a_block_is_drawn_under_the_counts_before_it",
+    ),
+    Planted(
+        "kept assignments: old sums of θ", "topicmc/distributed/remembered.py",
+        "if sampler is Scir:", "if False:",
+        f"{GEWEKE}::test_side_by_side_is_as_in_training",
+    ),
+    Planted(
+        "kept assignments: counts weigh twice", "topicmc/distributed/remembered.py",
+        "scale=1.0,\n            step=step,", "scale=2.0,\n            step=step,",
+        "tests/distributed/test_remembered.py::test_scir_keeps_the_exact_posterior",
+    ),
+    Planted(
+        "sums over sweeps are not divided by their number", "topicmc/distributed/updates.py",
+        "counts /= assignments.scale", "counts /= 1.0",
+        "tests/statistical/test_sbc.py::test_side_by_side_is_an_update_of_training",
+    ),
+    Planted(
+        "AD-LDA: each worker's old counts are added again", "topicmc/distributed/reconciliation.py",
+        "change -= self._total", "change -= 0",
+        "tests/distributed/test_adlda.py::test_counts_are_those_of_the_assignments",
+    ),
+    Planted(
+        "slow workers get the long trajectories", "topicmc/distributed/schedule.py",
+        "speeds = 1 / seconds", "speeds = seconds",
+        "tests/distributed/test_schedule.py::test_the_worked_example_of_figure_1",
+    ),
+    Planted(
+        "mixes without their prior", "topicmc/evaluation/completion.py",
+        "mix = doc_topic + alpha", "mix = doc_topic + 1e-9",
+        "tests/evaluation/test_evaluation.py::test_the_topic_mix_agrees_with_its_exact_posterior",
+    ),
+    Planted(
+        "perplexity in bits", "topicmc/evaluation/completion.py",
+        "np.exp(-np.mean(np.log(probabilities)))", "np.exp(-np.mean(np.log2(probabilities)))",
+        "tests/evaluation/test_evaluation.py::test_equal_topics_score_their_word_probabilities",
+    ),
+    Planted(
+        "nine tenths are scored", "topicmc/evaluation/completion.py",
+        "round(length * (1 - OBSERVED_SHARE))", "round(length * OBSERVED_SHARE)",
+        "tests/evaluation/test_evaluation.py::"
+        "test_a_tenth_of_each_document_is_scored_and_nothing_is_lost",
+    ),
+    Planted(
+        "deviations without the spread within a draw", "topicmc/inference/deviations.py",
+        "within += mix * (1 - mix) / (size + 1)", "within += 0 * size",
+        "tests/inference/test_inference.py::test_deviations_agree_with_the_exact_posterior",
+    ),
+    Planted(
+        "Hellinger distance without the root of φ", "topicmc/posterior/matching.py",
+        "affinity = np.sqrt(reference) @ np.sqrt(other).T", "affinity = reference @ other.T",
+        "tests/posterior/test_uncertainty.py::test_distances_of_known_topics",
+    ),
+    Planted(
+        "the first half of a run is kept", "topicmc/posterior/thinning.py",
+        "now // 2 < position <= now", "now // 4 < position <= now",
+        "tests/posterior/test_posterior.py",
+    ),
+    Planted(
+        "D-SGLD: how often a worker is used is left out", "topicmc/distributed/dsgld.py",
+        "(self.balance.plan.selection_freq[worker] * len(doc_ids))",
+        "(len(doc_ids) / self.config.workers)",
+        "tests/distributed/test_dsgld.py::test_chains_sample_the_posterior_of_the_whole_corpus",
+    ),
+    Planted(
+        "averages of chains are kept as samples", "topicmc/distributed/dsgld.py",
+        "self.updates.burning_in(update) or (self._averages(update) and self._coupled)",
+        "self.updates.burning_in(update)",
+        "tests/statistical/test_averages.py::test_averages_that_go_on_are_no_samples",
+    ),
+    Planted(
+        "intervals: a lone chain's mean is taken as known", "topicmc/posterior/intervals.py",
+        "variance = within * (worths[0] + 1) / (worths[0] - 1)", "variance = within",
+        "tests/posterior/test_intervals.py",
+    ),
+    Planted(
+        "intervals: degrees of freedom of samples, not of chains", "topicmc/posterior/intervals.py",
+        "t.ppf(quantile, len(chains) - 1) * between", "factor * between",
+        "tests/posterior/test_intervals.py::test_a_further_chain_is_held_where_chains_differ",
+    ),
+    Planted(
+        "shares hold the prior's tokens", "topicmc/posterior/samples.py",
+        "prior = len(theta) * beta_of(run, entry)", "prior = 0.0 * beta_of(run, entry)",
+        "tests/posterior/test_draws.py::test_shares_are_of_tokens",
+    ),
+    Planted(
+        "counts are given out as draws", "topicmc/posterior/draws.py",
+        "gamma_draw(theta, _generator(run, entry)) if keeps_counts(run) else theta", "theta",
+        "tests/posterior/test_draws.py::test_counts_are_drawn_from",
+    ),
+    Planted(
+        "effective size: neighbours' correlation counts once", "topicmc/posterior/convergence.py",
+        "return n * (1 - rho) / (1 + rho)", "return n * (1 - rho)",
+        "tests/posterior/test_convergence.py",
+    ),
+    Planted(
+        "exported counts: β of another state", "topicmc/encoding.py",
+        "np.rint(theta[words] - np.float32(beta))", "np.rint(theta[words] - np.float32(2 * beta))",
+        "tests/test_encoding.py",
+    ),
+]  # fmt: skip
