@@ -10,6 +10,7 @@ from topicmc.cli.options import (
     corpus_option,
     force_option,
     json_option,
+    note_progress,
     output_option,
     print_json,
     threads_option,
@@ -56,6 +57,7 @@ def export(
     from topicmc.runs import RunDirectory
 
     opened = [RunDirectory.open(run) for run in runs]
+    note_progress(opened)
     source = Source(opened, chain=chain, words=words, corpus=corpus, threads=threads)
     files = write(source, format, output, force)
     for remark in source.remarks:

@@ -10,6 +10,7 @@ import click
 from topicmc.cli.options import (
     force_option,
     json_option,
+    note_progress,
     output_option,
     print_json,
     run_argument,
@@ -64,6 +65,7 @@ def infer(
 
     check_place(output, sd=se, force=force)
     opened = RunDirectory.open(run)
+    note_progress([opened])
     n_topics = opened.facts()["config"]["topics"]
     tally, totals = Tally(), Totals()
     workers = Threads(threads or available_cores())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from topicmc.runs import RunDirectory
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 force_option = click.option("--force", is_flag=True, help="Overwrite what is there.")
@@ -34,3 +37,12 @@ def output_option(what: str, required: bool = True) -> Callable[[Any], Any]:
 def print_json(value: Any) -> None:
     """One JSON object on stdout."""
     click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def note_progress(runs: Sequence[RunDirectory]) -> None:
+    """What a reader of some runs should know of how far they are, on stderr."""
+    from topicmc.progress import remarks
+
+    for run in runs:
+        for remark in remarks(run):
+            click.echo(f"Note: {remark}.", err=True)

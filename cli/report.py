@@ -11,6 +11,7 @@ from topicmc.cli.options import (
     corpus_option,
     force_option,
     json_option,
+    note_progress,
     output_option,
     print_json,
     threads_option,
@@ -58,6 +59,7 @@ def report(
 
     check_free(output, force)
     opened = [RunDirectory.open(run) for run in runs]
+    note_progress(opened)
     data = gather(
         opened,
         _corpus(opened[0], corpus),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.options import corpus_option, json_option, print_json
+from topicmc.cli.options import corpus_option, json_option, note_progress, print_json
 from topicmc.cli.tables import UNTOLD, print_line, print_table
 from topicmc.errors import UsageError
 
@@ -72,6 +72,7 @@ def topics(
     from topicmc.topics.reading import describe
 
     opened = [RunDirectory.open(run) for run in runs]
+    note_progress(opened)
     pages = bool(numbers or n_documents)
     several = uncertainty or pages or len(runs) > 1
     posterior = posterior_of(opened, level) if several else None
@@ -162,7 +163,7 @@ def _row(topic: Topic, posterior: Posterior | None, by: str, details: bool) -> S
 
 def _sure(word: WordPosterior) -> str:
     """A word, with the probability that it is among the first ten where that is in doubt."""
-    return word.word if word.in_top > 0.995 else f"{word.word}({word.in_top:.0%})"
+    return f"{word.word}({word.in_top:.0%})" if word.in_top <= 0.995 else word.word
 
 
 def _number(value: float | None) -> str:

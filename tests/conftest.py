@@ -20,14 +20,9 @@ def small_corpus(tmp_path_factory) -> Corpus:
 def pytest_collection_modifyitems(items):
     """Marks the tests of ``slow.txt``, which holds how their names begin."""
     folder = Path(__file__).parent
-    known = tuple((folder / "known_failures.txt").read_text().split())
     slow = tuple((folder / "slow.txt").read_text().split())
     for item in items:
         if item.path.is_relative_to(folder):
             name = f"{item.path.relative_to(folder).as_posix()}::{item.name}"
             if name.startswith(slow):
                 item.add_marker(pytest.mark.slow)
-            if name.startswith(known):
-                item.add_marker(
-                    pytest.mark.xfail(reason="known to fail: to be mended", strict=False)
-                )

@@ -10,6 +10,8 @@ need not agree.
 
 from __future__ import annotations
 
+import atexit
+import errno
 import json
 import os
 import re
@@ -35,6 +37,7 @@ HEARTBEAT = 20.0
 """Seconds between signs of life."""
 STALE = 300.0
 """Seconds without a sign of life after which a holder elsewhere counts as dead."""
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _UNREADABLE = 10.0  # seconds after which a lease that its writer never filled counts as left behind
 
 
@@ -102,6 +105,8 @@ class Lease:
         self._holder = Holder.me()
         self._ended = threading.Event()
         self._is_new = not folder.exists()
+        # A signal may end the process before the caller has what it would release.
+        atexit.register(self.release)
         try:
             with speaking_of(folder):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -125,6 +130,7 @@ class Lease:
 
     def release(self) -> None:
         """Gives it up; a folder that was made for it and is empty goes too."""
+        atexit.unregister(self.release)
         self._ended.set()
         with suppress(OSError):
             if _read(self.path) == self._holder:
@@ -144,18 +150,20 @@ def held(folder: Path, transport: Transport) -> Iterator[Lease | None]:
     """The lease of a run for the whole job: the root takes it, and gives it up when the block ends.
     The others have None.
 
-    Collective. Raises UsageError on every process when another job holds it.
+    Collective. Raises UsageError on every process when another job holds it, TopicmcError when the
+    folder cannot be written.
     """
     lease, refusal = None, None
     if transport.is_root:
         try:
             lease = Lease(Path(folder))
         except TopicmcError as error:
-            refusal = str(error)
+            refusal = isinstance(error, UsageError), str(error)
     try:
         refusal = transport.exchange(refusal)[0]
         if refusal is not None:
-            raise UsageError(refusal)
+            is_held, told = refusal
+            raise (UsageError if is_held else TopicmcError)(told)
         yield lease
     finally:
         if lease is not None:
@@ -170,8 +178,13 @@ def _take(path: Path, me: Holder) -> None:
     too, so that it can be taken over in turn.
     """
     while True:
-        with suppress(FileExistsError):
+        try:
             _create(path, me)
+        except FileExistsError:
+            pass
+        except FileNotFoundError:  # whoever has the lease clears up drafts, too
+            if not path.parent.exists():
+                raise
         holder = _read(path)
         if holder == me:
             return
@@ -188,13 +201,24 @@ def _take(path: Path, me: Holder) -> None:
 
 
 def _create(path: Path, me: Holder) -> None:
-    """In one write, so that nobody reads half of it."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    """FileExistsError when there is one. It appears with all its text, so that nobody reads half of
+    it and a signal leaves none behind that nobody knows."""
+    draft = path.with_name(f".{path.name}.{me.token}.tmp")
+    told = json.dumps(asdict(me), indent=1) + "\n"
     try:
-        os.write(descriptor, (json.dumps(asdict(me), indent=1) + "\n").encode())
-        os.fsync(descriptor)
+        with draft.open("x", encoding="utf-8") as stream:
+            stream.write(told)
+            stream.flush()
+            os.fsync(stream.fileno())
+        try:
+            os.link(draft, path)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            with path.open("x", encoding="utf-8") as stream:
+                stream.write(told)
     finally:
-        os.close(descriptor)
+        draft.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> Holder | None:

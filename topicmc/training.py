@@ -29,6 +29,7 @@ from topicmc.evaluation.tracing import Tracer
 from topicmc.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
 from topicmc.posterior.samples import KeptSamples
+from topicmc.progress import fraction
 from topicmc.runs import RunDirectory
 from topicmc.waiting import announced
 
@@ -281,16 +282,13 @@ class Training:
         return [bool(flag) for flag in self.transport.sum(raised)]
 
     def _fraction(self) -> float:
-        fraction = 0.0
-        if self.config.updates is not None:
-            fraction = self.update / self.config.updates
-        elif self.config.epochs is not None:
-            # Each chain that keeps assignments draws all documents; others share them.
-            passes = self.config.chains if self.config.keeps_assignments else 1
-            fraction = self.documents / (self.config.epochs * self._n_docs * passes)
-        if self.config.time_budget is not None and self.transport.is_root:
-            fraction = max(fraction, self.clock.seconds / self.config.time_budget)
-        return fraction
+        return fraction(
+            self.config,
+            self._n_docs,
+            update=self.update,
+            documents=self.documents,
+            seconds=self.clock.seconds if self.transport.is_root else 0.0,
+        )
 
     def _status(self) -> Status:
         return Status(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from shell import SETTINGS, Command, copy_of, topicmc
+from shell import LENGTH, SETTINGS, Command, copy_of, topicmc
 
 from topicmc.runs import RunDirectory
 
@@ -15,10 +15,10 @@ def command(capfd) -> Command:
 
 @pytest.fixture(scope="session")
 def finished(small_corpus, tmp_path_factory) -> Path:
-    """A run of 12 updates, with its corpus beside it. Not to be changed: see `run`."""
+    """A run of 12 updates, 4 of them its start, with its corpus beside it; not to be changed."""
     folder = tmp_path_factory.mktemp("finished")
     copy_of(small_corpus.path, folder / "corpus")
-    done = topicmc("train", "corpus", "-o", "run", *SETTINGS, "--updates", 12, cwd=folder)
+    done = topicmc("train", "corpus", "-o", "run", *SETTINGS, *LENGTH, cwd=folder)
     assert done.status == 0, done.stderr
     return folder
 

@@ -14,6 +14,7 @@ SETTINGS = (
     *("--sampler", "scir", "--topics", 5, "--batch-size", 40, "--sweeps", 4, "--alpha", 0.1),
     *("--threads", 1, "--progress", "none"),
 )
+LENGTH = ("--updates", 12, "--anneal-updates", 4)
 
 
 class Result(NamedTuple):

@@ -168,7 +168,7 @@ def test_errors_go_up(source, tmp_path):
     with pytest.raises(DataError, match="nowhere does not exist"):
         run(corpus, "info", tmp_path / "nowhere")
     (tmp_path / "out" / "vocabulary.txt").write_text("x\n")
-    with pytest.raises(DataError, match=r"vocabulary\.txt was changed"):
+    with pytest.raises(DataError, match=r"vocabulary\.txt is damaged"):
         run(corpus, "verify", tmp_path / "out")
     assert run(prepare, source).exit_code == 2
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from shell import SETTINGS, one_sentence, topicmc
+from shell import LENGTH, SETTINGS, one_sentence, topicmc
 
 from topicmc.corpora import Corpus
 from topicmc.posterior.samples import posterior_mean
@@ -19,7 +19,7 @@ from topicmc.runs import RunDirectory
 @pytest.fixture(scope="session")
 def second(finished) -> None:
     """A run with another seed beside the finished one."""
-    more = ("--updates", 12, "--seed", 1, "--evaluate-every", 3)
+    more = (*LENGTH, "--seed", 1, "--evaluate-every", 3)
     done = topicmc("train", "corpus", "-o", "second", *SETTINGS, *more, cwd=finished)
     assert done.status == 0, done.stderr
 
@@ -71,13 +71,41 @@ def test_json_with_everything(runs, command):
 
 
 def test_intervals_of_several_runs(runs, command):
-    shown = lines(command("topics", *runs, "--level", 0.5))
+    result = command("topics", *runs, "--level", 0.5)
+    shown = lines(result)
+    assert result.stderr == ""
     assert shown[0].split()[:6] == ["topic", "share", "50%", "interval", "found", "by"]
-    assert all(re.search(r"\d–\d+\.\d%  +2 of 2 |% {5,}1 of 2 ", line) for line in shown[1:6])
+    assert all(re.search(r"\d–\d+\.\d%  +[12] of 2 ", line) for line in shown[1:6])
     found = sum(" 2 of 2 " in line for line in shown[1:6])
-    assert shown[-1].startswith(f"{found} of 5 topics are found by all 2 chains.")
-    assert "one sample have no intervals" in shown[-1]
+    assert shown[-1].startswith(f"{found} of 5 topics are found by all 2 chains. Of stable topics")
     assert "one chain" in lines(command("topics", runs[0], "--uncertainty"))[-1]
+
+
+def test_states_of_a_start_have_no_intervals(run, command):
+    """They stand in for samples, are said to, and give no interval of others' a width."""
+    early = ("--updates", 12, "--anneal-updates", 16, "--seed", 1)
+    assert command("train", "corpus", "-o", "early", *SETTINGS, *early).status == 0
+    result = command("topics", "early", "--uncertainty")
+    shown = lines(result)
+    assert shown[-1] == "No posterior sample yet of early; train for longer (--resume)."
+    assert sum("  cannot be told  " in line for line in shown[1:6]) == 5
+    assert "word" in shown[1] and "(" not in "".join(shown[1:6])
+    assert result.stderr.startswith("Note: early has no posterior sample yet: ")
+    told = json.loads(command("topics", "early", "--uncertainty", "--json").stdout)
+    assert told["samples"] == 0
+    assert {word["in_top"] for topic in told["topics"] for word in topic["words"]} == {None}
+    alone, both = (
+        {topic["topic"]: topic for topic in json.loads(result.stdout)["topics"]}
+        for result in (
+            command("topics", "run", "--uncertainty", "--json"),
+            command("topics", "run", "early", "--json"),
+        )
+    )
+    for number, topic in both.items():
+        for end in ("share_low", "share_high"):
+            assert topic[end] == alone[number][end]
+    refused = command("export", "early", "--to", "arviz", "-o", "draws.nc")
+    assert (refused.status, "no posterior sample yet" in refused.stderr) == (3, True)
 
 
 def test_all_about_one_topic(run, command):
@@ -182,6 +210,26 @@ def test_evaluate_ends_with_a_verdict(runs, command):
 
 def test_a_matrix_has_no_verdict(run, command):
     np.save("phi.npy", np.full((2, 120), 1 / 120))
-    told = json.loads(command("evaluate", run, "--topics-file", "phi.npy", "--json").stdout)
+    result = command("evaluate", run, "--topics-file", "phi.npy", "--alpha", 0.1, "--json")
+    told = json.loads(result.stdout)
     assert "verdict" not in told
     assert told["documents"] == 30
+
+
+@pytest.mark.parametrize(
+    ("asked", "done"),
+    [
+        ({"updates": 40}, "12 of 40 updates"),
+        ({"updates": None, "epochs": 16.0}, "1.6 of 16 epochs"),
+        ({"updates": None, "time_budget": 3600.0}, "0 of 3600 seconds"),
+    ],
+)
+def test_a_run_that_was_stopped_says_so(run, command, asked, done):
+    """12 updates of 40 of the 300 documents were made."""
+    opened = RunDirectory(run)
+    assert command("topics", run).stderr == ""
+    opened.update_facts(config={**opened.facts()["config"], **asked})
+    told = f"Note: run has done {done}; go on with topicmc train -o run --resume.\n"
+    assert command("topics", run).stderr == told
+    assert command("infer", run, "corpus", "-o", "mixes.csv").stderr == told
+    assert "finish it (topicmc train -o run --resume" in lines(command("evaluate", run))[-1]

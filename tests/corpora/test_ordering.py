@@ -108,7 +108,7 @@ def test_shards_are_near_equal_in_tokens(tmp_path, n_shards, monkeypatch):
     tokens = [row["n_tokens"] for row in cut.index["shards"]]
     assert max(tokens) <= cut.n_tokens / n_shards + 400
     assert spelled(cut) == spelled(corpus)
-    monkeypatch.setattr("topicmc.corpora.facts._BLOCK_ENTRIES", 1)
+    monkeypatch.setattr("topicmc.corpora.documents._BLOCK_ENTRIES", 1)
     again = care.reshard(corpus.path, tmp_path / "d", n_shards)
     assert again.fingerprint == cut.fingerprint
 

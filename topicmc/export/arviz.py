@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from topicmc import __version__
+from topicmc.errors import DataError
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
 from topicmc.posterior.chains import MatchedChain
@@ -54,6 +55,9 @@ def inference_data(runs: Sequence[RunDirectory], n_words: int = TOP) -> DataTree
     """
     base = library("arviz_base", "arviz")
     posterior = posterior_of(runs)
+    if posterior.in_their_start:
+        path = posterior.in_their_start[0].path
+        raise DataError(f"{path}: no posterior sample yet; train it for longer (--resume)")
     words = top(posterior.phi, n_words)
     scores = [chain for run in runs for chain in log_likelihoods(run)]
     has_scores = scores and all(map(len, scores))

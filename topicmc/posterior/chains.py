@@ -27,6 +27,7 @@ class MatchedChain:
     Attributes:
         run: where it was trained.
         entries: its n kept samples in the index of the run.
+        provisional: whether these are no samples yet, but a state of the start in their place.
         order: int64 (K,), its own numbers of the topics.
         distance: float64 (K,), Hellinger distance to the first chain's topics.
         found: bool (K,), whether it has found the first chain's topics.
@@ -38,6 +39,7 @@ class MatchedChain:
 
     run: RunDirectory
     entries: list[dict[str, Any]]
+    provisional: bool
     order: np.ndarray
     distance: np.ndarray
     found: np.ndarray
@@ -66,7 +68,8 @@ def matched_chains(runs: Sequence[RunDirectory]) -> Iterator[tuple[MatchedChain,
             reference = phi if reference is None else reference
             order, distance, found = _match(reference, phi)
             of_topics = share[:, order], alpha[:, order], beta, mass[:, order]
-            yield MatchedChain(run, entries, order, distance, found, *of_topics), phi[order]
+            early = any(entry.get("burn_in", False) for entry in entries)
+            yield MatchedChain(run, entries, early, order, distance, found, *of_topics), phi[order]
 
 
 def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

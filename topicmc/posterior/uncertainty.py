@@ -82,13 +82,23 @@ class Posterior:
 
     @property
     def n_samples(self) -> int:
-        """Kept samples of all chains."""
-        return sum(len(chain.entries) for chain in self.chains)
+        """Kept samples of all chains; states of the start are none."""
+        return sum(len(chain.entries) for chain in self.chains if not chain.provisional)
+
+    @property
+    def in_their_start(self) -> list[RunDirectory]:
+        """The runs that have no posterior sample yet."""
+        return list({c.run.path: c.run for c in self.chains if c.provisional}.values())
 
     @cached_property
     def found(self) -> np.ndarray:
         """bool (C, K): which chains have found which topics; the first has found its own."""
         return np.array([chain.found for chain in self.chains])
+
+    @property
+    def _told_by(self) -> np.ndarray:
+        """bool (C, K): which chains have samples of which topics."""
+        return _with_samples(self.chains)
 
     @property
     def stable(self) -> np.ndarray:
@@ -117,8 +127,8 @@ class Posterior:
     def intervals(self, words: np.ndarray) -> WordIntervals:
         """The same for any words of each topic: int (K, M); reads every sample once."""
         drawn = [_draws(chain, words) for chain in self.chains]
-        low, high = _pooled(self.found, [weights for weights, _ in drawn], self.level)
-        in_top = _mean(self.found, [among for _, among in drawn])
+        low, high = _pooled(self._told_by, [weights for weights, _ in drawn], self.level)
+        in_top = _mean(self._told_by, [among for _, among in drawn])
         return WordIntervals(np.take_along_axis(self.phi, words, axis=1), low, high, in_top)
 
     def coverage(self) -> Coverage:
@@ -129,6 +139,9 @@ class Posterior:
 
     def remark(self) -> str:
         """What is to be believed, in a sentence or two."""
+        if self.in_their_start:
+            names = " and ".join(str(run.path) for run in self.in_their_start)
+            return f"No posterior sample yet of {names}; train for longer (--resume)."
         if self.n_chains == 1:
             return (
                 f"Intervals rest on {self.n_samples} samples of one chain, which cannot know what"
@@ -153,7 +166,7 @@ class Posterior:
                     "probability": word.mean,
                     "low": _or_none(word.low),
                     "high": _or_none(word.high),
-                    "in_top": word.in_top,
+                    "in_top": _or_none(word.in_top),
                 }
                 for word in self.words(k, n)
             ],
@@ -183,7 +196,7 @@ def posterior_of(runs: Sequence[RunDirectory], level: float = 0.9) -> Posterior:
         chains.append(chain)
     found = np.array([chain.found for chain in chains])
     shares = [chain.share for chain in chains]
-    low, high = _pooled(found, shares, level)
+    low, high = _pooled(_with_samples(chains), shares, level)
     return Posterior(
         level=level,
         vocabulary=runs[0].vocabulary(),
@@ -212,15 +225,22 @@ def _draws(chain: MatchedChain, words: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return weights, among
 
 
+def _with_samples(chains: Sequence[MatchedChain]) -> np.ndarray:
+    """bool (C, K): which chains have posterior samples of which topics."""
+    return np.array([chain.found & (not chain.provisional) for chain in chains])
+
+
 def _mean(found: np.ndarray, chains: Sequence[np.ndarray]) -> np.ndarray:
-    """The mean over all samples of the chains that found a topic: (n, K, …) each, to (K, …)."""
+    """The mean over all samples of the chains that found a topic: (n, K, …) each, to (K, …); NaN
+    where none did."""
     trailing = (1,) * (chains[0].ndim - 2)
     total, n = np.zeros(()), np.zeros(())
     for chain, mine in zip(chains, found, strict=True):
         weight = mine.reshape(-1, *trailing)
         total = total + weight * chain.sum(axis=0)
         n = n + weight * len(chain)
-    return total / n
+    with np.errstate(invalid="ignore"):
+        return total / n
 
 
 def _or_none(value: float) -> float | None:
@@ -230,10 +250,10 @@ def _or_none(value: float) -> float | None:
 def _pooled(
     found: np.ndarray, chains: Sequence[np.ndarray], level: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Credible intervals (K, …) by the chains (n, K, …) that found a topic."""
-    low = np.empty(chains[0].shape[1:])
-    high = np.empty_like(low)
-    for pattern in np.unique(found, axis=1).T:
+    """Credible intervals (K, …) by the chains (n, K, …) that found a topic; NaN where none did."""
+    low = np.full(chains[0].shape[1:], np.nan)
+    high = np.full_like(low, np.nan)
+    for pattern in np.unique(found[:, found.any(axis=0)], axis=1).T:
         topics = (found == pattern[:, None]).all(axis=0)
         mine = [chain[:, topics] for chain, holds in zip(chains, pattern, strict=True) if holds]
         low[topics], high[topics] = credible_interval(mine, level)

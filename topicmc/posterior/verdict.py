@@ -18,6 +18,7 @@ from topicmc.posterior.convergence import (
     worth,
 )
 from topicmc.posterior.uncertainty import Posterior
+from topicmc.progress import unfinished
 from topicmc.runs import RunDirectory
 
 FIT = "held-out log-likelihood"
@@ -178,7 +179,10 @@ def _agreed(evidence: Evidence) -> str:
 
 
 def _train_on(run: RunDirectory, option: str = "") -> str:
-    """The advice to go on until twice as much training is done as was asked for."""
+    """The advice to do what was asked for, or once that is done, twice as much."""
+    command = f"topicmc train -o {shlex.quote(str(run.path))} --resume"
+    if unfinished(run) is not None:
+        return f"finish it ({command}{option})"
     config = run.facts()["config"]
     asked = {
         "--time-budget": (config["time_budget"], "s"),
@@ -188,7 +192,7 @@ def _train_on(run: RunDirectory, option: str = "") -> str:
     target = " ".join(
         f"{option} {2 * value:.10g}{unit}" for option, (value, unit) in asked.items() if value
     )
-    return f"train on (topicmc train -o {shlex.quote(str(run.path))} --resume {target}{option})"
+    return f"train on ({command} {target}{option})"
 
 
 def _evaluate_often(run: RunDirectory) -> str:
