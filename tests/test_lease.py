@@ -197,3 +197,18 @@ def test_a_run_killed_while_it_was_made_is_no_obstacle(tmp_path):
     left_behind(tmp_path / "run", started="1")
     RunDirectory.create(tmp_path / "run", {"config": {}, "corpus": {}}, words=["a"])
     assert RunDirectory(tmp_path / "run").vocabulary() == ["a"]
+
+
+@pytest.mark.parametrize("step", ["link", "fsync"])
+def test_a_run_killed_while_its_lease_was_drafted_is_no_obstacle(tmp_path, step):
+    """A draft is all that is there; the next lease takes it away."""
+    killed = HOLD.replace(
+        "held =", f"import os; os.{step} = lambda *_: os.kill(os.getpid(), 9)\nheld ="
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", killed, str(tmp_path / "run")], timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert [child.suffix for child in (tmp_path / "run").iterdir()] == [".tmp"]
+    RunDirectory.check_free(tmp_path / "run")
+    held = Lease(tmp_path / "run")
+    assert [child.name for child in (tmp_path / "run").iterdir()] == [NAME]
+    held.release()

@@ -111,8 +111,8 @@ class Lease:
             with speaking_of(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 _take(self.path, self._holder)
-                for claim in folder.glob(f"{NAME}.*"):  # of leases that are no more
-                    claim.unlink(missing_ok=True)
+                for left in folder.glob(f"*{NAME}.*"):  # claims of leases that are no more; drafts
+                    left.unlink(missing_ok=True)
         except BaseException:  # an exit by a signal, too
             self.release()
             raise

@@ -91,14 +91,15 @@ class RunDirectory:
     def check_free(path: Path, force: bool = False) -> None:
         """UsageError where a new run must not be written: a file is there, something that is not a
         run, or, without ``force``, a run. One that was killed while it was being made left its
-        lease behind, and no ``run.json``: that place is free."""
+        lease behind, or a draft of it, and no ``run.json``: that place is free."""
         path = Path(path)
         if not path.exists():
             return
         if not path.is_dir():
             raise UsageError(f"{path}: is a file; give a directory that does not exist yet")
         is_run = (path / "run.json").is_file()
-        if not any(path.iterdir()) or ((path / LEASE).is_file() and not is_run):
+        names = [child.name for child in path.iterdir()]
+        if not is_run and (LEASE in names or all(LEASE in name for name in names)):
             return
         if not force:
             raise UsageError(
