@@ -83,8 +83,8 @@ def _panel(panel: Panel, x0: float, y0: float) -> list[str]:
     for name, line in panel.lines.items():
         kind = "out" if name in outside else "in"
         parts.append(f'<polyline class="{kind}" points="{points(panel.at, line)}"/>')
-    said = "all inside" if not outside else "outside: " + ", ".join(outside[:2])
-    said += f" and {len(outside) - 2} more" if len(outside) > 2 else ""
+    said = "all inside" if not outside else f"outside: {outside[0]}"
+    said += f" and {len(outside) - 1} more" if len(outside) > 1 else ""
     kind = "said" if outside else "label"
     parts.append(_text(x0 + 4, y0 + HEIGHT - 14, said, "start", kind))
     return parts
