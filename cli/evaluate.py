@@ -114,8 +114,12 @@ def _evaluate_file(
 
 
 def _print_score(score: Score) -> None:
-    click.echo(f"perplexity            {score.perplexity:,.2f}")
-    click.echo(f"averaged over {score.samples:<7d} {score.perplexity_averaged:,.2f}")
+    if score.samples == 0:
+        click.echo(f"perplexity            {score.perplexity:,.2f}  of a state of the start")
+    else:
+        many = f"averaged over {score.samples} sample{'s' * (score.samples > 1)}"
+        click.echo(f"perplexity            {score.perplexity:,.2f}  of the newest sample")
+        click.echo(f"                      {score.perplexity_averaged:,.2f}  {many}")
     click.echo(f"held-out documents    {score.documents:,}")
     click.echo(f"tokens scored         {score.tokens_scored:,}")
     click.echo(f"unknown words         {score.unknown_words:,}")

@@ -20,6 +20,7 @@ from topicmc.config import (
     SAMPLERS,
     SCHEDULES,
     STARTS,
+    UNTIL,
     TrainConfig,
     parse_duration,
 )
@@ -76,6 +77,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--updates", int, "Stop after so many updates of each chain.")
 @setting("--epochs", float, "Stop after so many passes over the corpus.")
 @setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")
+@setting("--until", click.Choice(UNTIL), "end, or once converged [auto: by length given].")
 @setting("--evaluate-every", str, "Held-out perplexity every 10s, or every N updates [auto].")
 @setting("--checkpoint-every", str, "A checkpoint every 30s, or every N updates.")
 @setting("--samples", int, "Posterior samples of a chain to keep at most [32].")
@@ -208,11 +210,14 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
                 "seconds": outcome.seconds,
                 "perplexity": outcome.perplexity,
                 "perplexity_averaged": outcome.perplexity_averaged,
+                "samples": outcome.samples,
             }
         )
     else:
         print_topics(topics)
         click.echo(f"Trained {run.path}: {_result(outcome)}", err=True)
+        if config.until == "converged" and not outcome.converged:
+            click.echo(f"It has not converged: topicmc evaluate {run.path} says more", err=True)
     return 0
 
 
@@ -234,7 +239,8 @@ def _result(outcome) -> str:
     else:
         text += f", held-out perplexity {outcome.perplexity:,.1f}"
     if outcome.perplexity_averaged is not None:
-        text += f" ({outcome.perplexity_averaged:,.1f} averaged over samples)"
+        averaged = f"{outcome.perplexity_averaged:,.1f} averaged over {outcome.samples}"
+        text += f" of the newest sample, {averaged}"
     return text
 
 

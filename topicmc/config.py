@@ -19,6 +19,7 @@ SAMPLERS = ("scir", "sgrld", "adlda", "asynclda")
 COLLAPSED = ("adlda", "asynclda")  # samplers that remember the topic of every token
 SCHEDULES = ("rotate", "permute")
 STARTS = ("plain", "anneal", "grow")
+UNTIL = ("end", "converged")
 LEARN = ("none", "alpha", "beta", "both")
 EVALUATIONS = 40  # of a run, at least, that is not told otherwise: enough to see it come to rest
 MAX_TOPICS = 65_535
@@ -78,6 +79,7 @@ class TrainConfig:
     updates: int | None = None
     epochs: float | None = None
     time_budget: float | None = None
+    until: str = "auto"
     evaluate_every: str = AUTO
     checkpoint_every: str = "30s"
     samples: int = 32
@@ -98,6 +100,7 @@ class TrainConfig:
         _one_of("--schedule", self.schedule, SCHEDULES)
         _one_of("--start", self.start, ("auto", *STARTS))
         _one_of("--learn", self.learn, ("auto", *LEARN))
+        _one_of("--until", self.until, ("auto", *UNTIL))
         _one_of("--learn-until", self.learn_until, ("burn-in", "end"))
         _in_range("--anneal-updates", self.anneal_updates, 1, 1_000_000_000)
         _in_range("--start-sweeps", self.start_sweeps, 1, 1_000_000)

@@ -77,7 +77,10 @@ def resolve(
     if sampler == "auto":
         size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
         sampler = choose(config, **size, cores=cores, memory=memory, pace=pace)[0]
-    config = replace(config, learn=_learned(config))
+    targets = (config.updates, config.epochs, config.time_budget)
+    until = "converged" if targets == (None, None, None) else "end"
+    until = until if config.until == "auto" else config.until
+    config = replace(config, learn=_learned(config), until=until)
     beta = or_default(config.beta, default_beta(n_words, n_tokens))
     if sampler in COLLAPSED or config.remember:
         config = replace(config, sampler=sampler)
@@ -104,7 +107,7 @@ def resolve(
     groups = or_default(config.groups, 1)
     updates = config.updates
     if updates is None and config.epochs is None and config.time_budget is None:
-        updates = round(min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
+        updates = round(_LONGEST * min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
     start = max(1, _ANNEAL_UPDATES * groups // chains)
     planned: float | None = updates
     if planned is None and config.epochs is not None:
@@ -161,7 +164,11 @@ _REMEMBERED_STEP = 0.1
 _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
 _LONGEST_START = 160
 _LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short the run
-_RUN_EPOCHS = 150  # where nothing says how long to train
+# Where nothing says how long to train, a run is first asked whether it has converged after so many
+# tokens drawn, which take some seconds, within so many sweeps; and goes on for at most three times
+# as long.
+_GLADLY, _RUN_EPOCHS = 200_000_000, (150, 600)
+_LONGEST = 3
 
 
 def _resolve_collapsed(
@@ -209,7 +216,7 @@ def _resolve_collapsed(
     if config.updates is not None:
         epochs = config.updates / per_sweep  # which holds on any number of workers
     elif epochs is None and config.time_budget is None:
-        epochs = _RUN_EPOCHS
+        epochs = _LONGEST * round(_between(_GLADLY / n_tokens, _RUN_EPOCHS))
     start = _START_SWEEPS
     if config.anneal_updates != "auto":
         start = max(1, round(config.anneal_updates / per_sweep))
@@ -246,6 +253,11 @@ def remarks(
         told.append(f"--sampler auto: {', '.join(choose(asked, **bounds, pace=pace))}")
     size = {name: bounds[name] for name in ("n_docs", "n_tokens", "n_words")}
     pace = pace or Pace.reckoned(config, bounds["n_words"], bounds["cores"])
+    if asked.until == "auto" and config.until == "converged":
+        told.append(
+            f"trains until it has converged, and until {_target(config)} at most; give --updates,"
+            " --epochs or --time-budget for another length"
+        )
     samples = expected_samples(config, **size, pace=pace)
     if samples < ENOUGH_SAMPLES:
         what = "too short for any posterior sample" if samples < 1 else (

@@ -36,6 +36,7 @@ RESUMABLE = (
     "updates",
     "epochs",
     "time_budget",
+    "until",
     "threads",
     "evaluate_every",
     "checkpoint_every",
@@ -172,7 +173,7 @@ def resume(
     corpus = open_corpus(run, corpus_path)
     config = on_workers(config, transport.n_workers)
     if any(name in changes for name in ("updates", "epochs", "time_budget")):
-        config = replace(config, updates=None, epochs=None, time_budget=None)
+        config = replace(config, updates=None, epochs=None, time_budget=None, until="end")
     config = replace(config, **changes)
     config = checked(config, corpus, transport)
     verify_share(corpus, config, transport)

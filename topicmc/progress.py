@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from topicmc.config import TrainConfig
+from topicmc.files import read_json
 from topicmc.runs import RunDirectory
 
 _ROUNDED = 0.999  # metrics round seconds
@@ -35,7 +36,7 @@ def unfinished(run: RunDirectory) -> str | None:
         return None
     config = TrainConfig.from_dict(facts["config"])
     n_docs = facts["corpus"]["documents"]
-    if fraction(config, n_docs, **at) >= _ROUNDED:
+    if fraction(config, n_docs, **at) >= _ROUNDED or _has_converged(run, config, at["update"]):
         return None
     if config.updates is not None:
         return f"{at['update']:,} of {config.updates:,} updates"
@@ -43,6 +44,14 @@ def unfinished(run: RunDirectory) -> str | None:
         passes = config.chains if config.keeps_assignments else 1
         return f"{at['documents'] / (n_docs * passes):.3g} of {config.epochs:g} epochs"
     return f"{at['seconds']:.0f} of {config.time_budget:g} seconds"
+
+
+def _has_converged(run: RunDirectory, config: TrainConfig, update: int) -> bool:
+    """Whether a run that trains until then has ended, at that update."""
+    place = run.path / "topics.json"
+    if config.until != "converged" or not place.exists():
+        return False
+    return read_json(place, update=int)["update"] == update
 
 
 def remarks(run: RunDirectory) -> list[str]:

@@ -22,6 +22,7 @@ from topicmc.corpora import Corpus
 from topicmc.defaults import expected_updates
 from topicmc.distributed.methods import open_method
 from topicmc.distributed.transport import Transport
+from topicmc.ending import first_look, has_converged, is_due
 from topicmc.errors import DivergedError
 from topicmc.evaluation.during import HeldOut
 from topicmc.evaluation.scoring import SPLIT_SEED
@@ -59,7 +60,13 @@ class Outcome:
     documents: int
     seconds: float
     perplexity: float | None
+    """Held-out, of the newest kept sample; of the state at the end where there is no sample."""
     perplexity_averaged: float | None
+    """With predictions averaged over the kept samples; None where there are none."""
+    samples: int
+    """Kept, of all chains."""
+    converged: bool
+    """Whether a run that trains until then has seen that it has; told on the root."""
 
 
 class Listener(Protocol):
@@ -118,6 +125,8 @@ class Training:
         self._n_docs = corpus.n_docs
         self._expected = expected_updates(config, corpus.n_docs)
         self._record: dict[str, Any] = {}
+        self._first_look = first_look(config, corpus.n_docs)
+        self._converged = False  # known to the root, of runs that train until then
         self._saved_round = -1
         if resume:
             self._restore()
@@ -132,7 +141,7 @@ class Training:
 
         Raises DivergedError when the perplexity or the weights stop being numbers.
         """
-        if not self._agree(self._fraction() >= 1)[0]:
+        if not self._agree(self._is_over())[0]:
             self._warm_up()
         at = (self.clock.seconds, self.update)
         evaluated = (self._record.get("seconds", 0.0), self._record.get("update", 0))
@@ -141,7 +150,7 @@ class Training:
         if self._agree(False, evaluation(*at))[1]:
             self._evaluate()  # it was due when the run was interrupted
         interrupted = False
-        while not interrupted and not self._agree(self._fraction() >= 1)[0]:
+        while not interrupted and not self._agree(self._is_over())[0]:
             self._round()
             at = (self.clock.seconds, self.update)
             interrupted, evaluate, save = self._agree(
@@ -154,18 +163,21 @@ class Training:
         if not interrupted and self._record.get("round") != self.rounds:
             self._evaluate()
         self._checkpoint()
+        kept = None if interrupted else self.heldout.of_samples(self.run, self.samples.entries)
         return Outcome(
             interrupted,
             self.update,
             self.documents,
             self.clock.seconds,
-            self._record.get("perplexity"),
-            self._record.get("perplexity_averaged"),
+            *(kept or (self._record.get("perplexity"), None)),
+            len(self.samples.entries),
+            self._converged,
         )
 
     # ---- steps of the loop
 
     def _round(self) -> None:
+        before = self.method.position
         with self.clock.running():
             info = self.method.round()
             done = self.transport.sum(np.array([info.documents, info.tokens], np.int64))
@@ -176,6 +188,9 @@ class Training:
         seconds = round(self.clock.seconds, 3)
         self.tracer.record(self.method, round=self.rounds, seconds=seconds)
         if self.transport.is_root:
+            due = is_due(before, self.method.position, self._first_look)
+            if due and self.config.until == "converged":
+                self._converged = has_converged(self.run)
             self.listener.progress(self._status())
 
     def _affordable(self) -> bool:
@@ -202,7 +217,8 @@ class Training:
                 f"the held-out perplexity is {perplexity} after update {self.update}; lower"
                 f" --step-size (now {self.config.step_size:g})"
             )
-        averaged = self.heldout.of_samples(self.run, self.samples.entries) or perplexity
+        kept = self.heldout.of_samples(self.run, self.samples.entries)
+        averaged = perplexity if kept is None else kept[1]
         before = self._record
         seconds = self.clock.seconds - before.get("seconds", 0.0)
         tokens = self.tokens - before.get("tokens", 0)
@@ -237,6 +253,7 @@ class Training:
                 "documents": self.documents,
                 "tokens": self.tokens,
                 "record": self._record,
+                "converged": self._converged,
             }
             self.run.commit_checkpoint(number, merged, facts)
         self.samples.stand_in(self.method, number)
@@ -255,6 +272,7 @@ class Training:
             self.documents = checkpoint.manifest["documents"]
             self.tokens = checkpoint.manifest["tokens"]
             self._record = checkpoint.manifest["record"]
+            self._converged = checkpoint.manifest.get("converged", False)
         elif self.transport.is_root:
             self.listener.message(
                 "no checkpoint was written yet: the run starts from its beginning"
@@ -280,6 +298,10 @@ class Training:
         raised = np.array(flags, np.int64)
         raised[1:] *= self.transport.is_root
         return [bool(flag) for flag in self.transport.sum(raised)]
+
+    def _is_over(self) -> bool:
+        ended = self._converged and self.config.until == "converged"
+        return ended or self._fraction() >= 1
 
     def _fraction(self) -> float:
         return fraction(

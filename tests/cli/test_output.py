@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import SETTINGS, TOPICMC, one_sentence, topicmc, tree
+from shell import LENGTH, SETTINGS, TOPICMC, one_sentence, topicmc, tree
 
 from topicmc.export import FORMATS
 
@@ -34,8 +34,7 @@ def test_train_prints_topics_and_says_how_it_goes(run, command):
             for n in (3, 6)
         ],
         r"there is no posterior sample yet: the newest state stands in .*",
-        rf"Trained new: 6 updates, {number} s of training, held-out perplexity {number}"
-        rf" \({number} averaged over samples\)",
+        rf"Trained new: 6 updates, {number} s of training, held-out perplexity {number}",
     ]
     lines = [line for line in result.stderr.splitlines() if "compiling" not in line]
     for line, pattern in zip(lines, expected, strict=True):
@@ -43,14 +42,30 @@ def test_train_prints_topics_and_says_how_it_goes(run, command):
 
 
 def test_train_json(run, command):
-    result = command(*TRAIN, "none", "--updates", 6, "--json")
+    result = command(*TRAIN, "none", *LENGTH, "--json")
     told = json.loads(result.stdout)
     assert set(told) == {
-        "run", "updates", "documents", "seconds", "perplexity", "perplexity_averaged"
+        "run", "updates", "documents", "seconds", "perplexity", "perplexity_averaged", "samples"
     }  # fmt: skip
-    assert (told["run"], told["updates"], told["documents"]) == ("new", 6, 240)
+    assert (told["run"], told["updates"], told["documents"]) == ("new", 12, 480)
     assert 1 < told["perplexity_averaged"] < 120
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize("chains", [1, 2])
+def test_train_and_evaluate_and_compare_tell_the_same_figures(run, command, chains):
+    workers = ("--workers", 2, "--transport", "local", "--trajectory", 1)
+    several = (*workers, "--chains", chains, "--groups", chains)
+    end = command(*TRAIN, "none", *LENGTH, *several).stderr.splitlines()[-1]
+    told = json.loads(command("evaluate", "new", "--json").stdout)
+    model = json.loads(command("compare", "new", run, "--json").stdout)["models"][0]
+    assert told["samples"] == model["samples"] > 1
+    for name in ("perplexity", "perplexity_averaged"):
+        assert model[name] == pytest.approx(told[name], rel=1e-9)
+    assert end.endswith(
+        f"held-out perplexity {told['perplexity']:,.1f} of the newest sample,"
+        f" {told['perplexity_averaged']:,.1f} averaged over {told['samples']}"
+    )
 
 
 def test_progress_as_json_lines(run, command):
@@ -172,7 +187,11 @@ def test_evaluate(run, command):
     assert told["documents"] == 30
     assert told["unknown_words"] == 0
     lines = command("evaluate", run).stdout.splitlines()
-    assert lines[0] == f"perplexity            {told['perplexity']:,.2f}"
+    n, averaged = told["samples"], told["perplexity_averaged"]
+    assert lines[:2] == [
+        f"perplexity            {told['perplexity']:,.2f}  of the newest sample",
+        f"                      {averaged:,.2f}  averaged over {n} samples",
+    ]
     last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
     # A state is scored as it is while training, and as it is stored, in two bytes, afterwards.
     assert told["perplexity_averaged"] == pytest.approx(last["perplexity_averaged"], rel=1e-4)

@@ -150,8 +150,8 @@ def _measures(
     return Measures(
         name=model.name,
         topics=len(phi),
-        samples=len(scores),
-        perplexity=perplexity(scores[-1]),
+        samples=0 if model.unfinished else len(scores),
+        perplexity=perplexity(np.array([scores[i] for i in model.newest])),
         perplexity_averaged=perplexity(np.mean(scores, axis=0)),
         npmi=float(npmi(counts).mean()),
         u_mass=float(u_mass(counts).mean()),

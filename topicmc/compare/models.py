@@ -10,7 +10,7 @@ import numpy as np
 
 from topicmc.evaluation.completion import check_topics
 from topicmc.files import read_array
-from topicmc.posterior.samples import alpha_of, posterior_mean, samples_of
+from topicmc.posterior.samples import alpha_of, newest_of, posterior_mean, samples_of
 from topicmc.runs import RunDirectory
 
 
@@ -25,10 +25,12 @@ class Model:
         facts: how it was trained, as far as that is known.
         corpus: the fingerprint of the corpus that it was trained on, None where unknown.
         unfinished: whether it has no samples proper yet.
+        newest: which of its samples are the newest of their chain.
     """
 
     corpus: str | None = None
     unfinished = False
+    newest: Sequence[int] = (0,)
 
     def __init__(
         self, name: str, words: Sequence[str], phi: np.ndarray, share: np.ndarray | None = None
@@ -57,6 +59,7 @@ class RunModel(Model):
         mean = posterior_mean(run)
         super().__init__(str(path), run.vocabulary(), mean.phi, mean.share)
         self.corpus = run.facts()["corpus"]["fingerprint"]
+        self.newest = [self._entries.index(entry) for entry in newest_of(self._entries)]
         self.unfinished = any(entry.get("burn_in") for entry in self._entries)
         config = run.facts()["config"]
         record = (run.metrics() or [{}])[-1]

@@ -6,7 +6,7 @@ all of them, each scores its share, and only two sums travel back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from topicmc.corpora import Corpus
 from topicmc.distributed.transport import Transport
 from topicmc.evaluation.completion import share_of, split_documents, token_probabilities
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.samples import alpha_of
+from topicmc.posterior.samples import alpha_of, newest_of
 from topicmc.runs import RunDirectory
 from topicmc.samplers import Chain
 
@@ -64,9 +64,12 @@ class HeldOut:
             return None
         return [self._fit(chains.get(number)) / self.n_scored for number in distinct]
 
-    def of_samples(self, run: RunDirectory, entries: Iterable[Mapping[str, Any]]) -> float | None:
-        """Perplexity with p averaged over kept samples of all chains; None when there are none, or
-        nothing to score."""
+    def of_samples(
+        self, run: RunDirectory, entries: Sequence[Mapping[str, Any]]
+    ) -> tuple[float, float] | None:
+        """Perplexity of the newest kept sample, in the mean of log p over chains, and with p
+        averaged over the kept samples of all chains; None when there are none, or nothing to
+        score."""
         if self.n_scored == 0:
             return None
         scored: dict[str, np.ndarray] = {}
@@ -78,8 +81,9 @@ class HeldOut:
         self._of_samples = scored  # forget samples that are no longer kept
         if not scored:
             return None
+        newest = [self._log_sum(scored[entry["file"]]) for entry in newest_of(entries)]
         mean = np.mean(list(scored.values()), axis=0)
-        return self._perplexity(self._log_sum(mean))
+        return self._perplexity(float(np.mean(newest))), self._perplexity(self._log_sum(mean))
 
     def _fit(self, chain: Chain | None) -> float:
         """Σ log p over the scored tokens under a chain that one process holds."""

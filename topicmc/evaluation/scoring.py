@@ -18,7 +18,7 @@ from topicmc.evaluation.completion import (
 )
 from topicmc.files import read_array
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.samples import alpha_of, samples_of
+from topicmc.posterior.samples import alpha_of, newest_of, samples_of
 from topicmc.runs import RunDirectory
 
 SPLIT_SEED = 0  # one split for all runs, so that their figures compare
@@ -26,7 +26,9 @@ SPLIT_SEED = 0  # one split for all runs, so that their figures compare
 
 @dataclass(frozen=True)
 class Score:
-    """Held-out perplexity: of the newest sample alone, and averaged over all kept samples."""
+    """Held-out perplexity: of the newest sample of each chain alone, in the mean of log p over
+    chains, and with p averaged over all ``samples``. Of a run that has none, both are of states of
+    its start, and ``samples`` is 0."""
 
     perplexity: float
     perplexity_averaged: float
@@ -52,15 +54,23 @@ def score_run(run: RunDirectory, corpus: Corpus, model_words: list[str], threads
     known = rows >= 0
     split = _split(corpus, known)
     total = np.zeros(split.n_scored)
+    newest, of_newest = newest_of(entries), []
     for entry in entries:
         theta = run.read_sample(entry)
         sums = theta.sum(axis=0, dtype=np.float64)
         if len(rows) != len(theta) or (rows != np.arange(len(rows))).any():
             theta = np.where(known[:, None], theta[np.maximum(rows, 0)], np.float32(0))
         alpha = alpha_of(run, entry)
-        newest = token_probabilities(split, theta, sums, alpha, seed=SPLIT_SEED, threads=threads)
-        total += newest
-    return _score(split, newest, total / len(entries), len(entries))
+        found = token_probabilities(split, theta, sums, alpha, seed=SPLIT_SEED, threads=threads)
+        total += found
+        if entry in newest:
+            of_newest.append(found)
+    return _score(
+        split,
+        perplexity(np.array(of_newest)),
+        perplexity(total / len(entries)),
+        sum(not entry.get("burn_in") for entry in entries),
+    )
 
 
 def score_topics(path: Path, corpus: Corpus, alpha: float | np.ndarray, threads: Threads) -> Score:
@@ -84,7 +94,7 @@ def score_topics(path: Path, corpus: Corpus, alpha: float | np.ndarray, threads:
         seed=SPLIT_SEED,
         threads=threads,
     )
-    return _score(split, probabilities, probabilities, 1)
+    return _score(split, perplexity(probabilities), perplexity(probabilities), 1)
 
 
 def _split(corpus, known):
@@ -97,10 +107,10 @@ def _split(corpus, known):
     return split
 
 
-def _score(split, newest, averaged, samples) -> Score:
+def _score(split, newest: float, averaged: float, samples: int) -> Score:
     return Score(
-        perplexity=perplexity(newest),
-        perplexity_averaged=perplexity(averaged),
+        perplexity=newest,
+        perplexity_averaged=averaged,
         samples=samples,
         documents=split.n_docs,
         tokens_scored=split.n_scored,

@@ -7,7 +7,7 @@ of the start are none, and averages of chains are none. The newest state that wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -151,6 +151,11 @@ def samples_of(run: RunDirectory, chain: int | None = None) -> list[dict[str, An
         chains = ", ".join(str(number) for number in sorted({entry["chain"] for entry in index}))
         raise UsageError(f"--chain {chain}: the run in {run.path} has samples of {chains} only")
     return entries
+
+
+def newest_of(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Of index entries, oldest first, the last of each chain."""
+    return list({entry["chain"]: entry for entry in entries}.values())
 
 
 def add_phi(total: np.ndarray, theta: np.ndarray) -> None:

@@ -52,6 +52,15 @@ def judge(evidence: Evidence) -> tuple[bool | None, str]:
     return True, _agreed(evidence)
 
 
+def is_final(draws: Mapping[str, np.ndarray]) -> bool:
+    """Whether draws (C, n) by name, the principal ones first, tell that the chains have converged,
+    or that each is at rest in a mode of its own."""
+    if not draws or np.isnan(rhat(next(iter(draws.values())))):
+        return False
+    above = [summary for summary in draws.values() if _exceeds(summary)]
+    return not above or (any(map(_differ, above)) and _each_at_rest(draws))
+
+
 def _starting(evidence: Evidence) -> tuple[bool, str] | None:
     for chain in evidence.posterior.chains:
         if chain.entries[-1].get("burn_in"):
@@ -84,7 +93,7 @@ def _apart(evidence: Evidence) -> tuple[bool, str] | None:
     value = evidence.rhat[worst]
     told = f"R̂ of the {worst} is {'infinite' if np.isinf(value) else format(value, '.2f')}"
     differ = any(_differ(evidence.draws[name]) for name in above)
-    if not (differ and _each_at_rest(evidence)):
+    if not (differ and _each_at_rest(evidence.draws)):
         if evidence.posterior.n_chains > 1:
             told = f"{told}, and the chains agree in {_stable(evidence)}"
         return False, f"Not converged: {told}; {_train_on(evidence.runs[0])}."
@@ -138,12 +147,14 @@ def _differ(draws: np.ndarray) -> bool:
     )
 
 
-def _each_at_rest(evidence: Evidence) -> bool:
-    """Whether there are several chains, each seen to be at rest as far as it alone can tell."""
-    alone = [chain[None] for draws in evidence.draws.values() for chain in draws]
-    known = not np.isnan([rhat(chain[None]) for chain in evidence.draws[evidence.principal]]).any()
+def _each_at_rest(draws: Mapping[str, np.ndarray]) -> bool:
+    """Whether there are several chains, each seen to be at rest as far as it alone can tell, by
+    draws (C, n), the principal ones first."""
+    principal = next(iter(draws.values()))
+    alone = [chain[None] for summary in draws.values() for chain in summary]
+    known = not np.isnan([rhat(chain[None]) for chain in principal]).any()
     moving = any(_differ(chain) or _too_slow(chain) for chain in alone)
-    return evidence.posterior.n_chains > 1 and known and not moving
+    return len(principal) > 1 and known and not moving
 
 
 def _too_slow(draws: np.ndarray) -> bool:

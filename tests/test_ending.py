@@ -1,0 +1,101 @@
+"""Runs that train until they have converged: when they are looked at, and where they end."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fake_runs import autoregression
+from test_resuming import begun
+from test_training import StopAfter, kept_bits
+
+from topicmc import jobs
+from topicmc.cli.progress import Silent
+from topicmc.config import TrainConfig
+from topicmc.distributed.transport import LocalTransport
+from topicmc.ending import first_look, has_converged, is_due
+from topicmc.interrupts import Interrupt
+from topicmc.posterior.verdict import is_final
+from topicmc.progress import remarks, unfinished
+from topicmc.training import Training
+
+CONFIG = TrainConfig(
+    topics=2, sampler="adlda", seed=4, threads=1, batch_size=100, alpha=0.5, beta=0.3, learn="none",
+    evaluate_every="20", checkpoint_every="10m", start_sweeps=6, epochs=300.0, until="converged",
+)  # fmt: skip
+
+
+def resumed(path, **changes) -> Training:
+    transport = LocalTransport(1)
+    config, corpus, run = jobs.resume(path, changes, transport, None)
+    return Training(config, corpus, run, transport, Silent(), resume=True)
+
+
+def test_looks_are_half_as_far_apart_again_each_time():
+    assert [p for p in range(1, 200) if is_due(p - 1, p, 20)] == [20, 30, 45, 68, 102, 152]
+    assert is_due(10, 100, 20) and not is_due(20, 29, 20)
+
+
+@pytest.mark.parametrize(
+    ("config", "position"),
+    [
+        ({"sampler": "adlda", "start_sweeps": 80, "epochs": 150.0}, 160),
+        ({"sampler": "adlda", "start_sweeps": 80, "epochs": 1500.0}, 500),
+        ({"sampler": "adlda", "start_sweeps": 80, "epochs": None}, 160),
+        ({"sampler": "scir", "anneal_updates": 100, "updates": 3000, "trajectory": 10}, 100),
+        ({"sampler": "scir", "anneal_updates": 105, "updates": 300, "trajectory": 10}, 22),
+    ],
+)
+def test_the_first_look_is_behind_twice_the_start_and_a_third_of_the_way(config, position):
+    assert first_look(TrainConfig(**config, batch_size=10, workers=2, chains=1), 1000) == position
+
+
+def test_what_ends_a_run():
+    """Chains at rest in one law, or in laws of their own; neither drift nor slow chains."""
+    generator = np.random.default_rng(5)
+    rest = {"log joint": autoregression(0.1, (2, 200), generator)}
+    slow = autoregression(0.98, (2, 200), generator) + np.array([[0.0], [9.0]])
+    assert is_final(rest)
+    assert is_final({"log joint": rest["log joint"] + np.array([[0.0], [9.0]])})
+    assert not is_final({"log joint": rest["log joint"] + np.linspace(0, 9, 200)})
+    assert not is_final({"log joint": slow})
+    assert not is_final({"log joint": rest["log joint"][:, :3]})
+    assert not is_final({})
+
+
+def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
+    small_corpus, tmp_path
+):
+    whole = begun(CONFIG, small_corpus, tmp_path / "whole")
+    end = whole.train(Interrupt())
+    assert end.converged and has_converged(whole.run)
+    assert is_due(whole.method.position - 1, whole.method.position, 100)
+    assert whole.method.position < 300
+    jobs.finish(whole.run, end.update)
+    assert remarks(whole.run) == []
+    stopped = begun(CONFIG, small_corpus, tmp_path / "stopped")
+    assert stopped.train(StopAfter(150)).interrupted
+    assert unfinished(stopped.run) is not None
+    again = resumed(tmp_path / "stopped")
+    assert again.train(Interrupt()).update == end.update
+    assert kept_bits(again.run) == kept_bits(whole.run)
+    assert resumed(tmp_path / "stopped").train(Interrupt()).update == end.update
+    further = resumed(tmp_path / "stopped", epochs=300.0)
+    assert further.train(Interrupt()).update > end.update
+    assert further.method.position == 300
+
+
+def test_a_run_that_never_converges_ends_at_its_maximum(small_corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("topicmc.training.has_converged", lambda run: False)
+    training = begun(replace(CONFIG, epochs=40.0), small_corpus, tmp_path / "run")
+    assert not training.train(Interrupt()).converged
+    assert training.method.position == 40
+
+
+def test_a_default_run_trains_until_it_has_converged(small_corpus):
+    def planned(**given) -> TrainConfig:
+        return jobs.planned(TrainConfig(**given), small_corpus, LocalTransport(1)).config
+
+    assert (planned().until, planned().epochs) == ("converged", 1800)
+    assert (planned(sampler="scir").until, planned(sampler="scir").updates) == ("converged", 1800)
+    assert planned(epochs=9.0).until == planned(until="end").until == "end"
+    assert planned(time_budget=9.0, until="converged").until == "converged"
