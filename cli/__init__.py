@@ -79,7 +79,7 @@ def topicmc() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits: 0 done, 1 failure, 2 usage, 3 bad data, 4 diverged, 130
-    interrupted."""
+    interrupted, 141 when whoever reads the output has closed it."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -97,9 +97,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo(f"Error: out of memory ({error}); use fewer topics or words", err=True)
         sys.exit(1)
     except BrokenPipeError:
-        # Whoever read stdout has enough; Python would complain once more when it flushes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        # Whoever read has enough: the status is that of tools which SIGPIPE ends. Python would
+        # complain once more when it flushes what is left.
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"Error: {where}{error.strerror or error}", err=True)

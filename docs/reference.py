@@ -125,7 +125,7 @@ def _value(option: click.Option) -> str:
     if isinstance(option.type, click.Choice):
         return "|".join(option.type.choices)
     known = {"path": "PATH", "text": "TEXT", "integer": "N", "integer range": "N",
-             "float": "F", "float range": "F"}  # fmt: skip
+             "float": "F", "float range": "F", "n|all": "N|all"}  # fmt: skip
     return known.get(option.type.name, option.type.name)
 
 
