@@ -11,9 +11,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -37,8 +39,29 @@ COMMANDS = {
 }
 
 
+class ClosedPipe(Exception):
+    """Whoever read the output has closed it."""
+
+
+@contextmanager
+def _naming_closed_pipes() -> Iterator[None]:
+    """click would make a plain failure of them."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise ClosedPipe from None
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are asked for."""
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _naming_closed_pipes():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _naming_closed_pipes():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -96,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError as error:
         click.echo(f"Error: out of memory ({error}); use fewer topics or words", err=True)
         sys.exit(1)
-    except BrokenPipeError:
+    except ClosedPipe:
         # Whoever read has enough: the status is that of tools which SIGPIPE ends. Python would
         # complain once more when it flushes what is left.
         for stream in (sys.stdout, sys.stderr):

@@ -61,16 +61,16 @@ function topicMap(place, choose) {
     const taken = [];
     for (const i of [chosen, ...order.filter((k) => k !== chosen)]) {
       const half = (names[i].length * 6.6) / 2 + 3;
-      const cx = Math.min(Math.max(x(i), half), size[0] - half);
-      const box = (cy) => [cx - half, cy - 9, cx + half, cy + 9];
+      const down = Math.max(9, radius(i)) + 9, aside = radius(i) + half;
+      // In the circle, or else beside it.
+      const places = [[0, 0], [0, -down], [0, down], [aside, 0], [-aside, 0]].map(([right, below]) =>
+        [Math.min(Math.max(x(i) + right, half), size[0] - half), y(i) + below]);
+      const box = ([cx, cy]) => [cx - half, cy - 9, cx + half, cy + 9];
       const isFree = (a) => taken.every((b) => a[2] < b[0] || a[0] > b[2] || a[3] < b[1] || a[1] > b[3]);
-      // In the circle, or else above or below it.
-      const beside = Math.max(9, radius(i)) + 9;
-      const cy = i === chosen || !shares || radius(i) > 5
-        ? [y(i), y(i) - beside, y(i) + beside].find((cy) => isFree(box(cy)))
-        : undefined;
-      build(tags[i], { x: cx, y: (cy ?? y(i)) + 4, visibility: cy === undefined ? "hidden" : "visible" }, []);
-      if (cy !== undefined) taken.push(box(cy));
+      const place = i === chosen || !shares || radius(i) > 5 ? places.find((at) => isFree(box(at))) : undefined;
+      const [cx, cy] = place ?? places[0];
+      build(tags[i], { x: cx, y: cy + 4, visibility: place ? "visible" : "hidden" }, []);
+      if (place) taken.push(box(place));
     }
   }
 
