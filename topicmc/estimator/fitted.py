@@ -62,10 +62,9 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         In each document a random tenth of the tokens, the same for every model, is predicted from
         the mix that `transform` gives for the others, under `components_` (document completion).
-        That takes as long as `transform`. `topicmc evaluate` sets the same tokens apart, and
-        averages their probability over draws of the mix and the samples: figures of the two differ
-        by less than one per cent of the perplexity or so. Of a prepared corpus the held-out
-        documents are scored, if it has any.
+        That takes a few times as long as `transform`. `topicmc evaluate` sets the same tokens
+        apart, and averages their probability over draws of the mix and over the samples. Of a
+        prepared corpus the held-out documents are scored, if it has any.
         """
         from topicmc.evaluation.completion import plug_in_probabilities, split_documents
         from topicmc.evaluation.scoring import SPLIT_SEED
