@@ -107,7 +107,6 @@ def stream(model: LDA, n_calls: int) -> list[int]:
 def test_a_start_follows_the_documents_and_warns_until_it_is_over(total, start):
     model = LDA(2, total_samples=total, vocabulary=WORDS, random_state=1, n_jobs=1)
     assert stream(model, start + 2) == list(range(start - 1))
-    assert len(model.samples_) in (2, 3)
 
 
 def test_after_fit_every_call_counts(fitted):
@@ -251,9 +250,9 @@ def test_watching_changes_nothing(fitted, caplog, capsys):
 
 
 def test_a_callback_ends_the_training(recwarn):
-    model = LDA(2, max_iter=10**5, random_state=0, n_jobs=1, callback=lambda now: now.samples > 3)
+    model = LDA(2, max_iter=2000, random_state=0, n_jobs=1, callback=lambda now: now.samples > 3)
     model.fit(TOKENS)
-    assert model.n_iter_ < 10**5 and len(model.samples_) >= 3
+    assert model.n_iter_ < 2000 and len(model.samples_) >= 3
     assert not [w for w in recwarn if w.category is ConvergenceWarning]
     endless = LDA(**QUICK, callback=lambda now: now.perplexity)  # a number is no True
     assert endless.fit(TOKENS).n_iter_ >= 20
