@@ -16,7 +16,7 @@ _TEXTS = "X holds texts{}: give a list of tokens for each, or use CountVectorize
 def rows_of(X: Any) -> Any:
     """X, or the list of its rows: those of a Series or an array of objects, such as a column of a
     data frame, and of an array of words."""
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 1 and hasattr(X, "__array__") and not hasattr(X, "tocsr"):
         rows = list(X)
         first = next((row for row in rows if _filled(row)), 0.0)

@@ -32,6 +32,8 @@ class PartialFit(Fitted):
     total_samples: int | None
     batch_size: int | None
     vocabulary: Any
+    n_iter_: int
+    _passes: float
 
     def partial_fit(self, X, y=None):
         """Goes on with the documents of X, or begins with them.
@@ -48,7 +50,8 @@ class PartialFit(Fitted):
         is_new = not hasattr(self, "components_")
         if is_new:
             self._seed, self._stream = self._new_seed(), None
-            self._n_seen = self._n_fitted = self._n_streamed = self._passes = 0
+            self._n_seen = self._n_fitted = self._n_streamed = 0
+            self._passes = 0.0
         threads = self._threads()
         with in_own_words():
             self._config()  # for its checks
@@ -108,5 +111,5 @@ class PartialFit(Fitted):
         alpha, beta = self.doc_topic_prior, self.topic_word_prior
         alpha = np.full(self.n_components, DOC_TOPIC_PRIOR if alpha is None else float(alpha))
         beta = default_beta(self.n_features_in_, round(n_tokens)) if beta is None else float(beta)
-        size = {"n_tokens": n_tokens, "n_batches": n_batches}
+        size: dict[str, Any] = {"n_tokens": n_tokens, "n_batches": n_batches}
         return Stream.begin(self.n_features_in_, alpha, beta, **size, **settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,7 +74,9 @@ def read(run: RunDirectory, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
         theta = run.read_sample(entry)
         sums.append(theta.sum(axis=0, dtype=np.float64))
         phis.append((theta / sums[-1].astype(np.float32)).T)
-        known = {name: entry[name] for name in ("round", "position") if name in entry}
+        known: dict[str, Any] = {
+            name: entry[name] for name in ("round", "position") if name in entry
+        }
         entries.append(
             {
                 "chain": 0,
@@ -126,7 +128,7 @@ def of_stream(stream: Stream, n_docs: int) -> Record:
 
 
 def write(
-    record: Record, phis: Sequence[np.ndarray], words: list[str], path: Path, force: bool
+    record: Record, phis: Iterable[np.ndarray], words: list[str], path: Path, force: bool
 ) -> None:
     """A run directory, whole or not at all.
 
