@@ -278,7 +278,7 @@ def test_names_on_the_map_tell_topics_apart(browser, tmp_path):
     wait(browser, "return document.querySelectorAll('.spot circle[r]').length == 3")
     names = text(browser, ".name")
     assert len(set(names)) == 3
-    assert sum(name.startswith("word0 ") for name in names) == 2
+    assert sum(name.startswith("word0 word") for name in names) == 2
     assert min(names, key=len).count(" ") == 0
 
 
