@@ -11,9 +11,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -37,8 +39,29 @@ COMMANDS = {
 }
 
 
+class ClosedPipe(Exception):
+    """Whoever read the output has closed it."""
+
+
+@contextmanager
+def _naming_closed_pipes() -> Iterator[None]:
+    """click would make a plain failure of them."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise ClosedPipe from None
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are asked for."""
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _naming_closed_pipes():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _naming_closed_pipes():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -79,7 +102,7 @@ def topicmc() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits: 0 done, 1 failure, 2 usage, 3 bad data, 4 diverged, 130
-    interrupted."""
+    interrupted, 141 when whoever reads the output has closed it."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -96,10 +119,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError as error:
         click.echo(f"Error: out of memory ({error}); use fewer topics or words", err=True)
         sys.exit(1)
-    except BrokenPipeError:
-        # Whoever read stdout has enough; Python would complain once more when it flushes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except ClosedPipe:
+        # Whoever read has enough: the status is that of tools which SIGPIPE ends. Python would
+        # complain once more when it flushes what is left.
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"Error: {where}{error.strerror or error}", err=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from topicmc.cli.options import (
+    NumberOrAll,
     corpus_option,
     force_option,
     json_option,
@@ -23,7 +25,11 @@ from topicmc.export import FORMATS
 @click.option("--to", "format", type=click.Choice(list(FORMATS)), required=True, help="The format.")
 @output_option("The folder or file to write.")
 @click.option("--chain", type=click.IntRange(0), help="Which chain's topics [0].")
-@click.option("--words", type=click.IntRange(1), help="Words of each topic, to arviz [10].")
+@click.option(
+    "--words",
+    type=NumberOrAll(),
+    help="Likeliest words of each topic, to csv, jsonl, parquet [20] and arviz [10].",
+)
 @corpus_option
 @threads_option
 @force_option
@@ -33,7 +39,7 @@ def export(
     format: str,
     output: Path,
     chain: int | None,
-    words: int | None,
+    words: int | Literal["all"] | None,
     corpus: Path | None,
     threads: int | None,
     force: bool,
@@ -43,9 +49,9 @@ def export(
 
     \b
     npy       a folder with phi.npy (K x W, rows sum to 1), alpha.npy (K), vocabulary.txt
-    csv       a row for each topic and word
-    jsonl     a line for each topic
-    parquet   a row for each topic and word
+    csv       a row for each topic and each of its likeliest words
+    jsonl     a line for each topic, with its likeliest words
+    parquet   the rows of csv
     gensim    a folder with an LdaModel
     sklearn   a folder with a LatentDirichletAllocation, and vocabulary.txt
     mallet    a folder with state.gz, topic-keys.txt, topic-word-weights.txt

@@ -23,6 +23,21 @@ corpus_option = click.option(
 run_argument = click.argument("run", type=click.Path(path_type=Path))
 
 
+class NumberOrAll(click.ParamType):
+    """A number from 1 on, or the word all."""
+
+    name = "n|all"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        if value == "all":
+            return "all"
+        if not str(value).isdecimal() or int(value) < 1:
+            self.fail(f"{value!r} is neither a number from 1 on nor all", param, ctx)
+        return int(value)
+
+
 def output_option(what: str, required: bool = True) -> Callable[[Any], Any]:
     """``-o PATH``."""
     return click.option(

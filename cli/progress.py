@@ -42,7 +42,7 @@ class Plain(Silent):
     """A line for each evaluation."""
 
     def evaluated(self, record: dict[str, Any]) -> None:
-        self.message(_summary(record))
+        self.message(summary(record))
 
     def message(self, text: str) -> None:
         click.echo(text, err=True)
@@ -110,7 +110,8 @@ class Bar(Silent):
         self._progress.stop()
 
 
-def _summary(record: dict[str, Any]) -> str:
+def summary(record: dict[str, Any]) -> str:
+    """An evaluation on a line."""
     parts = [f"update {record['update']:,}", f"{record['seconds']:.1f} s"]
     perplexity, averaged = record["perplexity"], record["perplexity_averaged"]
     if perplexity is not None:

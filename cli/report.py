@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 @click.option(
     "--documents", "n_documents", type=click.IntRange(0), default=5, help="Documents a topic [5]."
 )
+@click.option(
+    "--by",
+    type=click.Choice(["day", "month", "year", "decade"]),
+    help="The periods of trends [what suits the times of the documents].",
+)
 @click.option("--level", type=float, default=0.9, help="Probability of the intervals [0.9].")
 @corpus_option
 @threads_option
@@ -40,6 +45,7 @@ def report(
     output: Path,
     title: str | None,
     n_documents: int,
+    by: str | None,
     level: float,
     corpus: Path | None,
     threads: int | None,
@@ -66,6 +72,7 @@ def report(
         title=title,
         n_documents=n_documents,
         level=level,
+        by=by,
         threads=Threads(threads or available_cores()),
     )
     write_report(data, output, force)

@@ -26,6 +26,7 @@ PAGE = Path(__file__).with_name("reference.md")
 # What programs may rely on; everything else may change without notice.
 PUBLIC = {
     "topicmc": ("LDA",),
+    "topicmc.estimator": ("Evaluation",),
     "topicmc.corpora": ("prepare", "Corpus", "verify"),
     "topicmc.runs": ("RunDirectory",),
     "topicmc.posterior.samples": ("samples_of", "posterior_mean", "PosteriorMean", "phi_of",
@@ -125,7 +126,7 @@ def _value(option: click.Option) -> str:
     if isinstance(option.type, click.Choice):
         return "|".join(option.type.choices)
     known = {"path": "PATH", "text": "TEXT", "integer": "N", "integer range": "N",
-             "float": "F", "float range": "F"}  # fmt: skip
+             "float": "F", "float range": "F", "n|all": "N|all"}  # fmt: skip
     return known.get(option.type.name, option.type.name)
 
 
@@ -141,7 +142,8 @@ def _described(name: str, value: Any) -> Iterator[str]:
     yield f"#### class `{name}{'' if issubclass(value, Exception) else _signature(value)}`"
     yield markdown(value.__doc__ or "")
     members = []
-    for member, inner in vars(value).items():
+    parts = [vars(base) for base in value.__mro__ if base.__module__.startswith("topicmc")]
+    for member, inner in {name: v for part in reversed(parts) for name, v in part.items()}.items():
         told = _told(inner)
         if told and member in MEMBERS.get(name, (member,)) and not member.startswith("_"):
             text = markdown(told).replace("\n", "\n  ").replace("\n  \n", "\n\n")

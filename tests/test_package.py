@@ -58,6 +58,8 @@ def test_one_version_everywhere():
     assert topicmc.__version__ == version("topicmc") == project["version"]
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## [{topicmc.__version__}]" in changes
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {topicmc.__version__}\n" in citation
 
 
 def test_importing_topicmc_imports_nothing_heavy():

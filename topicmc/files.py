@@ -44,6 +44,15 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
             temporary.unlink(missing_ok=True)
 
 
+def check_writable(path: Path) -> None:
+    """Makes and removes a file beside ``path``; raises, as `replacing` would, where that cannot be.
+    For whoever would otherwise find out after long work."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with speaking_of(path):
+        temporary.touch()
+        temporary.unlink()
+
+
 def put_in_place(temporary: Path, place: Path) -> None:
     """Renames, and has the disk keep the new name. What is inside has been synced before."""
     temporary.replace(place)

@@ -164,6 +164,11 @@ def resume(
         run.recover()
     transport.barrier()
     facts, config = run.facts(), _saved(run)
+    if facts.get("saved"):
+        raise UsageError(
+            f"{run_path}: was saved from Python, without a checkpoint to go on from; go on there by"
+            " LDA.from_run and partial_fit, or start a new run"
+        )
     for name, value in changes.items():
         if name not in RESUMABLE and value != getattr(config, name):
             raise UsageError(

@@ -130,6 +130,11 @@ class RunDirectory:
         run.shape = facts["corpus"].get("words"), facts["config"]["topics"]
         return run
 
+    @classmethod
+    def at(cls, run: RunDirectory | Path | str) -> RunDirectory:
+        """A run itself, or the one at a path, opened."""
+        return run if isinstance(run, RunDirectory) else cls.open(Path(run))
+
     def _clear(self) -> None:
         for name in ("run.json", "metrics.jsonl", "trace.jsonl", "topics.json", "vocabulary.txt"):
             (self.path / name).unlink(missing_ok=True)

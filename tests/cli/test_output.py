@@ -220,12 +220,12 @@ def test_export(run, command):
     assert command("export", run, "--to", "csv", "-o", "topics.csv").status == 0
     rows = [line.split(",") for line in Path("topics.csv").read_text().splitlines()]
     assert rows[0] == ["topic", "share", "alpha", "rank", "word", "probability"]
-    assert len(rows) == 1 + 5 * 120
+    assert len(rows) == 1 + 5 * 20
     for row in rows[1:]:
         assert float(row[5]) == phi[int(row[0]), words.index(row[4])]
     assert command("export", run, "--to", "jsonl", "-o", "topics.jsonl").status == 0
     records = [json.loads(line) for line in Path("topics.jsonl").read_text().splitlines()]
-    assert [record["probabilities"] for record in records] == phi.tolist()
+    assert [record["probabilities"] for record in records] == (-np.sort(-phi)[:, :20]).tolist()
     assert [record["top_words"][0] for record in records] == [words[i] for i in phi.argmax(axis=1)]
 
 

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
 from shell import one_sentence
 
 
@@ -36,6 +37,13 @@ def test_a_report_without_the_corpus_says_what_it_lacks(run, command):
     assert not Path("no.html").exists()
 
 
+def test_the_place_is_tried_before_the_work(run, command, monkeypatch):
+    """What cannot be written costs no waiting."""
+    monkeypatch.setattr("topicmc.report.gather.gather", lambda *_, **__: pytest.fail("worked"))
+    result = command("report", run, "-o", "nowhere/page.html")
+    assert "nowhere" in one_sentence(result)
+
+
 def test_what_stands_in_the_way_of_a_report(run, command):
     Path("thesis.html").write_text("mine")
     for arguments, word in (
@@ -43,6 +51,9 @@ def test_what_stands_in_the_way_of_a_report(run, command):
         ((run, "-o", "thesis.html", "--force"), "not a report"),
         ((run, "-o", run), "folder"),
         ((run, "-o", "page.html", "--level", 1), "level"),
+        ((run, "-o", "page.html", "--by", "month"), "--time FIELD"),
+        ((run, "-o", "page.pdf"), ".html or .htm"),
+        ((run, "-o", "page"), ".html or .htm"),
         ((run, "-o", "nowhere/page.html"), "nowhere"),
     ):
         result = command("report", *arguments)

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import topicmc
 from topicmc import LDA
 from topicmc.corpora import prepare
-from topicmc.estimator.incremental import START
+from topicmc.estimator.incremental import LEAST_START as START
 
 TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
 TOKENS = [text.split() for text in TEXTS]

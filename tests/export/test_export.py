@@ -24,7 +24,7 @@ def test_what_is_named_is_what_is_written(made, tmp_path, format):
 @pytest.mark.parametrize(
     ("format", "options"),
     [
-        ("csv", {"words": 3}),
+        ("npy", {"words": 3}),
         ("arviz", {"chain": 0}),
         ("npy", {"corpus": Path("corpus")}),
         ("gensim", {"threads": 2}),

@@ -25,14 +25,22 @@ def test_npy(made, topics, tmp_path):
     assert words == topics.vocabulary
 
 
-@pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_rows(made, topics, tmp_path, format):
-    path = tmp_path / f"topics.{format}"
-    export(made.source(), format, path)
-    if format == "csv":
-        rows = pd.read_csv(path, keep_default_na=False)
-    else:
-        rows = parquet.read_table(path).to_pandas()
+@pytest.fixture(params=["csv", "parquet"])
+def table(request, made, tmp_path):
+    """What a table of rows holds, read back, for some number of words."""
+
+    def read(**options) -> pd.DataFrame:
+        path = tmp_path / f"topics.{request.param}"
+        export(made.source(**options), request.param, path, force=True)
+        if request.param == "csv":
+            return pd.read_csv(path, keep_default_na=False)
+        return parquet.read_table(path).to_pandas()
+
+    return read
+
+
+def test_rows_of_all_words(table, topics):
+    rows = table(words="all")
     assert list(rows) == ["topic", "share", "alpha", "rank", "word", "probability"]
     place = {word: w for w, word in enumerate(topics.vocabulary)}
     phi = np.zeros_like(topics.phi)
@@ -45,14 +53,25 @@ def test_rows(made, topics, tmp_path, format):
         assert set(mine["alpha"]) == {topics.alpha[k]}
 
 
-def test_jsonl(made, topics, tmp_path):
+@pytest.mark.parametrize(("options", "n"), [({}, 20), ({"words": 3}, 3), ({"words": 999}, 120)])
+def test_rows_of_the_likeliest_words(table, topics, options, n):
+    rows = table(**options)
+    likeliest = np.argsort(-topics.phi, axis=1, kind="stable")[:, :n]
+    assert rows["word"].tolist() == [topics.vocabulary[w] for w in likeliest.ravel()]
+    expected = np.take_along_axis(topics.phi, likeliest, axis=1).ravel()
+    np.testing.assert_array_equal(rows["probability"], expected)
+    assert rows["rank"].tolist() == list(range(1, n + 1)) * 5
+
+
+@pytest.mark.parametrize(("options", "n"), [({}, 20), ({"words": "all"}, 120)])
+def test_jsonl(made, topics, tmp_path, options, n):
     path = tmp_path / "topics.jsonl"
-    export(made.source(), "jsonl", path)
+    export(made.source(**options), "jsonl", path)
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert [record["topic"] for record in records] == [0, 1, 2, 3, 4]
-    assert [record["probabilities"] for record in records] == topics.phi.tolist()
     assert [record["alpha"] for record in records] == topics.alpha.tolist()
     assert [record["share"] for record in records] == topics.share.tolist()
-    for record in records:
-        order = np.argsort(record["probabilities"])[::-1][:20]
+    for k, record in enumerate(records):
+        order = np.argsort(-topics.phi[k], kind="stable")[:n]
         assert record["top_words"] == [topics.vocabulary[w] for w in order]
+        assert record["probabilities"] == topics.phi[k, order].tolist()

@@ -184,6 +184,10 @@ def test_periods_are_calendar_units(first, last, unit, n, names):
     assert index.tolist() == [n - 1, -1, 0]
 
 
+def known(times, year):
+    return int((times.astype("datetime64[Y]") == np.datetime64(str(year))).sum())
+
+
 def test_a_trend_is_of_the_tokens_of_each_period(run, corpus, monkeypatch):
     """Documents whose years follow the words of one topic make that topic's trend, and no document
     without a time enters."""
@@ -197,8 +201,12 @@ def test_a_trend_is_of_the_tokens_of_each_period(run, corpus, monkeypatch):
     data = gather([run], corpus)
     assert data["periods"]["unit"] == "year"
     trends = np.array([topic["trend"] for topic in data["topics"]], float)
-    assert trends.shape == (4, 52)
+    assert trends.shape == (4, 52, 3)
     assert np.isnan(trends[:, 1:-1]).all()
+    low, high = trends[:, [0, -1], 1], trends[:, [0, -1], 2]
+    trends = trends[:, :, 0]
+    assert (low < trends[:, [0, -1]]).all() and (trends[:, [0, -1]] < high).all()
+    assert data["periods"]["documents"] == [known(times, 1950), *[0] * 50, known(times, 2001)]
     np.testing.assert_allclose(trends[:, [0, -1]].sum(axis=0), 1, rtol=1e-3)
     assert trends[0, -1] > 2 * trends[0, 0]
     assert trends[1, 0] > 2 * trends[1, -1]

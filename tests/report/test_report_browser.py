@@ -8,9 +8,11 @@ import pytest
 from browser import chromium, pretend, resize
 from report_runs import HOSTILE, hostile_corpus, made_up_run
 
+from topicmc.corpora import Corpus
 from topicmc.posterior.uncertainty import posterior_of
 from topicmc.report import write_report
 from topicmc.report.gather import gather
+from topicmc.runs import RunDirectory
 from topicmc.topics.ranking import relevance
 
 ARROW_RIGHT, ARROW_DOWN, HOME, ENTER, TAB, ESCAPE = (
@@ -237,6 +239,71 @@ def test_charts_are_told_again_as_tables(page):
     assert trend == [str(year) for year in range(2010, 2020)]
 
 
+def test_a_trend_has_gaps_intervals_and_numbers_of_documents(browser, page_and_posterior, tmp_path):
+    """Nobody knows what lies between 2011 and 2015, and the line does not say."""
+    corpus = Corpus.open(page_and_posterior[0].parent / "corpus")
+    run = RunDirectory.open(page_and_posterior[0].parent / "run")
+    years = np.repeat([2010, 2011, 2015, 2017], [60, 60, 60, corpus.n_docs - 180]) - 1970
+    corpus.times = years.astype("datetime64[Y]").astype("datetime64[D]")
+    data = gather([run], corpus, by="year")
+    write_report(data, tmp_path / "report.html")
+    browser.get((tmp_path / "report.html").as_uri())
+    wait(browser, "return document.querySelector('.trend .line')")
+    lines = browser.execute_script(
+        "return document.querySelector('.trend .line').getAttribute('d').split('M').slice(1)"
+        ".map((part) => part.split('L').length)"
+    )
+    assert lines == [2, 1, 1]
+    assert len(browser.find_elements("css selector", ".trend .band")) == 3
+    rows = [cells.split("|") for cells in browser.execute_script(
+        "return [...document.querySelectorAll('.trend tbody tr')].map((row) =>"
+        " [...row.children].map((cell) => cell.textContent).join('|'))"
+    )]  # fmt: skip
+    assert [row[0] for row in rows] == ["2010", "2011", "2015", "2017"]
+    assert [row[3] for row in rows] == ["60", "60", "60", str(corpus.n_docs - 180)]
+    share, low, high = data["topics"][0]["trend"][0]
+    assert low < share < high
+    assert all("–" in row[2] for row in rows)
+
+
+def test_names_on_the_map_tell_topics_apart(browser, tmp_path):
+    """Two topics whose most relevant word is one get a second, or their number."""
+    words = [f"word{i}" for i in range(6)]
+    run = made_up_run(tmp_path, 3, words, chains=1)
+    shapes = np.array([[90, 90, 1], [9, 1, 90], [1, 9, 9], [0.1] * 3, [0.1] * 3, [0.1] * 3])
+    entries = [run.keep_sample(0, n, (shapes + n / 100).astype(np.float32)) for n in (3, 4)]
+    run.write_sample_index(entries)
+    write_report(gather([run], None), tmp_path / "report.html")
+    browser.get((tmp_path / "report.html").as_uri())
+    wait(browser, "return document.querySelectorAll('.spot circle[r]').length == 3")
+    names = text(browser, ".name")
+    assert len(set(names)) == 3
+    assert sum(name.startswith("word0 word") for name in names) == 2
+    assert min(names, key=len).count(" ") == 0
+
+
+def test_an_address_of_no_topic_says_so(page):
+    url = page.current_url.partition("#")[0]
+    page.get(url + "#topic-99")
+    wait(page, "return !document.getElementById('no-topic').hidden")
+    assert "no topic 99" in text(page, "#no-topic")[0]
+    assert "0 to 3" in text(page, "#no-topic")[0]
+    page.get(url + "#topic-2")
+    wait(page, "return document.getElementById('no-topic').hidden")
+    assert chosen(page) == 2
+
+
+def test_the_map_stays_beside_long_tables(page):
+    """Scrolled to the end of the words, on a wide screen, the map is still there."""
+    page.execute_script("document.documentElement.style.scrollBehavior = 'auto'")
+    bottom = "return document.querySelector('.documents').getBoundingClientRect().top"
+    page.execute_script("document.querySelector('.documents').scrollIntoView({block: 'end'})")
+    assert page.execute_script(bottom) > 0
+    top = page.execute_script("return document.getElementById('map').getBoundingClientRect().top")
+    assert page.execute_script("return scrollY") > 100
+    assert top >= 0
+
+
 CONTRAST = """
 const channels = (c) => c.match(/[\\d.]+/g).map(Number);
 const light = (c) => c.slice(0, 3).map((v) => v / 255)
@@ -276,9 +343,16 @@ def test_text_stands_out_from_its_ground(page, theme):
 
 def test_the_button_turns_the_lights_off_and_on(page):
     button = page.find_element("id", "theme")
-    for pressed in ("true", "false"):
+    seen = set()
+    for pressed, state in (("true", "on"), ("false", "off")):
         button.click()
         assert button.get_attribute("aria-pressed") == pressed
+        assert button.get_attribute("title") == f"Dark is {state}"
+        looks = "const s = getComputedStyle(arguments[0]); return [s.backgroundColor, s.color]"
+        ground, _ = page.execute_script(looks, button)
+        body = page.execute_script(looks, page.find_element("tag name", "body"))
+        seen.add((pressed, ground == body[1]))
+    assert seen == {("true", True), ("false", False)}  # pressed, it stands out from the page
 
 
 NAMELESS = """

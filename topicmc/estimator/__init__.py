@@ -1,5 +1,6 @@
 """LDA for scikit-learn: what it reads, trains by and shows."""
 
 from topicmc.estimator.lda import LDA
+from topicmc.estimator.watching import Evaluation
 
-__all__ = ["LDA"]
+__all__ = ["LDA", "Evaluation"]

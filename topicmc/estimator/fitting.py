@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,69 +20,92 @@ from topicmc.corpora.documents import select
 from topicmc.corpora.emission import write_parts
 from topicmc.corpora.store import count_dtype, id_dtype, write_index, write_vocabulary
 from topicmc.distributed.transport import LocalTransport
-from topicmc.inference.deviations import Sample
-from topicmc.interrupts import Interrupt
-from topicmc.posterior.draws import keeps_counts
-from topicmc.posterior.samples import alpha_of, beta_of, samples_of
-from topicmc.runs import RunDirectory
-from topicmc.training import Listener, Training
+from topicmc.estimator.stored import IN_MEMORY, Record, read
+from topicmc.estimator.watching import Watcher
+from topicmc.interrupts import Interrupt, exit_on_termination
+from topicmc.training import Training
+
+_WATCHED = 200  # documents at most, spread over those trained on, whose perplexity is told
 
 
 @dataclass(frozen=True)
 class Trained:
     """What a run leaves behind in memory."""
 
-    samples: list[Sample]
-    counted: bool
-    """Whether θ are means given the topics of all tokens, and not draws."""
-    beta: float
-    update: int
-    documents: int
-    """Documents visited, over all passes."""
-    finished: bool
-    """Whether the samples are of the posterior; if not, the start was not over."""
+    record: Record
+    phis: list[np.ndarray]
+    """φ of the kept samples, float32 (K, W)."""
+    passes: float
+    """Over the documents."""
+    interrupted: bool
+    """By Ctrl-C."""
 
 
-def train(corpus: Corpus, config: TrainConfig, listener: Listener) -> Trained:
-    """A whole run. Ctrl-C raises KeyboardInterrupt; what the loop raises passes through."""
+def train(corpus: Corpus, config: TrainConfig, watcher: Watcher) -> Trained:
+    """A whole run. The first Ctrl-C ends it, the next raises KeyboardInterrupt; what the loop
+    raises passes through."""
     transport = LocalTransport(1)
-    with TemporaryDirectory(prefix="topicmc-") as folder:
+    with _unwound(), TemporaryDirectory(prefix="topicmc-") as folder:
         try:
             config, corpus, run = jobs.start(config, corpus.path, Path(folder) / "run", transport)
-            outcome = Training(config, corpus, run, transport, listener).train(Interrupt())
+            training = Training(config, corpus, run, transport, watcher)
+            with _interrupting(watcher.interrupt):
+                outcome = training.train(watcher.interrupt)
         finally:
-            listener.close()
-        entries = samples_of(run)
-        return Trained(
-            [_sample(run, entry) for entry in entries],
-            keeps_counts(run),
-            float(np.mean([beta_of(run, entry) for entry in entries])),
-            outcome.update,
-            outcome.documents,
-            not any(entry.get("burn_in") for entry in entries),
-        )
-
-
-def _sample(run: RunDirectory, entry: dict) -> Sample:
-    theta = run.read_sample(entry)
-    return Sample(theta, theta.sum(axis=0, dtype=np.float64), alpha_of(run, entry))
+            watcher.close()
+        record, phis = read(run)
+        interrupted = outcome.interrupted and not watcher.stopped
+        return Trained(record, phis, outcome.documents / corpus.n_docs, interrupted)
 
 
 def train_on(
-    documents: Documents, n_words: int, config: TrainConfig, listener: Listener
+    documents: Documents, n_words: int, config: TrainConfig, watcher: Watcher, *, watched: bool
 ) -> Trained:
-    """The same for documents in memory, those without words left out."""
+    """The same for documents in memory, those without words left out. If they are ``watched``,
+    copies of some are held out, so that there is a perplexity to tell."""
     filled = select(documents, documents.lengths > 0)
     dtypes = id_dtype(n_words), count_dtype(int(filled.counts.max(initial=1)))
-    with TemporaryDirectory(prefix="topicmc-") as folder:
+    copies = _spread(filled, _WATCHED if watched else 0)
+    with _unwound(), TemporaryDirectory(prefix="topicmc-") as folder:
         tables = write_parts(
-            iter([filled]),
+            iter([copies, filled]),
             Path(folder),
             dtypes=dtypes,
-            chosen=np.empty(0, np.int64),
+            chosen=np.arange(copies.n_docs),
             bounds=[0, filled.n_docs],
         )
         # The words stay with who knows them; here they only need to be as many.
         write_vocabulary(Path(folder) / "vocabulary.txt", [str(w) for w in range(n_words)])
         write_index(Path(folder), n_words=n_words, provenance={}, **tables)
-        return train(Corpus.open(folder), config, listener)
+        trained = train(Corpus.open(folder), config, watcher)
+    corpus = {**trained.record.corpus, "path": IN_MEMORY}
+    return replace(trained, record=replace(trained.record, corpus=corpus))
+
+
+def _spread(documents: Documents, n: int) -> Documents:
+    chosen = np.zeros(documents.n_docs, bool)
+    chosen[np.linspace(0, documents.n_docs - 1, min(n, documents.n_docs)).astype(int)] = True
+    return select(documents, chosen)
+
+
+@contextmanager
+def _interrupting(interrupt: Interrupt) -> Iterator[None]:
+    """Within the block Ctrl-C sets a flag, unless the program handles it in a way of its own."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt.handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def _unwound() -> Iterator[None]:
+    """Within the block SIGTERM, where it would end the program at once, removes the folder too."""
+    with ExitStack() as stack:
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            stack.enter_context(exit_on_termination())
+        yield

@@ -3,6 +3,11 @@
 It is an update of `topicmc train --sampler scir`, of documents that are at hand instead of drawn
 from a corpus. The chain samples the topics of a corpus of so many documents, of which those that
 come are taken for a random sample; so they should come in random order.
+
+A chain that begins anew first finds its topics, while β falls from 1 to its value. This start is as
+many updates as minibatches make up the corpus, but 50 at least and 128 at most; it holds no
+posterior sample. One that goes on from samples has none: each of these counts as an update, so that
+they have all made room for newer ones when as many updates have been made.
 """
 
 from __future__ import annotations
@@ -24,15 +29,15 @@ from topicmc.posterior.thinning import is_kept
 from topicmc.samplers import Chain, TopicCounts, annealed_beta, initial_chain, step_size, sum_topics
 from topicmc.samplers.scir import Scir
 
-START = 128
-"""Updates over which β falls from 1 to its value; states behind them are posterior samples."""
+LEAST_START, MOST_START = 50, 128
+"""Updates of a start."""
 _STEP = 0.5, 20.0, 0.6  # a, b, c of the step of update t, a (1 + t/b)^−c
 _SWEEPS, _BURN_IN = 5, 2
 
 
 @dataclass
 class Stream:
-    """A chain and the samples kept of it by the law of `topicmc.posterior.thinning`, as arrays."""
+    """A chain and the samples kept of it by the law of `topicmc.posterior.thinning`."""
 
     chain: Chain
     alpha: np.ndarray
@@ -40,10 +45,17 @@ class Stream:
     beta: float
     n_samples: int
     seed: int
-    numbers: list[int] = field(default_factory=list)
-    """The updates after which samples were kept."""
+    start: int
+    """Updates until β has come to its value."""
+    first: int
+    """The first position at which the state is a posterior sample."""
+    position: int = 0
+    """That of the present state: updates, and samples that it began with."""
+    positions: list[int] = field(default_factory=list)
+    """Those at which samples were kept."""
     samples: list[np.ndarray] = field(default_factory=list)
-    """Their φ, float32 (K, W); the present one during the start."""
+    """Their φ, float32 (K, W); the present one during the start. Also Σ_w θ_wk, float64 (K,):"""
+    sums: list[np.ndarray] = field(default_factory=list)
 
     @classmethod
     def begin(
@@ -53,28 +65,40 @@ class Stream:
         beta: float,
         *,
         n_tokens: float,
+        n_batches: float,
         n_samples: int,
         seed: int,
     ) -> Stream:
-        """At its start, for a corpus of some ``n_tokens`` tokens."""
+        """At its start, for a corpus of some ``n_tokens`` tokens in some ``n_batches``."""
         n_topics, n_tokens = len(alpha), round(n_tokens)
         chain = initial_chain(0, n_words, n_topics, beta=beta, n_tokens=n_tokens, seed=seed)
-        return cls(chain, alpha, beta, n_samples, seed)
+        start = min(max(round(n_batches), LEAST_START), MOST_START)
+        return cls(chain, alpha, beta, n_samples, seed, start, first=start)
 
     @classmethod
     def go_on(
         cls,
-        theta: np.ndarray,
         alpha: np.ndarray,
         beta: float,
         *,
         samples: list[np.ndarray],
+        sums: list[np.ndarray],
         n_samples: int,
         seed: int,
     ) -> Stream:
-        """Behind its start, at a state θ, float32 (W, K), of a chain with some samples."""
-        chain = Chain(0, theta, sum_topics(theta), START)
-        return cls(chain, alpha, beta, n_samples, seed, [START] * len(samples), samples)
+        """Behind its start, from the last of some samples."""
+        theta = np.ascontiguousarray(samples[-1].T) * sums[-1].astype(np.float32)
+        chain = Chain(0, theta, sum_topics(theta), MOST_START)
+        number = len(samples)
+        return cls(
+            chain, alpha, beta, n_samples, seed, MOST_START, 1, number,
+            list(range(1, number + 1)), samples, sums,
+        )  # fmt: skip
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether there is no posterior sample yet."""
+        return self.position < self.first
 
     def update(self, documents: Documents, scale: float, threads: Threads) -> None:
         """One move, on documents that stand for ``scale`` times as many.
@@ -82,7 +106,7 @@ class Stream:
         Raises DivergedError when the weights stop being numbers.
         """
         chain, now = self.chain, self.chain.update
-        info = Scir(annealed_beta(now, self.beta, START)).move(
+        info = Scir(annealed_beta(now, self.beta, self.start)).move(
             chain,
             self._expected_counts(documents, threads),
             scale=scale,
@@ -92,6 +116,7 @@ class Stream:
         )
         if not info.finite:
             raise DivergedError(f"the chain diverged at update {now}; raise batch_size")
+        self.position += 1
 
     def _expected_counts(self, documents: Documents, threads: Threads) -> TopicCounts:
         chain = self.chain
@@ -114,12 +139,12 @@ class Stream:
     def keep(self) -> None:
         """Forgets samples that are no longer kept, and takes the present state for one, if it is to
         be or there is none."""
-        now = self.chain.update
-        stays = [
-            number >= START and is_kept(number, now, self.n_samples) for number in self.numbers
-        ]
-        self.numbers = list(compress(self.numbers, stays))
+        now = self.position
+        stays = [p >= self.first and is_kept(p, now, self.n_samples) for p in self.positions]
+        self.positions = list(compress(self.positions, stays))
         self.samples = list(compress(self.samples, stays))
-        if now < START or is_kept(now, now, self.n_samples):
-            self.numbers.append(now)
+        self.sums = list(compress(self.sums, stays))
+        if not self.samples or is_kept(now, now, self.n_samples):
+            self.positions.append(now)
             self.samples.append(phi_of(self.chain.theta).astype(np.float32))
+            self.sums.append(np.array(self.chain.topic_sums))

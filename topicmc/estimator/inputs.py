@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import from_entries, kept_lengths, offsets, remap, select
+from topicmc.estimator.kinds import check_tokens, check_words, kind, rows_of
 
 _MOST = (1 << 31) - 1
 
@@ -22,6 +23,7 @@ def first(model: Any, X: Any) -> Documents:
     """The documents that a model is first given, other than a corpus; sets what it knows of words:
     n_features_in_, feature_names_in_ and vocabulary_."""
     given = vocabulary_of(model.vocabulary)
+    X = rows_of(X)
     how = kind(X)
     words: list[str] | None
     if how == "matrix":
@@ -50,6 +52,7 @@ def first_corpus(model: Any, X: Any) -> Corpus:
 def again(model: Any, X: Any, *, heldout: bool = False) -> Iterator[Documents]:
     """Documents in the words of a model that knows some; others are left out. Of a corpus those of
     training, shard by shard, or, with ``heldout``, those held out if it has any."""
+    X = rows_of(X)
     how = kind(X)
     if how == "matrix":
         yield from_matrix(_checked(model, X, reset=False))
@@ -72,10 +75,15 @@ def again(model: Any, X: Any, *, heldout: bool = False) -> Iterator[Documents]:
 
 
 def vocabulary_of(vocabulary: Any) -> list[str] | None:
-    """A list of words from a list, or from a mapping such as a gensim Dictionary."""
+    """A list of words from a list, or from a mapping: of ids to words, such as a gensim Dictionary,
+    or of words to ids, such as CountVectorizer's ``vocabulary_``."""
     if vocabulary is None:
         return None
-    if hasattr(vocabulary, "keys"):
+    if isinstance(vocabulary, Mapping) and all(isinstance(key, str) for key in vocabulary):
+        words = sorted(vocabulary, key=lambda word: vocabulary[word])
+        if [int(vocabulary[word]) for word in words] != list(range(len(words))):
+            raise ValueError("vocabulary must have the ids 0, 1, 2 … of its words")
+    elif hasattr(vocabulary, "keys"):
         words = [str(vocabulary[i]) for i in range(max(vocabulary.keys(), default=-1) + 1)]
     else:
         words = [str(word) for word in vocabulary]
@@ -112,27 +120,6 @@ def _sound(X: str | Path | Corpus) -> Corpus:
     return corpus
 
 
-def kind(X: Any) -> str:
-    """What X is: "corpus", "matrix", "tokens" or "bags". TypeError for what cannot be read."""
-    if isinstance(X, str | Path | Corpus):
-        return "corpus"
-    if hasattr(X, "__array__") or hasattr(X, "tocsr") or not isinstance(X, Iterable):
-        return "matrix"
-    if iter(X) is X:
-        raise TypeError("X can be read only once: give a list, or a corpus that can be read again")
-    first = next((document for document in X if _filled(document)), ())
-    if isinstance(first, str):
-        raise TypeError("X holds texts: give a list of tokens for each, or use CountVectorizer")
-    element = next(iter(first), "") if isinstance(first, Iterable) else first
-    if isinstance(element, str):
-        return "tokens"
-    return "bags" if isinstance(element, tuple) and len(element) == 2 else "matrix"
-
-
-def _filled(document: Any) -> bool:
-    return not hasattr(document, "__len__") or len(document) > 0
-
-
 def from_matrix(X: Any) -> Documents:
     """The rows of a checked matrix, dense or CSR: counts, float64 where they are fractions."""
     from scipy.sparse import csr_array
@@ -154,10 +141,15 @@ def from_tokens(
     """Lists of tokens, and the words of their ids: those given, or all there are, by the alphabet.
     Tokens that are not among the words are left out."""
     if words is None:
-        words = sorted({word for document in X for word in document})
+        found = {w for number, document in enumerate(X) for w in check_tokens(number, document)}
+        check_words(found)
+        words = sorted(found)
     index = {word: i for i, word in enumerate(words)}
-    counted = (Counter(index[word] for word in document if word in index) for document in X)
-    return _documents(found.items() for found in counted), words
+    counted = (
+        Counter(index[word] for word in check_tokens(number, document) if word in index)
+        for number, document in enumerate(X)
+    )
+    return _documents(bag.items() for bag in counted), words
 
 
 def from_bags(

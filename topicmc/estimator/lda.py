@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,33 +15,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from topicmc.config import TrainConfig
-from topicmc.corpora import Documents
-from topicmc.corpora.documents import select
-from topicmc.errors import UsageError
 from topicmc.estimator import inputs
-from topicmc.kernels.threads import Threads
+from topicmc.estimator.partial import PartialFit
+from topicmc.estimator.settings import SETTINGS, in_own_words
+from topicmc.estimator.stored import Record, read, write
 
-# Parameters, and the settings of a run that they become.
-_SETTINGS = {
-    "n_components": "topics",
-    "doc_topic_prior": "alpha",
-    "topic_word_prior": "beta",
-    "sampler": "sampler",
-    "max_iter": "epochs",
-    "time_budget": "time_budget",
-    "batch_size": "batch_size",
-    "n_samples": "samples",
-}
-_MINIBATCH = 1000  # documents
-_DOC_TOPIC_PRIOR = 0.1
 _SEEDS = 2**31 - 1
 
 
-class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation by Markov chain Monte Carlo.
 
-    X may be a matrix of counts, documents × words (NumPy, SciPy, a data frame); lists of tokens;
-    gensim's bags of words; or a prepared corpus (`topicmc.corpora.Corpus`, or its path).
+    X may be a matrix of counts, documents × words (NumPy, SciPy, a data frame); lists of tokens, in
+    a list, an array or a Series; gensim's bags of words; or a prepared corpus
+    (`topicmc.corpora.Corpus`, or its path).
     Parameters have the names and meanings of scikit-learn's LatentDirichletAllocation where it has
     them. The same ``random_state`` gives the same topics, for any ``n_jobs``.
 
@@ -68,13 +54,18 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     total_samples : int, default=None
         Documents of the whole corpus that `partial_fit` sees parts of. None: as many as it has
         seen. Give it when documents come more than once.
-    vocabulary : list of str or mapping from id to str, default=None
+    vocabulary : list of str or mapping, default=None
         What the columns or ids of X stand for, such as a gensim Dictionary, or the tokens to know.
-        None: what X says; all tokens of the first X.
+        None: what X says; of lists of tokens all that `fit` finds, by the alphabet.
     n_jobs : int, default=-1
         Threads; -1 for all cores.
     verbose : int, default=0
-        Whether to show progress: a bar in a notebook or on a terminal.
+        Whether to show progress and perplexity: a bar in a notebook or on a terminal, lines on
+        stderr elsewhere.
+    callback : callable, default=None
+        Called by `fit` at each evaluation with a `topicmc.estimator.Evaluation`; if it returns
+        True, training ends and what there is is kept. There are up to forty, fewer where they would
+        take more than 15 % of the time.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -98,7 +89,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns of X, when it was a data frame with names of text.
     n_iter_ : int
-        Passes over the documents.
+        Passes over the documents, those of `fit` and of `partial_fit`.
 
     Examples
     --------
@@ -124,6 +115,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         vocabulary=None,
         n_jobs=-1,
         verbose=0,
+        callback=None,
         random_state=None,
     ):
         self.n_components = n_components
@@ -138,6 +130,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.vocabulary = vocabulary
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.callback = callback
         self.random_state = random_state
 
     # ---- training
@@ -146,108 +139,103 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Trains topics on X, from the beginning. Of a prepared corpus the held-out documents are
         left out.
 
-        Raises ValueError for parameters or data that cannot be honoured.
+        Ctrl-C ends it with a ConvergenceWarning and what there is by then, as in scikit-learn's
+        MLPClassifier; a second one raises KeyboardInterrupt. Raises ValueError for parameters or
+        data that cannot be honoured.
         """
         from topicmc.estimator.fitting import train, train_on
         from topicmc.estimator.notebook import listener
+        from topicmc.estimator.watching import Watcher, logger
 
+        X = inputs.rows_of(X)
         self._seed = self._new_seed()
-        with _in_own_words():
-            config = self._config()
+        watched = bool(self.verbose or self.callback) or logger.isEnabledFor(logging.INFO)
+        with in_own_words():
+            config = self._config(evaluate_every="auto" if watched else "24h")
             if inputs.kind(X) == "corpus":
                 corpus = inputs.first_corpus(self, X)
                 n_docs = corpus.n_docs
-                trained = train(corpus, config, listener(self.verbose))
+                trained = train(
+                    corpus, config, Watcher(listener(self.verbose), self.callback, n_docs)
+                )
             else:
                 documents = inputs.filled(inputs.whole(inputs.first(self, X), self._seed))
                 n_docs = documents.n_docs
-                n_words = self.n_features_in_
-                trained = train_on(documents, n_words, config, listener(self.verbose))
-        if not trained.finished:
-            warnings.warn(
-                "training ended during its start, before the first sample of the posterior: raise"
-                " max_iter or time_budget",
-                ConvergenceWarning,
-                stacklevel=2,
+                watcher = Watcher(listener(self.verbose), self.callback, n_docs)
+                trained = train_on(documents, self.n_features_in_, config, watcher, watched=watched)
+        self._set_trained(trained.record, trained.phis, n_docs, trained.passes)
+        if trained.interrupted:
+            self._warn(
+                f"training was interrupted after {self._passes:.1f} passes: what there is is kept"
             )
-        self.doc_topic_prior_ = np.mean([sample.alpha for sample in trained.samples], axis=0)
-        self.topic_word_prior_ = float(trained.beta)
-        self._set_samples([_phi(sample) for sample in trained.samples])
-        self._sample_priors = np.stack([sample.alpha for sample in trained.samples])
-        self._sums = np.stack([sample.sums for sample in trained.samples])
-        self._counted = trained.counted
-        self._stream = None
-        self._n_seen = n_docs
-        self.n_iter_ = math.ceil(trained.documents / n_docs)
+        if self._record.is_starting:
+            self._warn(
+                "training ended during its start, before the first sample of the posterior: raise"
+                " max_iter or time_budget"
+            )
         return self
 
-    def partial_fit(self, X, y=None):
-        """Goes on with the documents of X, or begins with them.
+    # ---- runs
 
-        Every `batch_size` of them make one SCIR update of the chain, as a random sample of
-        `total_samples` documents; so they should come in random order. The first 128 updates are
-        the start, in which topics are found: until then `samples_` holds the present state. Lists
-        of tokens and bags of words need `vocabulary`. Where X fits in memory, `fit` finds better
-        topics.
+    @classmethod
+    def from_run(cls, path, *, chain=0):
+        """A fitted model from a run directory of `topicmc train`, finished or not, or of `save`.
+
+        Its vocabulary is that of the run, so it reads tokens and texts cut into tokens. All kept
+        samples of the chain are read into memory: K × W × 4 bytes each.
+
+        Raises DataError when there is no run, it has no samples yet or a file is damaged,
+        UsageError when there is no such chain.
         """
-        is_new = not hasattr(self, "components_")
-        if is_new:
-            self._seed, self._stream, self._n_seen = self._new_seed(), None, 0
-        threads = self._threads()
-        with _in_own_words():
-            self._config()
-            for documents in self._first(X) if is_new else inputs.again(self, X):
-                whole = inputs.whole(documents, self._seed + self._n_seen)
-                n_parts = max(1, -(-whole.n_docs // (self.batch_size or _MINIBATCH)))
-                bounds = np.linspace(0, whole.n_docs, n_parts + 1).astype(int).tolist()
-                for start, stop in pairwise(bounds):
-                    self._update(whole.part(start, stop), threads)
-        if self._stream is None:
-            raise ValueError("X holds no words to train on")
-        self._set_samples(self._stream.samples)
-        self._counted = False
-        self._sample_priors = np.tile(self.doc_topic_prior_, (len(self.samples_), 1))
-        self.n_iter_ = math.ceil(self._n_seen / (self.total_samples or self._n_seen))
-        return self
+        from topicmc.runs import RunDirectory
 
-    def _first(self, X) -> Iterator[Documents]:
-        """The documents of the first `partial_fit`."""
-        if inputs.kind(X) == "corpus":
-            inputs.first_corpus(self, X)
-            yield from inputs.again(self, X)
-            return
-        if inputs.kind(X) != "matrix" and self.vocabulary is None:
-            raise ValueError("partial_fit needs vocabulary to read tokens or bags of words")
-        yield inputs.first(self, X)
+        run = RunDirectory.open(Path(path))
+        record, phis = read(run, chain)
+        config, metrics = record.config, run.metrics()
+        learned = config.get("learn", "none")
+        model = cls(
+            config["topics"],
+            doc_topic_prior=None if learned in ("alpha", "both") else config["alpha"],
+            topic_word_prior=None if learned in ("beta", "both") else config["beta"],
+            sampler=config["sampler"],
+            max_iter=config.get("epochs"),
+            n_samples=config.get("samples", 32),
+            random_state=config.get("seed", 0),
+        )
+        model._seed = model._new_seed()
+        model.vocabulary_ = run.vocabulary()
+        model.n_features_in_ = len(model.vocabulary_)
+        n_docs = record.corpus.get("documents", 1)
+        visited = metrics[-1].get("documents", 0) if metrics else 0
+        model._set_trained(record, phis, n_docs, visited / n_docs)
+        if record.is_starting:
+            model._warn(f"{path}: the run is in its start, without a sample of the posterior yet")
+        return model
 
-    def _update(self, documents: Documents, threads: Threads) -> None:
-        self._n_seen += documents.n_docs
-        scale = max(1.0, (self.total_samples or self._n_seen) / documents.n_docs)
-        documents = select(documents, documents.lengths > 0)
-        if documents.n_docs == 0:
-            return
-        if self._stream is None:
-            self._stream = self._new_stream(documents.n_tokens * scale)
-        self._stream.update(documents, scale, threads)
-        self._stream.keep()
+    def save(self, path, *, vocabulary=None, force=False):
+        """Writes the model as a run directory, which `from_run` and the `topicmc` command read:
+        plain files without pickle. It cannot be resumed by `topicmc train`.
 
-    def _new_stream(self, n_tokens: float) -> Any:
-        """From the last sample of `fit`, or from the beginning."""
-        from topicmc.defaults import default_beta
-        from topicmc.estimator.incremental import Stream
+        ``vocabulary`` names the columns of a model that does not know their names, for instance
+        ``vectorizer.get_feature_names_out()``; ``force`` replaces a run.
 
-        settings = {"n_samples": self.n_samples, "seed": self._seed}
-        if hasattr(self, "components_"):
-            theta = np.ascontiguousarray(self.samples_[-1].T) * self._sums[-1].astype(np.float32)
-            priors = self.doc_topic_prior_, self.topic_word_prior_
-            samples = [self._draw(i) for i in range(len(self.samples_))]
-            return Stream.go_on(theta, *priors, samples=samples, **settings)
-        alpha, beta = self.doc_topic_prior, self.topic_word_prior
-        alpha = _DOC_TOPIC_PRIOR if alpha is None else float(alpha)
-        beta = default_beta(self.n_features_in_, round(n_tokens)) if beta is None else float(beta)
-        self.doc_topic_prior_, self.topic_word_prior_ = np.full(self.n_components, alpha), beta
-        priors = self.doc_topic_prior_, beta
-        return Stream.begin(self.n_features_in_, *priors, n_tokens=n_tokens, **settings)
+        Raises ValueError when names are missing or are not as many as columns, UsageError when
+        something is at ``path``.
+        """
+        check_is_fitted(self, "components_")
+        words = self.vocabulary_ if vocabulary is None else inputs.vocabulary_of(vocabulary)
+        if words is None:
+            raise ValueError(
+                "the model knows columns without names: give vocabulary, for instance"
+                " vectorizer.get_feature_names_out()"
+            )
+        if len(words) != self.n_features_in_:
+            raise ValueError(
+                f"vocabulary has {len(words)} words, and the model {self.n_features_in_} columns"
+            )
+        write(self._record, self.samples_, words, Path(path), force)
+
+    # ---- inside
 
     def _new_seed(self) -> int:
         given = self.random_state
@@ -255,132 +243,31 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return int(given)  # as --seed
         return int(check_random_state(given).randint(_SEEDS))
 
-    def _threads(self) -> Threads:
-        return Threads(effective_n_jobs(self.n_jobs))
-
-    def _config(self) -> TrainConfig:
+    def _config(self, evaluate_every: str = "24h") -> TrainConfig:
         """The settings of a run; UsageError for a parameter out of range."""
-        given = {name: getattr(self, parameter) for parameter, name in _SETTINGS.items()}
+        given = {name: getattr(self, parameter) for parameter, name in SETTINGS.items()}
         return TrainConfig(
             **{name: value for name, value in given.items() if value is not None},
             seed=self._seed,
             threads=effective_n_jobs(self.n_jobs),
-            evaluate_every="24h",
+            evaluate_every=evaluate_every,
             checkpoint_every="24h",
         )
 
-    def _set_samples(self, samples: list[np.ndarray]) -> None:
-        self.samples_ = np.stack(samples)
+    def _set_trained(self, record: Record, phis: Any, n_docs: int, passes: float) -> None:
+        """What `fit` leaves behind, and what `partial_fit` goes on from."""
+        self._set(record, phis)
+        self.n_iter_ = math.ceil(passes)
+        self._stream, self._passes, self._n_streamed = None, passes, 0
+        self._n_seen = self._n_fitted = n_docs
+
+    def _set(self, record: Record, phis: Any) -> None:
+        self._record = record
+        self.doc_topic_prior_ = record.alphas.mean(axis=0)
+        self.topic_word_prior_ = record.beta
+        self.samples_ = np.stack(phis)
         self.components_ = self.samples_.mean(axis=0, dtype=np.float64)
         self.components_ /= self.components_.sum(axis=1, keepdims=True)
 
-    # ---- use
-
-    def transform(self, X, return_std=False):
-        """The topic mixes of documents: float64 (n_documents, n_components), rows sum to one.
-
-        They are posterior means under `components_`, by CVB0; a document without a known word has
-        the mean of the prior. With ``return_std`` also their posterior standard deviations, an
-        array alike, from Gibbs draws under draws of φ at `samples_`; that takes some twenty times
-        as long.
-        """
-        from topicmc.inference.deviations import Sample, deviations, spread
-        from topicmc.inference.mixes import Mixer, parts
-
-        check_is_fitted(self, "components_")
-        threads = self._threads()
-        mixer = Mixer(self.components_, self.doc_topic_prior_, threads)
-        ones = np.ones(self.n_components)
-        samples = [
-            Sample(np.ascontiguousarray(self._draw(i).T), ones, self._sample_priors[i])
-            for i in (spread(len(self.samples_)) if return_std else ())
-        ]
-        mixes, sure = [np.empty((0, self.n_components))], []
-        for part in parts(inputs.again(self, X), mixer.block):
-            if return_std:
-                first = sum(map(len, mixes))
-                whole = inputs.whole(part, self._seed)
-                sure.append(
-                    deviations(whole, samples, seed=self._seed, first=first, threads=threads)
-                )
-            mixes.append(mixer.mixes(part))
-        mix = np.concatenate(mixes)
-        return (mix, np.concatenate([mixes[0], *sure])) if return_std else mix
-
-    def score(self, X, y=None):
-        """The mean log-likelihood of a held-out token of X, in nats; higher is better.
-
-        In each document a random tenth of the tokens is predicted from the others, their
-        probability averaged over `samples_` (document completion, as in `topicmc evaluate`). Of a
-        prepared corpus the held-out documents are scored, if it has any.
-        """
-        from topicmc.evaluation.completion import split_documents, token_probabilities
-        from topicmc.evaluation.scoring import SPLIT_SEED
-
-        check_is_fitted(self, "components_")
-        threads, logs = self._threads(), []
-        for documents in inputs.again(self, X, heldout=True):
-            whole = inputs.whole(documents, self._seed)
-            split = split_documents(select(whole, whole.lengths > 0), seed=SPLIT_SEED)
-            probabilities = np.mean(
-                [
-                    token_probabilities(split, *sample, seed=SPLIT_SEED, threads=threads)
-                    for sample in self._samples()
-                ],
-                axis=0,
-            )
-            logs.append(np.log(probabilities))
-        scored = np.concatenate(logs)
-        if len(scored) == 0:
-            raise ValueError("X holds no document of two known words, so nothing can be predicted")
-        return float(np.mean(scored))
-
-    def perplexity(self, X):
-        """exp(−score): lower is better."""
-        return math.exp(-self.score(X))
-
-    def _samples(self) -> Iterator[Any]:
-        from topicmc.inference.deviations import Sample
-
-        ones = np.ones(self.n_components)
-        for phi, alpha in zip(self.samples_, self._sample_priors, strict=True):
-            yield Sample(np.ascontiguousarray(phi.T), ones, alpha)
-
-    def _draw(self, i: int) -> np.ndarray:
-        """φ of a sample as a draw from the posterior: float32 (K, W)."""
-        from topicmc.posterior.draws import gamma_draw
-
-        phi = self.samples_[i]
-        if not self._counted:
-            return phi
-        # Other seeds and other documents, which have other sums, are other random numbers.
-        generator = np.random.default_rng([self._seed, i, *self._sums[i].view(np.uint32)])
-        drawn = gamma_draw(phi * self._sums[i][:, None].astype(np.float32), generator)
-        return drawn / drawn.sum(axis=1, keepdims=True)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
-
-
-def _phi(sample: Any) -> np.ndarray:
-    """float32 (K, W)."""
-    return (sample.theta / sample.sums.astype(np.float32)).T
-
-
-@contextmanager
-def _in_own_words() -> Iterator[None]:
-    """Settings that cannot be honoured, by the names that they have here."""
-    try:
-        yield
-    except UsageError as error:
-        text = str(error)
-        for parameter, name in _SETTINGS.items():
-            text = text.replace("--" + name.replace("_", "-"), parameter)
-        raise ValueError(text) from None
+    def _warn(self, text: str) -> None:
+        warnings.warn(text, ConvergenceWarning, stacklevel=3)

@@ -37,6 +37,7 @@ class Notebook:
         self._html = HTML
         self._text: list[str] = []
         self._status: Status | None = None
+        self._perplexity = ""
         self._shown = 0.0
         self._handle = display(HTML(self._page()), display_id=True)
 
@@ -46,7 +47,8 @@ class Notebook:
             self._show()
 
     def evaluated(self, record: dict[str, Any]) -> None:
-        """Nothing is held out, so there is nothing to say."""
+        perplexity = record["perplexity"]
+        self._perplexity = "" if perplexity is None else f" · perplexity {perplexity:,.1f}"
 
     def message(self, text: str) -> None:
         self._text.append(text)
@@ -67,5 +69,5 @@ class Notebook:
         return (
             f'<progress value="{at.fraction:.4f}" max="1" aria-label="training"></progress>'
             f" {at.fraction:.0%} · update {at.update:,} · {at.seconds:.0f} s ·"
-            f" {at.tokens_per_second / 1e6:.2f} M tokens/s{said}"
+            f" {at.tokens_per_second / 1e6:.2f} M tokens/s{self._perplexity}{said}"
         )

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicmc.corpora import Documents
+from topicmc.corpora.documents import from_entries
 from topicmc.errors import DataError
+from topicmc.inference.mixes import Mixer
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.gibbs import topic_rows
@@ -181,6 +183,27 @@ def token_probabilities(
         probabilities[piece] = np.einsum(
             "tk,tk->t", mix[split.scored_doc[piece]], theta[split.scored_word[piece]]
         )
+    return probabilities
+
+
+def plug_in_probabilities(split: Split, phi: np.ndarray, mixer: Mixer) -> np.ndarray:
+    """p(w) of each scored token under the posterior mean φ (K, W) of the topics, with η̂ by CVB0 in
+    place of Gibbs sweeps: float64 (T,). The mixer is one of φ."""
+    batch = split.observed
+    tokens = batch.words[batch.tokens].astype(np.int64)
+    lengths = np.diff(batch.offsets)
+    observed = from_entries(lengths, tokens, np.ones(len(tokens), np.int64))[0]
+    probabilities = np.empty(split.n_scored)
+    for start in range(0, observed.n_docs, mixer.block):
+        stop = min(start + mixer.block, observed.n_docs)
+        mix = mixer.mixes(observed.part(start, stop))
+        first, last = np.searchsorted(split.scored_doc, [start, stop])
+        for at in range(first, last, _CHUNK):
+            piece = slice(at, min(at + _CHUNK, last))
+            words = phi[:, split.scored_word[piece]]
+            probabilities[piece] = np.einsum(
+                "tk,kt->t", mix[split.scored_doc[piece] - start], words
+            )
     return probabilities
 
 

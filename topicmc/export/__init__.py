@@ -31,9 +31,9 @@ class Format(NamedTuple):
 
 FORMATS = {
     "npy": Format(files=("phi.npy", "alpha.npy", "vocabulary.txt")),
-    "csv": Format(),
-    "jsonl": Format(),
-    "parquet": Format(),
+    "csv": Format(takes=frozenset({"chain", "words"})),
+    "jsonl": Format(takes=frozenset({"chain", "words"})),
+    "parquet": Format(takes=frozenset({"chain", "words"})),
     "gensim": Format(files=("model", "model.*")),
     "sklearn": Format(files=("model.skops", "vocabulary.txt")),
     "mallet": Format(

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def write(source: Source, path: Path) -> None:
     """Writes the file."""
     library("h5netcdf", "arviz")
-    tree = inference_data(source.runs, source.words or TOP)
+    tree = inference_data(source.runs, source.n_words(TOP))
     path.write_bytes(tree.to_netcdf(engine="h5netcdf"))
 
 

@@ -1,13 +1,12 @@
-"""CSV: a row for each topic and word, topic after topic, likeliest words first."""
+"""CSV: a row for each topic and word of its likeliest, topic after topic, likeliest words first."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
 
-import numpy as np
-
 from topicmc.export.source import Source
+from topicmc.topics.ranking import top
 
 COLUMNS = ("topic", "share", "alpha", "rank", "word", "probability")
 
@@ -18,7 +17,7 @@ def write(source: Source, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for k, row in enumerate(topics.phi):
+        for k, words in enumerate(top(topics.phi, source.n_words())):
             facts = [k, float(topics.share[k]), float(topics.alpha[k])]
-            for rank, w in enumerate(np.argsort(-row, kind="stable"), start=1):
-                writer.writerow([*facts, rank, topics.vocabulary[w], float(row[w])])
+            for rank, w in enumerate(words, start=1):
+                writer.writerow([*facts, rank, topics.vocabulary[w], float(topics.phi[k, w])])

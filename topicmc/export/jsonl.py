@@ -1,4 +1,4 @@
-"""JSON Lines: a topic a line, with the probabilities of all words in vocabulary order."""
+"""JSON Lines: a topic a line, with its likeliest words and their probabilities."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from pathlib import Path
 from topicmc.export.source import Source
 from topicmc.topics.ranking import top
 
-TOP = 20
-
 
 def write(source: Source, path: Path) -> None:
     """Writes the file."""
     topics = source.topics
     with path.open("w", encoding="utf-8") as stream:
-        for k, likeliest in enumerate(top(topics.phi, TOP)):
+        for k, likeliest in enumerate(top(topics.phi, source.n_words())):
             record = {
                 "topic": k,
                 "share": float(topics.share[k]),
                 "alpha": float(topics.alpha[k]),
                 "top_words": [topics.vocabulary[w] for w in likeliest],
-                "probabilities": topics.phi[k].tolist(),
+                "probabilities": topics.phi[k, likeliest].tolist(),
             }
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")

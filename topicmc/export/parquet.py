@@ -1,5 +1,4 @@
-"""Parquet: the columns of `topicmc.export.csv`, a row for each topic and word, topic after topic,
-likeliest words first."""
+"""Parquet: the rows and columns of `topicmc.export.csv`."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from topicmc.export.csv import COLUMNS
 from topicmc.export.source import Source
+from topicmc.topics.ranking import top
 
 
 def write(source: Source, path: Path) -> None:
@@ -20,17 +20,16 @@ def write(source: Source, path: Path) -> None:
     schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
     topics = source.topics
     words = pa.array(topics.vocabulary, pa.string())
-    n = len(words)
+    n = source.n_words()
     rank = pa.array(np.arange(1, n + 1, dtype=np.int32))
     with path.open("wb") as stream, parquet.ParquetWriter(stream, schema) as writer:
-        for k, row in enumerate(topics.phi):
-            order = np.argsort(-row, kind="stable")
+        for k, order in enumerate(top(topics.phi, n)):
             columns = [
                 pa.repeat(pa.scalar(k, pa.int32()), n),
                 pa.repeat(float(topics.share[k]), n),
                 pa.repeat(float(topics.alpha[k]), n),
                 rank,
                 words.take(pa.array(order)),
-                pa.array(row[order]),
+                pa.array(topics.phi[k, order]),
             ]
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))

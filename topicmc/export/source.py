@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.posterior.samples import posterior_mean
 from topicmc.runs import RunDirectory
+
+TOP = 20
+"""Words of each topic in tables, if nobody says how many."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class Source:
     Attributes:
         runs: the runs, in most formats one.
         chain: whose topics [0].
-        words: how many of each topic's words [10].
+        words: how many of each topic's words, or "all" [20; to arviz 10].
         corpus: the place of the training corpus [where it was].
         threads: how many may work [all cores].
         remarks: what writing has found worth telling a person.
@@ -71,7 +75,7 @@ class Source:
 
     runs: Sequence[RunDirectory]
     chain: int | None = None
-    words: int | None = None
+    words: int | Literal["all"] | None = None
     corpus: Path | None = None
     threads: int | None = None
     remarks: list[str] = field(default_factory=list)
@@ -86,6 +90,11 @@ class Source:
     def topics(self) -> Topics:
         """Those of the chain asked for."""
         return topics_of(self.runs[0], self.chain or 0)
+
+    def n_words(self, default: int = TOP) -> int:
+        """How many words of each topic are asked for, at most those that there are."""
+        n = len(self.runs[0].vocabulary())
+        return n if self.words == "all" else min(n, self.words or default)
 
     def open_corpus(self) -> Corpus:
         """The training corpus, its shards found sound; DataError when it is not the same."""

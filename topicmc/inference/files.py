@@ -44,6 +44,9 @@ class _Writer(Protocol):
     def close(self) -> None:
         """Writes what a format ends with; the stream stays open."""
 
+    def abandon(self) -> None:
+        """Has it write no more, when the file is given up."""
+
 
 def check_place(path: Path, *, sd: bool = False, force: bool = False) -> None:
     """UsageError when mixes cannot be written to a file of that name."""
@@ -71,9 +74,13 @@ def write_mixes(path: Path, n_topics: int, blocks: Iterable[Rows], *, sd: bool =
     try:
         with replacing(path, "wb") as stream:
             writer = _WRITERS[path.suffix.lower()](stream, n_topics, sd)
-            for rows in blocks:
-                writer.write(rows)
-            writer.close()
+            try:
+                for rows in blocks:
+                    writer.write(rows)
+                writer.close()
+            except BaseException:
+                writer.abandon()
+                raise
     except BaseException:
         for folder in made:
             with suppress(OSError):
@@ -81,7 +88,14 @@ def write_mixes(path: Path, n_topics: int, blocks: Iterable[Rows], *, sd: bool =
         raise
 
 
-class _Npy:
+class _Plain:
+    """A writer that has nothing to give up."""
+
+    def abandon(self) -> None:
+        pass
+
+
+class _Npy(_Plain):
     def __init__(self, stream: IO[bytes], n_topics: int, sd: bool) -> None:
         self._stream = stream
         self._shape = [0, n_topics]
@@ -101,7 +115,7 @@ class _Npy:
         self._header()
 
 
-class _JsonLines:
+class _JsonLines(_Plain):
     def __init__(self, stream: IO[bytes], n_topics: int, sd: bool) -> None:
         self._stream = stream
 
@@ -123,7 +137,7 @@ class _JsonLines:
         pass
 
 
-class _Table:
+class _Table(_Plain):
     """CSV and Parquet, by Arrow."""
 
     def __init__(self, stream: IO[bytes], n_topics: int, sd: bool) -> None:
@@ -192,6 +206,9 @@ class _Parquet(_Table):
     def close(self) -> None:
         self._flush()
         super().close()
+
+    def abandon(self) -> None:
+        self._writer.is_open = False  # or it would close itself later, and complain
 
 
 _WRITERS: dict[str, Callable[[IO[bytes], int, bool], _Writer]] = {

@@ -8,6 +8,7 @@ of the start are none, and averages of chains are none. The newest state that wa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -136,11 +137,13 @@ class PosteriorMean(NamedTuple):
     """The prior of the topics."""
 
 
-def samples_of(run: RunDirectory, chain: int | None = None) -> list[dict[str, Any]]:
-    """Index entries of the samples to read, oldest first: of one chain, or of all.
+def samples_of(run: RunDirectory | Path | str, chain: int | None = None) -> list[dict[str, Any]]:
+    """Index entries of the samples to read, oldest first: of one chain, or of all. The run may be
+    given by its path.
 
     Raises UsageError when the run has no such chain, DataError when it has no samples yet.
     """
+    run = RunDirectory.at(run)
     index = run.sample_index()
     if not index:
         raise DataError(
@@ -206,14 +209,15 @@ def beta_of(run: RunDirectory, entry: Mapping[str, Any]) -> float:
     return by_then[-1]["beta"] if by_then else run.facts()["config"]["beta"]
 
 
-def posterior_mean(run: RunDirectory, chain: int = 0) -> PosteriorMean:
-    """The mean over the kept samples of one chain.
+def posterior_mean(run: RunDirectory | Path | str, chain: int = 0) -> PosteriorMean:
+    """The mean over the kept samples of one chain of a run, or of the run at a path.
 
     Chains number their topics on their own, so samples are averaged within one chain only.
 
     Raises UsageError when the run has no such chain, DataError when it has no samples yet or a
     file of theirs is damaged.
     """
+    run = RunDirectory.at(run)
     entries = samples_of(run, chain)
     phi = share = np.zeros(())
     for entry in entries:

@@ -36,6 +36,7 @@ def gather(
     title: str | None = None,
     n_documents: int = 5,
     level: float = 0.9,
+    by: str | None = None,
     threads: Threads | None = None,
 ) -> dict[str, Any]:
     """What the page shows of some runs on one corpus, with as many topics.
@@ -46,10 +47,12 @@ def gather(
         title: of the page.
         n_documents: documents a topic; none when 0.
         level: of the credible intervals.
+        by: the unit of the trends, of `topicmc.report.trends.UNITS`; None for one that suits.
         threads: who reads the documents (default: all cores).
 
     Raises:
-        UsageError: the runs cannot be matched, or the level is no probability.
+        UsageError: the runs cannot be matched, the level is no probability, or the corpus cannot
+            be cut ``by`` periods.
         DataError: a run has no samples yet, or a file is damaged.
     """
     posterior = posterior_of(runs, level)
@@ -60,7 +63,7 @@ def gather(
     documents, periods, trends = nothing, None, nothing
     if corpus is not None:
         documents = documents_of(posterior, shown, corpus, n_documents, threads)
-        periods, trends = trends_of(posterior, shown, corpus, threads)
+        periods, trends = trends_of(posterior, shown, corpus, threads, by)
     for topic, *parts in zip(topics, tables, documents, trends, strict=True):
         topic |= dict(zip(("words", "documents", "trend"), parts, strict=True))
     name = corpus_name(runs[0])

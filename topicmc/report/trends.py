@@ -1,4 +1,10 @@
-"""How much of each period of time a topic holds."""
+"""How much of each period of time a topic holds, and how sure that is.
+
+Gibbs sampling of the topics of the tokens goes from one draw of φ from its posterior to the next,
+as in `topicmc.inference.deviations`: each draw gives every document a mix, and the tokens of a
+period shares. Their mean over the draws is the trend, and from the draws of each chain follow
+credible intervals (`topicmc.posterior.intervals`).
+"""
 
 from __future__ import annotations
 
@@ -7,10 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.config import available_cores
 from topicmc.corpora import Corpus
 from topicmc.corpora.documents import Documents, offsets, select
-from topicmc.inference.mixes import Mixer
+from topicmc.errors import UsageError
+from topicmc.inference.deviations import Sample
+from topicmc.kernels.assignments import sample_assignments
+from topicmc.kernels.batch import gather
+from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
+from topicmc.kernels.padding import padded_topics
+from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.posterior.chains import MatchedChain
+from topicmc.posterior.draws import draw_of
+from topicmc.posterior.intervals import credible_interval
 from topicmc.posterior.uncertainty import Posterior
 from topicmc.report.numbers import digits
 
@@ -19,34 +35,96 @@ MOST_DOCUMENTS = 200_000
 LEAST_DOCUMENTS = 10
 """A period of fewer says nothing."""
 MOST_PERIODS = 60
+"""Periods, where nobody says how long they are;"""
+MOST_ASKED = 1000
+"""and where somebody does."""
 UNITS = {"day": "D", "month": "M", "year": "Y", "decade": "10Y"}
+_DRAWS = 16  # of φ, of each chain at most
+_BLOCK = 1 << 20  # documents × topics looked at together
+_BURN_IN, _SETTLE = 10, 2  # sweeps before the first draw, and after each change of φ
 
 
 def trends_of(
-    posterior: Posterior, shown: np.ndarray, corpus: Corpus, threads: Threads | None = None
-) -> tuple[dict[str, Any] | None, list[list[float | None]]]:
+    posterior: Posterior,
+    shown: np.ndarray,
+    corpus: Corpus,
+    threads: Threads | None = None,
+    by: str | None = None,
+) -> tuple[dict[str, Any] | None, list[list[list[float | None]]]]:
     """The periods of a corpus that has times, and for each shown topic its share of the tokens of
-    each period from the first to the last that has enough documents, None where one has not."""
+    each period and the ends of its interval, from the first period to the last that has enough
+    documents, None where one has not or an end cannot be told.
+
+    Raises UsageError when ``by`` cannot cut the times of the corpus.
+    """
     times = corpus.times
     if times is None or np.isnat(times).all():
+        if by is not None:
+            raise UsageError(f"--by {by}: the corpus knows no times; prepare it with --time FIELD")
         return None, [[] for _ in shown]
-    unit, period, names = periods(times)
-    mixer = Mixer(posterior.phi, posterior.alpha, threads)
-    tokens, seen = np.zeros((len(names), mixer.n_topics)), []
-    for documents, dates in _dated(corpus, period, mixer.block):
-        rows = np.repeat(np.arange(documents.n_docs), documents.lengths)
-        sizes = np.bincount(rows, documents.counts, documents.n_docs)
-        np.add.at(tokens, dates, mixer.mixes(documents) * sizes[:, None])
+    unit, period, names = periods(times, by)
+    chains = [_drawn(chain) for chain in posterior.chains]
+    samples = [sample for chain in chains for sample in chain]
+    tokens = np.zeros((len(samples), len(names), len(posterior.phi)))
+    seen = []
+    block = max(1, _BLOCK // len(posterior.phi))
+    threads = threads or Threads(available_cores())
+    first = 0
+    for documents, dates in _dated(corpus, period, block):
+        for total, mixed in zip(tokens, _mixed(documents, samples, first, threads), strict=True):
+            np.add.at(total, dates, mixed)
+        first += documents.n_docs
         seen.append(dates)
     read = np.bincount(np.concatenate(seen), minlength=len(names))
     enough = np.flatnonzero(read >= LEAST_DOCUMENTS)
     if not len(enough):
         return None, [[] for _ in shown]
     span = slice(enough[0], enough[-1] + 1)
-    tokens[read < LEAST_DOCUMENTS] = np.nan
-    shares = tokens[span] / tokens[span].sum(axis=1, keepdims=True)
-    facts = {"unit": unit, "names": names[span], "least": LEAST_DOCUMENTS}
-    return facts, [digits(row) for row in shares.T[shown]]
+    tokens[:, read < LEAST_DOCUMENTS] = np.nan
+    shares = tokens[:, span] / tokens[:, span].sum(axis=2, keepdims=True)
+    ends = np.cumsum([len(chain) for chain in chains])[:-1]
+    low, high = credible_interval(np.split(shares, ends), posterior.level)
+    facts = {
+        "unit": unit,
+        "names": names[span],
+        "documents": np.bincount(period[period >= 0], minlength=len(names))[span].tolist(),
+        "least": LEAST_DOCUMENTS,
+    }
+    rows = np.stack([shares.mean(axis=0), low, np.minimum(high, 1)], axis=2)
+    return facts, [[digits(row) for row in rows[:, k]] for k in shown]
+
+
+def _drawn(chain: MatchedChain) -> list[Sample]:
+    """Draws of φ at samples of a chain, evenly spread, in the numbers of the first chain."""
+    n = len(chain.entries)
+    drawn = []
+    for place in np.linspace(0, n - 1, min(_DRAWS, n)).round().astype(int):
+        theta = np.ascontiguousarray(draw_of(chain.run, chain.entries[place])[:, chain.order])
+        drawn.append(Sample(theta, theta.sum(axis=0, dtype=np.float64), chain.alpha[place]))
+    return drawn
+
+
+def _mixed(
+    documents: Documents, samples: list[Sample], first: int, threads: Threads
+) -> Iterator[np.ndarray]:
+    """The tokens of documents, numbered from ``first``, by topic under each sample: float64 (n, K),
+    as many as there are, in the shares of a draw of the mix."""
+    n_words = len(samples[0].theta)
+    arrays = documents.indptr, documents.word_ids, documents.counts
+    batch = gather(*arrays, np.arange(documents.n_docs), n_words)
+    batch = batch._replace(doc_ids=batch.doc_ids + first)
+    sizes = np.diff(batch.offsets)[:, None]
+    z = np.full(batch.n_tokens, UNASSIGNED)
+    for number, sample in enumerate(samples):
+        sweeps = (_SETTLE if number else _BURN_IN) + 1
+        drawn = sample_assignments(
+            batch, topic_rows(sample.theta, sample.sums, batch.words),
+            padded_topics(sample.alpha), sweeps=sweeps, burn_in=sweeps - 1,
+            key=stream_key(0, "trends"), update=number, threads=threads, want_doc_topic=True, z=z,
+        )  # fmt: skip
+        assert drawn.doc_topic is not None
+        mix = drawn.doc_topic[:, : len(sample.alpha)] / drawn.scale + sample.alpha
+        yield mix / mix.sum(axis=1, keepdims=True) * sizes
 
 
 def _dated(
@@ -67,16 +145,23 @@ def _dated(
             yield select(documents.part(start, stop), chosen), period[numbers[first:last]]
 
 
-def periods(times: np.ndarray) -> tuple[str, np.ndarray, list[str]]:
-    """The finest calendar unit that cuts ``times`` (datetime64) into at most `MOST_PERIODS`, or
-    decades: its name, the period of each time (int64, −1 for NaT), and the names of the periods."""
+def periods(times: np.ndarray, by: str | None = None) -> tuple[str, np.ndarray, list[str]]:
+    """The unit ``by``, or the finest calendar unit that cuts ``times`` (datetime64) into at most
+    `MOST_PERIODS`, or decades: its name, the period of each time (int64, −1 for NaT), and the names
+    of the periods. UsageError when there are more than `MOST_ASKED`."""
     known = ~np.isnat(times)
-    for unit, code in UNITS.items():  # noqa: B007
+    for unit, code in UNITS.items() if by is None else [(by, UNITS[by])]:  # noqa: B007
         rounded = times.astype(f"datetime64[{code}]")
         first, last = rounded[known].min(), rounded[known].max()
         count = int((last - first).astype(np.int64)) + 1
         if count <= MOST_PERIODS:
             break
+    if by is not None and count > MOST_ASKED:
+        coarser = list(UNITS)[list(UNITS).index(by) + 1]
+        raise UsageError(
+            f"--by {by}: makes {count:,} periods, and {MOST_ASKED:,} are the most; use --by"
+            f" {coarser}"
+        )
     index = np.where(known, (rounded - first).astype(np.int64), -1)
     suffix = "s" if unit == "decade" else ""
     return unit, index, [f"{begin}{suffix}" for begin in first + np.arange(count)]

@@ -21,7 +21,8 @@ function extent(values, includeZero) {
 
 /**
  * chart: title, note, x and y: {name, format, zero, names (of whole x)}, series: [{name, points: [[x, y]…]}],
- * shaded: {until, name} or null.
+ * shaded: {until, name} or null; band: {name, ends: x → [low, high], null where they cannot be told} or null;
+ * count: {name, of: x → number} or null. Of named x those without a point break the line.
  */
 function lineChart(chart) {
   const plot = html("div", { class: "plot" });
@@ -47,13 +48,15 @@ function legend(series) {
 function chartTable(chart) {
   const at = [...new Set(chart.series.flatMap((one) => one.points.map((p) => p[0])))];
   const values = chart.series.map((one) => new Map(one.points));
-  const head = [chart.x.name, ...chart.series.map((one) => one.name)];
+  const head = [chart.x.name, ...chart.series.map((one) => one.name), chart.band?.name, chart.count?.name].filter(Boolean);
   const rows = at.sort((a, b) => a - b).map((x) =>
     html(
       "tr",
       {},
       html("th", { scope: "row" }, told(chart.x, x)),
       values.map((y) => html("td", {}, y.has(x) ? told(chart.y, y.get(x)) : "")),
+      chart.band ? html("td", {}, ends(chart.band, x)) : null,
+      chart.count ? html("td", {}, whole.format(chart.count.of(x))) : null,
     ),
   );
   return html(
@@ -75,6 +78,22 @@ function chartTable(chart) {
 
 const told = (axis, value) => (axis.names ? axis.names[value] : axis.format(value));
 
+function ends(band, x) {
+  const [low, high] = band.ends.get(x);
+  return low === null ? UNTOLD : interval(low, high);
+}
+
+/** The points in runs that nothing is missing between. */
+function unbroken(chart, points) {
+  const runs = [];
+  for (const p of points) {
+    const before = runs.at(-1)?.at(-1);
+    if (before && (!chart.x.names || p[0] === before[0] + 1)) runs.at(-1).push(p);
+    else runs.push([p]);
+  }
+  return runs;
+}
+
 function drawChart(chart, width) {
   const height = Math.round(Math.min(220, Math.max(150, width * 0.5)));
   const left = 52, right = 12, top = 10, bottom = 34;
@@ -82,7 +101,8 @@ function drawChart(chart, width) {
   const [x0, x1] = chart.x.names
     ? [0, Math.max(1, chart.x.names.length - 1)]
     : [Math.min(0, ...points.map((p) => p[0])), Math.max(...points.map((p) => p[0]))];
-  const [y0, y1] = extent(points.map((p) => p[1]), chart.y.zero);
+  const highs = [...(chart.band?.ends.values() ?? [])].map(([, high]) => high ?? 0);
+  const [y0, y1] = extent([...points.map((p) => p[1]), ...highs], chart.y.zero);
   const x = (value) => left + ((value - x0) / (x1 - x0 || 1)) * (width - left - right);
   const y = (value) => height - bottom - ((value - y0) / (y1 - y0)) * (height - top - bottom);
 
@@ -104,9 +124,18 @@ function drawChart(chart, width) {
     );
   }
   picture.append(xAxis(chart, x, x0, x1, width, height - bottom));
+  const line = (run) => run.map((p) => `${x(p[0]).toFixed(1)},${y(p[1]).toFixed(1)}`).join("L");
+  for (const run of chart.band ? unbroken(chart, chart.series[0].points) : []) {
+    const known = run.map(([at]) => [at, ...chart.band.ends.get(at)]).filter((end) => end[1] !== null);
+    if (!known.length) continue;
+    // One point alone has a band as wide as a dot.
+    const wide = known.length > 1 ? known : [-3, 3].map((d) => [known[0][0] + (d * (x1 - x0)) / (width - left - right), known[0][1], known[0][2]]);
+    const around = [...wide.map(([at, low]) => [at, low]), ...wide.toReversed().map(([at, , high]) => [at, high])];
+    picture.append(svg("path", { class: "band shade-0", d: `M${line(around)}Z` }));
+  }
   chart.series.forEach((one, i) => {
-    const path = one.points.map((p) => `${x(p[0]).toFixed(1)},${y(p[1]).toFixed(1)}`).join("L");
-    picture.append(svg("path", { class: `line shade-${i % SHADES}`, d: `M${path}` }));
+    const runs = unbroken(chart, one.points);
+    if (runs.length) picture.append(svg("path", { class: `line shade-${i % SHADES}`, d: runs.map((run) => `M${line(run)}`).join("") }));
     if (one.points.length <= 40) {
       picture.append(
         ...one.points.map((p) => svg("circle", { class: `dot shade-${i % SHADES}`, cx: x(p[0]), cy: y(p[1]), r: 2.2 })),
@@ -146,7 +175,9 @@ function readout(chart, picture, x, top, floor) {
     const found = values.flatMap((y, i) =>
       y.has(nearest) ? [`${values.length > 1 ? `${chart.series[i].name} ` : ""}${told(chart.y, y.get(nearest))}`] : [],
     );
-    words.textContent = `${told(chart.x, nearest)}: ${found.join(" · ")}`;
+    if (chart.band) found.push(`(${ends(chart.band, nearest)})`);
+    if (chart.count) found.push(`· ${whole.format(chart.count.of(nearest))} ${chart.count.name}`);
+    words.textContent = `${told(chart.x, nearest)}: ${found.join(chart.band ? " " : " · ")}`;
     words.hidden = false;
   });
   picture.addEventListener("pointerleave", () => {

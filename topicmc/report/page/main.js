@@ -14,6 +14,7 @@ function choose(i) {
   panel.show(i);
   const topic = data.topics[i];
   if (isFirst) return;
+  byId("no-topic").hidden = true;
   history.replaceState(null, "", `#topic-${topic.number}`);
   byId("announcement").textContent = `Topic ${topic.number}, ${percent(topic.share[0])} of all tokens: ${labels[i].join(", ")}`;
 }
@@ -38,16 +39,27 @@ function noteOfMap() {
 function followAddress() {
   const match = /^#topic-(\d+)$/.exec(location.hash);
   const i = match && position.get(Number(match[1]));
-  if (i === null || i === undefined) return false;
+  byId("no-topic").hidden = !match || i !== undefined;
+  if (!match) return false;
+  if (i === undefined) {
+    byId("no-topic").textContent = `There is no topic ${match[1]} here: ${missing(Number(match[1]))}.`;
+    byId("no-topic").scrollIntoView();
+    return false;
+  }
   choose(i);
   byId("explore").scrollIntoView();
   return true;
 }
 
+const missing = (k) => k < data.n_topics
+  ? `only the ${number(data.topics.length)} largest are on this page`
+  : `topics have the numbers 0 to ${data.n_topics - 1}`;
+
 function dressIn(theme) {
   const isDark = theme === "dark";
   document.documentElement.dataset.theme = theme;
   byId("theme").setAttribute("aria-pressed", String(isDark));
+  byId("theme").title = `Dark is ${isDark ? "on" : "off"}`;
 }
 
 showFacts();

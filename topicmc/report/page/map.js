@@ -17,13 +17,13 @@ function topicMap(place, choose) {
       "aria-label": `Topic ${topic.number}, ${percent(topic.share[0])}: ${labels[i].join(", ")}`, onclick: () => choose(i) },
       svg("title", {}, `Topic ${topic.number} · ${labels[i].join(", ")}`), svg("circle", {})),
   );
-  const names = data.topics.map((topic, i) => svg("text", { class: "name", "text-anchor": "middle" }, brief(labels[i][0])));
+  const tags = names.map((name) => svg("text", { class: "name", "text-anchor": "middle" }, name));
   const links = svg("g", { class: "links" });
   const picture = svg(
     "svg",
     { role: "listbox", "aria-label": "Map of topics, by size; arrow keys choose", "aria-describedby": "map-note",
       onkeydown: (event) => step(event) },
-    links, order.map((i) => circles[i]), svg("g", { "aria-hidden": "true", class: "names" }, names),
+    links, order.map((i) => circles[i]), svg("g", { "aria-hidden": "true", class: "names" }, tags),
   );
   place.append(picture);
 
@@ -60,13 +60,17 @@ function topicMap(place, choose) {
   function nameTheLargest() {
     const taken = [];
     for (const i of [chosen, ...order.filter((k) => k !== chosen)]) {
-      const half = (names[i].textContent.length * 6.6) / 2 + 3;
-      const cx = Math.min(Math.max(x(i), half), size[0] - half);
-      const box = [cx - half, y(i) - 9, cx + half, y(i) + 9];
-      const free = (i === chosen || !shares || radius(i) > 5) &&
-        taken.every((b) => box[2] < b[0] || box[0] > b[2] || box[3] < b[1] || box[1] > b[3]);
-      build(names[i], { x: cx, y: y(i) + 4, visibility: free ? "visible" : "hidden" }, []);
-      if (free) taken.push(box);
+      const half = (names[i].length * 6.6) / 2 + 3;
+      const down = Math.max(9, radius(i)) + 9, aside = radius(i) + half;
+      // In the circle, or else beside it.
+      const places = [[0, 0], [0, -down], [0, down], [aside, 0], [-aside, 0]].map(([right, below]) =>
+        [Math.min(Math.max(x(i) + right, half), size[0] - half), y(i) + below]);
+      const box = ([cx, cy]) => [cx - half, cy - 9, cx + half, cy + 9];
+      const isFree = (a) => taken.every((b) => a[2] < b[0] || a[0] > b[2] || a[3] < b[1] || a[1] > b[3]);
+      const place = i === chosen || !shares || radius(i) > 5 ? places.find((at) => isFree(box(at))) : undefined;
+      const [cx, cy] = place ?? places[0];
+      build(tags[i], { x: cx, y: cy + 4, visibility: place ? "visible" : "hidden" }, []);
+      if (place) taken.push(box(place));
     }
   }
 
@@ -75,7 +79,7 @@ function topicMap(place, choose) {
     chosen = i;
     circles.forEach((spot, k) => build(spot, { "aria-selected": String(k === i), tabindex: k === i ? 0 : -1 }, []));
     circles[i].classList.add("chosen");
-    names.forEach((name, k) => name.classList.toggle("chosen", k === i));
+    tags.forEach((tag, k) => tag.classList.toggle("chosen", k === i));
     if (!size[0]) return;
     nameTheLargest();
     links.replaceChildren(

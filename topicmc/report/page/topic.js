@@ -49,7 +49,7 @@ function topicHead(topic, i, choose) {
 
 function topicLink(i) {
   return html("a", { class: "chip", href: `#topic-${data.topics[i].number}` },
-    html("b", {}, data.topics[i].number), ` ${brief(labels[i][0])}`);
+    html("b", {}, data.topics[i].number), ` ${names[i]}`);
 }
 
 /** Whether the chains agree on a topic, in a word and a sign. */
@@ -74,14 +74,17 @@ function topicDocuments(topic) {
 
 function topicTrend(topic) {
   if (!data.periods) return [];
-  const names = data.periods.names;
+  const { unit, names: periods, least, documents } = data.periods;
+  const known = topic.trend.flatMap((row, i) => (row[0] === null ? [] : [[i, ...row]]));
   return [
     lineChart({
       title: "Trend",
-      note: `Share of the tokens of each ${data.periods.unit} of at least ${data.periods.least} documents`,
-      x: { name: data.periods.unit, names },
+      note: `Share of the tokens of each ${unit} of at least ${least} documents, with ${wholePercent(data.level)} intervals`,
+      x: { name: unit, names: periods },
       y: { name: "share", format: percent, zero: true },
-      series: [{ name: "share", points: topic.trend.flatMap((p, i) => (p === null ? [] : [[i, p]])) }],
+      series: [{ name: "share", points: known.map(([i, share]) => [i, share]) }],
+      band: { name: `${wholePercent(data.level)} interval`, ends: new Map(known.map(([i, , low, high]) => [i, [low, high]])) },
+      count: { name: "documents", of: (i) => documents[i] },
     }),
   ];
 }

@@ -24,6 +24,16 @@ function keys(hasIntervals) {
 
 const labels = data.topics.map((topic) => relevant(topic, 0.6, 3).map((row) => data.words[row[ID]]));
 
+/** On the map and in links: one word, or two where topics share it, and the number where that is not enough. */
+const names = (() => {
+  const times = (list) => list.reduce((seen, name) => seen.set(name, (seen.get(name) ?? 0) + 1), new Map());
+  const one = labels.map(([first]) => brief(first));
+  const ones = times(one);
+  const two = labels.map(([, second], i) => (ones.get(one[i]) > 1 && second ? `${one[i]} ${brief(second)}` : one[i]));
+  const twos = times(two);
+  return two.map((name, i) => (twos.get(name) > 1 ? `${name} (${data.topics[i].number})` : name));
+})();
+
 /** The chosen topic's words as a table whose cells are a bar chart; {show(topic), word(id or null)}. */
 function wordTable(chooseWord) {
   let topic = data.topics[0];

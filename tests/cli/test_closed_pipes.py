@@ -1,0 +1,43 @@
+"""A reader that has enough, as ``head``: commands end as tools do that SIGPIPE ends, in silence."""
+
+import subprocess
+import sys
+
+import pytest
+from shell import TOPICMC
+
+
+@pytest.mark.parametrize("arguments", [["topics", "run"], ["--help"], ["topics", "--help"]])
+def test_a_closed_pipe_ends_a_command_quietly(run, arguments):
+    """``true`` reads nothing, and under pipefail the status is that of the command."""
+    line = f"set -o pipefail; (sleep 0.2; {TOPICMC} {' '.join(arguments)}) | true"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_reader_that_stays_is_served(run):
+    line = f"set -o pipefail; {TOPICMC} topics run | head -3"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
+    assert done.returncode in (0, 141) and done.stderr == ""
+    assert len(done.stdout.splitlines()) == 3
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "npy", "parquet"])
+def test_mixes_that_fail_leave_one_error(tmp_path, ending):
+    """A writer that is forgotten half-way has nothing to add on stderr."""
+    code = f"""
+from pathlib import Path
+from topicmc.inference.files import write_mixes
+def blocks():
+    raise ValueError("no documents")
+    yield
+try:
+    write_mixes(Path("mixes.{ending}"), 3, blocks())
+except ValueError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (done.stdout, done.stderr) == ("no documents\n", "")
+    assert not list(tmp_path.iterdir())

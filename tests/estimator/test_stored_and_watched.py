@@ -1,0 +1,298 @@
+"""`LDA` beyond one fit: streams, runs on disk, callbacks, logs, and Ctrl-C."""
+
+import logging
+import os
+import signal
+import tempfile
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from topicmc import LDA
+from topicmc.cli import topicmc as commands
+from topicmc.errors import DataError, UsageError
+from topicmc.estimator import Evaluation
+from topicmc.estimator.incremental import LEAST_START, MOST_START
+from topicmc.evaluation.completion import split_documents, token_probabilities
+from topicmc.kernels.threads import Threads
+from topicmc.posterior.samples import posterior_mean
+from topicmc.runs import RunDirectory
+
+TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
+TOKENS = [text.split() for text in TEXTS]
+WORDS = sorted({word for tokens in TOKENS for word in tokens})
+QUICK = {"n_components": 2, "max_iter": 20, "random_state": 3, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> LDA:
+    return LDA(**QUICK).fit(TOKENS)
+
+
+# --- what it reads --------------------------------------------------------------------------------
+
+
+def columns():
+    pd = pytest.importorskip("pandas")
+    objects = np.empty(40, object)
+    objects[:] = TOKENS
+    return {
+        "series": pd.Series(TOKENS),
+        "series of arrays": pd.Series([np.array(tokens) for tokens in TOKENS]),
+        "object array": objects,
+        "another index": pd.Series([tuple(tokens) for tokens in TOKENS], index=range(7, 47)),
+    }
+
+
+@pytest.mark.parametrize("name", ["series", "series of arrays", "object array", "another index"])
+def test_columns_of_token_lists(fitted, name):
+    X = columns()[name]
+    assert (LDA(**QUICK).fit(X).samples_ == fitted.samples_).all()
+    assert (fitted.transform(X) == fitted.transform(TOKENS)).all()
+    streamed = LDA(2, vocabulary=WORDS, random_state=0, n_jobs=1)
+    with pytest.warns(ConvergenceWarning):
+        assert streamed.partial_fit(X).vocabulary_ == WORDS
+    with pytest.raises(ValueError, match="needs vocabulary"):
+        LDA(2).partial_fit(X)
+
+
+def test_texts_in_any_wrapping_are_told_from_tokens():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"id": range(40), "text": TEXTS})
+    for X in (frame["text"], np.array(TEXTS), np.array(TEXTS, object), pd.Series([None, *TEXTS])):
+        with pytest.raises(TypeError, match=r"X holds texts: .* use CountVectorizer"):
+            LDA(**QUICK).fit(X)
+    with pytest.raises(TypeError, match="holds texts in column 'text'"):
+        LDA(**QUICK).fit(frame)
+
+
+@pytest.mark.parametrize(
+    ("odd", "complaint"),
+    [("raw text", r"X\[40\] is a text, 'raw text'"), (None, r"X\[40\] is None"),
+     (float("nan"), r"X\[40\] is nan"), ([1, 2], "the token 1, which is no text")],
+)  # fmt: skip
+def test_a_row_that_is_no_list_of_tokens_is_named(odd, complaint):
+    with pytest.raises(TypeError, match=complaint):
+        LDA(**QUICK).fit([*TOKENS, odd])
+
+
+def test_the_vocabulary_of_count_vectorizer():
+    model = LDA(**QUICK, vocabulary={"rain": 1, "tea": 0, "milk": 2}).fit(TOKENS)
+    assert model.vocabulary_ == ["tea", "rain", "milk"]
+
+
+# --- documents as they come -----------------------------------------------------------------------
+
+
+def stream(model: LDA, n_calls: int) -> list[int]:
+    """Parts of TOKENS, and after which calls the model has warned."""
+    warned = []
+    for call in range(n_calls):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.partial_fit([TOKENS[(i + 20 * call) % 40] for i in range(20)])
+        if any(w.category is ConvergenceWarning for w in caught):
+            warned.append(call)
+    return warned
+
+
+@pytest.mark.parametrize(
+    ("total", "start"), [(None, LEAST_START), (40, LEAST_START), (2000, 100), (10**6, MOST_START)]
+)
+def test_a_start_follows_the_documents_and_warns_until_it_is_over(total, start):
+    model = LDA(2, total_samples=total, vocabulary=WORDS, random_state=1, n_jobs=1)
+    assert stream(model, start + 2) == list(range(start - 1))
+
+
+def test_after_fit_every_call_counts(fitted):
+    model = LDA(**QUICK, total_samples=40).fit(TOKENS)
+    before, passes, n = model.components_, model.n_iter_, len(model.samples_)
+    assert stream(model, 1) == []
+    assert (model.components_ != before).any()
+    assert model.n_iter_ == passes + 1
+    stream(model, 3)
+    assert model.n_iter_ == passes + 2
+    kept = [phi for phi in model.samples_ if any((phi == draw).all() for draw in draws(fitted))]
+    assert 0 < len(kept) < n
+    stream(model, n)
+    assert not any((phi == draw).all() for phi in model.samples_ for draw in draws(fitted))
+
+
+def draws(model: LDA) -> list[np.ndarray]:
+    return [model._draw(i) for i in range(len(model.samples_))]
+
+
+# --- scores ---------------------------------------------------------------------------------------
+
+
+def test_the_score_is_that_of_the_samples_at_the_price_of_the_mean(fitted):
+    """Document completion by Gibbs sampling under each sample gives the same figure."""
+    from topicmc.corpora.documents import from_entries
+
+    ids = [WORDS.index(word) for tokens in TOKENS for word in tokens]
+    lengths = np.array([len(tokens) for tokens in TOKENS])
+    documents = from_entries(lengths, np.array(ids), np.ones(len(ids), np.int64))[0]
+    split = split_documents(documents, seed=0)
+    ones, threads = np.ones(2), Threads(1)
+    found = [
+        token_probabilities(
+            split, np.ascontiguousarray(phi.T), ones, fitted.doc_topic_prior_, seed=0,
+            threads=threads, sweeps=300,
+        )
+        for phi in fitted.samples_
+    ]  # fmt: skip
+    expected = np.log(np.mean(found, axis=0)).mean()
+    assert fitted.score(TOKENS) == pytest.approx(expected, abs=0.02)
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+def test_a_model_is_kept_as_a_run(fitted, tmp_path, capsys):
+    fitted.save(tmp_path / "run")
+    read = LDA.from_run(tmp_path / "run")
+    assert (read.samples_ == fitted.samples_).all()
+    mixes, sds = read.transform(TOKENS, return_std=True)
+    assert (mixes == fitted.transform(TOKENS)).all() and (sds > 0).all()
+    assert (read.n_iter_, read.vocabulary_) == (fitted.n_iter_, fitted.vocabulary_)
+    mean = posterior_mean(str(tmp_path / "run"))
+    np.testing.assert_allclose(mean.phi, fitted.components_, rtol=1e-6)
+    for command in ("topics", "corpus"):
+        assert command in commands.list_commands(None)
+    commands.main(["topics", str(tmp_path / "run")], standalone_mode=False)
+    assert "tea" in capsys.readouterr().out
+    assert not any(path.suffix in (".pkl", ".pickle") for path in (tmp_path / "run").rglob("*"))
+
+
+def test_a_stream_is_kept_as_a_run(tmp_path):
+    model = LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
+    stream(model, 3)
+    model.save(tmp_path / "young")
+    with pytest.warns(ConvergenceWarning, match="in its start"):
+        LDA.from_run(tmp_path / "young")
+    stream(model, LEAST_START)
+    model.save(tmp_path / "run")
+    read = LDA.from_run(tmp_path / "run")
+    np.testing.assert_allclose(read.samples_, model.samples_, rtol=1e-2)
+    assert stream(read, 1) == []  # it goes on, without a start
+
+
+def test_a_run_of_train_is_read_chain_by_chain(small_corpus, tmp_path):
+    from topicmc.cli import train
+
+    options = "--topics 3 --chains 2 --sampler adlda --epochs 12 --threads 1 --progress none"
+    command = [str(small_corpus.path), "-o", str(tmp_path / "run"), *options.split()]
+    with pytest.raises(SystemExit, match="0"):
+        train.train.main(command, standalone_mode=False)
+    first, second = (LDA.from_run(tmp_path / "run", chain=chain) for chain in (0, 1))
+    np.testing.assert_allclose(
+        second.components_, posterior_mean(tmp_path / "run", 1).phi, rtol=1e-5
+    )
+    assert (first.components_ != second.components_).any()
+    with pytest.raises(UsageError, match="samples of 0, 1 only"):
+        LDA.from_run(tmp_path / "run", chain=2)
+    with pytest.raises(DataError, match="no run here"):
+        LDA.from_run(tmp_path / "nowhere")
+
+
+def test_what_cannot_be_saved(fitted, tmp_path):
+    counts = np.eye(6, dtype=int).repeat(8, axis=0) + 1
+    nameless = LDA(**QUICK).fit(counts)
+    with pytest.raises(ValueError, match="give vocabulary"):
+        nameless.save(tmp_path / "run")
+    with pytest.raises(ValueError, match="5 words, and the model 6 columns"):
+        nameless.save(tmp_path / "run", vocabulary=WORDS[:5])
+    for odd in ("two\nlines", "half\ud800"):
+        with pytest.raises(ValueError, match="cannot stand on a line"):
+            nameless.save(tmp_path / "run", vocabulary=[*WORDS[:5], odd])
+    assert not list(tmp_path.iterdir())
+    nameless.save(tmp_path / "run", vocabulary=WORDS)
+    with pytest.raises(UsageError, match="exists already"):
+        fitted.save(tmp_path / "run")
+    fitted.save(tmp_path / "run", force=True)
+    assert LDA.from_run(tmp_path / "run").vocabulary_ == WORDS
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="not a run"):
+        fitted.save(tmp_path / "mine", force=True)
+
+
+def test_a_saved_model_is_not_resumed(fitted, tmp_path):
+    from topicmc.distributed.transport import LocalTransport
+    from topicmc.jobs import resume
+
+    fitted.save(tmp_path / "run")
+    samples = RunDirectory.open(tmp_path / "run").sample_index()
+    with pytest.raises(UsageError, match="saved from Python"):
+        resume(tmp_path / "run", {}, LocalTransport(1), None)
+    assert RunDirectory.open(tmp_path / "run").sample_index() == samples
+
+
+# --- watching and stopping ------------------------------------------------------------------------
+
+
+def test_watching_changes_nothing(fitted, caplog, capsys):
+    seen: list[Evaluation] = []
+    with caplog.at_level(logging.INFO, logger="topicmc"):
+        model = LDA(**QUICK, verbose=1, callback=seen.append).fit(TOKENS)
+    assert (model.samples_ == fitted.samples_).all()
+    last = seen[-1]
+    assert (last.fraction, last.epochs) == (1, pytest.approx(20, abs=1))
+    assert 1 < last.perplexity < 6 and last.samples == len(model.samples_)
+    assert "perplexity" in capsys.readouterr().err
+    logged = [record.getMessage() for record in caplog.records if record.name == "topicmc"]
+    assert sum("perplexity" in text for text in logged) == len(seen)
+
+
+def test_a_callback_ends_the_training(recwarn):
+    model = LDA(2, max_iter=2000, random_state=0, n_jobs=1, callback=lambda now: now.samples > 3)
+    model.fit(TOKENS)
+    assert model.n_iter_ < 2000 and len(model.samples_) >= 3
+    assert not [w for w in recwarn if w.category is ConvergenceWarning]
+    endless = LDA(**QUICK, callback=lambda now: now.perplexity)  # a number is no True
+    assert endless.fit(TOKENS).n_iter_ >= 20
+
+
+def test_an_error_of_a_callback_goes_up_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(ZeroDivisionError):
+        LDA(**QUICK, callback=lambda now: 1 / 0).fit(TOKENS)
+    assert not list(tmp_path.iterdir())
+
+
+def interrupting(times: int) -> threading.Thread:
+    def press() -> None:
+        for _ in range(times):
+            time.sleep(0.7)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    return thread
+
+
+def test_ctrl_c_keeps_what_there_is(fitted, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    model = LDA(2, max_iter=10**5, random_state=0, n_jobs=1)
+    thread = interrupting(1)
+    with pytest.warns(ConvergenceWarning, match="interrupted after"):
+        model.fit(TOKENS)
+    thread.join()
+    assert model.transform(TOKENS).shape == (40, 2) and model.n_iter_ < 10**5
+    assert not list(Path(tmp_path).iterdir())
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_program_that_handles_ctrl_c_keeps_its_own_way(monkeypatch):
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+    try:
+        LDA(**QUICK, callback=lambda now: os.kill(os.getpid(), signal.SIGINT)).fit(TOKENS)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard

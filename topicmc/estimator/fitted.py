@@ -1,0 +1,113 @@
+"""What a fitted `LDA` does with documents: their topic mixes, and how well it predicts them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from topicmc.corpora.documents import select
+from topicmc.estimator import inputs
+from topicmc.estimator.stored import Record
+from topicmc.kernels.threads import Threads
+
+
+class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The part of `LDA` that needs its samples only."""
+
+    n_components: int
+    n_jobs: int
+    components_: np.ndarray
+    samples_: np.ndarray
+    doc_topic_prior_: np.ndarray
+    _record: Record
+    _seed: int
+
+    def transform(self, X, return_std=False):
+        """The topic mixes of documents: float64 (n_documents, n_components), rows sum to one.
+
+        They are posterior means under `components_`, by CVB0; a document without a known word has
+        the mean of the prior. With ``return_std`` also their posterior standard deviations, an
+        array alike, from Gibbs draws under draws of φ at `samples_`; that takes some twenty times
+        as long.
+        """
+        from topicmc.inference.deviations import Sample, deviations, spread
+        from topicmc.inference.mixes import Mixer, parts
+
+        check_is_fitted(self, "components_")
+        threads = self._threads()
+        mixer = Mixer(self.components_, self.doc_topic_prior_, threads)
+        ones, alphas = np.ones(self.n_components), self._record.alphas
+        samples = [
+            Sample(np.ascontiguousarray(self._draw(i).T), ones, alphas[i])
+            for i in (spread(len(self.samples_)) if return_std else ())
+        ]
+        mixes, sure = [np.empty((0, self.n_components))], []
+        for part in parts(inputs.again(self, X), mixer.block):
+            if return_std:
+                first = sum(map(len, mixes))
+                whole = inputs.whole(part, self._seed)
+                sure.append(
+                    deviations(whole, samples, seed=self._seed, first=first, threads=threads)
+                )
+            mixes.append(mixer.mixes(part))
+        mix = np.concatenate(mixes)
+        return (mix, np.concatenate([mixes[0], *sure])) if return_std else mix
+
+    def score(self, X, y=None):
+        """The mean log-likelihood of a held-out token of X, in nats; higher is better.
+
+        In each document a random tenth of the tokens, the same for every model, is predicted from
+        the mix that `transform` gives for the others, under `components_` (document completion).
+        That takes a few times as long as `transform`. `topicmc evaluate` sets the same tokens
+        apart, and averages their probability over draws of the mix and over the samples. Of a
+        prepared corpus the held-out documents are scored, if it has any.
+        """
+        from topicmc.evaluation.completion import plug_in_probabilities, split_documents
+        from topicmc.evaluation.scoring import SPLIT_SEED
+        from topicmc.inference.mixes import Mixer
+
+        check_is_fitted(self, "components_")
+        mixer = Mixer(self.components_, self.doc_topic_prior_, self._threads())
+        logs = []
+        for documents in inputs.again(self, X, heldout=True):
+            whole = inputs.whole(documents, self._seed)
+            split = split_documents(select(whole, whole.lengths > 0), seed=SPLIT_SEED)
+            logs.append(np.log(plug_in_probabilities(split, self.components_, mixer)))
+        scored = np.concatenate(logs)
+        if len(scored) == 0:
+            raise ValueError("X holds no document of two known words, so nothing can be predicted")
+        return float(np.mean(scored))
+
+    def perplexity(self, X):
+        """exp(−score): lower is better."""
+        return math.exp(-self.score(X))
+
+    def _threads(self) -> Threads:
+        return Threads(effective_n_jobs(self.n_jobs))
+
+    def _draw(self, i: int) -> np.ndarray:
+        """φ of a sample as a draw from the posterior: float32 (K, W)."""
+        from topicmc.posterior.draws import gamma_draw
+
+        phi = self.samples_[i]
+        if not self._record.counted:
+            return phi
+        # Other seeds and other documents, which have other sums, are other random numbers.
+        sums = self._record.sums[i]
+        generator = np.random.default_rng([self._seed, i, *sums.view(np.uint32)])
+        drawn = gamma_draw(phi * sums[:, None].astype(np.float32), generator)
+        return drawn / drawn.sum(axis=1, keepdims=True)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags

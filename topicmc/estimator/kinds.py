@@ -1,0 +1,96 @@
+"""What `LDA` is given as X: a corpus, a matrix, lists of tokens, or bags of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+
+_TEXTS = "X holds texts{}: give a list of tokens for each, or use CountVectorizer"
+
+
+def rows_of(X: Any) -> Any:
+    """X, or the list of its rows: those of a Series or an array of objects, such as a column of a
+    data frame, and of an array of words."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 1 and hasattr(X, "__array__") and not hasattr(X, "tocsr"):
+        rows = list(X)
+        first = next((row for row in rows if _filled(row)), 0.0)
+        return rows if isinstance(first, Iterable) else X
+    if len(shape) == 2 and shape[1] > 1 and isinstance(X, np.ndarray) and _has_text(X[:1]):
+        return X.tolist()
+    return X
+
+
+def kind(X: Any) -> str:
+    """What X, from `rows_of`, is: "corpus", "matrix", "tokens" or "bags". TypeError for what cannot
+    be read."""
+    if isinstance(X, str | Path | Corpus):
+        return "corpus"
+    if hasattr(X, "__array__") or hasattr(X, "tocsr") or not isinstance(X, Iterable):
+        _refuse_texts(X)
+        return "matrix"
+    if iter(X) is X:
+        raise TypeError("X can be read only once: give a list, or a corpus that can be read again")
+    first = next((document for document in X if _filled(document)), ())
+    if isinstance(first, str):
+        raise TypeError(_TEXTS.format(""))
+    element = next(iter(first), "") if isinstance(first, Iterable) else first
+    if isinstance(element, str):
+        return "tokens"
+    return "bags" if isinstance(element, tuple) and len(element) == 2 else "matrix"
+
+
+def check_tokens(number: int, document: Any) -> Any:
+    """A document of lists of tokens; an error names its place where it is none."""
+    if isinstance(document, str):
+        raise TypeError(
+            f"X[{number}] is a text, {_brief(document)}, and others are lists of tokens: cut it"
+            " into tokens too"
+        )
+    if _is_missing(document) or not isinstance(document, Iterable):
+        raise TypeError(
+            f"X[{number}] is {_brief(document)}: give a list of tokens, an empty one where there is"
+            " no text"
+        )
+    return document
+
+
+def check_words(words: Iterable[Any]) -> None:
+    """TypeError unless all are texts."""
+    odd = next((word for word in words if not isinstance(word, str)), None)
+    if odd is not None:
+        raise TypeError(f"X holds the token {_brief(odd)}, which is no text: give words as str")
+
+
+def _refuse_texts(X: Any) -> None:
+    if len(getattr(X, "shape", ())) != 2 or hasattr(X, "tocsr") or not _has_text(X[:1]):
+        return
+    row = np.asarray(X[:1], dtype=object)[0]
+    names = list(getattr(X, "columns", range(len(row))))
+    column = next(name for name, value in zip(names, row, strict=True) if isinstance(value, str))
+    raise TypeError(_TEXTS.format(f" in column {column!r}"))
+
+
+def _has_text(X: Any) -> bool:
+    values = np.asarray(X)
+    return values.dtype.kind in "OU" and any(isinstance(value, str) for value in values.flat)
+
+
+def _filled(document: Any) -> bool:
+    return not _is_missing(document) and (not hasattr(document, "__len__") or len(document) > 0)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or pandas's NA."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ == "NAType"
+
+
+def _brief(value: Any) -> str:
+    told = repr(value)
+    return told if len(told) <= 40 else f"{told[:40]}…"

@@ -1,0 +1,115 @@
+"""`partial_fit` of `LDA`: documents as they come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora import Documents
+from topicmc.corpora.documents import select
+from topicmc.estimator import inputs
+from topicmc.estimator.fitted import Fitted
+from topicmc.estimator.settings import in_own_words
+from topicmc.estimator.stored import of_stream
+from topicmc.kernels.threads import Threads
+
+MINIBATCH = 1000  # documents
+DOC_TOPIC_PRIOR = 0.1
+
+
+class PartialFit(Fitted):
+    """The part of `LDA` that learns from documents as they come."""
+
+    doc_topic_prior: Any
+    topic_word_prior: Any
+    topic_word_prior_: float
+    n_features_in_: int
+    n_samples: int
+    total_samples: int | None
+    batch_size: int | None
+    vocabulary: Any
+    n_iter_: int
+    _passes: float
+
+    def partial_fit(self, X, y=None):
+        """Goes on with the documents of X, or begins with them.
+
+        Every `batch_size` of them make one SCIR update of the chain, as a random sample of
+        `total_samples` documents; so they should come in random order. A model that begins here
+        first finds its topics: for as many updates as minibatches make up `total_samples`
+        documents, 50 at least and 128 at most, `samples_` holds the present state, and each call
+        warns (ConvergenceWarning). After `fit` there is no such start: from the first update on
+        new samples take the place of the oldest, until none of `fit` is left. Lists of tokens and
+        bags of words need `vocabulary`. Where X fits in memory, `fit` finds better topics.
+        """
+        X = inputs.rows_of(X)
+        is_new = not hasattr(self, "components_")
+        if is_new:
+            self._seed, self._stream = self._new_seed(), None
+            self._n_seen = self._n_fitted = self._n_streamed = 0
+            self._passes = 0.0
+        threads = self._threads()
+        with in_own_words():
+            self._config()  # for its checks
+            for documents in self._first(X) if is_new else inputs.again(self, X):
+                whole = inputs.whole(documents, self._seed + self._n_seen)
+                n_parts = max(1, -(-whole.n_docs // (self.batch_size or MINIBATCH)))
+                bounds = np.linspace(0, whole.n_docs, n_parts + 1).astype(int).tolist()
+                for start, stop in pairwise(bounds):
+                    self._update(whole.part(start, stop), threads)
+        stream = self._stream
+        if stream is None:
+            raise ValueError("X holds no words to train on")
+        self._set(of_stream(stream, self.total_samples or self._n_seen), stream.samples)
+        one_pass = self.total_samples or self._n_fitted or self._n_seen
+        self.n_iter_ = math.ceil(self._passes + self._n_streamed / one_pass)
+        if stream.is_starting:
+            self._warn(
+                f"topics are provisional until the start is over, {stream.position} of"
+                f" {stream.start} updates so far: go on with partial_fit, or use fit"
+            )
+        return self
+
+    def _first(self, X: Any) -> Iterator[Documents]:
+        """The documents of the first `partial_fit`."""
+        how = inputs.kind(X)
+        if how == "corpus":
+            inputs.first_corpus(self, X)
+            yield from inputs.again(self, X)
+            return
+        if how != "matrix" and self.vocabulary is None:
+            raise ValueError("partial_fit needs vocabulary to read tokens or bags of words")
+        yield inputs.first(self, X)
+
+    def _update(self, documents: Documents, threads: Threads) -> None:
+        self._n_seen += documents.n_docs
+        self._n_streamed += documents.n_docs
+        scale = max(1.0, (self.total_samples or self._n_seen) / max(1, documents.n_docs))
+        documents = select(documents, documents.lengths > 0)
+        if documents.n_docs == 0:
+            return
+        if self._stream is None:
+            self._stream = self._new_stream(documents.n_tokens * scale, scale)
+        self._stream.update(documents, scale, threads)
+        self._stream.keep()
+
+    def _new_stream(self, n_tokens: float, n_batches: float) -> Any:
+        """From the last sample of `fit`, or from the beginning."""
+        from topicmc.defaults import default_beta
+        from topicmc.estimator.incremental import Stream
+
+        settings: dict[str, Any] = {"n_samples": self.n_samples, "seed": self._seed}
+        if hasattr(self, "components_"):
+            samples = [self._draw(i) for i in range(len(self.samples_))]
+            sums = list(self._record.sums)
+            priors = self.doc_topic_prior_, self.topic_word_prior_
+            return Stream.go_on(*priors, samples=samples, sums=sums, **settings)
+        alpha, beta = self.doc_topic_prior, self.topic_word_prior
+        alpha = np.full(self.n_components, DOC_TOPIC_PRIOR if alpha is None else float(alpha))
+        beta = default_beta(self.n_features_in_, round(n_tokens)) if beta is None else float(beta)
+        size: dict[str, Any] = {"n_tokens": n_tokens, "n_batches": n_batches}
+        return Stream.begin(self.n_features_in_, alpha, beta, **size, **settings)

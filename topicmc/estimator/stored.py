@@ -1,0 +1,171 @@
+"""What `LDA` knows of its samples beside their φ, and runs on disk that hold as much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc import __version__, jobs
+from topicmc.config import COLLAPSED, TrainConfig
+from topicmc.defaults import resolve
+from topicmc.estimator.incremental import Stream
+from topicmc.export.places import staging
+from topicmc.posterior.samples import alpha_of, beta_of, samples_of, share_of
+from topicmc.runs import RunDirectory
+
+IN_MEMORY = "documents in memory"
+"""Where a corpus lies that was never on disk."""
+
+
+@dataclass
+class Record:
+    """Of the kept samples of one chain.
+
+    Attributes:
+        sums: float64 (S, K), Σ_w θ_wk of each.
+        entries: as in the index of a run, without files; each with its α, β and shares.
+        config: the settings, resolved.
+        corpus: what ``run.json`` says of it.
+        metrics, trace: the lines of a run of this chain alone.
+    """
+
+    sums: np.ndarray
+    entries: list[dict[str, Any]]
+    config: dict[str, Any]
+    corpus: dict[str, Any]
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    trace: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def counted(self) -> bool:
+        """Whether θ are means given the topics of all tokens, and not draws."""
+        return self.config["sampler"] in COLLAPSED or bool(self.config.get("remember"))
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the start was not over, so that there is no posterior sample."""
+        return all(entry["burn_in"] for entry in self.entries)
+
+    @property
+    def alphas(self) -> np.ndarray:
+        """The priors of the mixes: float64 (S, K)."""
+        return np.array([entry["alpha"] for entry in self.entries], np.float64)
+
+    @property
+    def beta(self) -> float:
+        """The mean prior of the topics."""
+        return float(np.mean([entry["beta"] for entry in self.entries]))
+
+
+def read(run: RunDirectory, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
+    """A chain of a run, and φ of its samples, float32 (K, W) each.
+
+    Raises UsageError when the run has no such chain, DataError when it has no samples yet or a file
+    is damaged.
+    """
+    facts, index = run.facts(), samples_of(run)
+    entries, sums, phis = [], [], []
+    for entry in samples_of(run, chain):
+        theta = run.read_sample(entry)
+        sums.append(theta.sum(axis=0, dtype=np.float64))
+        phis.append((theta / sums[-1].astype(np.float32)).T)
+        known: dict[str, Any] = {
+            name: entry[name] for name in ("round", "position") if name in entry
+        }
+        entries.append(
+            {
+                "chain": 0,
+                **known,
+                "burn_in": bool(entry.get("burn_in")),
+                "alpha": alpha_of(run, entry).tolist(),
+                "beta": beta_of(run, entry),
+                "share": share_of(run, entry, theta).tolist(),
+            }
+        )
+    record = Record(np.stack(sums), entries, facts["config"], facts["corpus"])
+    if all(entry["chain"] == 0 for entry in index):
+        record.metrics, record.trace = run.metrics(), run.trace()
+    return record, phis
+
+
+def of_stream(stream: Stream, n_docs: int) -> Record:
+    """What a stream knows of its samples, after ``n_docs`` documents."""
+    n_words, n_topics = stream.chain.theta.shape
+    prior = n_words * stream.beta
+    n_tokens = max(10 * n_topics, round(float(stream.sums[-1].sum()) - prior * n_topics))
+    config = TrainConfig(
+        topics=n_topics,
+        sampler="scir",
+        alpha=float(stream.alpha.mean()),
+        beta=stream.beta,
+        updates=max(1, stream.position),
+        samples=stream.n_samples,
+        seed=stream.seed,
+    )
+    size = {"documents": n_docs, "tokens": n_tokens, "words": n_words}
+    entries = [
+        {
+            "chain": 0,
+            "round": position,
+            "position": position,
+            "burn_in": stream.is_starting,
+            "alpha": stream.alpha.tolist(),
+            "beta": stream.beta,
+        }
+        for position in stream.positions
+    ]
+    return Record(
+        np.stack(stream.sums),
+        entries,
+        resolve(config, n_docs=n_docs, n_tokens=n_tokens, n_words=n_words).as_dict(),
+        {"path": IN_MEMORY, "fingerprint": "none", **size},
+    )
+
+
+def write(
+    record: Record, phis: Iterable[np.ndarray], words: list[str], path: Path, force: bool
+) -> None:
+    """A run directory, whole or not at all.
+
+    Raises ValueError for words that no line can hold, UsageError where ``path`` is taken.
+    """
+    odd = next((word for word in words if "\n" in word or "\r" in word or not _encodes(word)), None)
+    if odd is not None:
+        raise ValueError(f"the word {odd!r} cannot stand on a line of text: leave it out")
+    RunDirectory.check_free(path, force)
+    facts = {
+        "topicmc": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": jobs.versions(),
+        "corpus": record.corpus,
+        "config": record.config,
+        "saved": True,
+    }
+    with staging(path, is_folder=True) as place:
+        run = RunDirectory.create(place, facts, words=words)
+        entries = []
+        for entry, phi, sums in zip(record.entries, phis, record.sums, strict=True):
+            theta = np.ascontiguousarray(phi.T) * sums.astype(np.float32)
+            beta = entry["beta"] if record.counted else None
+            kept = run.keep_sample(0, entry["round"], theta, beta=beta)
+            entries.append({**entry, **kept})
+        run.write_sample_index(entries)
+        for line in record.metrics:
+            run.append_metrics(line)
+        for line in record.trace:
+            run.append_trace(line)
+        last = record.metrics[-1] if record.metrics else {}
+        jobs.finish(run, last.get("update", entries[-1]["round"]))
+
+
+def _encodes(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,92 @@
+"""Who is told how `LDA.fit` goes: the logger "topicmc", whoever looks on, and a callback."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from topicmc.interrupts import Interrupt
+from topicmc.training import Listener, Status
+
+logger = logging.getLogger("topicmc")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Where training stands at an evaluation; what a callback of `LDA` is given.
+
+    Attributes:
+        update: updates of the chain so far.
+        epochs: passes over the documents so far.
+        seconds: of training so far.
+        fraction: of what was asked for, 0 to 1.
+        perplexity: of the chain as it is; None where no document has two words. It is that of the
+            held-out documents of a prepared corpus, or else of some of the documents trained on,
+            and then lower than that of new ones.
+        perplexity_averaged: the same, averaged over the samples kept so far.
+        samples: posterior samples kept so far; 0 during the start.
+        tokens_per_second: since the last evaluation.
+    """
+
+    update: int
+    epochs: float
+    seconds: float
+    fraction: float
+    perplexity: float | None
+    perplexity_averaged: float | None
+    samples: int
+    tokens_per_second: int
+
+
+class Watcher:
+    """A listener that passes on what it hears to another, to the log and to a callback.
+
+    Args:
+        shown: the other.
+        callback: given an `Evaluation`; True ends the training.
+        n_docs: documents of the corpus.
+    """
+
+    def __init__(
+        self, shown: Listener, callback: Callable[[Evaluation], Any] | None, n_docs: int
+    ) -> None:
+        self._shown = shown
+        self._callback = callback
+        self._n_docs = n_docs
+        self._fraction = 0.0
+        self.interrupt = Interrupt()
+        self.stopped = False
+
+    def progress(self, status: Status) -> None:
+        self._fraction = status.fraction
+        self._shown.progress(status)
+
+    def evaluated(self, record: dict[str, Any]) -> None:
+        from topicmc.cli.progress import summary
+
+        self._shown.evaluated(record)
+        logger.info("%s", summary(record))
+        if self._callback is None:
+            return
+        taken = ("update", "seconds", "perplexity", "perplexity_averaged", "samples")
+        found = self._callback(
+            Evaluation(
+                **{name: record[name] for name in taken},
+                epochs=record["documents"] / self._n_docs,
+                fraction=self._fraction,
+                tokens_per_second=record["tokens_per_second"],
+            )
+        )
+        if isinstance(found, bool | np.bool_) and found:
+            self.stopped = self.interrupt.requested = True
+
+    def message(self, text: str) -> None:
+        self._shown.message(text)
+        logger.info("%s", text)
+
+    def close(self) -> None:
+        self._shown.close()
