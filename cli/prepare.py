@@ -131,11 +131,9 @@ def _warn_of_text(told: dict[str, Any]) -> None:
 
     names = {"html": "HTML", "latex": "LaTeX"}
     if told["markup"]:
-        found = " and ".join(f"{n:,} like {names[kind]}" for kind, n in told["markup"].items())
-        click.echo(
-            f"Note: of the documents {found}; --strip {','.join(told['markup'])} removes it.",
-            err=True,
-        )
+        found = " and ".join(f"{n:,} {names[kind]}" for kind, n in told["markup"].items())
+        option = f"--strip {','.join(told['markup'])}"
+        click.echo(f"Note: some documents hold markup ({found}), which {option} removes.", err=True)
     if told["uncut"]:
         click.echo(f"Warning: {advice(told['uncut'])}.", err=True)
 

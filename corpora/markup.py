@@ -25,12 +25,12 @@ KINDS = tuple(LOOKS)
 # What is no tag, comment or declaration.
 _NO_TAG = re.compile(r"<(?!/?[A-Za-z][^<>]*>|[!?][^<>]*>|!--)")
 _UNSEEN = {"script", "style"}
-# Elements that do not end a word, as in H<sub>2</sub>O.
-_WITHIN = {
-    *("a", "abbr", "acronym", "b", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i"),
-    *("ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup"),
-    *("tt", "u", "var", "wbr"),
-}
+# Tags but those of elements that end no word, as in H<sub>2</sub>O.
+_PARTING = re.compile(
+    r"<(?=/?[a-z])(?!/?(?:a|abbr|acronym|b|bdo|big|cite|code|del|dfn|em|font|i|ins|kbd|mark|q|s|samp"
+    r"|small|span|strike|strong|sub|sup|tt|u|var|wbr)[\s/>])",
+    re.IGNORECASE,
+)
 # Commands whose arguments are no prose, as LaTeX and natbib have them.
 _UNREAD = {
     **dict.fromkeys(("cite", "citet", "citep", "citealp", "citeauthor", "citeyear"), "*[[{"),
@@ -61,15 +61,9 @@ class _Text:
 
     def start(self, tag: str, attributes: Any) -> None:
         self._unseen += tag in _UNSEEN
-        self._part(tag)
 
     def end(self, tag: str) -> None:
         self._unseen -= tag in _UNSEEN
-        self._part(tag)
-
-    def _part(self, tag: str) -> None:
-        if tag not in _WITHIN:
-            self._parts.append(" ")
 
     def data(self, text: str) -> None:
         if not self._unseen:
@@ -83,7 +77,8 @@ def _without_html(text: str) -> str:
     from lxml import etree
 
     parser = etree.HTMLParser(target=_Text(), huge_tree=True)
-    parser.feed(_NO_TAG.sub("&lt;", text).encode("utf-8", "replace").decode())
+    text = _PARTING.sub(" <", _NO_TAG.sub("&lt;", text))
+    parser.feed(text.encode("utf-8", "replace").decode())
     return parser.close()
 
 

@@ -67,9 +67,10 @@ def uncut(found: Mapping[str, int]) -> dict[str, float]:
 
 def advice(shares: Mapping[str, Any]) -> str:
     """A sentence for the scripts of `uncut`."""
-    told = ", ".join(f"{share:.0%} {name}" for name, share in shares.items())
+    told = " and ".join(f"{share:.0%} are {name}" for name, share in shares.items())
     cutters = "; ".join(_SCRIPTS[name].cutters for name in shares if name in _SCRIPTS)
     return (
-        f"of the letters {told}, written without spaces between words: whole clauses are read as"
-        f" words. Cut them first ({cutters}), by --tokenizer or --tokens; docs/corpora.md shows how"
+        f"of the letters {told}, written without spaces, and whole clauses were read as words; cut"
+        f" the text into words first ({cutters}) by --tokenizer or --tokens, as docs/corpora.md"
+        " shows"
     )

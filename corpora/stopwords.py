@@ -61,13 +61,12 @@ def _listed(name: str) -> frozenset[str]:
 def _of_file(name: str) -> list[str]:
     path = Path(name)
     if not path.is_file():
-        # Of "deu" and "ger" the first letters say more than their likeness to "de".
-        close = get_close_matches(name.lower(), _codes(), 1) or get_close_matches(
-            name.lower()[:2], LANGUAGES, 1
-        )
-        hint = f"; did you mean {close[0]}?" if close else f" of {', '.join(LANGUAGES)}."
+        asked = name.lower()
+        close = [asked[:2]] if len(asked) == 3 and asked[:2] in LANGUAGES else []
+        close = close or get_close_matches(asked, _codes(), 1)
+        known = "; did you mean " + close[0] + "?" if close else f" ({', '.join(LANGUAGES)})."
         raise UsageError(
-            f"--stop-words {name}: there is no file {name}, and it is no code of a language{hint}"
+            f"--stop-words {name}: there is no file {name}, and no such language{known}"
         )
     with Stream(path) as stream:
         return [line.strip() for _, line in numbered_lines(stream)]

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, replace
 from dataclasses import field as field_
 from difflib import get_close_matches
@@ -145,7 +146,7 @@ class Tokenizer:
                     raise TypeError
             lists = {name: _names(settings[name]) for name in ("allow", "strip")}
             return cls(**{name: settings[name] for name in _KEPT} | lists, owner=str(path))
-        except (TypeError, KeyError, UsageError) as error:
+        except (AttributeError, TypeError, KeyError, UsageError) as error:
             raise DataError(
                 f"{path}: damaged, its tokens do not say how words are cut; restore or remake it"
             ) from error
@@ -265,7 +266,8 @@ def _by_function(name: str) -> Callable[[str], Iterable[str]]:
 
     def cut(text: str) -> Iterable[str]:
         try:
-            words = function(text)
+            with redirect_stdout(sys.stderr):  # stdout carries our data
+                words = function(text)
             words = words if isinstance(words, str) else list(words)
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {error}".rstrip(": ")
@@ -283,7 +285,8 @@ def _imported(name: str) -> Callable[[str], Any]:
     if os.getcwd() not in sys.path:  # noqa: PTH109
         sys.path.append(str(Path.cwd()))
     try:
-        found: Any = importlib.import_module(module)
+        with redirect_stdout(sys.stderr):
+            found: Any = importlib.import_module(module)
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise UsageError(
@@ -298,7 +301,7 @@ def _imported(name: str) -> Callable[[str], Any]:
             raise UsageError(f"--tokenizer {name}: {where} has no {part}; {hint}")
         found = getattr(found, part)
     if not callable(found):
-        raise UsageError(f"--tokenizer {name}: it is no function, but a {type(found).__name__}.")
+        raise UsageError(f"--tokenizer {name}: not a function ({type(found).__name__}).")
     return found
 
 
