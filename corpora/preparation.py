@@ -131,7 +131,7 @@ def prepare(
             "time": time,
             "vocabulary": given[0] if given else "built",
             "pruning": asdict(pruning),
-            **({} if cut == EARLIER else {"tokens": None if is_ids else cut.as_dict()}),
+            **({} if cut == EARLIER else {"tokenizer": None if is_ids else cut.as_dict()}),
             "phrases": None if found is None else len(found.phrasegrams),
             "seed": seed,
             **_account(tally, ingested, len(words), tables),

@@ -133,13 +133,13 @@ class Tokenizer:
 
     @classmethod
     def read(cls, path: Path, facts: Any) -> Tokenizer:
-        """From the field ``tokens`` of facts in a file. The first corpora lack it, and it is null
-        where words came as ids. DataError when it says nothing that can be."""
-        if "tokens" not in facts:
+        """From the field ``tokenizer`` of facts in a file. The first corpora lack it, and it is
+        null where words came as ids. DataError when it says nothing that can be."""
+        if "tokenizer" not in facts:
             return replace(EARLIER, owner=str(path))
-        if facts["tokens"] is None:
+        if facts["tokenizer"] is None:
             return cls(owner=str(path))
-        settings = Record(path, facts).record("tokens").value
+        settings = Record(path, facts).record("tokenizer").value
         try:
             for name, kind in _KEPT.items():
                 if not isinstance(settings[name], kind) or isinstance(settings[name], bool):
@@ -148,7 +148,7 @@ class Tokenizer:
             return cls(**{name: settings[name] for name in _KEPT} | lists, owner=str(path))
         except (AttributeError, TypeError, KeyError, UsageError) as error:
             raise DataError(
-                f"{path}: damaged, its tokens do not say how words are cut; restore or remake it"
+                f"{path}: damaged, its tokenizer says nothing that can be; restore or remake it"
             ) from error
 
     def again(self, field: str | None, function: str | None) -> Tokenizer:

@@ -43,7 +43,7 @@ def run_on(corpus: str, words: list[str]):
     told = Corpus.open(corpus).provenance
     run.update_facts(
         vocabulary=run.write_vocabulary(words),
-        corpus={**run.facts()["corpus"], **{k: v for k, v in told.items() if k == "tokens"}},
+        corpus={**run.facts()["corpus"], **{k: v for k, v in told.items() if k == "tokenizer"}},
     )
 
 
@@ -127,7 +127,10 @@ def test_infer_and_add_cut_as_the_corpus_was_cut(command):
     assert tokens_of("m.jsonl") == [2, 2]
     assert command("corpus", "add", "c", "x.jsonl", "-o", "more").status == 0
     assert Corpus.open("more").n_tokens == 8
-    assert Corpus.open("more").provenance["history"][-1]["tokens"]["allow"] == ["digits", "hyphens"]
+    assert Corpus.open("more").provenance["history"][-1]["tokenizer"]["allow"] == [
+        "digits",
+        "hyphens",
+    ]
 
 
 def test_infer_with_tokens(command):
@@ -164,12 +167,12 @@ def test_runs_that_do_not_say_how_are_read_by_the_old_pattern(command):
     command("infer", "run", "x.jsonl", "-o", "m.jsonl")
     assert tokens_of("m.jsonl") == [1]
     index = Corpus.open("c").index
-    assert index["provenance"]["tokens"] == Tokenizer().as_dict()
+    assert index["provenance"]["tokenizer"] == Tokenizer().as_dict()
     from topicmc.runs import RunDirectory
 
     run = RunDirectory.open(Path("run"))
     corpus = run.facts()["corpus"]
-    del corpus["tokens"]
+    del corpus["tokenizer"]
     run.update_facts(corpus=corpus, vocabulary=run.write_vocabulary(["стина"]))
     command("infer", "run", "x.jsonl", "-o", "old.jsonl")
     assert tokens_of("old.jsonl") == [1]

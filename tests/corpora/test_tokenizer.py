@@ -179,12 +179,12 @@ def test_settings_are_kept_and_read_back():
         Tokenizer(pattern=r"\S+"),
         Tokenizer(field="words"),
     ):
-        kept = {"tokens": made.as_dict()}
+        kept = {"tokenizer": made.as_dict()}
         read = Tokenizer.read(Path("corpus.json"), kept)
         assert read == made and read.owner == "corpus.json"
         assert pickle.loads(pickle.dumps(made)) == made
     assert Tokenizer.read(Path("x"), {}) == EARLIER
-    assert Tokenizer.read(Path("x"), {"tokens": None}) == default
+    assert Tokenizer.read(Path("x"), {"tokenizer": None}) == default
 
 
 @pytest.mark.parametrize(
@@ -202,13 +202,15 @@ def test_settings_are_kept_and_read_back():
 )
 def test_settings_that_cannot_be_are_not_read(change):
     with pytest.raises(DataError, match="run.json"):
-        Tokenizer.read(Path("run.json"), {"tokens": default.as_dict() | change})
+        Tokenizer.read(Path("run.json"), {"tokenizer": default.as_dict() | change})
     with pytest.raises(DataError, match="run.json"):
-        Tokenizer.read(Path("run.json"), {"tokens": [1]})
+        Tokenizer.read(Path("run.json"), {"tokenizer": [1]})
 
 
 def test_a_function_that_only_a_file_asks_for_is_not_run():
-    read = Tokenizer.read(Path("run.json"), {"tokens": Tokenizer(function="os:system").as_dict()})
+    read = Tokenizer.read(
+        Path("run.json"), {"tokenizer": Tokenizer(function="os:system").as_dict()}
+    )
     with pytest.raises(UsageError, match="add --tokenizer os:system"):
         read.load()
     read.again(None, "os:getenv").load()
