@@ -25,9 +25,9 @@ _SCRIPTS = {
         "jieba for Chinese, SudachiPy or MeCab for Japanese",
     ),
     "Thai": _Script(r"\p{Thai}", 9, "pythainlp"),
-    "Lao": _Script(r"\p{Lao}", 9, "laonlp or ICU"),
-    "Khmer": _Script(r"\p{Khmer}", 9, "khmer-nltk or ICU"),
-    "Burmese": _Script(r"\p{Myanmar}", 9, "ICU"),
+    "Lao": _Script(r"\p{Lao}", 9, "laonlp"),
+    "Khmer": _Script(r"\p{Khmer}", 9, "khmer-nltk"),
+    "Burmese": _Script(r"\p{Myanmar}", 9, "PyICU"),
     "Tibetan": _Script(r"\p{Tibetan}", 0, "botok"),  # always: what is found are syllables
 }
 _SHARE = 0.05  # of all letters, from which it matters

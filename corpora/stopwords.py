@@ -52,7 +52,7 @@ def _listed(name: str) -> frozenset[str]:
     if code is not None:
         import stopwordsiso
 
-        words = stopwordsiso.stopwords(code)
+        words = list(stopwordsiso.stopwords(code))
     else:
         words = _of_file(name)
     return frozenset(map(normal, words)) - {""}

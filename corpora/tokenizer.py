@@ -270,8 +270,7 @@ def _by_function(name: str) -> Callable[[str], Iterable[str]]:
                 words = function(text)
             words = words if isinstance(words, str) else list(words)
         except (Exception, SystemExit) as error:
-            reason = f"{type(error).__name__}: {error}".rstrip(": ")
-            raise CutError(f"the tokenizer {name} failed with {shown(reason)}") from error
+            raise CutError(f"the tokenizer {name} failed ({_reason(error)})") from error
         if isinstance(words, str) or not all(isinstance(word, str) for word in words):
             raise CutError(f"the tokenizer {name} must return a list of words")
         return filter(None, map(_clean, words))
@@ -288,10 +287,9 @@ def _imported(name: str) -> Callable[[str], Any]:
         with redirect_stdout(sys.stderr):
             found: Any = importlib.import_module(module)
     except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {error}".rstrip(": ")
         raise UsageError(
-            f"--tokenizer {name}: the module {module} cannot be imported ({reason}); name one that"
-            " is installed, or lies in the current folder."
+            f"--tokenizer {name}: the module {module} cannot be imported ({_reason(error)}); name"
+            " one that is installed, or lies in the current folder."
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):
@@ -303,6 +301,12 @@ def _imported(name: str) -> Callable[[str], Any]:
     if not callable(found):
         raise UsageError(f"--tokenizer {name}: not a function ({type(found).__name__}).")
     return found
+
+
+def _reason(error: BaseException) -> str:
+    """An error of somebody's code, in one line."""
+    reason = " ".join(_UNSHOWN.sub(" ", f"{type(error).__name__}: {error}").split()).rstrip(":")
+    return reason if len(reason) <= 200 else f"{reason[:199]}…"
 
 
 def _clean(word: str) -> str:
