@@ -13,14 +13,15 @@ from functools import cache, partial
 from typing import Any
 
 # An end tag, a tag without an end, or an entity; a command with an argument, or a formula.
-LOOKS = {
+_LOOKS = {
     "html": re.compile(
         r"</[a-z][\w:-]*\s*>|<(?:p|br|hr|img|div)\b[^<>]*>|&(?:[a-z]{2,8}|#\d{1,7}|#x[\da-f]{1,6});",
         re.IGNORECASE,
     ),
     "latex": re.compile(r"\\[A-Za-z]+\*?\{|\$[^$\n]{0,200}[\\^_][^$\n]{0,200}\$|\\[\[(]"),
 }
-KINDS = tuple(LOOKS)
+KINDS = tuple(_LOOKS)
+_SIGNS = {"html": "<&", "latex": "\\$"}  # one of which there must be
 
 # What is no tag, comment or declaration.
 _NO_TAG = re.compile(r"<(?!/?[A-Za-z][^<>]*>|[!?][^<>]*>|!--)")
@@ -43,11 +44,16 @@ _DOLLAR = re.compile(r"(?<!\\)\$")
 _COMMAND = re.compile(r"\\[A-Za-z]+\*?|[\\{}$~&]")
 
 
+def looks_like(kind: str, text: str) -> bool:
+    """Whether a text looks like markup of a kind, of `KINDS`."""
+    return any(sign in text for sign in _SIGNS[kind]) and _LOOKS[kind].search(text) is not None
+
+
 def strip_markup(text: str, kinds: Sequence[str]) -> str:
     """The text without markup of these kinds, of `KINDS`, where it looks like having any."""
-    if "html" in kinds and LOOKS["html"].search(text):
+    if "html" in kinds and looks_like("html", text):
         text = _without_html(text)
-    if "latex" in kinds and LOOKS["latex"].search(text):
+    if "latex" in kinds and looks_like("latex", text):
         text = _without_latex(text)
     return text
 

@@ -34,12 +34,12 @@ _MOST = 200  # letters of any word
 _PATIENCE = 10, 1e-5
 
 # What shows nothing and parts no words: soft hyphens, Arabic tatweel, marks of direction, variation
-# selectors; and joiners where they join nothing, which is outside the scripts from Arabic onwards.
+# selectors.
 _INVISIBLE = re.compile(
-    "[\u00ad\u034f\u0640\u061c\u180e\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]+"
-    "|(?<![\u0600-\U0010ffff])[\u200c\u200d]+"
+    "[\u00ad\u034f\u0640\u061c\u180e\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 )
 _JOINERS = "\u200c\u200d"
+_IDLE_JOINERS = re.compile(f"(?<![\u0600-\U0010ffff])[{_JOINERS}]+")  # before the Arabic script
 _HYPHENS = re.compile("[\u2010\u2011]")
 _APOSTROPHES = re.compile("[\u2019\uff07]")
 _UNSHOWN = regex.compile(r"[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]")
@@ -192,7 +192,13 @@ def normal(text: str) -> str:
     """Lower case, composed, without what is not seen."""
     if text.isascii():
         return text.lower()
-    return normalize("NFC", _INVISIBLE.sub("", text).lower())
+    text = _INVISIBLE.sub("", text)
+    if any(joiner in text for joiner in _JOINERS):
+        text = _IDLE_JOINERS.sub("", text)
+    text = normalize("NFC", text.lower())
+    if "i\u0307" in text:  # what becomes of İ
+        text = normalize("NFC", text.replace("i\u0307", "i"))
+    return text
 
 
 @cache

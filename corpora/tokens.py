@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from topicmc.corpora.markup import LOOKS
+from topicmc.corpora.markup import KINDS, looks_like
 from topicmc.corpora.scripts import letters_of
 from topicmc.corpora.tokenizer import CutError, Tokenizer
 from topicmc.errors import DataError
@@ -16,7 +16,7 @@ from topicmc.errors import DataError
 T = TypeVar("T")
 Plain = Callable[[str], str] | None
 tokenize = Tokenizer()
-_LOOK = 100  # texts of a batch whose scripts are looked at
+_LOOK = 20  # texts of a batch whose scripts are looked at
 
 
 class WordCounts(NamedTuple):
@@ -86,9 +86,8 @@ def notice(texts: Sequence[str], tokenizer: Tokenizer) -> Counter[str]:
     each script where words are runs of letters."""
     noticed: Counter[str] = Counter()
     if tokenizer.field is None:
-        for kind, looks in LOOKS.items():
-            if kind not in tokenizer.strip:
-                noticed[kind] = sum(looks.search(text) is not None for text in texts)
+        for kind in set(KINDS).difference(tokenizer.strip):
+            noticed[kind] = sum(looks_like(kind, text) for text in texts)
     if tokenizer.by_letters:
         noticed.update(letters_of(texts[:: max(1, len(texts) // _LOOK)]))
     return noticed

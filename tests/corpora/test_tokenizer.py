@@ -47,6 +47,7 @@ def test_what_is_not_seen_joins_no_words_and_parts_none():
     assert default("one\u200btwo x\ud800yz 👩‍👩‍👧 word\u0301\ufe0f \u0301start") == [
         *("one", "two", "yz", "word\u0301", "start")
     ]
+    assert default("İstanbul I\u0307zmir iğne") == ["istanbul", "izmir", "iğne"]
     assert default("m² word¹ H₂O x̂ ①") == ["word", "x̂"]
     assert default("a" * 40 + " " + "b" * 41 + " c") == ["a" * 40]
 
