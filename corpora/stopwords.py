@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
+from topicmc.corpora.cutting import normal
 from topicmc.corpora.streams import Stream, numbered_lines
-from topicmc.corpora.tokenizer import normal
 from topicmc.errors import UsageError
 
 # gensim's list takes these for function words; they carry topics.

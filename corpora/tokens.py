@@ -8,9 +8,10 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from topicmc.corpora.cutting import CutError
 from topicmc.corpora.markup import KINDS, looks_like
 from topicmc.corpora.scripts import letters_of
-from topicmc.corpora.tokenizer import CutError, Tokenizer
+from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError
 
 T = TypeVar("T")

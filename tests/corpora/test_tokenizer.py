@@ -9,10 +9,11 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicmc.corpora import tokenizer as module
+from topicmc.corpora import cutting
+from topicmc.corpora.cutting import CutError, normal
 from topicmc.corpora.scripts import letters_of, uncut
 from topicmc.corpora.stopwords import LANGUAGES, stop_words
-from topicmc.corpora.tokenizer import EARLIER, CutError, Tokenizer, normal
+from topicmc.corpora.tokenizer import EARLIER, Tokenizer
 from topicmc.errors import DataError, UsageError
 
 default = Tokenizer()
@@ -115,8 +116,7 @@ def test_patterns():
 
 
 def test_a_pattern_that_finds_no_end_is_given_up(monkeypatch):
-    monkeypatch.setattr(module, "_PATIENCE", (0.2, 0))
-    module._cutter.cache_clear()
+    monkeypatch.setattr(cutting, "_PATIENCE", (0.2, 0))
     with pytest.raises(CutError, match="no end within"):
         Tokenizer(pattern="(?:x|xx)+(?<=z)")("x" * 60)
 
