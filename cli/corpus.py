@@ -78,6 +78,8 @@ def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_
 @click.option("--field", metavar="NAME", help="Field or column of the text [text].")
 @click.option("--title", metavar="NAME|none", help="Field or column of the titles [title].")
 @click.option("--time", metavar="NAME", help="Field or column of the times [none].")
+@click.option("--tokens", metavar="NAME", help="Field of lists of words, instead of --field.")
+@click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts texts, as in prepare.")
 @click.option("--heldout", type=int, default=0, help="New documents kept out of training [0].")
 @click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
 @force_option
@@ -90,7 +92,8 @@ def add(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is."""
+    """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is. Texts are cut into
+    words as those of CORPUS were."""
     from topicmc.corpora import care
 
     _print_made(care.add(corpus, sources, output, n_heldout=heldout, **options), as_json)

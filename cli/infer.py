@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 @click.option("--vocab", type=click.Path(path_type=Path), help="Vocabulary of SOURCES of word ids.")
 @click.option("--field", metavar="NAME", help="Field or column of the text [text].")
 @click.option("--title", metavar="NAME|none", help="Field or column of the title [title].")
+@click.option("--tokens", metavar="NAME", help="Field of lists of words, instead of --field.")
+@click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts texts, as in prepare.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the draws behind --se [0].")
 @threads_option
 @force_option
@@ -44,20 +46,23 @@ def infer(
     chain: int,
     seed: int,
     threads: int | None,
+    tokens: str | None,
+    tokenizer: str | None,
     force: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Write the topic mix of each document in SOURCES, under the topics of RUN.
 
-    SOURCES are whatever prepare reads, or a prepared corpus; words are matched by spelling. The
-    topics are the posterior mean of the kept samples. A row of the file is a document, in the order
-    of SOURCES.
+    SOURCES are whatever prepare reads, or a prepared corpus. Texts are cut into words as those of
+    the run's corpus were, and words are matched by spelling. The topics are the posterior mean of
+    the kept samples. A row of the file is a document, in the order of SOURCES.
     """
     from topicmc.cli.prepare import reading_progress
     from topicmc.config import available_cores
     from topicmc.corpora.readers import Tally
     from topicmc.corpora.reading import read_known
+    from topicmc.corpora.tokenizer import Tokenizer
     from topicmc.inference.files import check_place, write_mixes
     from topicmc.inference.mixes import Totals, infer_under
     from topicmc.kernels.threads import Threads
@@ -66,12 +71,14 @@ def infer(
     check_place(output, sd=se, force=force)
     opened = RunDirectory.open(run)
     note_progress([opened])
-    n_topics = opened.facts()["config"]["topics"]
+    facts = opened.facts()
+    n_topics = facts["config"]["topics"]
     tally, totals = Tally(), Totals()
     workers = Threads(threads or available_cores())
     with reading_progress(sources, 1) as progress:
         words = opened.vocabulary()
-        stream = read_known(sources, words, tally, progress=progress, **options)
+        cut = Tokenizer.read(opened.path / "run.json", facts["corpus"]).again(tokens, tokenizer)
+        stream = read_known(sources, words, tally, tokenizer=cut, progress=progress, **options)
         rows = infer_under(opened, stream, totals, chain=chain, sd=se, seed=seed, threads=workers)
         write_mixes(output, n_topics, rows, sd=se)
     if tally.cut:

@@ -61,3 +61,23 @@ def note_progress(runs: Sequence[RunDirectory]) -> None:
     for run in runs:
         for remark in remarks(run):
             click.echo(f"Note: {remark}.", err=True)
+
+
+def tokenizer_options(command: Any) -> Any:
+    """How ``prepare`` cuts texts into words."""
+    options = [
+        click.option(
+            "--tokens", metavar="NAME", help="Field of lists of words, instead of a text."
+        ),
+        click.option("--token-pattern", metavar="REGEX", help="What a word is [runs of letters]."),
+        click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts a text into its words."),
+        click.option(
+            "--allow", metavar="LIST", help="In words: digits, hyphens, apostrophes [none]."
+        ),
+        click.option("--strip", metavar="LIST", help="Markup to remove: html, latex [none]."),
+        click.option("--min-length", type=int, help="Letters of a word, at least [2]."),
+        click.option("--max-length", type=int, help="Letters of a word, at most [40]."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command

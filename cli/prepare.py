@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.corpus import metadata_rows
-from topicmc.cli.options import force_option, json_option, output_option, print_json
+from topicmc.cli.options import (
+    force_option,
+    json_option,
+    output_option,
+    print_json,
+    tokenizer_options,
+)
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
@@ -40,10 +46,13 @@ _FORMATS = "auto docword npz mm ldac svmlight text jsonl csv parquet wikipedia".
 )
 @click.option("--keep", type=int, help="Keep the words of most documents [text: 50000].")
 @click.option(
+    "--stop-words",
     "--stopwords",
-    metavar="english|none|FILE",
-    help="Words to leave out [english for text without --vocab, else none].",
+    "stopwords",
+    metavar="de,en|none|FILE",
+    help="Words to leave out, by language or file [en for text without --vocab, else none].",
 )
+@tokenizer_options
 @click.option("--phrases", is_flag=True, help="Join words that belong together, as new_york.")
 @click.option("--shards", type=int, help="Number of shards [by size].")
 @click.option("--heldout", type=int, help="Documents kept out of training [a tenth, at most 1000].")
@@ -57,6 +66,13 @@ def prepare(
     heldout: int | None,
     as_json: bool,
     phrases: bool,
+    tokens: str | None,
+    token_pattern: str | None,
+    tokenizer: str | None,
+    allow: str | None,
+    strip: str | None,
+    min_length: int | None,
+    max_length: int | None,
     **options: Any,
 ) -> None:
     """Turn SOURCES, text or word counts, into a corpus that training reads.
@@ -68,7 +84,20 @@ def prepare(
     compressed by gzip, bzip2, xz or zstd.
     """
     from topicmc import corpora
+    from topicmc.corpora.tokenizer import Tokenizer
 
+    settings = (tokens, token_pattern, tokenizer, allow, strip, min_length, max_length)
+    cut = None
+    if any(setting is not None for setting in settings):
+        cut = Tokenizer.asked(
+            allow,
+            strip,
+            pattern=token_pattern,
+            function=tokenizer,
+            field=tokens,
+            min_length=min_length,
+            max_length=max_length,
+        )
     with reading_progress(sources, 2 if phrases else 1) as progress:
         corpus = corpora.prepare(
             sources,
@@ -76,6 +105,7 @@ def prepare(
             n_shards=shards,
             n_heldout=heldout,
             phrases=phrases,
+            tokenizer=cut,
             progress=progress,
             **options,
         )
@@ -88,10 +118,24 @@ def prepare(
             f"{told['time_unread']}; write years, or dates as 2020-12-31.",
             err=True,
         )
+    _warn_of_text(told)
     if as_json:
         print_json(_summary(corpus))
     else:
         _print_summary(corpus, _summary(corpus))
+
+
+def _warn_of_text(told: dict[str, Any]) -> None:
+    """What readers of the corpus would stumble over: markup, and clauses for words."""
+    from topicmc.corpora.scripts import advice
+
+    names = {"html": "HTML", "latex": "LaTeX"}
+    if told["markup"]:
+        found = " and ".join(f"{n:,} {names[kind]}" for kind, n in told["markup"].items())
+        option = f"--strip {','.join(told['markup'])}"
+        click.echo(f"Note: some documents hold markup ({found}), which {option} removes.", err=True)
+    if told["uncut"]:
+        click.echo(f"Warning: {advice(told['uncut'])}.", err=True)
 
 
 @contextmanager

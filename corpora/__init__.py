@@ -3,7 +3,17 @@
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.preparation import prepare
 from topicmc.corpora.readers.wikipedia import wikipedia_extract
+from topicmc.corpora.stopwords import stop_words
 from topicmc.corpora.store import Corpus
+from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.corpora.verification import verify
 
-__all__ = ["Corpus", "Documents", "prepare", "verify", "wikipedia_extract"]
+__all__ = [
+    "Corpus",
+    "Documents",
+    "Tokenizer",
+    "prepare",
+    "stop_words",
+    "verify",
+    "wikipedia_extract",
+]

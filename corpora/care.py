@@ -128,6 +128,8 @@ def add(
     field: str | None = None,
     title: str | None = None,
     time: str | None = None,
+    tokens: str | None = None,
+    tokenizer: str | None = None,
     n_heldout: int = 0,
     seed: int = 0,
     force: bool = False,
@@ -137,13 +139,16 @@ def add(
 
     The vocabulary stays: words that it lacks are left out. Sources of word ids need their own
     vocabulary, whose words are matched by spelling; documents of unknown words alone fall away,
-    also those chosen to be held out. Options are those of `prepare`.
+    also those chosen to be held out. Texts are cut as those of the corpus were; ``tokens`` names
+    another field of words, ``tokenizer`` the MODULE:FUNCTION that cuts them. Options are otherwise
+    those of `prepare`.
     """
     corpus = _opened(source)
     target = Path(source) if output is None else Path(output)
     paths = [Path(path) for path in documents]
     words = corpus.vocabulary
-    format, _ = open_sources(paths, format, field, title, time)
+    cut = corpus.tokenizer.again(tokens, tokenizer)
+    format, _ = open_sources(paths, format, field, title, time, tokens=cut.field)
     if format not in ID_READERS:
         vocab = corpus.path / corpus.index["vocabulary"]["name"]
     with staging(target, marker=INDEX, force=force or output is None) as folder:
@@ -155,6 +160,7 @@ def add(
             field=field,
             title=title,
             time=time,
+            tokenizer=None if format in ID_READERS and cut.owner else cut,
             n_heldout=n_heldout,
             seed=seed,
         )

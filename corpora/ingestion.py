@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from topicmc.corpora.phrases import join_phrases
 from topicmc.corpora.readers import IdReader, Progress, Tally
 from topicmc.corpora.readers.records import Batch, RecordReader
 from topicmc.corpora.spool import Spool
-from topicmc.corpora.tokens import WordCounts, count_words
+from topicmc.corpora.tokenizer import Tokenizer
+from topicmc.corpora.tokens import WordCounts, count_words, naming_documents
 from topicmc.corpora.vocabulary import WordTable
 from topicmc.errors import DataError
 
@@ -47,13 +49,18 @@ def ingest_ids(
 
 
 def ingest_known(
-    readers: Iterable[RecordReader], words: list[str], spool: Spool, tally: Tally, report: Progress
+    readers: Iterable[RecordReader],
+    tokenizer: Tokenizer,
+    words: list[str],
+    spool: Spool,
+    tally: Tally,
+    report: Progress,
 ) -> Ingested:
     """Text over a given vocabulary: other words are left out at once."""
-    index = {word: i for i, word in enumerate(words)}
+    index = spelled(words)
     doc_freq = np.zeros(len(words), dtype=np.int64)
     n_tokens = 0
-    for batch, documents in counted(readers, tally):
+    for batch, documents in counted(readers, tokenizer, tally):
         new_ids = np.fromiter((index.get(word, -1) for word in batch.words), dtype=np.int64)
         known = new_ids >= 0
         doc_freq[new_ids[known]] += batch.doc_freq[known]
@@ -66,6 +73,7 @@ def ingest_known(
 
 def ingest_new(
     readers: Iterable[RecordReader],
+    tokenizer: Tokenizer,
     spool: Spool,
     tally: Tally,
     report: Progress,
@@ -76,7 +84,7 @@ def ingest_new(
     ``phrases`` of `learn_phrases` are words, too.
     """
     table = WordTable()
-    for batch, documents in counted(readers, tally, phrases):
+    for batch, documents in counted(readers, tokenizer, tally, phrases):
         ids = table.add(batch.words, batch.doc_freq)
         spool.append(remap(documents, ids))
         report(tally)
@@ -84,8 +92,14 @@ def ingest_new(
     return Ingested(words, ids, doc_freq, n_ids, len(words) + table.n_forgotten, spool.n_tokens)
 
 
+def spelled(words: Sequence[str]) -> dict[str, int]:
+    """Where each word is, also by its composed spelling, which is that of words in text."""
+    composed = {normalize("NFC", word): i for i, word in enumerate(words)}
+    return composed | {word: i for i, word in enumerate(words)}
+
+
 def counted(
-    readers: Iterable[RecordReader], tally: Tally, phrases: Any = None
+    readers: Iterable[RecordReader], tokenizer: Tokenizer, tally: Tally, phrases: Any = None
 ) -> Iterator[tuple[WordCounts, Documents]]:
     """Batches of documents, whose word ids are positions in the words of their batch; ``phrases``
     are joined."""
@@ -95,13 +109,25 @@ def counted(
                 f"{tally.cut}; only the last source may be cut short: fetch this one again."
             )
         join = partial(join_phrases, phrases) if phrases is not None else None
-        count = partial(count_words, plain=reader.plain, min_tokens=reader.min_tokens, join=join)
-        for batch, metadata in process_map(partial(_count, count), reader.batches(tally), inline=2):
+        count = partial(
+            count_words,
+            plain=reader.plain,
+            min_tokens=reader.min_tokens,
+            join=join,
+            tokenizer=tokenizer,
+        )
+        counts = process_map(partial(_count, count), reader.batches(tally), inline=2)
+        for batch, metadata in naming_documents(counts, _size, reader.path):
+            tally.noticed.update(batch.noticed)
             if batch.n_skipped:
                 tally.skip(f"of under {reader.min_tokens} words", batch.n_skipped)
             documents, _ = from_entries(batch.lengths, batch.word_ids, batch.counts)
             yield batch, replace(documents, metadata=metadata)
         tally.next_source()
+
+
+def _size(counted: tuple[WordCounts, Metadata]) -> int:
+    return len(counted[0].kept)
 
 
 def _count(count: Callable[[list[str]], WordCounts], batch: Batch) -> tuple[WordCounts, Metadata]:

@@ -9,14 +9,19 @@ from typing import Any
 from topicmc.corpora.parallel import process_map
 from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.records import RecordReader
-from topicmc.corpora.tokens import token_lists
+from topicmc.corpora.tokenizer import Tokenizer
+from topicmc.corpora.tokens import naming_documents, token_lists
 
 # Words and pairs counted at a time, some 100 bytes each: beyond, the rarest are forgotten.
 _MAX_COUNTS = 4_000_000
 
 
 def learn_phrases(
-    readers: Iterable[RecordReader], stop: frozenset[str], tally: Tally, report: Progress
+    readers: Iterable[RecordReader],
+    tokenizer: Tokenizer,
+    stop: frozenset[str],
+    tally: Tally,
+    report: Progress,
 ) -> Any:
     """gensim's ``FrozenPhrases`` of all documents, by its own thresholds (five occurrences, score
     10). A phrase neither begins nor ends with a stop word; the words between two may be some."""
@@ -24,9 +29,10 @@ def learn_phrases(
 
     model = Phrases(connector_words=stop, max_vocab_size=_MAX_COUNTS)
     for reader in readers:
-        split = partial(token_lists, plain=reader.plain, min_tokens=reader.min_tokens)
-        for documents in process_map(split, reader.texts(tally), inline=2):
-            model.add_vocab(documents)
+        split = partial(token_lists, plain=reader.plain, tokenizer=tokenizer)
+        batches = process_map(split, reader.texts(tally), inline=2)
+        for documents in naming_documents(batches, len, reader.path):
+            model.add_vocab(words for words in documents if len(words) >= reader.min_tokens)
             report(tally)
         tally.next_source()
     return FrozenPhrases(model)

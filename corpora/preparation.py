@@ -22,12 +22,16 @@ from topicmc.corpora.ingestion import (
     ingest_new,
     settle,
 )
+from topicmc.corpora.markup import KINDS
 from topicmc.corpora.phrases import learn_phrases
 from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.sources import ID_READERS, find_vocabulary, open_sources
+from topicmc.corpora.scripts import advice, uncut
 from topicmc.corpora.spool import Spool
+from topicmc.corpora.stopwords import stop_words
 from topicmc.corpora.store import INDEX, Corpus, write_index, write_vocabulary
-from topicmc.corpora.vocabulary import Pruning, read_vocabulary, stop_words
+from topicmc.corpora.tokenizer import EARLIER, Tokenizer
+from topicmc.corpora.vocabulary import Pruning, read_vocabulary
 from topicmc.errors import DataError, UsageError
 
 
@@ -40,6 +44,7 @@ def prepare(
     field: str | None = None,
     title: str | None = None,
     time: str | None = None,
+    tokenizer: Tokenizer | None = None,
     min_df: int | None = None,
     max_df: float | None = None,
     keep: int | None = None,
@@ -58,7 +63,8 @@ def prepare(
     (`default_pruning`); ``phrases`` may be words of it. ``n_heldout`` documents, chosen uniformly
     by ``seed``, stay out of the shards. ``field``, ``title`` and ``time`` name the fields of a
     document's text, title and time; titles are kept unasked where they are at hand, unless
-    ``title`` is "none". ``progress`` is called now and then with the running `Tally`.
+    ``title`` is "none". ``tokenizer`` says how texts are cut into words. ``progress`` is called now
+    and then with the running `Tally`.
 
     Raises DataError for what is wrong with the sources and UsageError for what is wrong with the
     options; either way, and when interrupted, output is as it was.
@@ -67,14 +73,19 @@ def prepare(
     options = {"min_df": min_df, "max_df": max_df, "keep": keep, "stopwords": stopwords}
     asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     Pruning(**asked)  # bad options fail before anything is read
+    stop = stop_words(asked.get("stopwords", "english" if phrases else "none"))
+    cut = tokenizer or Tokenizer()
+    cut.load()
     if seed < 0:
         raise UsageError(f"--seed {seed}: give a whole number, 0 or more.")
 
     tally = Tally()
     with ExitStack() as stack:
         folder = stack.enter_context(staging(Path(output), marker=INDEX, force=force))
-        format, readers = open_sources(paths, format, field, title, time)
+        format, readers = open_sources(paths, format, field, title, time, tokens=cut.field)
         is_ids = format in ID_READERS
+        if is_ids and tokenizer not in (None, Tokenizer(), EARLIER):
+            raise UsageError(f"How words are cut is said of text, and this is {format}: word ids.")
         given = given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
         report = progress or _silent
@@ -82,21 +93,22 @@ def prepare(
         if phrases:
             if given is not None:
                 raise UsageError("--phrases goes with text whose vocabulary is built: no --vocab.")
-            stop = stop_words(asked.get("stopwords", "english"))
-            found = learn_phrases(readers, stop, Tally(), report)
-        ingested = _ingest(readers, is_ids, given, spool, tally, report, found)
+            found = learn_phrases(readers, cut, stop, Tally(), report)
+        ingested = _ingest(readers, is_ids, cut, given, spool, tally, report, found)
         if spool.n_docs == 0:
             if tally.cut is not None:
                 raise DataError(f"{tally.cut}: no document among them.")
-            raise DataError(f"{paths[0]} holds no documents with words that count: {_why(given)}.")
+            why = _why(given, cut, tally)
+            raise DataError(f"{paths[0]} holds no documents with words that count: {why}.")
         pruning = replace(Pruning() if given else default_pruning(spool.n_docs), **asked)
         kept = pruning.mask(ingested.words, ingested.doc_freq, spool.n_docs)
         words, new_ids = settle(ingested, kept, alphabetical=given is None)
         size = measure(spool, new_ids)
         if size[0] == 0:
-            raise DataError(
-                f"{paths[0]}: pruning leaves no words; loosen --min-df, --max-df or --stopwords."
-            )
+            why = "loosen --min-df, --max-df or --stop-words"
+            if whole := uncut(tally.noticed):
+                why = advice(whole)
+            raise DataError(f"{paths[0]}: pruning leaves no words; {why}.")
         tables = emit(
             spool,
             new_ids,
@@ -119,6 +131,7 @@ def prepare(
             "time": time,
             "vocabulary": given[0] if given else "built",
             "pruning": asdict(pruning),
+            **({} if cut == EARLIER else {"tokenizer": None if is_ids else cut.as_dict()}),
             "phrases": None if found is None else len(found.phrasegrams),
             "seed": seed,
             **_account(tally, ingested, len(words), tables),
@@ -142,6 +155,8 @@ def _account(
         "time_unread": tally.time_unread,
         "documents_empty": tally.n_read - tally.skipped - n_docs,
         "entries_merged": tally.merged,
+        "markup": {kind: number for kind in KINDS if (number := tally.noticed[kind])},
+        "uncut": uncut(tally.noticed),
         "tokens_read": ingested.n_tokens,
         "tokens_left_out": ingested.n_tokens - n_tokens,
         "words_read": ingested.n_words,
@@ -181,6 +196,7 @@ def given_vocabulary(id_paths: Sequence[Path], vocab: Path | None) -> tuple[str,
 def _ingest(
     readers: list[Any],
     is_ids: bool,
+    tokenizer: Tokenizer,
     given: tuple[str, list[str]] | None,
     spool: Spool,
     tally: Tally,
@@ -188,14 +204,22 @@ def _ingest(
     phrases: Any,
 ) -> Ingested:
     if given is None:
-        return ingest_new(readers, spool, tally, report, phrases)
-    ingest = ingest_ids if is_ids else ingest_known
-    return ingest(readers, given[1], spool, tally, report)
+        return ingest_new(readers, tokenizer, spool, tally, report, phrases)
+    if is_ids:
+        return ingest_ids(readers, given[1], spool, tally, report)
+    return ingest_known(readers, tokenizer, given[1], spool, tally, report)
 
 
 def _silent(tally: Tally) -> None:
     pass
 
 
-def _why(given: tuple[str, list[str]] | None) -> str:
-    return f"check it against the vocabulary {given[0]}" if given else "check --format and --field"
+def _why(given: tuple[str, list[str]] | None, tokenizer: Tokenizer, tally: Tally) -> str:
+    if whole := uncut(tally.noticed):
+        return advice(whole)
+    if given:
+        return f"check it against the vocabulary {given[0]}"
+    if tally.noticed["letters"]:
+        least, most = tokenizer.min_length, tokenizer.max_length
+        return f"a word has {least} to {most} letters unless --min-length and --max-length say more"
+    return "check --format and --field"

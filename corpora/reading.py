@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.corpora.documents import Documents, blocks, offsets, remap
-from topicmc.corpora.ingestion import counted
+from topicmc.corpora.ingestion import counted, spelled
 from topicmc.corpora.phrases import phrases_among
 from topicmc.corpora.preparation import given_vocabulary
 from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.records import RecordReader
 from topicmc.corpora.readers.sources import GAPPED, ID_READERS, open_sources
 from topicmc.corpora.store import INDEX, Corpus
+from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import UsageError
 
 
@@ -36,42 +37,52 @@ def read_known(
     vocab: Path | None = None,
     field: str | None = None,
     title: str | None = None,
+    tokenizer: Tokenizer | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Known]:
     """The documents of sources in order, with ids that are positions in ``words``.
 
-    Sources are those of `topicmc.corpora.prepare`, read and tokenised alike, or prepared corpora,
-    of which the training documents come first. Words are matched by spelling, and the phrases among
-    them are joined in text. ``vocab`` is that of sources of word ids; ``tally`` and ``progress``
-    hear how it goes.
+    Sources are those of `topicmc.corpora.prepare`, or prepared corpora, of which the training
+    documents come first. Words are matched by spelling, and the phrases among them are joined in
+    text, which ``tokenizer`` cuts. ``vocab`` is that of sources of word ids; ``tally`` and
+    ``progress`` hear how it goes.
 
     Raises UsageError and DataError as `prepare` does.
     """
     stream: Iterable[Known]
+    cut = tokenizer or Tokenizer()
+    asked = tokenizer is not None and tokenizer.owner is None
     if any((path / INDEX).is_file() for path in sources):
         for option, value in {"vocab": vocab, "field": field, "title": title}.items():
             if value is not None:
                 raise UsageError(f"--{option} {value}: a prepared corpus has its own.")
+        if asked:
+            raise UsageError("How words are cut is said of text; a prepared corpus has its own.")
         stream = _of_corpora([Corpus.open(path) for path in sources], words, tally)
     else:
-        format, readers = open_sources(sources, format, field, title)
+        format, readers = open_sources(sources, format, field, title, tokens=cut.field)
         if format in ID_READERS:
+            if asked:
+                raise UsageError(f"How words are cut is said of text, and this is {format}.")
             given = given_vocabulary(sources, vocab)
             assert given is not None
             stream = _of_ids(readers, given[1], words, tally, format in GAPPED)
         elif vocab is not None:
             raise UsageError(f"--vocab {vocab}: only sources of word ids need one; this is text.")
         else:
-            stream = _of_text(readers, words, tally)
+            stream = _of_text(readers, cut, words, tally)
     for known in stream:
         yield known
         if progress is not None:
             progress(tally)
 
 
-def _of_text(readers: list[RecordReader], words: Sequence[str], tally: Tally) -> Iterator[Known]:
-    index = {word: i for i, word in enumerate(words)}
-    for batch, documents in counted(readers, tally, phrases_among(words)):
+def _of_text(
+    readers: list[RecordReader], tokenizer: Tokenizer, words: Sequence[str], tally: Tally
+) -> Iterator[Known]:
+    tokenizer.load()
+    index = spelled(words)
+    for batch, documents in counted(readers, tokenizer, tally, phrases_among(words)):
         new_ids = [index.get(word, -1) for word in batch.words]
         yield _known(documents, np.array(new_ids, dtype=np.int64))
 

@@ -26,6 +26,7 @@ from topicmc.corpora.metadata import FILES, Metadata, Titles, kinds
 from topicmc.corpora.parallel import thread_map, usable_cores
 from topicmc.corpora.shards import ARRAYS, file_of, map_documents, map_metadata
 from topicmc.corpora.soundness import check_documents, check_metadata, damaged
+from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError
 from topicmc.files import own_checksum, within
 
@@ -104,6 +105,12 @@ class Corpus:
         """Reads corpus.json only. DataError when it is missing, damaged or of another version."""
         path = Path(path)
         return cls(path, read_index(path))
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """How its texts were cut into words; DataError when corpus.json says nothing that can
+        be."""
+        return Tokenizer.read(self.path / INDEX, self.provenance)
 
     @cached_property
     def vocabulary(self) -> list[str]:

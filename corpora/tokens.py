@@ -1,21 +1,23 @@
-"""From text to words."""
+"""The words of batches of texts, listed or counted."""
 
-import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-# Letters of any script: digits and underscores part words and are dropped.
-_WORD = re.compile(r"[^\W\d_]+")
-_MIN_LETTERS, _MAX_LETTERS = 2, 40
+from topicmc.corpora.cutting import CutError
+from topicmc.corpora.markup import KINDS, looks_like
+from topicmc.corpora.scripts import letters_of
+from topicmc.corpora.tokenizer import Tokenizer
+from topicmc.errors import DataError
 
-
-def tokenize(text: str) -> list[str]:
-    """Lower-cased runs of 2 to 40 letters, in order."""
-    return [w for w in _WORD.findall(text.lower()) if _MIN_LETTERS <= len(w) <= _MAX_LETTERS]
+T = TypeVar("T")
+Plain = Callable[[str], str] | None
+tokenize = Tokenizer()
+_LOOK = 20  # texts of a batch whose scripts are looked at
 
 
 class WordCounts(NamedTuple):
@@ -27,6 +29,7 @@ class WordCounts(NamedTuple):
     word_ids: np.ndarray  # int64 (E,): positions in words
     counts: np.ndarray  # int64 (E,)
     kept: np.ndarray  # bool: which texts are the n documents; the others are under min_tokens
+    noticed: Counter[str]  # what `notice` says of the texts
 
     @property
     def n_skipped(self) -> int:
@@ -34,25 +37,33 @@ class WordCounts(NamedTuple):
 
 
 def token_lists(
-    texts: Sequence[str], plain: Callable[[str], str] | None = None, min_tokens: int = 0
+    texts: Sequence[str], plain: Plain = None, tokenizer: Tokenizer = tokenize
 ) -> list[list[str]]:
-    """Words of each document that has min_tokens or more; ``plain`` strips markup first."""
-    documents = (tokenize(plain(text) if plain else text) for text in texts)
-    return [words for words in documents if len(words) >= min_tokens]
+    """Words of each document; ``plain`` strips markup first. CutError tells its number."""
+    documents = []
+    for number, text in enumerate(texts, start=1):
+        try:
+            documents.append(tokenizer(plain(text) if plain else text))
+        except CutError as error:
+            error.number = number
+            raise
+    return documents
 
 
 def count_words(
     texts: Sequence[str],
-    plain: Callable[[str], str] | None = None,
+    plain: Plain = None,
     min_tokens: int = 0,
     join: Callable[[list[str]], list[str]] | None = None,
+    tokenizer: Tokenizer = tokenize,
 ) -> WordCounts:
-    """Counts of each document's words, those of `token_lists`; ``join`` makes phrases of some."""
+    """Counts of each document's words, those of `token_lists`, if it has min_tokens or more;
+    ``join`` makes phrases of some."""
     index: dict[str, int] = {}
     lengths: list[int] = []
     word_ids: list[int] = []
     counts: list[int] = []
-    documents = token_lists(texts, plain)
+    documents = token_lists(texts, plain, tokenizer)
     kept = np.array([len(words) >= min_tokens for words in documents], dtype=bool)
     for words in compress(documents, kept):
         found = Counter(join(words) if join else words)
@@ -67,4 +78,29 @@ def count_words(
         ids,
         np.array(counts, dtype=np.int64),
         kept,
+        notice(texts, tokenizer) if plain is None else Counter(),
     )
+
+
+def notice(texts: Sequence[str], tokenizer: Tokenizer) -> Counter[str]:
+    """How many texts look like markup that is not stripped, and, of some of them, the letters of
+    each script where words are runs of letters."""
+    noticed: Counter[str] = Counter()
+    if tokenizer.field is None:
+        for kind in set(KINDS).difference(tokenizer.strip):
+            noticed[kind] = sum(looks_like(kind, text) for text in texts)
+    if tokenizer.by_letters:
+        noticed.update(letters_of(texts[:: max(1, len(texts) // _LOOK)]))
+    return noticed
+
+
+def naming_documents(results: Iterator[T], size: Callable[[T], int], path: Path) -> Iterator[T]:
+    """The results of one batch after the other; ``size`` says of how many documents each is. A
+    CutError becomes a DataError that names the document."""
+    n_done = 0
+    try:
+        for result in results:
+            yield result
+            n_done += size(result)
+    except CutError as error:
+        raise DataError(f"{path}, document {n_done + error.number:,}: {error}.") from error

@@ -6,15 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from topicmc.corpora.stopwords import stop_words
 from topicmc.corpora.streams import Stream, numbered_lines
 from topicmc.errors import DataError, UsageError
 
-# gensim's list takes these for function words; they carry topics.
-_CONTENT_WORDS = frozenset(
-    "bill computer cry detail fire interest mill serious sincere system thick thin".split()  # noqa: SIM905
-)
 _MAX_WORDS = 10_000_000  # each takes some 150 bytes here, and K weights in training
-_WEB_WORDS = frozenset(["http", "https", "www", "html", "isbn"])
 
 
 def read_vocabulary(path: Path) -> list[str]:
@@ -40,21 +36,6 @@ def read_vocabulary(path: Path) -> list[str]:
     if not seen:
         raise DataError(f"{path} holds no words: give one word a line.")
     return list(seen)
-
-
-def stop_words(choice: str) -> frozenset[str]:
-    """``english``, ``none``, or the words of a file, one a line."""
-    if choice == "none":
-        return frozenset()
-    if choice == "english":
-        from gensim.parsing.preprocessing import STOPWORDS
-
-        return (frozenset(STOPWORDS) - _CONTENT_WORDS) | _WEB_WORDS
-    if not Path(choice).exists():
-        raise UsageError(f"Stop words are english, none or a file; there is no file {choice}.")
-    with Stream(Path(choice)) as stream:
-        lines = [line.strip().lower() for _, line in numbered_lines(stream)]
-    return frozenset(lines) - {""}
 
 
 class WordTable:

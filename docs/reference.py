@@ -27,7 +27,7 @@ PAGE = Path(__file__).with_name("reference.md")
 PUBLIC = {
     "topicmc": ("LDA",),
     "topicmc.estimator": ("Evaluation",),
-    "topicmc.corpora": ("prepare", "Corpus", "verify"),
+    "topicmc.corpora": ("prepare", "Tokenizer", "stop_words", "Corpus", "verify"),
     "topicmc.runs": ("RunDirectory",),
     "topicmc.posterior.samples": ("samples_of", "posterior_mean", "PosteriorMean", "phi_of",
                                   "share_of", "alpha_of"),

@@ -130,6 +130,7 @@ def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bo
             "documents": corpus.n_docs,
             "tokens": corpus.n_tokens,
             "words": corpus.n_words,
+            **{k: v for k, v in corpus.provenance.items() if k == "tokenizer"},
         },
         "config": plan.config.as_dict(),
         "plan": {"remarks": plan.remarks, "pace": plan.pace and asdict(plan.pace)},

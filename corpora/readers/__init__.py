@@ -18,6 +18,7 @@ class Tally:
     passed_over: Counter[str] = field(default_factory=Counter)  # documents left out by rule, by why
     times_unread: int = 0  # documents whose time is there, but is none
     time_unread: str | None = None  # the first of them, and where it stands
+    noticed: Counter[str] = field(default_factory=Counter)  # what `tokens.notice` says of the texts
     cut: str | None = None  # the end of the present source is missing: a sentence that says where
     position: int = 0  # bytes of the present source taken in
     finished: int = 0  # bytes of the sources before it

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.named_fields import FieldReader
+from topicmc.corpora.readers.named_fields import FieldReader, words_as_text
 from topicmc.corpora.readers.records import Record, read_day, read_title
 from topicmc.corpora.streams import Stream, numbered_lines
 from topicmc.errors import DataError
@@ -40,12 +40,26 @@ class JsonLinesReader(FieldReader):
 
     def _record(self, found: dict[Any, Any], where: str, tally: Tally) -> Record:
         if self.text_name not in found:
-            raise self.lacking("field", found, where)
+            raise self.lacking(self.text_option, found, where)
         return Record(
-            _flat(found[self.text_name], self.text_name, where),
+            self._flat(found[self.text_name], where),
             read_title(found.get(self.title_name)),
             read_day(found.get(self.fields.time), where, tally),
         )
+
+    def _flat(self, value: Any, where: str) -> str:
+        """A text, a list of texts or of words, or null for an empty document."""
+        if value is None:
+            return ""
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return "\n".join(value) if self.fields.tokens is None else words_as_text(value)
+        if not isinstance(value, str):
+            wanted = "text" if self.fields.tokens is None else "a list of words"
+            raise DataError(
+                f"{where}: field {self.text_name!r} is not {wanted}; pass another"
+                f" --{self.text_option}."
+            )
+        return value
 
 
 def _parse(line: str, where: str) -> dict[Any, Any]:
@@ -57,14 +71,3 @@ def _parse(line: str, where: str) -> dict[Any, Any]:
     if not isinstance(found, dict):
         raise DataError(f"{where}: not a JSON object; give one object a line.")
     return found
-
-
-def _flat(value: Any, name: str, where: str) -> str:
-    """Text, a list of texts, or null for an empty document."""
-    if value is None:
-        return ""
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return "\n".join(value)
-    if not isinstance(value, str):
-        raise DataError(f"{where}: field {name!r} is not text; pass another --field.")
-    return value

@@ -12,15 +12,16 @@ NO_TITLE = "none"
 
 
 class Fields(NamedTuple):
-    """Names of what to read, as asked for by --field, --title and --time.
+    """Names of what to read, as asked for by --field, --title, --time and --tokens.
 
     By default the text is ``text``, the title is ``title`` where there is one, and times are not
-    read; the title ``none`` stands for no titles.
+    read; the title ``none`` stands for no titles. ``tokens`` is read instead of a text.
     """
 
     field: str | None = None
     title: str | None = None
     time: str | None = None
+    tokens: str | None = None
 
     @property
     def has_titles(self) -> bool:
@@ -41,14 +42,15 @@ class FieldReader(RecordReader):
     def __init__(self, path: Path, fields: Fields | None = None) -> None:
         super().__init__(path)
         self.fields = fields or Fields()
-        self.text_name = self.fields.field or "text"
+        self.text_option = "field" if self.fields.tokens is None else "tokens"
+        self.text_name = self.fields.tokens or self.fields.field or "text"
         self.title_name = (self.fields.title or "title") if self.fields.has_titles else None
 
     def columns(self, has: Sequence[str], where: str) -> list[str | None]:
         """Those of text, title and time; None for what is not to be read. DataError, or UsageError
         when the text is not named, for one that is not there."""
         if self.text_name not in has:
-            raise self.lacking("field", has, where)
+            raise self.lacking(self.text_option, has, where)
         for option, name in self.fields.required.items():
             if name not in has:
                 raise self.lacking(option, has, where)
@@ -62,3 +64,8 @@ class FieldReader(RecordReader):
         if name is None:
             return UsageError(f"{where}: which {self.kind} is the text? Pass --field {told}.")
         return DataError(f"{where}: no {self.kind} {name!r} {told}; pass another --{option}.")
+
+
+def words_as_text(words: Iterable[str]) -> str:
+    """A list of words as a text that its spaces cut into them again; spaces in a word become _."""
+    return " ".join("_".join(word.split()) for word in words)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.named_fields import FieldReader
+from topicmc.corpora.readers.named_fields import FieldReader, words_as_text
 from topicmc.corpora.readers.records import Record, read_day
 from topicmc.corpora.streams import require_file
 from topicmc.errors import DataError
@@ -51,8 +51,9 @@ class ParquetReader(FieldReader):
     def _columns(self, schema: pa.Schema) -> list[str | None]:
         """The columns to read; DataError when one of them does not hold what can be text."""
         text, title, time = self.columns(schema.names, f"{self.path}")
-        if not _is_text(schema.field(text).type):
-            raise self._no_text("field", schema)
+        kind = schema.field(text).type
+        if not (_is_text(kind) or (self.fields.tokens is not None and _is_list_of_texts(kind))):
+            raise self._no_text(self.text_option, schema)
         for option, name in self.fields.required.items():
             if not _is_readable(schema.field(name).type):
                 raise self._no_text(option, schema)
@@ -61,9 +62,10 @@ class ParquetReader(FieldReader):
         return [text, title, time]
 
     def _no_text(self, option: str, schema: pa.Schema) -> DataError:
-        name = self.text_name if option == "field" else self.fields.required[option]
+        name = self.text_name if option == self.text_option else self.fields.required[option]
+        wanted = "lists of words" if option == "tokens" else "text"
         return DataError(
-            f"{self.path}: column {name!r} holds {schema.field(name).type}, not text; "
+            f"{self.path}: column {name!r} holds {schema.field(name).type}, not {wanted}; "
             f"pass another --{option}."
         )
 
@@ -74,6 +76,13 @@ def _is_text(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _is_list_of_texts(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(is_one(kind) for is_one in lists) and _is_text(kind.value_type)
 
 
 def _is_readable(kind: pa.DataType) -> bool:
@@ -93,4 +102,7 @@ def _strings(batch: pa.RecordBatch, name: str | None) -> list[str | None]:
 
     if name is None:
         return [None] * batch.num_rows
+    if _is_list_of_texts(batch.schema.field(name).type):
+        lists = batch.column(name).to_pylist()
+        return [None if words is None else words_as_text(filter(None, words)) for words in lists]
     return batch.column(name).cast(pa.string()).to_pylist()

@@ -42,9 +42,10 @@ def open_sources(
     field: str | None,
     title: str | None = None,
     time: str | None = None,
+    tokens: str | None = None,
 ) -> tuple[str, list[Any]]:
-    """The format, found out when it is ``auto``, and a reader for each path. Field, title and time
-    are those of `Fields`."""
+    """The format, found out when it is ``auto``, and a reader for each path. Field, title, time and
+    tokens are those of `Fields`."""
     if not paths:
         raise UsageError("No source is given: name a file or a folder.")
     for path in paths:
@@ -54,7 +55,7 @@ def open_sources(
         format = _common_format(paths)
     if format not in FORMATS:
         raise UsageError(f"--format {format}: it is one of auto, {', '.join(FORMATS)}.")
-    fields = Fields(field, title, time)
+    fields = Fields(field, title, time, tokens)
     _check_fields(format, fields)
     return format, [_reader(format, path, fields) for path in paths]
 
@@ -71,9 +72,15 @@ def _reader(format: str, path: Path, fields: Fields) -> Any:
 
 def _check_fields(format: str, fields: Fields) -> None:
     """UsageError when a field is asked of a format that has none."""
-    asked = fields.required | ({} if fields.field is None else {"field": fields.field})
+    asked = dict(fields.required)
+    if fields.field is not None:
+        asked["field"] = fields.field
+    if fields.tokens is not None and format not in ID_READERS:
+        asked["tokens"] = fields.tokens
     if format == "wikipedia" and fields.time == _TIMESTAMP:
         del asked["time"]
+    if {"tokens", "field"} <= asked.keys():
+        raise UsageError("--tokens and --field exclude each other: give one.")
     if format in FIELD_READERS or not asked:
         return
     option, name = next(iter(asked.items()))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from topicmc.corpora import prepare
 from topicmc.corpora.preparation import default_pruning
+from topicmc.corpora.stopwords import stop_words
 from topicmc.corpora.tokens import count_words, tokenize
-from topicmc.corpora.vocabulary import Pruning, WordTable, stop_words
+from topicmc.corpora.vocabulary import Pruning, WordTable
 from topicmc.errors import UsageError
 
 TEXTS = ["The cat and the dog", "A cat, a hat", "dog eats cat", "Der Hund", "zebra zebra zebra"]
