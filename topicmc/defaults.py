@@ -255,8 +255,8 @@ def remarks(
     pace = pace or Pace.reckoned(config, bounds["n_words"], bounds["cores"])
     if asked.until == "auto" and config.until == "converged":
         told.append(
-            f"trains until it has converged, and until {_target(config)} at most; give --updates,"
-            " --epochs or --time-budget for another length"
+            f"trains until it has converged, {_target(config)} at most; --updates, --epochs or"
+            " --time-budget set another length"
         )
     samples = expected_samples(config, **size, pace=pace)
     if samples < ENOUGH_SAMPLES:
