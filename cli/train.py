@@ -183,6 +183,7 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
             told.message(_headline(config, corpus))
             for remark in run.notices if resume else run.facts()["plan"]["remarks"]:
                 told.message(remark)
+        begun = training.update
         outcome = training.train(interrupt)
         if channel.is_root and not outcome.interrupted and run.is_starting():
             told.message(
@@ -200,7 +201,8 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
             err=True,
         )
         return 130
-    topics = finish(run, outcome.update)
+    nothing = resume and outcome.update == begun and (run.path / "topics.json").exists()
+    topics = [] if nothing else finish(run, outcome.update)
     if as_json:
         print_json(
             {
@@ -212,6 +214,12 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
                 "perplexity_averaged": outcome.perplexity_averaged,
                 "samples": outcome.samples,
             }
+        )
+    elif nothing:
+        click.echo(
+            f"Nothing to do: {run.path} has made its {outcome.update:,} updates; it goes on with"
+            " more --updates, --epochs or --time-budget",
+            err=True,
         )
     else:
         print_topics(topics)
@@ -225,11 +233,20 @@ def _headline(config, corpus) -> str:
     return (
         f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens, {corpus.n_words:,} words;"
         f" {config.topics} topics by {config.sampler},"
-        f"{f' {config.chains} chains,' * (config.chains > 1)}"
+        f"{_chains(config)}"
         f" {config.batch_size} documents a batch,"
         f" {config.workers} worker{'s' * (config.workers > 1)} x {config.threads}"
         f" thread{'s' * (config.threads > 1)}"
     )
+
+
+def _chains(config) -> str:
+    if config.chains == 1:
+        return ""
+    if config.groups == config.chains or config.keeps_assignments:
+        return f" {config.chains} chains,"
+    groups = "one group" if config.groups == 1 else f"{config.groups} groups"
+    return f" {config.chains} chains averaged as {groups} until update {config.average_until:,},"
 
 
 def _result(outcome) -> str:

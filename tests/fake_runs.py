@@ -29,6 +29,7 @@ def make_run(
     config = {**SETTINGS, "topics": n_topics, **settings}
     corpus = {"tokens": 1000, "fingerprint": fingerprint, "path": "corpus"}
     run = RunDirectory.create(path, {"config": config, "corpus": corpus})
+    (path / "corpus").mkdir()
     words = [f"word{w:03d}" for w in range(n_words)]
     run.update_facts(vocabulary=run.write_vocabulary(words))
     entries = [

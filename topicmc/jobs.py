@@ -176,6 +176,12 @@ def resume(
                 f"--{name.replace('_', '-')} {value}: the run in {run_path} began with"
                 f" {getattr(config, name)}, which --resume cannot change; start a new run instead"
             )
+    for name in ("alpha", "beta"):
+        if name in changes and config.learn in (name, "both"):
+            raise UsageError(
+                f"--{name} {changes[name]}: the run in {run_path} learns {name}, which --resume"
+                " cannot change; start a new run instead"
+            )
     corpus = open_corpus(run, corpus_path)
     config = on_workers(config, transport.n_workers)
     if any(name in changes for name in ("updates", "epochs", "time_budget")):

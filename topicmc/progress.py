@@ -28,6 +28,13 @@ def fraction(
     return done
 
 
+def resume_command(run: RunDirectory) -> str:
+    """The command that goes on with a run; where its corpus is gone, CORPUS stands for the new
+    place of it."""
+    gone = not (run.path / run.facts()["corpus"]["path"]).exists()
+    return f"topicmc train {'CORPUS ' * gone}-o {shlex.quote(str(run.path))} --resume"
+
+
 def unfinished(run: RunDirectory) -> str | None:
     """How far a run came that did not end, in words; None of one that did, or that never said."""
     facts, metrics = run.facts(), run.metrics()
@@ -57,10 +64,9 @@ def _has_converged(run: RunDirectory, config: TrainConfig, update: int) -> bool:
 def remarks(run: RunDirectory) -> list[str]:
     """Sentences without an end: that a run has not ended, or has no posterior sample yet."""
     told = []
-    go_on = f"topicmc train -o {shlex.quote(str(run.path))} --resume"
     done = unfinished(run)
     if done is not None:
-        told.append(f"{run.path} has done {done}; go on with {go_on}")
+        told.append(f"{run.path} has done {done}; go on with {resume_command(run)}")
     if run.is_starting():
         told.append(
             f"{run.path} has no posterior sample yet: a state of its start stands in for one, and"

@@ -233,3 +233,30 @@ def test_a_run_that_was_stopped_says_so(run, command, asked, done):
     assert command("topics", run).stderr == told
     assert command("infer", run, "corpus", "-o", "mixes.csv").stderr == told
     assert "finish it (topicmc train -o run --resume" in lines(command("evaluate", run))[-1]
+
+
+def test_resuming_says_what_it_cannot_do(run, command):
+    """Nothing that is left to do, and priors that the run learns."""
+    for more in ((), ("--updates", 5)):
+        done = command("train", "-o", run, "--resume", "--progress", "none", *more)
+        assert (done.status, done.stdout) == (0, "")
+        assert done.stderr == (
+            "Nothing to do: run has made its 12 updates; it goes on with more --updates, --epochs"
+            " or --time-budget\n"
+        )
+    opened = RunDirectory(run)
+    opened.update_facts(config={**opened.facts()["config"], "learn": "both"})
+    beta = opened.facts()["config"]["beta"]
+    refused = command("train", "-o", run, "--resume", "--beta", beta)
+    assert (refused.status, "learns beta" in one_sentence(refused)) == (2, True)
+
+
+def test_the_advice_names_a_corpus_that_is_gone(run, command):
+    opened = RunDirectory(run)
+    opened.update_facts(
+        config={**opened.facts()["config"], "updates": 40},
+        corpus={**opened.facts()["corpus"], "path": "moved"},
+    )
+    assert command("topics", run).stderr.endswith(
+        "go on with topicmc train CORPUS -o run --resume.\n"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ from topicmc.posterior.convergence import (
     worth,
 )
 from topicmc.posterior.uncertainty import Posterior
-from topicmc.progress import unfinished
+from topicmc.progress import resume_command, unfinished
 from topicmc.runs import RunDirectory
 
 FIT = "held-out log-likelihood"
@@ -191,7 +190,7 @@ def _agreed(evidence: Evidence) -> str:
 
 def _train_on(run: RunDirectory, option: str = "") -> str:
     """The advice to do what was asked for, or once that is done, twice as much."""
-    command = f"topicmc train -o {shlex.quote(str(run.path))} --resume"
+    command = resume_command(run)
     if unfinished(run) is not None:
         return f"finish it ({command}{option})"
     config = run.facts()["config"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.jobs import EMBEDDED
-from topicmc.posterior.samples import samples_of
+from topicmc.posterior.samples import alpha_of, beta_of, samples_of
 from topicmc.report.numbers import digits
 from topicmc.runs import RunDirectory
 
@@ -34,6 +34,7 @@ def run_of(run: RunDirectory, name: str) -> dict[str, Any]:
     """Settings and traces of one run."""
     facts = run.facts()
     settings = {name.replace("_", " "): value for name, value in facts["config"].items()}
+    settings |= _learned(run)
     return {
         "name": name,
         "settings": {
@@ -44,6 +45,23 @@ def run_of(run: RunDirectory, name: str) -> dict[str, Any]:
         },
         "metrics": _traces(run.metrics(), min(entry["round"] for entry in samples_of(run))),
     }
+
+
+def _learned(run: RunDirectory) -> dict[str, str]:
+    """Of the priors that were learned what the kept samples hold, in place of what the run began
+    with."""
+    learn, samples = run.facts()["config"].get("learn", "none"), samples_of(run)
+    found = {}
+    if learn in ("alpha", "both"):
+        found["alpha"] = np.array([alpha_of(run, entry) for entry in samples])
+    if learn in ("beta", "both"):
+        found["beta"] = np.array([beta_of(run, entry) for entry in samples])
+    return {name: f"learned: {_range(values)}" for name, values in found.items()}
+
+
+def _range(values: np.ndarray) -> str:
+    low, high = f"{values.min():.3g}", f"{values.max():.3g}"
+    return low if low == high else f"{low}–{high}"
 
 
 def _traces(metrics: Sequence[dict[str, Any]], first_sample: int) -> dict[str, Any]:
