@@ -102,3 +102,11 @@ def test_the_pace_that_is_measured(small_corpus, workers):
     pace = measured(small_corpus, config, 1, LocalTransport(workers))
     assert 1e-9 < pace.draw < 1e-4
     assert pace.hosted == workers and pace.exchange == 0
+
+
+def test_more_topics_than_documents_are_remarked_on(small_corpus):
+    plan = jobs.planned(TrainConfig(topics=301, epochs=9.0), small_corpus, LocalTransport(1))
+    assert any(told.startswith("301 topics are more than there are documents (300)")
+               for told in plan.remarks)  # fmt: skip
+    plan = jobs.planned(TrainConfig(topics=300, epochs=9.0), small_corpus, LocalTransport(1))
+    assert not any("documents" in told for told in plan.remarks)

@@ -253,6 +253,11 @@ def remarks(
         told.append(f"--sampler auto: {', '.join(choose(asked, **bounds, pace=pace))}")
     size = {name: bounds[name] for name in ("n_docs", "n_tokens", "n_words")}
     pace = pace or Pace.reckoned(config, bounds["n_words"], bounds["cores"])
+    if config.topics > bounds["n_docs"]:
+        told.append(
+            f"{config.topics} topics are more than there are documents ({bounds['n_docs']:,}): few"
+            " of them can be told from chance"
+        )
     if asked.until == "auto" and config.until == "converged":
         told.append(
             f"trains until it has converged, {_target(config)} at most; --updates, --epochs or"

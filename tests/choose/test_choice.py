@@ -56,8 +56,14 @@ def test_a_curve_that_has_flattened_is_no_reason_for_more():
 
 def test_nothing_is_suggested_before_runs_have_converged():
     told = advice([point(20, [1000]), point(50, [900], converged=False), point(90, [950])])
-    assert "But K = 50 had not converged: train longer" in told
+    assert "But K = 50 had not converged: the rows of K = 20, 90 are to be relied on yet" in told
+    assert "so no K is suggested" in told
     assert "first choice" not in told
+
+
+def test_rows_of_which_nothing_can_be_told_are_named():
+    told = advice([point(20, [1000], converged=None), point(50, [900], converged=False)])
+    assert "But K = 50 had not converged and of K = 20 it cannot be told: no row is to be" in told
 
 
 def test_dots_lie_where_values_are_and_text_is_escaped(tmp_path):

@@ -154,12 +154,27 @@ def advice(points: Sequence[Point]) -> str:
     text += f" NPMI coherence is highest at K = {_highest(points, lambda p: p.mean('npmi'))}"
     if best.stable is not None:
         text += f", and seeds agree most at K = {_highest(points, lambda p: p.stable or 0.0)}"
-    moving = [point.topics for point in points if point.converged is False]
-    if moving:
-        text += f". But {_listed(moving)} had not converged: train longer before you compare"
-    elif not open_ended:
+    doubtful = _doubtful(points)
+    if not (doubtful or open_ended):
         text += f". A first choice is K = {min(alike)}, the smallest that predicts as well as any"
-    return f"{text}. {CAUTION}"
+    return f"{text}. {doubtful}{CAUTION}"
+
+
+def _doubtful(points: Sequence[Point]) -> str:
+    """Where not all rows can be relied on: which can, and that therefore no K is suggested."""
+    moving = [point.topics for point in points if point.converged is False]
+    unknown = [point.topics for point in points if point.converged is None]
+    if not moving and not unknown:
+        return ""
+    reasons = [f"{_listed(moving)} had not converged"] if moving else []
+    reasons += [f"of {_listed(unknown)} it cannot be told"] if unknown else []
+    sound = [point.topics for point in points if point.converged]
+    rows = f"only the row of {_listed(sound)} is" if len(sound) == 1 else "no row is"
+    rows = f"the rows of {_listed(sound)} are" if len(sound) > 1 else rows
+    return (
+        f"But {' and '.join(reasons)}: {rows} to be relied on yet, so no K is suggested; the same"
+        " command with twice the --epochs trains all runs on. "
+    )
 
 
 def _margin(points: Sequence[Point], best: Point) -> tuple[float, str]:

@@ -56,6 +56,7 @@ class Grid:
         self._settings = {name: value for name, value in settings.items() if value != "auto"}
         if self.corpus.n_heldout == 0:
             raise DataError(f"{corpus}: has no held-out documents; prepare it with --heldout N")
+        self._settings.setdefault("until", "end")  # the same length for all K
         # One sampler for all K, whatever the time would allow for each of them.
         self._settings["sampler"] = self._config(max(self.topics), self.seeds[0]).sampler
         for n_topics in self.topics:
@@ -75,13 +76,15 @@ class Grid:
             UsageError: a run is there that began with other settings.
             DivergedError: as training does.
         """
+        runs = [(n_topics, seed) for seed in self.seeds for n_topics in self.topics]
         return all(
-            self._train(n_topics, seed, interrupt, listener())
-            for seed in self.seeds
-            for n_topics in self.topics
+            self._train(*run, f"run {i} of {len(runs)}", interrupt, listener())
+            for i, run in enumerate(runs, start=1)
         )
 
-    def _train(self, n_topics: int, seed: int, interrupt: Interrupt, told: Listener) -> bool:
+    def _train(
+        self, n_topics: int, seed: int, which: str, interrupt: Interrupt, told: Listener
+    ) -> bool:
         path, transport = self.path(n_topics, seed), LocalTransport()
         config = self._config(n_topics, seed)
         there = (path / "run.json").is_file()
@@ -96,7 +99,7 @@ class Grid:
                 config, corpus, run = jobs.start(
                     config, self.corpus.path, path, transport, leases=leases
                 )
-            told.message(f"{path}: {n_topics} topics, seed {seed}")
+            told.message(f"{which}: {n_topics} topics, seed {seed}, in {path}")
             try:
                 training = Training(config, corpus, run, transport, told, resume=there)
                 outcome = training.train(interrupt)
