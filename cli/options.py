@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,22 @@ corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Where the corpus of RUN lies now."
 )
 run_argument = click.argument("run", type=click.Path(path_type=Path))
+
+
+def reading_options(command: Any) -> Any:
+    """Options that tell how documents are read from files."""
+    options = [
+        click.option("--id", metavar="NAME|none", help="Field or column of their ids [none]."),
+        click.option("--delimiter", metavar="C", help="What parts the columns of CSV [as found]."),
+        click.option("--encoding", metavar="NAME", help="Encoding of text, JSON, CSV [utf-8]."),
+    ]
+    return reduce(lambda done, option: option(done), reversed(options), command)
+
+
+def names_of(lists: Sequence[str]) -> tuple[str, ...]:
+    """The names in lists with commas between them."""
+    names = [name.strip() for text in lists for name in text.split(",")]
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def output_option(what: str, required: bool = True) -> Callable[[Any], Any]:

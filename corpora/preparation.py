@@ -9,11 +9,13 @@ import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from topicmc import __version__
-from topicmc.corpora.emission import emit, measure
+from topicmc.corpora.accounts import account, account_of_ids
+from topicmc.corpora.emission import Pruned, emit, repeated_rows
 from topicmc.corpora.files import staging
 from topicmc.corpora.ingestion import (
     Ingested,
@@ -21,9 +23,13 @@ from topicmc.corpora.ingestion import (
     ingest_known,
     ingest_new,
     settle,
+    without_rows,
 )
+from topicmc.corpora.naming import Places
 from topicmc.corpora.phrases import learn_phrases
+from topicmc.corpora.pipes import readable
 from topicmc.corpora.readers import Progress, Tally
+from topicmc.corpora.readers.named_fields import Fields
 from topicmc.corpora.readers.sources import ID_READERS, find_vocabulary, open_sources
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.store import INDEX, Corpus, write_index, write_vocabulary
@@ -44,6 +50,11 @@ def prepare(
     max_df: float | None = None,
     keep: int | None = None,
     stopwords: str | None = None,
+    id: str | None = None,
+    columns: Sequence[str] = (),
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    duplicates: str = "keep",
     n_shards: int | None = None,
     n_heldout: int | None = None,
     phrases: bool = False,
@@ -56,9 +67,13 @@ def prepare(
     Where the vocabulary is given, by ``vocab`` or beside a file of word ids, it is kept as it is
     unless pruning is asked for; a vocabulary built from text is pruned by default
     (`default_pruning`); ``phrases`` may be words of it. ``n_heldout`` documents, chosen uniformly
-    by ``seed``, stay out of the shards. ``field``, ``title`` and ``time`` name the fields of a
-    document's text, title and time; titles are kept unasked where they are at hand, unless
-    ``title`` is "none". ``progress`` is called now and then with the running `Tally`.
+    by ``seed``, stay out of the shards. ``field``, ``title``, ``time`` and ``id`` name the fields
+    of a document's text, title, time and id, and ``columns`` those that are kept with it, ("all",)
+    for all others; titles are kept unasked where they are at hand, unless ``title`` is "none".
+    ``delimiter`` is that of CSV and ``encoding`` that of text, UTF-8 by default. Equal documents
+    are counted and stay on one side of the split; with ``duplicates="drop"`` only the first of them
+    is kept. Sources may be pipes, and "-" is standard input. ``progress`` is called now and then
+    with the running `Tally`.
 
     Raises DataError for what is wrong with the sources and UsageError for what is wrong with the
     options; either way, and when interrupted, output is as it was.
@@ -70,10 +85,15 @@ def prepare(
     if seed < 0:
         raise UsageError(f"--seed {seed}: give a whole number, 0 or more.")
 
+    if duplicates not in ("keep", "drop"):
+        raise UsageError(f"--duplicates {duplicates}: it is keep or drop.")
+    fields = Fields(field, title, time, id, tuple(columns), delimiter, encoding)
+
     tally = Tally()
     with ExitStack() as stack:
         folder = stack.enter_context(staging(Path(output), marker=INDEX, force=force))
-        format, readers = open_sources(paths, format, field, title, time)
+        paths = stack.enter_context(readable(paths))
+        format, readers = open_sources(paths, format, fields)
         is_ids = format in ID_READERS
         given = given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
@@ -89,24 +109,33 @@ def prepare(
             if tally.cut is not None:
                 raise DataError(f"{tally.cut}: no document among them.")
             raise DataError(f"{paths[0]} holds no documents with words that count: {_why(given)}.")
-        pruning = replace(Pruning() if given else default_pruning(spool.n_docs), **asked)
-        kept = pruning.mask(ingested.words, ingested.doc_freq, spool.n_docs)
+        repeated = repeated_rows(spool) if duplicates == "drop" else None
+        n_docs = spool.n_docs
+        if repeated is not None:
+            ingested, n_docs = without_rows(ingested, spool, repeated)
+        pruning = replace(Pruning() if given else default_pruning(n_docs), **asked)
+        kept = pruning.mask(ingested.words, ingested.doc_freq, n_docs)
         words, new_ids = settle(ingested, kept, alphabetical=given is None)
-        size = measure(spool, new_ids)
-        if size[0] == 0:
+        pruned = Pruned(spool, new_ids, repeated)
+        size = pruned.measure()
+        if size.n_docs == 0:
             raise DataError(
                 f"{paths[0]}: pruning leaves no words; loosen --min-df, --max-df or --stopwords."
             )
         tables = emit(
-            spool,
-            new_ids,
+            pruned,
             folder,
             n_words=len(words),
             size=size,
+            n_rows=tally.rows_before,
+            gaps=is_ids,
             n_shards=n_shards,
             n_heldout=n_heldout,
             seed=seed,
         )
+        told = account(tally, ingested, len(words), tables, size.repeats)
+        if fields.id_name is not None:
+            told |= account_of_ids(spool, Places(tally.sources))
         spool.close()
         shutil.rmtree(folder / "spool")
         write_vocabulary(folder / "vocabulary.txt", words)
@@ -117,36 +146,24 @@ def prepare(
             "field": field,
             "title": title,
             "time": time,
+            "id": id,
+            "delimiter": delimiter,
+            "encoding": encoding,
             "vocabulary": given[0] if given else "built",
             "pruning": asdict(pruning),
             "phrases": None if found is None else len(found.phrasegrams),
             "seed": seed,
-            **_account(tally, ingested, len(words), tables),
+            **told,
         }
-        write_index(folder, n_words=len(words), provenance=provenance, **tables)
+        write_index(
+            folder,
+            n_words=len(words),
+            provenance=provenance,
+            sources=tally.sources,
+            columns=_kept_columns(readers),
+            **tables,
+        )
     return Corpus.open(output)
-
-
-def _account(
-    tally: Tally, ingested: Ingested, n_words: int, tables: dict[str, Any]
-) -> dict[str, Any]:
-    """What became of everything that was read: nothing is lost in silence."""
-    parts = [*tables["shards"], tables["heldout"]]
-    n_docs, n_tokens = (sum(part[name] for part in parts) for name in ("n_docs", "n_tokens"))
-    return {
-        "documents_read": tally.n_read,
-        "documents_skipped": tally.skipped,
-        "skipped": dict(tally.passed_over),
-        "cut_short": tally.cut,
-        "times_unread": tally.times_unread,
-        "time_unread": tally.time_unread,
-        "documents_empty": tally.n_read - tally.skipped - n_docs,
-        "entries_merged": tally.merged,
-        "tokens_read": ingested.n_tokens,
-        "tokens_left_out": ingested.n_tokens - n_tokens,
-        "words_read": ingested.n_words,
-        "words_left_out": ingested.n_words - n_words,
-    }
 
 
 def default_pruning(n_docs: int) -> Pruning:
@@ -191,6 +208,12 @@ def _ingest(
         return ingest_new(readers, spool, tally, report, phrases)
     ingest = ingest_ids if is_ids else ingest_known
     return ingest(readers, given[1], spool, tally, report)
+
+
+def _kept_columns(readers: list[Any]) -> list[str]:
+    """Names of the columns that some source has, in order."""
+    names = [getattr(reader, "column_names", None) or [] for reader in readers]
+    return list(dict.fromkeys(chain.from_iterable(names)))
 
 
 def _silent(tally: Tally) -> None:

@@ -1,5 +1,6 @@
 """From text to words."""
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ class WordCounts(NamedTuple):
     word_ids: np.ndarray  # int64 (E,): positions in words
     counts: np.ndarray  # int64 (E,)
     kept: np.ndarray  # bool: which texts are the n documents; the others are under min_tokens
+    digests: np.ndarray  # uint64 (n,): equal for documents of the same words in the same order
 
     @property
     def n_skipped(self) -> int:
@@ -52,9 +54,11 @@ def count_words(
     lengths: list[int] = []
     word_ids: list[int] = []
     counts: list[int] = []
+    digests: list[int] = []
     documents = token_lists(texts, plain)
     kept = np.array([len(words) >= min_tokens for words in documents], dtype=bool)
     for words in compress(documents, kept):
+        digests.append(digest(words))
         found = Counter(join(words) if join else words)
         lengths.append(len(found))
         word_ids.extend(index.setdefault(word, len(index)) for word in found)
@@ -67,4 +71,12 @@ def count_words(
         ids,
         np.array(counts, dtype=np.int64),
         kept,
+        np.array(digests, dtype=np.uint64),
     )
+
+
+def digest(words: Sequence[str]) -> int:
+    """64 bits of BLAKE2b of the words in order: those of two documents that differ are equal with
+    probability 2⁻⁶⁴."""
+    text = "\n".join(words).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
