@@ -130,7 +130,7 @@ def test_opening(corpus, tmp_path):
         Corpus.open(tmp_path)
     index = json.loads((corpus / "corpus.json").read_text())
     for change, pattern in (
-        ({"version": 2}, "version 2, this topicmc reads 1"),
+        ({"version": 3}, "version 3, this topicmc reads 1 to 2"),
         ({"format": "zarr"}, "does not describe a corpus"),
         ({"n_docs": 7}, "changed or damaged"),
     ):
