@@ -216,9 +216,9 @@ def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
 
 def _document(document: Named) -> str:
     """Its name, its title, and what is kept of its row."""
-    from topicmc.corpora.naming import shown
+    from topicmc.corpora.naming import one_line
 
-    kept = (f"{name}: {shown(value)}" for name, value in document.kept)
+    kept = (f"{name}: {one_line(value)}" for name, value in document.kept)
     return "  ".join([document.name, document.title or "", ", ".join(kept)]).rstrip()
 
 

@@ -16,7 +16,7 @@ from topicmc.corpora.split import mixed
 from topicmc.scratch import scratch_array
 
 _CHUNK = 1 << 20
-_BUCKET = 1 << 22
+_BUCKET = 1 << 21
 
 
 def bag_digests(documents: Documents) -> np.ndarray:
@@ -32,7 +32,7 @@ def first_of_each(file: Path) -> tuple[np.ndarray | None, int]:
     """Where the first document of the same digest stands, int64 (n,), given a file of uint64 (n,);
     None if all differ; and how many documents repeat one before them.
 
-    Digests are compared by buckets, of some four million each, and each bucket takes a pass over
+    Digests are compared by buckets, of some two million each, and each bucket takes a pass over
     the file. Many positions are kept in a file, too.
     """
     n = file.stat().st_size // 8

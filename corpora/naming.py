@@ -90,7 +90,7 @@ class Named(NamedTuple):
         }
 
 
-def shown(value: Any) -> str:
+def one_line(value: Any) -> str:
     """A value of a column, in a line that a terminal or a page may show."""
     return clean_title(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 

@@ -28,7 +28,7 @@ def learn_phrases(
         for documents in process_map(split, reader.texts(tally), inline=2):
             model.add_vocab(documents)
             report(tally)
-        tally.next_source()
+        tally.next_source(reader.path, reader.unit)
     return FrozenPhrases(model)
 
 

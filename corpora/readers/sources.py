@@ -58,13 +58,15 @@ def open_sources(paths: Sequence[Path], format: str, fields: Fields) -> tuple[st
 
 
 def _files_of(path: Path, format: str) -> list[Path]:
-    """The path itself, or the files of a folder of tables."""
+    """The path itself, or, of a folder of tables, its files of that format, which all have unless
+    it is asked for."""
     if not path.is_dir() or format not in ("auto", *FIELD_READERS):
         return [path]
-    files = text_files(path)
-    formats = {suffix_format(file) for file in files}
-    is_tables = len(formats) == 1 and formats <= FIELD_READERS.keys()
-    return files if files and (is_tables or format != "auto") else [path]
+    formats = {file: suffix_format(file) for file in text_files(path)}
+    if format == "auto" and len(set(formats.values())) == 1:
+        format = next(iter(formats.values())) or "text"
+    files = [file for file, own in formats.items() if own == format]
+    return files if files and format in FIELD_READERS else [path]
 
 
 def _checked(fields: Fields) -> Fields:

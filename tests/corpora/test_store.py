@@ -21,8 +21,9 @@ FILES = [
     *(
         f"{part}/{array}.npy"
         for part in ("shards/00000", "shards/00001", "heldout")
-        for array in ("indptr", "word_ids", "counts")
+        for array in ("indptr", "word_ids", "counts", "rows")
     ),
+    *(f"dropped/{array}.npy" for array in ("rows", "spans", "reasons")),
 ]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.corpora.documents import Documents, offsets
+from topicmc.corpora.naming import one_line
 from topicmc.inference.mixes import Mixer, representative_documents
 from topicmc.kernels.threads import Threads
 from topicmc.posterior.uncertainty import Posterior
@@ -42,7 +43,7 @@ def documents_of(
                     "number": about.number,
                     "name": about.name,
                     "title": about.title,
-                    "columns": [[name, shown(value)] for name, value in about.kept],
+                    "columns": [[name, one_line(value)] for name, value in about.kept],
                     "share": share,
                     "words": bag,
                 }
