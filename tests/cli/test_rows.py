@@ -16,7 +16,7 @@ from shell import one_sentence, topicmc
 from topicmc.corpora import Corpus, care, prepare, verify
 
 SUBJECTS = ("star planet orbit moon comet", "bread butter flour oven salt", "river boat sail wind")
-DIRT = {3: "", 5: " \n ", 8: "12345 !!", 11: "the and of", 20: "Космос и планеты", 21: "हिन्दी"}
+DIRT = {3: "", 5: " \n ", 8: "12345 !!", 11: "the and of", 20: "Космос и планеты", 21: "γαλαξίας"}
 REPEATED = {30: 1, 31: 1, 40: 2}  # row → the row that it repeats
 N = 60
 
