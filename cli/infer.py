@@ -92,8 +92,16 @@ def infer(
     workers = Threads(threads or available_cores())
     with reading_progress(sources, 1) as progress:
         words = opened.vocabulary()
-        options = {"format": format, "vocab": vocab, "fields": fields, "stop": stop}
-        stream = read_known(sources, words, tally, progress=progress, **options)
+        stream = read_known(
+            sources,
+            words,
+            tally,
+            format=format,
+            vocab=vocab,
+            fields=fields,
+            stop=stop,
+            progress=progress,
+        )
         if not stream.ordered:
             click.echo(
                 "Note: this corpus does not know the rows of its sources: training documents come "

@@ -114,6 +114,12 @@ def prepare(
             f"{told['time_unread']}; write years, or dates as 2020-12-31.",
             err=True,
         )
+    if told["duplicates_split"]:
+        click.echo(
+            "Warning: so many documents are equal that some are both trained on and held out; "
+            "--duplicates drop keeps one of each.",
+            err=True,
+        )
     _warn_of_ids(told)
     if as_json:
         print_json(_summary(corpus))

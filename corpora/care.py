@@ -96,7 +96,7 @@ def _rewrite(
             dtypes=dtypes,
             kinds=_kinds(rows),
         )
-        tables = {
+        tables: dict[str, Any] = {
             name: _carry(corpus, corpus.index[name], folder, name)
             for name in ("heldout", "dropped")
             if name in corpus.index

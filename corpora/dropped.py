@@ -15,7 +15,7 @@ from topicmc.corpora.metadata import NO_ROW, Metadata
 from topicmc.corpora.shards import MetadataWriter, file_of, map_array, map_metadata
 
 NAME = "dropped"
-ARRAYS = {"spans": np.dtype(np.int64), "reasons": np.dtype(np.uint8)}
+ARRAYS: dict[str, np.dtype] = {"spans": np.dtype(np.int64), "reasons": np.dtype(np.uint8)}
 KEPT, EMPTY, WORDLESS, PRUNED, REPEATED = range(5)
 REASONS = {
     EMPTY: "empty",

@@ -32,39 +32,42 @@ def first_of_each(file: Path) -> tuple[np.ndarray | None, int]:
     """Where the first document of the same digest stands, int64 (n,), given a file of uint64 (n,);
     None if all differ; and how many documents repeat one before them.
 
-    Digests are compared by buckets, of some two million each, and each bucket takes a pass over
-    the file. Many positions are kept in a file, too.
+    Digests are compared by buckets, of some two million different ones each, and each bucket takes
+    a pass over the file. Many positions are kept in a file, too.
     """
     n = file.stat().st_size // 8
     n_buckets = max(1, -(-n // _BUCKET))
     firsts: np.ndarray | None = None
     n_repeats = 0
     for bucket in range(n_buckets):
-        positions, digests = _bucket(file, bucket, n_buckets)
-        order = np.argsort(digests, kind="stable")
-        ranked = digests[order]
-        is_first = np.ones(len(order), dtype=bool)
-        is_first[1:] = ranked[1:] != ranked[:-1]
-        if is_first.all():
-            continue
-        if firsts is None:
-            firsts = _all_first(n, file.parent)
-        heads = np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
-        repeats = np.flatnonzero(~is_first)
-        firsts[positions[order[repeats]]] = positions[order[heads[repeats]]]
-        n_repeats += len(repeats)
+        for repeats, heads in _repeats(file, bucket, n_buckets):
+            if firsts is None:
+                firsts = _all_first(n, file.parent)
+            firsts[repeats] = heads
+            n_repeats += len(repeats)
     return firsts, n_repeats
 
 
-def _bucket(file: Path, bucket: int, n_buckets: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions, ascending int64 (m,), and digests of those whose first bits fall in a bucket."""
-    positions, found = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.uint64)]
+def _repeats(file: Path, bucket: int, n_buckets: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions of documents that repeat one before them, int64 (m,), and those of the first of
+    their kind, among the documents whose first bits fall in a bucket."""
+    known, first = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
     for start, digests in _chunks(file):
         high = digests >> np.uint64(32)
         here = np.flatnonzero((high * np.uint64(n_buckets)) >> np.uint64(32) == bucket)
-        positions.append(start + here)
-        found.append(digests[here])
-    return np.concatenate(positions), np.concatenate(found)
+        kinds, own, kind = np.unique(digests[here], return_index=True, return_inverse=True)
+        heads = start + here[own]
+        places = np.searchsorted(known, kinds)
+        seen = np.append(known, np.uint64(0))[places] == kinds
+        seen &= places < len(known)
+        heads[seen] = first[places[seen]]
+        known = np.concatenate([known, kinds[~seen]])
+        first = np.concatenate([first, heads[~seen]])
+        order = np.argsort(known)
+        known, first = known[order], first[order]
+        again = heads[kind] != start + here
+        if again.any():
+            yield start + here[again], heads[kind[again]]
 
 
 def _chunks(file: Path) -> Iterator[tuple[int, np.ndarray]]:

@@ -133,9 +133,10 @@ def emit(
     n_shards: int | None,
     n_heldout: int | None,
     seed: int,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], bool]:
     """Writes heldout/, shards/ and dropped/ into folder; returns their tables, as ``write_index``
-    takes them.
+    takes them, and whether equal documents are on both sides of the split, because there are hardly
+    any others.
 
     ``size`` is what `Pruned.measure` returned, and ``n_rows`` counts the rows of the sources; with
     ``gaps`` those that the spool has not are empty ones.
@@ -143,6 +144,9 @@ def emit(
     spool = pruned.spool
     wanted = heldout_size(size.n_docs, n_heldout)
     chosen = choose_heldout(size.n_docs, wanted, seed, size.firsts)
+    split = 2 * len(chosen) < wanted  # hardly anything but groups too large to be held out
+    if split:
+        chosen = choose_heldout(size.n_docs, wanted, seed)
     with DroppedWriter(folder, spool.kinds, gaps=gaps) as dropped:
         tables = write_parts(
             pruned.documents(dropped),
@@ -152,7 +156,7 @@ def emit(
             bounds=shard_bounds(size.n_docs - len(chosen), size.n_entries, n_shards),
             kinds=spool.kinds,
         )
-        return {**tables, "dropped": dropped.close(n_rows)}
+        return {**tables, "dropped": dropped.close(n_rows)}, split
 
 
 def write_parts(

@@ -4,7 +4,7 @@ columns of their rows."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -60,8 +60,14 @@ class Metadata:
     ) -> Metadata:
         """From titles and the rest as they were read, and days since 1970."""
         times = np.array(days, dtype=np.int64).view(TIME)
-        texts = (map(clean_title, titles), ids, columns)
-        return cls(*map(Strings.of, texts), times, np.asarray(rows, dtype=np.int64))
+        texts = map(Strings.of, (map(clean_title, titles), ids, columns))
+        return cls.with_texts(texts, times, np.asarray(rows, dtype=np.int64))
+
+    @classmethod
+    def with_texts(cls, texts: Iterable[Strings], times: np.ndarray, rows: np.ndarray) -> Metadata:
+        """``texts`` are those of `TEXTS`, in that order."""
+        titles, ids, columns = texts
+        return cls(titles, ids, columns, times, rows)
 
     @classmethod
     def blank(cls, n_docs: int, rows: np.ndarray | None = None) -> Metadata:
@@ -74,8 +80,8 @@ class Metadata:
     @classmethod
     def joined(cls, parts: Sequence[Metadata]) -> Metadata:
         """Of the documents of several parts, one after the other."""
-        return cls(
-            *(Strings.joined([getattr(part, kind) for part in parts]) for kind in TEXTS),
+        return cls.with_texts(
+            (Strings.joined([getattr(part, kind) for part in parts]) for kind in TEXTS),
             np.concatenate([part.times for part in parts]),
             np.concatenate([part.rows for part in parts]),
         )
@@ -110,7 +116,7 @@ class Metadata:
         arrays: Callable[[np.ndarray], np.ndarray],
     ) -> Metadata:
         found = (texts(getattr(self, kind)) for kind in TEXTS)
-        return Metadata(*found, arrays(self.times), arrays(self.rows))
+        return Metadata.with_texts(found, arrays(self.times), arrays(self.rows))
 
 
 def kinds(table: dict[str, Any]) -> list[str]:

@@ -122,7 +122,7 @@ def prepare(
             raise DataError(
                 f"{paths[0]}: pruning leaves no words; loosen --min-df, --max-df or --stopwords."
             )
-        tables = emit(
+        tables, split = emit(
             pruned,
             folder,
             n_words=len(words),
@@ -134,6 +134,7 @@ def prepare(
             seed=seed,
         )
         told = account(tally, ingested, len(words), tables, size.repeats)
+        told["duplicates_split"] = split
         if fields.id_name is not None:
             told |= account_of_ids(spool, Places(tally.sources))
         spool.close()

@@ -15,6 +15,7 @@ from topicmc.errors import DataError
 from topicmc.files import load_array, within
 
 ARRAYS = ("indptr", "word_ids", "counts")
+_DTYPES: dict[str, tuple[np.dtype, ...]] = {"times": (TIME,), "rows": (np.dtype(np.int64),)}
 
 
 class MetadataWriter:
@@ -24,7 +25,7 @@ class MetadataWriter:
         self._kinds = kinds
         dtypes: dict[str, np.typing.DTypeLike] = {}
         for kind in kinds:
-            own = {"times": [TIME], "rows": [np.int64]}.get(kind, [np.uint8, np.int64])
+            own: tuple[np.typing.DTypeLike, ...] = _DTYPES.get(kind, (np.uint8, np.int64))
             dtypes |= dict(zip(FILES[kind], own, strict=True))
         self.files = {array: NpyWriter(folder / f"{array}.npy", t) for array, t in dtypes.items()}
         for kind in TEXTS.keys() & set(kinds):
@@ -132,7 +133,7 @@ def map_metadata(root: Path, table: dict[str, Any], wanted: Sequence[str]) -> Me
         else np.full(n_docs, nothing, np.int64).view(dtype)
         for kind, dtype, nothing in (("times", TIME, NO_DAY), ("rows", np.dtype(np.int64), NO_ROW))
     )
-    return Metadata(*texts, times, rows)
+    return Metadata.with_texts(texts, times, rows)
 
 
 def _map_strings(root: Path, table: dict[str, Any], kind: str) -> Strings:

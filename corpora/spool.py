@@ -114,8 +114,8 @@ class Spool:
                 return Strings(read(kind, int(starts[-1])), starts)
 
             for n_docs, n_entries in self._blocks:
-                metadata = Metadata(
-                    *(read_strings(kind, n_docs) for kind in TEXTS),
+                metadata = Metadata.with_texts(
+                    (read_strings(kind, n_docs) for kind in TEXTS),
                     read("days", n_docs).view(TIME),
                     read("rows", n_docs),
                 )

@@ -42,7 +42,7 @@ class JsonLinesReader(FieldReader):
             raise self.lacking(option, last, f"{self.path}", name)
 
     def _record(
-        self, found: dict[str, Any], text_name: str, where: str, number: int, tally: Tally
+        self, found: dict[Any, Any], text_name: str, where: str, number: int, tally: Tally
     ) -> Record:
         if text_name not in found:
             raise self.lacking("field", found, where, self.fields.field)
@@ -55,17 +55,19 @@ class JsonLinesReader(FieldReader):
             self._kept_of(found, text_name) if self.fields.columns else "",
         )
 
-    def _kept_of(self, found: dict[str, Any], text_name: str) -> str:
+    def _kept_of(self, found: dict[Any, Any], text_name: str) -> str:
         if self.fields.columns != ALL:
             return columns_text({n: found[n] for n in self.fields.columns if n in found})
         others = (text_name, self.title_name, self.fields.id_name)
         kept = {name: value for name, value in found.items() if name not in others}
-        self.learn_columns(name for name in kept if name not in self.column_names)
+        self.learn_columns(kept)
         return columns_text(kept)
 
 
 class _Number(float):
     """A number that remembers how it is written: an id of 1.10 is not 1.1."""
+
+    _text: str
 
     def __new__(cls, text: str) -> "_Number":
         number = super().__new__(cls, text)

@@ -73,6 +73,7 @@ class FieldReader(RecordReader):
         super().__init__(path, self.fields.encoding)
         self.text_name = self.fields.field or "text"
         self.title_name = (self.fields.title or "title") if self.fields.has_titles else None
+        self._learned: set[str] = set()
         if self.fields.columns:
             self.column_names = [] if self.fields.columns == ALL else [*self.fields.columns]
 
@@ -110,9 +111,10 @@ class FieldReader(RecordReader):
         raise self.lacking("field", has, where, self.fields.field)
 
     def learn_columns(self, names: Iterable[str]) -> None:
-        """Further columns to keep, which turn up as rows are read."""
+        """Columns to keep, of which some may be new, as they turn up in a row."""
         assert self.column_names is not None
-        self.column_names += names
+        self.column_names += [name for name in names if name not in self._learned]
+        self._learned |= set(self.column_names[len(self._learned) :])
         if len(self.column_names) > _MOST_COLUMNS:
             raise DataError(
                 f"{self.path} has more than {_MOST_COLUMNS:,} {self.kind}s: name those to --keep."

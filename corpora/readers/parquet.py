@@ -69,9 +69,11 @@ class ParquetReader(FieldReader):
         for option, name in self.fields.required:
             if option != "keep" and not _is_readable(schema.field(name).type):
                 raise self._no_text(option, name, schema)
-        readable = {n: n is not None and _is_readable(schema.field(n).type) for n in columns[1:4]}
-        found = (name if readable[name] else None for name in columns[1:4])
-        return Columns(columns.text, *found, columns.kept)
+        title, time, id = (
+            name if name is not None and _is_readable(schema.field(name).type) else None
+            for name in columns[1:4]
+        )
+        return Columns(columns.text, title, time, id, columns.kept)
 
     def _no_text(self, option: str, name: str, schema: pa.Schema) -> DataError:
         return DataError(
