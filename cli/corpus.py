@@ -1,4 +1,4 @@
-"""``topicmc corpus``: info, verify, merge, add, reshard."""
+"""``topicmc corpus``: info, dropped, verify, merge, add, reshard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.options import force_option, json_option, output_option, print_json
+from topicmc.cli.options import (
+    force_option,
+    json_option,
+    names_of,
+    output_option,
+    print_json,
+    reading_options,
+)
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
@@ -38,6 +45,22 @@ def info(corpus: Path, topics: int | None, as_json: bool) -> None:
         print_json(facts)
     else:
         _print_facts(facts)
+
+
+@corpus.command()
+@_corpus_argument
+@output_option("File to write instead; its name ends in .csv, .jsonl or .parquet.", required=False)
+@force_option
+@json_option
+def dropped(corpus: Path, output: Path | None, force: bool, as_json: bool) -> None:
+    """List the rows of the sources that made no document of CORPUS, and why."""
+    from topicmc.cli.dropped import print_dropped, write_dropped
+    from topicmc.corpora import Corpus
+
+    opened = Corpus.open(corpus)
+    if output is not None:
+        write_dropped(opened, output, force)
+    print_dropped(opened, output, as_json)
 
 
 @corpus.command()
@@ -80,6 +103,10 @@ def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_
 @click.option("--time", metavar="NAME", help="Field or column of the times [none].")
 @click.option("--tokens", metavar="NAME", help="Field of lists of words, instead of --field.")
 @click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts texts, as in prepare.")
+@reading_options
+@click.option(
+    "--keep", multiple=True, metavar="NAME,…|all", help="Fields to keep of each document."
+)
 @click.option("--heldout", type=int, default=0, help="New documents kept out of training [0].")
 @click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
 @force_option
@@ -90,12 +117,14 @@ def add(
     output: Path | None,
     heldout: int,
     as_json: bool,
+    keep: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is. Texts are cut into
     words as those of CORPUS were."""
     from topicmc.corpora import care
 
+    options["columns"] = names_of(keep)
     _print_made(care.add(corpus, sources, output, n_heldout=heldout, **options), as_json)
 
 
@@ -171,6 +200,7 @@ def _print_facts(facts: dict[str, Any]) -> None:
         "vocabulary": f"{facts['words']:,} words" + (unused if facts["words_unused"] else ""),
         "tokens": f"{facts['tokens']:,} to train on, {facts['heldout_tokens']:,} held out",
         "entries": f"{facts['entries']:,} to train on, {facts['heldout_entries']:,} held out",
+        **_rows_rows(facts),
         **metadata_rows(facts),
         "shards": f"{len(shards)} of {min(shards):,} to {max(shards):,} documents",
         "on disk": _bytes(facts["disk"]),
@@ -196,10 +226,45 @@ def _memory_row(facts: dict[str, Any]) -> dict[str, str]:
     return {"memory": f"{_bytes(facts['memory'])} for {how}"}
 
 
+def _rows_rows(facts: dict[str, Any]) -> dict[str, str]:
+    """What there is to say of the rows of the sources, given the facts of `describe_rows`."""
+    left_out = facts["dropped"] or {}
+    rows = {}
+    if left_out:
+        notes = dropped_notes(left_out)
+        rows["left out"] = ", ".join(f"{number:,} {what}" for what, number in notes.items())
+    if facts["duplicates"]:
+        rows["duplicates"] = duplicates_row(facts["duplicates"], left_out)
+    return rows
+
+
+def dropped_notes(dropped: dict[str, int]) -> dict[str, int]:
+    """Numbers of rows by why they were left out, as a list of them reads."""
+    told = {"no words": "without words", "no words left": "without words left"}
+    told["duplicate"] = "duplicates"
+    return {told.get(why, why): number for why, number in dropped.items()}
+
+
+def duplicates_row(number: int, dropped: dict[str, int]) -> str:
+    """How many documents repeat another, and what has become of them."""
+    gone = dropped.get("duplicate", 0)
+    repeat = (
+        f"{number:,} document repeats another"
+        if number == 1
+        else (f"{number:,} documents repeat another")
+    )
+    return repeat + (", left out" if gone == number else ", some left out" if gone else "")
+
+
 def metadata_rows(facts: dict[str, Any]) -> dict[str, str]:
-    """What there is to say of titles and times, given the facts of `describe_metadata`."""
+    """What there is to say of ids, titles, times and columns, given the facts of
+    `describe_metadata`."""
     of = f"of {facts['documents']:,} documents"
     rows = {}
+    if facts["ids"] is not None:
+        rows["ids"] = f"{facts['ids']:,} {of}"
+    if facts["columns"]:
+        rows["columns"] = ", ".join(facts["columns"])
     if facts["titles"] is not None:
         rows["titles"] = f"{facts['titles']:,} {of}"
     if facts["times"] is not None:

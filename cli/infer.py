@@ -8,32 +8,47 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.options import (
+    corpus_option,
     force_option,
     json_option,
+    names_of,
     note_progress,
     output_option,
     print_json,
     run_argument,
     threads_option,
 )
+from topicmc.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from topicmc.corpora import Corpus
     from topicmc.corpora.readers import Tally
+    from topicmc.corpora.readers.named_fields import Fields
     from topicmc.inference.mixes import Totals
+    from topicmc.runs import RunDirectory
 
 
 @click.command()
 @run_argument
-@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("sources", nargs=-1, type=click.Path(path_type=Path))
 @output_option("File to write; its name ends in .csv, .jsonl, .npy or .parquet.")
 @click.option("--se", is_flag=True, help="Add the posterior standard deviation of each share.")
 @click.option("--chain", type=click.IntRange(0), default=0, help="Which chain's topics [0].")
 @click.option("--format", default="auto", help="Format of the sources, as in prepare [auto].")
 @click.option("--vocab", type=click.Path(path_type=Path), help="Vocabulary of SOURCES of word ids.")
-@click.option("--field", metavar="NAME", help="Field or column of the text [text].")
-@click.option("--title", metavar="NAME|none", help="Field or column of the title [title].")
+@click.option("--field", metavar="NAME", help="Field or column of the text [as prepared, or text].")
+@click.option(
+    "--title", metavar="NAME|none", help="Field or column of the title [as prepared, or title]."
+)
+@click.option("--id", metavar="NAME|none", help="Field or column of the id [as prepared].")
+@click.option(
+    "--keep", multiple=True, metavar="NAME,…|all|none", help="Fields to tell, too [as prepared]."
+)
+@click.option("--delimiter", metavar="C", help="What parts the columns of CSV [as found].")
+@click.option("--encoding", metavar="NAME", help="Encoding of text, JSON, CSV [utf-8].")
 @click.option("--tokens", metavar="NAME", help="Field of lists of words, instead of --field.")
 @click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts texts, as in prepare.")
+@corpus_option
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the draws behind --se [0].")
 @threads_option
 @force_option
@@ -44,19 +59,25 @@ def infer(
     output: Path,
     se: bool,
     chain: int,
+    format: str,
+    vocab: Path | None,
+    keep: tuple[str, ...],
+    corpus: Path | None,
     seed: int,
     threads: int | None,
     tokens: str | None,
     tokenizer: str | None,
     force: bool,
     as_json: bool,
-    **options: Any,
+    **names: str | None,
 ) -> None:
     """Write the topic mix of each document in SOURCES, under the topics of RUN.
 
-    SOURCES are whatever prepare reads, or a prepared corpus. Texts are cut into words as those of
-    the run's corpus were, and words are matched by spelling. The topics are the posterior mean of
-    the kept samples. A row of the file is a document, in the order of SOURCES.
+    SOURCES are whatever prepare reads, or a prepared corpus; without any, the documents that RUN
+    was trained on, and those held out. Texts are cut into words as those of the run's corpus were,
+    and words are matched by spelling. The topics are the posterior mean of the kept samples. A row
+    of the file is a row of the sources, in their order, with its id if it has one; rows that made
+    no document have no tokens.
     """
     from topicmc.cli.prepare import reading_progress
     from topicmc.config import available_cores
@@ -73,20 +94,78 @@ def infer(
     note_progress([opened])
     facts = opened.facts()
     n_topics = facts["config"]["topics"]
-    tally, totals = Tally(), Totals()
+    known = _corpus(opened, corpus, needed=not sources)
+    sources = sources or (known.path,) if known else sources
+    fields, stop = _fields(known, keep, names), _stop_words(known)
+    cut = Tokenizer.read(opened.path / "run.json", facts["corpus"]).again(tokens, tokenizer)
+    tally, totals = Tally(), Totals(stop=0 if stop else None)
     workers = Threads(threads or available_cores())
     with reading_progress(sources, 1) as progress:
         words = opened.vocabulary()
-        cut = Tokenizer.read(opened.path / "run.json", facts["corpus"]).again(tokens, tokenizer)
-        stream = read_known(sources, words, tally, tokenizer=cut, progress=progress, **options)
+        stream = read_known(
+            sources,
+            words,
+            tally,
+            format=format,
+            vocab=vocab,
+            fields=fields,
+            tokenizer=cut,
+            stop=stop,
+            progress=progress,
+        )
+        if not stream.ordered:
+            click.echo(
+                "Note: this corpus does not know the rows of its sources: training documents come "
+                "first, then those held out; prepare the sources again to have them in order.",
+                err=True,
+            )
         rows = infer_under(opened, stream, totals, chain=chain, sd=se, seed=seed, threads=workers)
         write_mixes(output, n_topics, rows, sd=se)
+    if stream.ids and not totals.named:
+        click.echo(f"Note: no document has an id (--id {fields.id}).", err=True)
     if tally.cut:
         click.echo(f"Warning: {tally.cut}.", err=True)
     if as_json:
         print_json(_summary(output, n_topics, tally, totals))
     else:
         _print_summary(output, n_topics, tally, totals)
+
+
+def _corpus(run: RunDirectory, place: Path | None, *, needed: bool) -> Corpus | None:
+    """The corpus of a run; None when it is gone, and need not be there."""
+    from topicmc.jobs import open_corpus
+
+    try:
+        return open_corpus(run, place)
+    except DataError:
+        if needed or place is not None:
+            raise
+        return None
+
+
+def _fields(corpus: Corpus | None, keep: tuple[str, ...], names: dict[str, str | None]) -> Fields:
+    """Names of fields as asked for, or else as the corpus was prepared."""
+    from topicmc.corpora.readers.named_fields import Fields
+    from topicmc.corpora.reading import remembered
+
+    fields = Fields() if corpus is None else remembered(corpus)
+    asked: dict[str, Any] = {option: name for option, name in names.items() if name is not None}
+    optional = fields.optional - asked.keys()
+    if keep:
+        asked["columns"] = () if keep == ("none",) else names_of(keep)
+        optional -= {"keep"}
+    return fields._replace(**asked, optional=optional)
+
+
+def _stop_words(corpus: Corpus | None) -> frozenset[str]:
+    """Those that were left out of the corpus, as far as they can be told."""
+    from topicmc.corpora.stopwords import stop_words
+
+    choice = (corpus.provenance.get("pruning") or {}).get("stopwords") if corpus else None
+    try:
+        return stop_words(choice or "none")
+    except (UsageError, DataError):  # their file has gone
+        return frozenset()
 
 
 def _summary(output: Path, n_topics: int, tally: Tally, totals: Totals) -> dict[str, Any]:
@@ -98,6 +177,7 @@ def _summary(output: Path, n_topics: int, tally: Tally, totals: Totals) -> dict[
         "topics": n_topics,
         "tokens": totals.tokens,
         "unknown_words": totals.unknown,
+        "stop_words": totals.stop,
         "cut_short": tally.cut,
     }
 
@@ -106,5 +186,9 @@ def _print_summary(output: Path, n_topics: int, tally: Tally, totals: Totals) ->
     notes = {"without a known word": totals.empty, **tally.passed_over}
     aside = "".join(f", {number:,} {what}" for what, number in notes.items() if number)
     click.echo(f"documents   {totals.documents:,}{aside}")
-    click.echo(f"tokens      {totals.tokens:,}, and {totals.unknown:,} of words unknown to the run")
+    unknown = f"{totals.unknown:,} of words unknown to the run"
+    if totals.stop:
+        others = totals.unknown - totals.stop
+        unknown = f"{totals.stop:,} of stop words, {others:,} of other words unknown to the run"
+    click.echo(f"tokens      {totals.tokens:,}, and {unknown}")
     click.echo(f"written to  {output}: {n_topics} topics a document")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,22 @@ class NumberOrAll(click.ParamType):
         if not str(value).isdecimal() or int(value) < 1:
             self.fail(f"{value!r} is neither a number from 1 on nor all", param, ctx)
         return int(value)
+
+
+def reading_options(command: Any) -> Any:
+    """Options that tell how documents are read from files."""
+    options = [
+        click.option("--id", metavar="NAME|none", help="Field or column of their ids [none]."),
+        click.option("--delimiter", metavar="C", help="What parts the columns of CSV [as found]."),
+        click.option("--encoding", metavar="NAME", help="Encoding of text, JSON, CSV [utf-8]."),
+    ]
+    return reduce(lambda done, option: option(done), reversed(options), command)
+
+
+def names_of(lists: Sequence[str]) -> tuple[str, ...]:
+    """The names in lists with commas between them."""
+    names = [name.strip() for text in lists for name in text.split(",")]
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def output_option(what: str, required: bool = True) -> Callable[[Any], Any]:

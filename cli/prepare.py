@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.corpus import metadata_rows
+from topicmc.cli.corpus import dropped_notes, duplicates_row, metadata_rows
 from topicmc.cli.options import (
     force_option,
     json_option,
+    names_of,
     output_option,
     print_json,
+    reading_options,
     tokenizer_options,
 )
 
@@ -40,11 +42,23 @@ _FORMATS = "auto docword npz mm ldac svmlight text jsonl csv parquet wikipedia".
     "--title", metavar="NAME|none", help="Field or column of the documents' titles [title]."
 )
 @click.option("--time", metavar="NAME", help="Field or column of their times [none].")
+@reading_options
+@click.option(
+    "--duplicates",
+    type=click.Choice(["keep", "drop"]),
+    default="keep",
+    help="What to do with documents that repeat another [keep].",
+)
 @click.option("--min-df", type=int, help="Leave out words of fewer documents [text: 2 to 5].")
 @click.option(
     "--max-df", type=float, help="Leave out words of more than this share of documents [text: 0.5]."
 )
-@click.option("--keep", type=int, help="Keep the words of most documents [text: 50000].")
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="N|NAME,…|all",
+    help="Keep the N words of most documents [text: 50000]; or keep fields with each document.",
+)
 @click.option(
     "--stop-words",
     "--stopwords",
@@ -66,6 +80,7 @@ def prepare(
     heldout: int | None,
     as_json: bool,
     phrases: bool,
+    keep: tuple[str, ...],
     tokens: str | None,
     token_pattern: str | None,
     tokenizer: str | None,
@@ -81,7 +96,10 @@ def prepare(
     is --vocab, or lies beside them (vocab.NAME.txt or vocab.txt), and stays as it is unless a
     pruning option is given. A folder of text files, a text file of one document a line, JSON Lines,
     CSV, Parquet and Wikipedia XML dumps build their own, unless --vocab gives one. Files may be
-    compressed by gzip, bzip2, xz or zstd.
+    compressed by gzip, bzip2, xz or zstd; a source may be a pipe, and - is standard input.
+
+    --id and --keep NAME,… carry the id and other fields of a document along, to wherever it is
+    named later. Without ids documents are named by file and row.
     """
     from topicmc import corpora
     from topicmc.corpora.tokenizer import Tokenizer
@@ -98,6 +116,8 @@ def prepare(
             min_length=min_length,
             max_length=max_length,
         )
+
+    n_words, columns = _kept(keep)
     with reading_progress(sources, 2 if phrases else 1) as progress:
         corpus = corpora.prepare(
             sources,
@@ -106,6 +126,8 @@ def prepare(
             n_heldout=heldout,
             phrases=phrases,
             tokenizer=cut,
+            keep=n_words,
+            columns=columns,
             progress=progress,
             **options,
         )
@@ -119,6 +141,13 @@ def prepare(
             err=True,
         )
     _warn_of_text(told)
+    if told["duplicates_split"]:
+        click.echo(
+            "Warning: so many documents are equal that some are both trained on and held out; "
+            "--duplicates drop keeps one of each.",
+            err=True,
+        )
+    _warn_of_ids(told)
     if as_json:
         print_json(_summary(corpus))
     else:
@@ -136,6 +165,29 @@ def _warn_of_text(told: dict[str, Any]) -> None:
         click.echo(f"Note: some documents hold markup ({found}), which {option} removes.", err=True)
     if told["uncut"]:
         click.echo(f"Warning: {advice(told['uncut'])}.", err=True)
+
+
+def _kept(values: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
+    """What --keep asks for: a number of words, and names of fields."""
+    numbers = [int(value) for value in values if value.strip().lstrip("+-").isdecimal()]
+    if len(numbers) > 1:
+        raise click.UsageError("--keep: give one number of words.")
+    fields = [value for value in values if not value.strip().lstrip("+-").isdecimal()]
+    return (numbers[0] if numbers else None), names_of(fields)
+
+
+def _warn_of_ids(told: dict[str, Any]) -> None:
+    if told.get("ids_repeated"):
+        click.echo(
+            f"Warning: {told['ids_repeated']:,} rows have the id of a row before them, the first "
+            f"{told['id_repeated']}: by these ids documents cannot be told apart.",
+            err=True,
+        )
+    if told.get("ids_missing"):
+        click.echo(
+            f"Warning: {told['ids_missing']:,} rows have no id; they are named by file and row.",
+            err=True,
+        )
 
 
 @contextmanager
@@ -162,7 +214,7 @@ def reading_progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progr
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=n_passes * source_size(sources), documents=0)
+        task = bar.add_task("", total=n_passes * source_size(sources) or None, documents=0)
         passed: list[Tally] = []  # each pass keeps a tally of its own
 
         def report(tally: Tally) -> None:
@@ -175,7 +227,7 @@ def reading_progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progr
 
 
 def _summary(corpus: Corpus) -> dict[str, Any]:
-    from topicmc.corpora.facts import describe_metadata
+    from topicmc.corpora.facts import describe_metadata, describe_rows
 
     return {
         "corpus": str(corpus.path),
@@ -185,6 +237,7 @@ def _summary(corpus: Corpus) -> dict[str, Any]:
         "tokens": corpus.n_tokens,
         "entries": corpus.n_entries,
         **describe_metadata(corpus),
+        **describe_rows(corpus),
         "shards": corpus.n_shards,
         "fingerprint": corpus.fingerprint,
         "provenance": corpus.provenance,
@@ -193,7 +246,7 @@ def _summary(corpus: Corpus) -> dict[str, Any]:
 
 def _print_summary(corpus: Corpus, facts: dict[str, Any]) -> None:
     told = corpus.provenance
-    notes = {"empty": told["documents_empty"], **told["skipped"]}
+    notes = {**dropped_notes(told["dropped"]), **told["skipped"]}
     aside = ", ".join(f"{number:,} {what}" for what, number in notes.items() if number)
     rows = {
         "documents": f"{corpus.n_docs:,} to train on, {corpus.n_heldout:,} held out"
@@ -205,10 +258,16 @@ def _print_summary(corpus: Corpus, facts: dict[str, Any]) -> None:
     }
     if told["entries_merged"]:
         rows["merged"] = f"{told['entries_merged']:,} entries that repeated a word"
-    asked = {"titles": told["title"] not in (None, "none"), "times": told["time"] is not None}
+    if told["duplicates"]:
+        rows["duplicates"] = duplicates_row(told["duplicates"], told["dropped"])
+    asked = {
+        "ids": told["id"] not in (None, "none"),
+        "titles": told["title"] not in (None, "none"),
+        "times": told["time"] is not None,
+    }
     found = metadata_rows(facts)
-    for kind, wanted in asked.items():
-        if wanted or kind in found:
+    for kind in (*asked, "columns"):
+        if asked.get(kind) or kind in found:
             rows[kind] = found.get(kind, "none found")
     rows["shards"] = f"{corpus.n_shards}"
     rows["written to"] = f"{corpus.path}"

@@ -13,6 +13,7 @@ from topicmc.cli.tables import UNTOLD, print_line, print_table
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
+    from topicmc.corpora.naming import Named
     from topicmc.posterior.uncertainty import Posterior, WordPosterior
     from topicmc.topics.reading import Topic
 
@@ -200,7 +201,7 @@ def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
         ("similar", "  ".join(f"{other} ({far:.2f})" for other, far in topic.similar or ())),
         ("by relevance", " ".join(topic.relevant or ())),
         ("by FREX", " ".join(topic.frex or ())),
-        *(("document", f"{number}  {title or ''}") for number, title in topic.documents or ()),
+        *(("document", _document(document)) for document in topic.documents or ()),
     ]
     click.echo(f"topic {k}: {topic.share:.1%} of the tokens")
     for name, value in facts:
@@ -212,6 +213,14 @@ def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
     ]
     print_table(("word", "probability", f"{posterior.level:.0%} interval", "in top ten"), rows)
     click.echo()
+
+
+def _document(document: Named) -> str:
+    """Its name, its title, and what is kept of its row."""
+    from topicmc.corpora.naming import one_line
+
+    kept = (f"{name}: {one_line(value)}" for name, value in document.kept)
+    return "  ".join([document.name, document.title or "", ", ".join(kept)]).rstrip()
 
 
 def print_topics(described: Sequence[Topic]) -> None:

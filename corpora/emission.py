@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from topicmc.corpora.documents import Documents, kept_lengths, remap, select
+from topicmc.corpora.dropped import KEPT, PRUNED, REPEATED, DroppedWriter
+from topicmc.corpora.duplicates import first_of_each
 from topicmc.corpora.shards import ShardWriter
 from topicmc.corpora.split import choose_heldout
-from topicmc.corpora.spool import Spool
+from topicmc.corpora.spool import Block, Spool
 from topicmc.corpora.store import count_dtype, id_dtype
 from topicmc.errors import UsageError
 
@@ -18,26 +20,79 @@ _SHARD_DOCS = 1_000_000
 _SHARD_ENTRIES = 1 << 26
 
 
-def pruned_blocks(spool: Spool, new_ids: np.ndarray | None) -> Iterator[Documents]:
-    """The spool's documents under their final ids, without those that pruning left empty."""
-    for block in spool.blocks():
-        if new_ids is not None:
-            block = remap(block, new_ids)
-            block = select(block, block.lengths > 0)
-        yield block
+class Size(NamedTuple):
+    """What pruning leaves.
+
+    firsts   int64 (n_docs,): where the first document equal to each stands; None if all differ
+    repeats  documents that repeat one before them
+    """
+
+    n_docs: int
+    n_entries: int
+    firsts: np.ndarray | None
+    repeats: int
 
 
-def measure(spool: Spool, new_ids: np.ndarray | None) -> tuple[int, int]:
-    """How many documents and entries pruning leaves."""
-    if new_ids is None:
-        return spool.n_docs, spool.n_entries
-    stays = new_ids >= 0
-    n_docs = n_entries = 0
-    for block in spool.blocks():
-        lengths = kept_lengths(block, stays[block.word_ids])
-        n_docs += int(np.count_nonzero(lengths))
-        n_entries += int(lengths.sum())
-    return n_docs, n_entries
+class Pruned:
+    """The rows of a spool under their final ids, and which of them stay.
+
+    ``new_ids`` are those of `settle`; ``repeated``, bool, one for each row of the spool, marks
+    those to be left out as duplicates.
+    """
+
+    def __init__(
+        self, spool: Spool, new_ids: np.ndarray | None, repeated: np.ndarray | None = None
+    ) -> None:
+        self.spool = spool
+        self._new_ids = new_ids
+        self._repeated = repeated
+
+    def _blocks(self) -> Iterator[tuple[Block, np.ndarray, np.ndarray]]:
+        """With the entries that each row keeps, and why it is left out if it is."""
+        start = 0
+        for block in self.spool.blocks():
+            documents, lengths = block.documents, block.documents.lengths
+            if self._new_ids is not None:
+                lengths = kept_lengths(documents, self._new_ids[documents.word_ids] >= 0)
+            nothing_left = (lengths == 0) & (block.reasons == KEPT)
+            reasons = np.where(nothing_left, PRUNED, block.reasons).astype(np.uint8)
+            if self._repeated is not None:
+                again = self._repeated[start : start + documents.n_docs]
+                reasons[again & (reasons == KEPT)] = REPEATED
+            start += documents.n_docs
+            yield block, lengths, reasons
+
+    def measure(self) -> Size:
+        """How much stays, and which documents of it are equal."""
+        n_docs = n_entries = 0
+        file = self.spool.folder / "digests_kept"
+        with file.open("wb") as stream:
+            for block, lengths, reasons in self._blocks():
+                stays = reasons == KEPT
+                n_docs += int(np.count_nonzero(stays))
+                n_entries += int(lengths[stays].sum())
+                stream.write(block.digests[stays].data)
+        return Size(n_docs, n_entries, *first_of_each(file))
+
+    def documents(self, dropped: DroppedWriter) -> Iterator[Documents]:
+        """Those that stay, with their metadata; the others go to ``dropped``."""
+        for block, _, reasons in self._blocks():
+            documents = block.documents
+            if self._new_ids is not None:
+                documents = remap(documents, self._new_ids)
+            assert documents.metadata is not None
+            dropped.append(documents.metadata, reasons)
+            yield select(documents, reasons == KEPT)
+
+
+def repeated_rows(spool: Spool) -> np.ndarray | None:
+    """bool, one for each row of the spool: whether it repeats a row before it; None if none does.
+    What it says of rows without words is to be passed over."""
+    spool.flush()
+    firsts, _ = first_of_each(spool.folder / "digests")
+    if firsts is None:
+        return None
+    return firsts != np.arange(len(firsts))
 
 
 def heldout_size(n_docs: int, wanted: int | None) -> int:
@@ -68,30 +123,40 @@ def check_shards(n_shards: int, n_docs: int) -> None:
 
 
 def emit(
-    spool: Spool,
-    new_ids: np.ndarray | None,
+    pruned: Pruned,
     folder: Path,
     *,
     n_words: int,
-    size: tuple[int, int],
+    size: Size,
+    n_rows: int,
+    gaps: bool,
     n_shards: int | None,
     n_heldout: int | None,
     seed: int,
-) -> dict[str, Any]:
-    """Writes heldout/ and shards/ into folder; returns their tables, as ``write_index`` takes them.
+) -> tuple[dict[str, Any], bool]:
+    """Writes heldout/, shards/ and dropped/ into folder; returns their tables, as ``write_index``
+    takes them, and whether equal documents are on both sides of the split, because there are hardly
+    any others.
 
-    ``size`` is what ``measure`` returned: documents and entries.
+    ``size`` is what `Pruned.measure` returned, and ``n_rows`` counts the rows of the sources; with
+    ``gaps`` those that the spool has not are empty ones.
     """
-    n_docs, n_entries = size
-    chosen = choose_heldout(n_docs, heldout_size(n_docs, n_heldout), seed)
-    return write_parts(
-        pruned_blocks(spool, new_ids),
-        folder,
-        dtypes=(id_dtype(n_words), count_dtype(spool.max_count)),
-        chosen=chosen,
-        bounds=shard_bounds(n_docs - len(chosen), n_entries, n_shards),
-        kinds=spool.kinds,
-    )
+    spool = pruned.spool
+    wanted = heldout_size(size.n_docs, n_heldout)
+    chosen = choose_heldout(size.n_docs, wanted, seed, size.firsts)
+    split = 2 * len(chosen) < wanted  # hardly anything but groups too large to be held out
+    if split:
+        chosen = choose_heldout(size.n_docs, wanted, seed)
+    with DroppedWriter(folder, spool.kinds, gaps=gaps) as dropped:
+        tables = write_parts(
+            pruned.documents(dropped),
+            folder,
+            dtypes=(id_dtype(n_words), count_dtype(spool.max_count)),
+            chosen=chosen,
+            bounds=shard_bounds(size.n_docs - len(chosen), size.n_entries, n_shards),
+            kinds=spool.kinds,
+        )
+        return {**tables, "dropped": dropped.close(n_rows)}, split
 
 
 def write_parts(

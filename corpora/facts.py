@@ -50,6 +50,7 @@ def describe(corpus: Corpus, *, n_frequent: int = 20) -> dict[str, Any]:
         "longest": longest,
         "lengths": [[_BOUNDS[i], ends[i], int(histogram[i])] for i in shown],
         **describe_metadata(corpus),
+        **describe_rows(corpus),
         "frequent": [[corpus.vocabulary[i], int(totals[i])] for i in frequent if totals[i]],
         "disk": sum(f.stat().st_size for f in corpus.path.rglob("*") if f.is_file()),
         "provenance": corpus.provenance,
@@ -57,13 +58,36 @@ def describe(corpus: Corpus, *, n_frequent: int = 20) -> dict[str, Any]:
 
 
 def describe_metadata(corpus: Corpus) -> dict[str, Any]:
-    """How many training documents have a title, how many a time, the first and the last of these;
-    None for what the corpus does not have."""
-    titles, times = corpus.titles, corpus.times
+    """How many training documents have an id, a title, a time, the first and the last of these,
+    None for what the corpus does not have; and the names of the columns that are kept."""
+    titles, times, ids = corpus.titles, corpus.times, corpus.ids
     known = None if times is None else times[~np.isnat(times)]
     return {
+        "ids": None if ids is None else ids.n_known,
+        "columns": corpus.index.get("columns", []),
         "titles": None if titles is None else titles.n_known,
         "times": None if known is None else len(known),
         "first_time": None if known is None or not len(known) else str(known.min()),
         "last_time": None if known is None or not len(known) else str(known.max()),
     }
+
+
+def describe_rows(corpus: Corpus) -> dict[str, Any]:
+    """How many documents repeat another of those they were prepared with, and how many rows made no
+    document, by why; None where it was not counted."""
+    dropped = corpus.index.get("dropped")
+    return {
+        "duplicates": _duplicates(corpus.provenance),
+        "dropped": None if dropped is None else dropped["reasons"],
+    }
+
+
+def _duplicates(provenance: dict[str, Any]) -> int | None:
+    """Those counted when the corpus was prepared, and when others that it now holds were."""
+    counts = [provenance.get("duplicates")]
+    for step in provenance.get("history", []):
+        counts.append(step.get("duplicates"))
+        for origin in step.get("with", []):
+            counts.append(_duplicates(origin["provenance"]))
+    known = [number for number in counts if number is not None]
+    return sum(known) if known else None

@@ -7,9 +7,12 @@ gives, sizes are numbers that can be sizes, and totals are sums, before anything
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from topicmc.corpora.dropped import ARRAYS as DROPPED
+from topicmc.corpora.dropped import NAME, REASONS
 from topicmc.corpora.metadata import FILES
 from topicmc.corpora.shards import ARRAYS
 from topicmc.errors import DataError
@@ -18,12 +21,13 @@ from topicmc.files import own_checksum
 
 INDEX = "corpus.json"
 FORMAT = "topicmc-corpus"
-VERSION = 1
+VERSION = 2
+_VERSIONS = (1, 2)  # the first knows nothing of rows, ids and columns
 VOCABULARY = "vocabulary.txt"
 
 _SHA256 = "[0-9a-f]{64}"
 _TOTALS = ("n_docs", "n_tokens", "n_entries")
-_KNOWN = {*ARRAYS, *FILES["titles"], *FILES["times"]}
+_UNITS = "line|row|file|page|document"
 
 
 def read_index(path: Path) -> dict[str, Any]:
@@ -41,10 +45,10 @@ def read_index(path: Path) -> dict[str, Any]:
         raise DataError(f"{file} cannot be read: prepare the corpus again.") from error
     if kind != FORMAT:
         raise DataError(f"{file} does not describe a corpus of topicmc: check the path.")
-    if version != VERSION:
+    if version not in _VERSIONS:
         raise DataError(
-            f"{file} has version {version}, this topicmc reads {VERSION}: prepare the corpus again "
-            "or use the topicmc that made it."
+            f"{file} has version {version}, this topicmc reads 1 to {VERSION}: prepare the corpus "
+            "again or use the topicmc that made it."
         )
     if index.get("checksum") != own_checksum(index):
         raise DataError(f"{file} was changed or damaged: prepare the corpus again.")
@@ -74,6 +78,14 @@ def _check(index: Record) -> None:
     index.whole("n_heldout", heldout.value["n_docs"], heldout.value["n_docs"])
     for name, total in totals.items():
         index.whole(name, max(1, total), total)
+    for source in index.records("sources") if "sources" in index else ():
+        source.text("name")
+        source.text("unit", _UNITS)
+        source.whole("rows")
+    if "dropped" in index:
+        _check_dropped(index.record("dropped"))
+    if "columns" in index:
+        index.strings("columns")
     provenance = index.record("provenance")
     if "history" in provenance:
         list(provenance.records("history"))
@@ -86,8 +98,24 @@ def _check_part(part: Record, name: str, least: int) -> None:
     n_docs = part.whole("n_docs", least)
     n_entries = part.whole("n_entries", n_docs)
     part.whole("n_tokens", n_entries, n_entries << 32)
-    sums = part.record("sha256").texts("|".join(sorted(_KNOWN)), _SHA256)
-    for together in (ARRAYS, *FILES.values()):
-        if together == ARRAYS or set(together) & set(sums):
+    _check_arrays(part, ARRAYS)
+
+
+def _check_dropped(part: Record) -> None:
+    part.text("name", NAME)
+    n_runs = part.whole("n_docs")
+    part.whole("n_rows", n_runs)
+    reasons = part.record("reasons")
+    total = sum(reasons.whole(name) for name in REASONS.values() if name in reasons)
+    part.whole("n_rows", total, total)
+    _check_arrays(part, tuple(DROPPED))
+
+
+def _check_arrays(part: Record, own: tuple[str, ...]) -> None:
+    """Checksums of the arrays of a part: all of its own, and all of each kind of metadata."""
+    known = {*own, *chain(*FILES.values())}
+    sums = part.record("sha256").texts("|".join(sorted(known)), _SHA256)
+    for together in (own, *FILES.values()):
+        if together == own or set(together) & set(sums):
             for array in together:
                 part.record("sha256").text(array)

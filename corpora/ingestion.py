@@ -8,7 +8,9 @@ from unicodedata import normalize
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents, from_entries, remap
+from topicmc.corpora.documents import Documents, from_entries, remap, select
+from topicmc.corpora.dropped import EMPTY, KEPT, WORDLESS
+from topicmc.corpora.duplicates import bag_digests
 from topicmc.corpora.metadata import Metadata
 from topicmc.corpora.parallel import process_map
 from topicmc.corpora.phrases import join_phrases
@@ -38,14 +40,29 @@ def ingest_ids(
 ) -> Ingested:
     """Ids stay as they are: line i of the vocabulary is id i."""
     doc_freq = np.zeros(len(words), dtype=np.int64)
-    for reader in readers:
-        for documents in reader.blocks(len(words), tally):
-            spool.append(documents)
-            doc_freq += np.bincount(documents.word_ids, minlength=len(words))
-            report(tally)
-        tally.next_source()
+    for documents in numbered(readers, len(words), tally):
+        spool.append(documents, bag_digests(documents), _reasons(documents))
+        doc_freq += np.bincount(documents.word_ids, minlength=len(words))
+        report(tally)
     ids = np.arange(len(words))
     return Ingested(words, ids, doc_freq, len(words), len(words), spool.n_tokens)
+
+
+def numbered(
+    readers: Iterable[IdReader], n_words: int, tally: Tally, **options: Any
+) -> Iterator[Documents]:
+    """The documents of sources of word ids, in order, with their rows."""
+    for reader in readers:
+        seen = 0
+        before = tally.rows_before
+        for documents in reader.blocks(n_words, tally, **options):
+            metadata = documents.metadata
+            if metadata is None:
+                rows = np.arange(seen + 1, seen + documents.n_docs + 1)
+                metadata = Metadata.blank(documents.n_docs, rows)
+            seen += documents.n_docs
+            yield replace(documents, metadata=metadata.moved(before))
+        tally.next_source(reader.path, "document")
 
 
 def ingest_known(
@@ -60,11 +77,11 @@ def ingest_known(
     index = spelled(words)
     doc_freq = np.zeros(len(words), dtype=np.int64)
     n_tokens = 0
-    for batch, documents in counted(readers, tokenizer, tally):
+    for batch, documents, reasons in counted(readers, tokenizer, tally):
         new_ids = np.fromiter((index.get(word, -1) for word in batch.words), dtype=np.int64)
         known = new_ids >= 0
         doc_freq[new_ids[known]] += batch.doc_freq[known]
-        spool.append(remap(documents, new_ids))
+        spool.append(remap(documents, new_ids), batch.digests, reasons)
         n_tokens += int(batch.counts.sum())
         report(tally)
     ids = np.arange(len(words))
@@ -84,9 +101,9 @@ def ingest_new(
     ``phrases`` of `learn_phrases` are words, too.
     """
     table = WordTable()
-    for batch, documents in counted(readers, tokenizer, tally, phrases):
+    for batch, documents, reasons in counted(readers, tokenizer, tally, phrases):
         ids = table.add(batch.words, batch.doc_freq)
-        spool.append(remap(documents, ids))
+        spool.append(remap(documents, ids), batch.digests, reasons)
         report(tally)
     words, ids, doc_freq, n_ids = table.columns()
     return Ingested(words, ids, doc_freq, n_ids, len(words) + table.n_forgotten, spool.n_tokens)
@@ -100,9 +117,9 @@ def spelled(words: Sequence[str]) -> dict[str, int]:
 
 def counted(
     readers: Iterable[RecordReader], tokenizer: Tokenizer, tally: Tally, phrases: Any = None
-) -> Iterator[tuple[WordCounts, Documents]]:
-    """Batches of documents, whose word ids are positions in the words of their batch; ``phrases``
-    are joined."""
+) -> Iterator[tuple[WordCounts, Documents, np.ndarray]]:
+    """Batches of documents with their metadata, whose word ids are positions in the words of their
+    batch, and why those without words have none; ``phrases`` are joined."""
     for reader in readers:
         if tally.cut is not None:
             raise DataError(
@@ -116,23 +133,37 @@ def counted(
             join=join,
             tokenizer=tokenizer,
         )
+        before = tally.rows_before
         counts = process_map(partial(_count, count), reader.batches(tally), inline=2)
-        for batch, metadata in naming_documents(counts, _size, reader.path):
+        for batch, metadata, blank in naming_documents(counts, _size, reader.path):
             tally.noticed.update(batch.noticed)
             if batch.n_skipped:
                 tally.skip(f"of under {reader.min_tokens} words", batch.n_skipped)
             documents, _ = from_entries(batch.lengths, batch.word_ids, batch.counts)
-            yield batch, replace(documents, metadata=metadata)
-        tally.next_source()
+            documents = replace(documents, metadata=metadata.moved(before))
+            yield batch, documents, _reasons(documents, blank)
+        tally.next_source(reader.path, reader.unit)
 
 
-def _size(counted: tuple[WordCounts, Metadata]) -> int:
+Counted = tuple[WordCounts, Metadata, np.ndarray]
+
+
+def _size(counted: Counted) -> int:
     return len(counted[0].kept)
 
 
-def _count(count: Callable[[list[str]], WordCounts], batch: Batch) -> tuple[WordCounts, Metadata]:
+def _count(count: Callable[[list[str]], WordCounts], batch: Batch) -> Counted:
+    """The words of a batch, its metadata, and which texts hold nothing at all."""
     counts = count(batch.texts)
-    return counts, Metadata.of(batch.titles, batch.days).select(counts.kept)
+    metadata = Metadata.of(batch.titles, batch.days, np.array(batch.rows), batch.ids, batch.columns)
+    blank = np.array([not text or text.isspace() for text in batch.texts], dtype=bool)
+    return counts, metadata.select(counts.kept), blank[counts.kept]
+
+
+def _reasons(documents: Documents, blank: np.ndarray | None = None) -> np.ndarray:
+    """Why documents without words have none; by default they are empty."""
+    why = EMPTY if blank is None else np.where(blank, EMPTY, WORDLESS)
+    return np.where(documents.lengths > 0, KEPT, why).astype(np.uint8)
 
 
 def settle(
@@ -150,3 +181,18 @@ def settle(
     new_ids = np.full(ingested.n_ids, -1, dtype=np.int64)
     new_ids[ingested.ids[np.array(order, dtype=np.int64)]] = np.arange(len(order))
     return [ingested.words[i] for i in order], new_ids
+
+
+def without_rows(ingested: Ingested, spool: Spool, left_out: np.ndarray) -> tuple[Ingested, int]:
+    """The same, with the documents of words counted anew without some rows of the spool, bool; and
+    how many documents are left."""
+    doc_freq = np.zeros(ingested.n_ids, dtype=np.int64)
+    n_docs = start = 0
+    for block in spool.blocks():
+        documents = block.documents
+        stays = ~left_out[start : start + documents.n_docs] & (documents.lengths > 0)
+        start += documents.n_docs
+        n_docs += int(np.count_nonzero(stays))
+        kept = select(documents, stays)
+        doc_freq += np.bincount(kept.word_ids, minlength=ingested.n_ids)
+    return replace(ingested, doc_freq=doc_freq[ingested.ids]), n_docs

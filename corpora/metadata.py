@@ -1,21 +1,28 @@
-"""What is known of documents beside their words: titles and times."""
+"""What is known of documents beside their words: where they come from, ids, titles, times, and
+columns of their rows."""
+
+from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from topicmc.corpora.documents import offsets, spans
+from topicmc.corpora.strings import Strings
 
-# The arrays of each kind, in files of their own; a part of a corpus may lack either kind.
-FILES = {"titles": ("titles", "title_offsets"), "times": ("times",)}
+# The arrays of each kind, in files of their own; a part of a corpus may lack any kind.
+TEXTS = {
+    "titles": ("titles", "title_offsets"),
+    "ids": ("ids", "id_offsets"),
+    "columns": ("columns", "column_offsets"),
+}
+FILES: dict[str, tuple[str, ...]] = {**TEXTS, "times": ("times",), "rows": ("rows",)}
 TIME = np.dtype("datetime64[D]")
 NO_DAY = int(np.iinfo(np.int64).min)  # NaT, as an integer
+NO_ROW = 0
 
 _MAX_TITLE = 200
 # Control characters, those that turn the direction of what follows, and halves of characters.
@@ -26,86 +33,94 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 @dataclass(frozen=True)
 class Metadata:
-    """Titles and times of n documents.
+    """What is known of n documents.
 
-    text     uint8 (B,): the titles in UTF-8, one after the other
-    offsets  int64 (n + 1,): title d is ``text[offsets[d]:offsets[d + 1]]``; empty where unknown
+    titles   one short line each; empty where unknown
+    ids      as the source has them; empty where unknown
+    columns  what is kept of the rows: a JSON object each, by the names of the columns, or empty
     times    datetime64[D] (n,): NaT where unknown
+    rows     int64 (n,): where the document stands in the sources put one after the other, counted
+             from 1 (`topicmc.corpora.naming` tells the file and the line); 0 where unknown
     """
 
-    text: np.ndarray
-    offsets: np.ndarray
+    titles: Strings
+    ids: Strings
+    columns: Strings
     times: np.ndarray
+    rows: np.ndarray
 
     @classmethod
-    def of(cls, titles: Sequence[str], days: Sequence[int]) -> "Metadata":
-        """From titles as they were read, and days since 1970."""
-        raw = [clean_title(title).encode() for title in titles]
-        lengths = np.fromiter(map(len, raw), dtype=np.int64, count=len(raw))
-        text = np.frombuffer(b"".join(raw), dtype=np.uint8)
-        return cls(text, offsets(lengths), np.array(days, dtype=np.int64).view(TIME))
+    def of(
+        cls,
+        titles: Sequence[str],
+        days: Sequence[int],
+        rows: np.ndarray,
+        ids: Sequence[str],
+        columns: Sequence[str],
+    ) -> Metadata:
+        """From titles and the rest as they were read, and days since 1970."""
+        times = np.array(days, dtype=np.int64).view(TIME)
+        texts = map(Strings.of, (map(clean_title, titles), ids, columns))
+        return cls.with_texts(texts, times, np.asarray(rows, dtype=np.int64))
 
     @classmethod
-    def blank(cls, n_docs: int) -> "Metadata":
-        empty = np.empty(0, dtype=np.uint8)
+    def with_texts(cls, texts: Iterable[Strings], times: np.ndarray, rows: np.ndarray) -> Metadata:
+        """``texts`` are those of `TEXTS`, in that order."""
+        titles, ids, columns = texts
+        return cls(titles, ids, columns, times, rows)
+
+    @classmethod
+    def blank(cls, n_docs: int, rows: np.ndarray | None = None) -> Metadata:
+        """Of documents of which nothing is known, or nothing but their rows."""
+        nothing = Strings.blank(n_docs)
         times = np.full(n_docs, NO_DAY, dtype=np.int64).view(TIME)
-        return cls(empty, np.zeros(n_docs + 1, dtype=np.int64), times)
+        rows = np.full(n_docs, NO_ROW, dtype=np.int64) if rows is None else rows
+        return cls(nothing, nothing, nothing, times, rows)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Metadata]) -> Metadata:
+        """Of the documents of several parts, one after the other."""
+        return cls.with_texts(
+            (Strings.joined([getattr(part, kind) for part in parts]) for kind in TEXTS),
+            np.concatenate([part.times for part in parts]),
+            np.concatenate([part.rows for part in parts]),
+        )
 
     @property
     def n_docs(self) -> int:
         return len(self.times)
 
-    @property
-    def lengths(self) -> np.ndarray:
-        """Bytes of each title, int64 (n,)."""
-        return np.diff(self.offsets)
-
     def title(self, number: int) -> str:
-        start, stop = self.offsets[number : number + 2]
-        return self.text[start:stop].tobytes().decode()
+        return self.titles[number]
 
-    def select(self, mask: np.ndarray) -> "Metadata":
+    def select(self, mask: np.ndarray) -> Metadata:
         """Of the documents where mask, bool (n,), is true."""
-        lengths = self.lengths
-        text = self.text[np.repeat(mask, lengths)]
-        return Metadata(text, offsets(lengths[mask]), self.times[mask])
+        return self if mask.all() else self.take(np.flatnonzero(mask))
 
-    def take(self, rows: np.ndarray) -> "Metadata":
+    def take(self, rows: np.ndarray) -> Metadata:
         """Of some documents, int64 (n,), in the order given."""
-        lengths = self.lengths[rows]
-        text = self.text[spans(self.offsets[rows], lengths)]
-        return Metadata(text, offsets(lengths), self.times[rows])
+        return self._each(lambda strings: strings.take(rows), lambda array: array[rows])
 
-    def part(self, start: int, stop: int) -> "Metadata":
+    def part(self, start: int, stop: int) -> Metadata:
         """Of documents start to stop − 1."""
-        first, last = self.offsets[start], self.offsets[stop]
-        return Metadata(
-            self.text[first:last], self.offsets[start : stop + 1] - first, self.times[start:stop]
-        )
+        return self._each(lambda strings: strings.part(start, stop), lambda a: a[start:stop])
 
+    def moved(self, by: int) -> Metadata:
+        """The same behind so many other rows."""
+        rows = np.where(self.rows == NO_ROW, NO_ROW, self.rows + by)
+        return Metadata(self.titles, self.ids, self.columns, self.times, rows)
 
-class Titles:
-    """The titles of several shards as one sequence, decoded one by one; "" where unknown."""
-
-    def __init__(self, shards: Sequence[Metadata]) -> None:
-        self._shards = shards
-        self._starts = [0, *accumulate(shard.n_docs for shard in shards)]
-
-    def __len__(self) -> int:
-        return self._starts[-1]
-
-    @property
-    def n_known(self) -> int:
-        return sum(int(np.count_nonzero(shard.lengths)) for shard in self._shards)
-
-    def __getitem__(self, number: int) -> str:
-        number = range(len(self))[number]  # IndexError; negative numbers count from the end
-        shard = bisect_right(self._starts, number) - 1
-        return self._shards[shard].title(number - self._starts[shard])
+    def _each(
+        self,
+        texts: Callable[[Strings], Strings],
+        arrays: Callable[[np.ndarray], np.ndarray],
+    ) -> Metadata:
+        found = (texts(getattr(self, kind)) for kind in TEXTS)
+        return Metadata.with_texts(found, arrays(self.times), arrays(self.rows))
 
 
 def kinds(table: dict[str, Any]) -> list[str]:
-    """Which of "titles" and "times" the part of a corpus has that corpus.json tells of here."""
+    """Which kinds of metadata the part of a corpus has that corpus.json tells of here."""
     return [kind for kind, files in FILES.items() if files[0] in table["sha256"]]
 
 

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora.documents import Documents, offsets, take
-from topicmc.corpora.metadata import Metadata
+from topicmc.corpora.dropped import KEPT
+from topicmc.corpora.metadata import NO_ROW, Metadata
 from topicmc.corpora.shards import ShardWriter
 from topicmc.corpora.split import position_hash
 from topicmc.corpora.store import Corpus
+from topicmc.errors import DataError
 
 _BUCKET_ENTRIES = 1 << 23
 _CHUNK = 1 << 20
+_LISTED = 1 << 12  # documents at a time
+_MOST_LISTED = 1 << 28
 
 Keys = Callable[[np.ndarray], np.ndarray]
 """uint64 (n,) of positions, int64 (n,), in the corpus; about uniform below 2⁶⁴."""
@@ -47,6 +51,45 @@ def in_order(corpus: Corpus, keys: Keys) -> Iterator[Documents]:
             yield take(_copied(parts, positions), np.argsort(found, kind="stable"))
 
 
+def in_source_order(corpus: Corpus) -> Iterator[tuple[Documents, np.ndarray, np.ndarray]]:
+    """All rows of the sources in their order, with their metadata: documents, which of them are
+    held out, bool (n,), and why others were left out, uint8 (n,), of `topicmc.corpora.dropped`.
+
+    Those whose rows are not known come last, training documents first. Takes 24 bytes of memory a
+    row. Raises DataError when more rows are told of than can be listed.
+    """
+    parts = [corpus.part(row) for row in [*corpus.index["shards"], corpus.index["heldout"]]]
+    reasons = np.empty(0, dtype=np.uint8)
+    if corpus.n_dropped:
+        lost, reasons = listed(corpus)
+        nothing = np.empty(0, dtype=np.uint32)
+        parts.append(Documents(np.zeros(lost.n_docs + 1, np.int64), nothing, nothing, lost))
+    rows = np.concatenate([_rows(part) for part in parts])
+    n_kept = corpus.n_docs + corpus.n_heldout
+    reasons = np.concatenate([np.full(n_kept, KEPT, dtype=np.uint8), reasons])
+    order = np.argsort(np.where(rows == NO_ROW, len(rows) + rows.max(), rows), kind="stable")
+    for start in range(0, len(order), _LISTED):
+        places = order[start : start + _LISTED]
+        ranks = np.argsort(places)
+        documents = take(_copied(parts, places[ranks]), np.argsort(ranks))
+        yield documents, (places >= corpus.n_docs) & (places < n_kept), reasons[places]
+
+
+def listed(corpus: Corpus) -> tuple[Metadata, np.ndarray]:
+    """The rows that made no document, one by one, and why. DataError when they are too many."""
+    if corpus.n_dropped > _MOST_LISTED:
+        raise DataError(
+            f"{corpus.path}: {corpus.n_dropped:,} rows without words, too many to list."
+        )
+    dropped = corpus.dropped
+    assert dropped is not None
+    return dropped.each()
+
+
+def _rows(part: Documents) -> np.ndarray:
+    return np.full(part.n_docs, NO_ROW) if part.metadata is None else part.metadata.rows
+
+
 def _bucket(n_docs: int, keys: Keys, bucket: int, n_buckets: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions, ascending int64 (n,), of the documents of a bucket, and their keys."""
     positions, found = [], []
@@ -73,11 +116,7 @@ def _copied(parts: Sequence[Documents], positions: np.ndarray) -> Documents:
         offsets(np.concatenate([part.lengths for part in taken])),
         np.concatenate([part.word_ids for part in taken]),
         np.concatenate([part.counts for part in taken]),
-        Metadata(
-            np.concatenate([known.text for known in metadata]),
-            offsets(np.concatenate([known.lengths for known in metadata])),
-            np.concatenate([known.times for known in metadata]),
-        ),
+        Metadata.joined(metadata),
     )
 
 

@@ -34,7 +34,7 @@ def learn_phrases(
         for documents in naming_documents(batches, len, reader.path):
             model.add_vocab(words for words in documents if len(words) >= reader.min_tokens)
             report(tally)
-        tally.next_source()
+        tally.next_source(reader.path, reader.unit)
     return FrozenPhrases(model)
 
 

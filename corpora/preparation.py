@@ -9,11 +9,13 @@ import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from topicmc import __version__
-from topicmc.corpora.emission import emit, measure
+from topicmc.corpora.accounts import account, account_of_ids
+from topicmc.corpora.emission import Pruned, emit, repeated_rows
 from topicmc.corpora.files import staging
 from topicmc.corpora.ingestion import (
     Ingested,
@@ -21,10 +23,13 @@ from topicmc.corpora.ingestion import (
     ingest_known,
     ingest_new,
     settle,
+    without_rows,
 )
-from topicmc.corpora.markup import KINDS
+from topicmc.corpora.naming import Places
 from topicmc.corpora.phrases import learn_phrases
+from topicmc.corpora.pipes import readable
 from topicmc.corpora.readers import Progress, Tally
+from topicmc.corpora.readers.named_fields import Fields
 from topicmc.corpora.readers.sources import ID_READERS, find_vocabulary, open_sources
 from topicmc.corpora.scripts import advice, uncut
 from topicmc.corpora.spool import Spool
@@ -49,6 +54,11 @@ def prepare(
     max_df: float | None = None,
     keep: int | None = None,
     stopwords: str | None = None,
+    id: str | None = None,
+    columns: Sequence[str] = (),
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    duplicates: str = "keep",
     n_shards: int | None = None,
     n_heldout: int | None = None,
     phrases: bool = False,
@@ -61,10 +71,13 @@ def prepare(
     Where the vocabulary is given, by ``vocab`` or beside a file of word ids, it is kept as it is
     unless pruning is asked for; a vocabulary built from text is pruned by default
     (`default_pruning`); ``phrases`` may be words of it. ``n_heldout`` documents, chosen uniformly
-    by ``seed``, stay out of the shards. ``field``, ``title`` and ``time`` name the fields of a
-    document's text, title and time; titles are kept unasked where they are at hand, unless
-    ``title`` is "none". ``tokenizer`` says how texts are cut into words. ``progress`` is called now
-    and then with the running `Tally`.
+    by ``seed``, stay out of the shards. ``field``, ``title``, ``time`` and ``id`` name the fields
+    of a document's text, title, time and id, and ``columns`` those that are kept with it, ("all",)
+    for all others; titles are kept unasked where they are at hand, unless ``title`` is "none".
+    ``tokenizer`` says how texts are cut into words, ``delimiter`` is that of CSV and ``encoding``
+    that of text, UTF-8 by default. Equal documents are counted and stay on one side of the split;
+    with ``duplicates="drop"`` only the first of them is kept. Sources may be pipes, and "-" is
+    standard input. ``progress`` is called now and then with the running `Tally`.
 
     Raises DataError for what is wrong with the sources and UsageError for what is wrong with the
     options; either way, and when interrupted, output is as it was.
@@ -79,10 +92,15 @@ def prepare(
     if seed < 0:
         raise UsageError(f"--seed {seed}: give a whole number, 0 or more.")
 
+    if duplicates not in ("keep", "drop"):
+        raise UsageError(f"--duplicates {duplicates}: it is keep or drop.")
+    fields = Fields(field, title, time, id, tuple(columns), delimiter, encoding, tokens=cut.field)
+
     tally = Tally()
     with ExitStack() as stack:
         folder = stack.enter_context(staging(Path(output), marker=INDEX, force=force))
-        format, readers = open_sources(paths, format, field, title, time, tokens=cut.field)
+        paths = stack.enter_context(readable(paths))
+        format, readers = open_sources(paths, format, fields)
         is_ids = format in ID_READERS
         if is_ids and tokenizer not in (None, Tokenizer(), EARLIER):
             raise UsageError(f"How words are cut is said of text, and this is {format}: word ids.")
@@ -100,25 +118,35 @@ def prepare(
                 raise DataError(f"{tally.cut}: no document among them.")
             why = _why(given, cut, tally)
             raise DataError(f"{paths[0]} holds no documents with words that count: {why}.")
-        pruning = replace(Pruning() if given else default_pruning(spool.n_docs), **asked)
-        kept = pruning.mask(ingested.words, ingested.doc_freq, spool.n_docs)
+        repeated = repeated_rows(spool) if duplicates == "drop" else None
+        n_docs = spool.n_docs
+        if repeated is not None:
+            ingested, n_docs = without_rows(ingested, spool, repeated)
+        pruning = replace(Pruning() if given else default_pruning(n_docs), **asked)
+        kept = pruning.mask(ingested.words, ingested.doc_freq, n_docs)
         words, new_ids = settle(ingested, kept, alphabetical=given is None)
-        size = measure(spool, new_ids)
-        if size[0] == 0:
+        pruned = Pruned(spool, new_ids, repeated)
+        size = pruned.measure()
+        if size.n_docs == 0:
             why = "loosen --min-df, --max-df or --stop-words"
             if whole := uncut(tally.noticed):
                 why = advice(whole)
             raise DataError(f"{paths[0]}: pruning leaves no words; {why}.")
-        tables = emit(
-            spool,
-            new_ids,
+        tables, split = emit(
+            pruned,
             folder,
             n_words=len(words),
             size=size,
+            n_rows=tally.rows_before,
+            gaps=is_ids,
             n_shards=n_shards,
             n_heldout=n_heldout,
             seed=seed,
         )
+        told = account(tally, ingested, len(words), tables, size.repeats)
+        told["duplicates_split"] = split
+        if fields.id_name is not None:
+            told |= account_of_ids(spool, Places(tally.sources))
         spool.close()
         shutil.rmtree(folder / "spool")
         write_vocabulary(folder / "vocabulary.txt", words)
@@ -129,39 +157,25 @@ def prepare(
             "field": field,
             "title": title,
             "time": time,
+            "id": id,
+            "delimiter": delimiter,
+            "encoding": encoding,
             "vocabulary": given[0] if given else "built",
             "pruning": asdict(pruning),
             **({} if cut == EARLIER else {"tokenizer": None if is_ids else cut.as_dict()}),
             "phrases": None if found is None else len(found.phrasegrams),
             "seed": seed,
-            **_account(tally, ingested, len(words), tables),
+            **told,
         }
-        write_index(folder, n_words=len(words), provenance=provenance, **tables)
+        write_index(
+            folder,
+            n_words=len(words),
+            provenance=provenance,
+            sources=tally.sources,
+            columns=_kept_columns(readers),
+            **tables,
+        )
     return Corpus.open(output)
-
-
-def _account(
-    tally: Tally, ingested: Ingested, n_words: int, tables: dict[str, Any]
-) -> dict[str, Any]:
-    """What became of everything that was read: nothing is lost in silence."""
-    parts = [*tables["shards"], tables["heldout"]]
-    n_docs, n_tokens = (sum(part[name] for part in parts) for name in ("n_docs", "n_tokens"))
-    return {
-        "documents_read": tally.n_read,
-        "documents_skipped": tally.skipped,
-        "skipped": dict(tally.passed_over),
-        "cut_short": tally.cut,
-        "times_unread": tally.times_unread,
-        "time_unread": tally.time_unread,
-        "documents_empty": tally.n_read - tally.skipped - n_docs,
-        "entries_merged": tally.merged,
-        "markup": {kind: number for kind in KINDS if (number := tally.noticed[kind])},
-        "uncut": uncut(tally.noticed),
-        "tokens_read": ingested.n_tokens,
-        "tokens_left_out": ingested.n_tokens - n_tokens,
-        "words_read": ingested.n_words,
-        "words_left_out": ingested.n_words - n_words,
-    }
 
 
 def default_pruning(n_docs: int) -> Pruning:
@@ -208,6 +222,12 @@ def _ingest(
     if is_ids:
         return ingest_ids(readers, given[1], spool, tally, report)
     return ingest_known(readers, tokenizer, given[1], spool, tally, report)
+
+
+def _kept_columns(readers: list[Any]) -> list[str]:
+    """Names of the columns that some source has, in order."""
+    names = [getattr(reader, "column_names", None) or [] for reader in readers]
+    return list(dict.fromkeys(chain.from_iterable(names)))
 
 
 def _silent(tally: Tally) -> None:

@@ -1,31 +1,73 @@
 """New documents in the words of a vocabulary that is given, as a stream: none is left out, and
 memory does not grow with them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents, blocks, offsets, remap
-from topicmc.corpora.ingestion import counted, spelled
+from topicmc.corpora.documents import Documents, offsets, remap
+from topicmc.corpora.ingestion import counted, numbered, spelled
+from topicmc.corpora.naming import Place, short_names
+from topicmc.corpora.ordering import in_source_order
 from topicmc.corpora.phrases import phrases_among
+from topicmc.corpora.pipes import readable
 from topicmc.corpora.preparation import given_vocabulary
 from topicmc.corpora.readers import Progress, Tally
+from topicmc.corpora.readers.named_fields import ALL, Fields
 from topicmc.corpora.readers.records import RecordReader
-from topicmc.corpora.readers.sources import GAPPED, ID_READERS, open_sources
+from topicmc.corpora.readers.sources import FIELD_READERS, GAPPED, ID_READERS, open_sources
 from topicmc.corpora.store import INDEX, Corpus
 from topicmc.corpora.tokenizer import Tokenizer
-from topicmc.errors import UsageError
+from topicmc.errors import DataError, UsageError
 
 
 class Known(NamedTuple):
-    """Documents in the words of a vocabulary, and what it lacks of them."""
+    """Documents in the words of a vocabulary, and what it lacks of them.
+
+    A document without a known word stands among the others, empty.
+
+    unknown  int64 (n,): tokens of other words in each document
+    stop     int64 (n,): those of them that are stop words, where these are told
+    places   where each comes from
+    heldout  of prepared corpora, bool (n,): which documents were kept out of training
+    reasons  of prepared corpora, uint8 (n,): why a row made no document, of `corpora.dropped`
+    """
 
     documents: Documents
-    """A document without a known word stands among the others, empty."""
     unknown: np.ndarray
-    """int64 (n,): tokens of other words in each document."""
+    stop: np.ndarray | int = 0
+    places: Sequence[Place | None] | None = None
+    heldout: np.ndarray | None = None
+    reasons: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A stream of `Known`, and what it tells of its documents.
+
+    ids      whether they have ids
+    files    whether they come from several files
+    parts    whether it tells which were held out, and which rows were left out
+    columns  names of what is kept of their rows
+    ordered  whether they come in the order of their sources
+    """
+
+    stream: Iterator[Known]
+    ids: bool = False
+    files: bool = False
+    parts: bool = False
+    columns: Sequence[str] = ()
+    ordered: bool = True
+
+    def __iter__(self) -> Iterator[Known]:
+        return self.stream
 
 
 def read_known(
@@ -35,56 +77,115 @@ def read_known(
     *,
     format: str = "auto",
     vocab: Path | None = None,
-    field: str | None = None,
-    title: str | None = None,
+    fields: Fields | None = None,
     tokenizer: Tokenizer | None = None,
+    stop: frozenset[str] = frozenset(),
     progress: Progress | None = None,
-) -> Iterator[Known]:
+) -> Reading:
     """The documents of sources in order, with ids that are positions in ``words``.
 
-    Sources are those of `topicmc.corpora.prepare`, or prepared corpora, of which the training
-    documents come first. Words are matched by spelling, and the phrases among them are joined in
-    text, which ``tokenizer`` cuts. ``vocab`` is that of sources of word ids; ``tally`` and
-    ``progress`` hear how it goes.
+    Sources are those of `topicmc.corpora.prepare`, or prepared corpora, whose documents come in the
+    order of their own sources, with the rows between them that made no document; corpora that do
+    not know their rows give the training documents first. Words are matched by spelling, and the
+    phrases among them are joined in text, which ``tokenizer`` cuts. ``vocab`` is that of sources of
+    word ids, ``stop`` are words to be counted apart; ``tally`` and ``progress`` hear how it goes.
 
-    Raises UsageError and DataError as `prepare` does.
+    Raises UsageError and DataError as `prepare` does, the latter also where there is no document.
     """
-    stream: Iterable[Known]
+    fields = fields or Fields()
     cut = tokenizer or Tokenizer()
     asked = tokenizer is not None and tokenizer.owner is None
     if any((path / INDEX).is_file() for path in sources):
-        for option, value in {"vocab": vocab, "field": field, "title": title}.items():
-            if value is not None:
-                raise UsageError(f"--{option} {value}: a prepared corpus has its own.")
         if asked:
             raise UsageError("How words are cut is said of text; a prepared corpus has its own.")
-        stream = _of_corpora([Corpus.open(path) for path in sources], words, tally)
-    else:
-        format, readers = open_sources(sources, format, field, title, tokens=cut.field)
+        return _reading_of_corpora(sources, words, tally, vocab, fields, progress)
+    opened = ExitStack()
+    try:
+        paths = opened.enter_context(readable(sources))
+        format, readers = open_sources(paths, format, fields._replace(tokens=cut.field))
+        stream: Iterable[Known]
         if format in ID_READERS:
             if asked:
                 raise UsageError(f"How words are cut is said of text, and this is {format}.")
-            given = given_vocabulary(sources, vocab)
+            given = given_vocabulary(paths, vocab)
             assert given is not None
             stream = _of_ids(readers, given[1], words, tally, format in GAPPED)
         elif vocab is not None:
             raise UsageError(f"--vocab {vocab}: only sources of word ids need one; this is text.")
         else:
-            stream = _of_text(readers, cut, words, tally)
-    for known in stream:
-        yield known
-        if progress is not None:
-            progress(tally)
+            stream = _of_text(readers, cut, words, tally, stop)
+        has_fields = format in FIELD_READERS
+        return Reading(
+            _told(stream, opened, paths[0], tally, progress),
+            ids=(has_fields and fields.id_name is not None) or any(p.is_dir() for p in paths),
+            files=len(readers) > 1,
+            columns=_columns(readers, format, fields) if has_fields else (),
+        )
+    except BaseException:
+        opened.close()
+        raise
+
+
+def remembered(corpus: Corpus) -> Fields:
+    """The names of fields by which a corpus was prepared, each to be used where it is there."""
+    told = {
+        option: name
+        for option in ("field", "title", "id")
+        if isinstance(name := corpus.provenance.get(option), str)
+    }
+    columns = tuple(corpus.index.get("columns", ()))
+    return Fields(**told, columns=columns, optional=frozenset({*told, "keep"}))
+
+
+def _told(
+    stream: Iterable[Known],
+    opened: ExitStack,
+    first: Path,
+    tally: Tally,
+    progress: Progress | None,
+) -> Iterator[Known]:
+    """The stream, which ends the use of its sources, and has a document at least."""
+    n_docs = 0
+    with opened:
+        for known in stream:
+            n_docs += known.documents.n_docs
+            yield known
+            if progress is not None:
+                progress(tally)
+    if n_docs == 0:
+        raise DataError(f"{first} holds no documents: check the file and --format.")
+
+
+def _columns(readers: list[Any], format: str, fields: Fields) -> list[str]:
+    """Those that any of the sources may have."""
+    if fields.columns != ALL:
+        return [*fields.columns]
+    if format == "jsonl":
+        raise UsageError("--keep all: objects need not have the same fields; name those to keep.")
+    for reader in readers:
+        next(reader.records(Tally()), None)
+    return list(dict.fromkeys(name for reader in readers for name in reader.column_names))
 
 
 def _of_text(
-    readers: list[RecordReader], tokenizer: Tokenizer, words: Sequence[str], tally: Tally
+    readers: list[RecordReader],
+    tokenizer: Tokenizer,
+    words: Sequence[str],
+    tally: Tally,
+    stop: frozenset[str],
 ) -> Iterator[Known]:
     tokenizer.load()
     index = spelled(words)
-    for batch, documents in counted(readers, tokenizer, tally, phrases_among(words)):
-        new_ids = [index.get(word, -1) for word in batch.words]
-        yield _known(documents, np.array(new_ids, dtype=np.int64))
+    phrases = phrases_among(words)
+    for reader, places in zip(readers, _files(readers), strict=True):
+        for batch, documents, _ in counted([reader], tokenizer, tally, phrases):
+            new_ids = np.array([index.get(word, -1) for word in batch.words], dtype=np.int64)
+            known = _known(documents, new_ids)
+            if stop:
+                is_stop = [i < 0 and w in stop for w, i in zip(batch.words, new_ids, strict=True)]
+                places_of_stop = np.where(np.array(is_stop, dtype=bool), 0, -1)
+                known = known._replace(stop=tokens(remap(documents, places_of_stop)))
+            yield known._replace(places=places(documents, tally))
 
 
 def _of_ids(
@@ -92,20 +193,62 @@ def _of_ids(
 ) -> Iterator[Known]:
     new_ids = _new_ids(own, words)
     options = {"gaps": True} if gapped else {}
-    for reader in readers:
-        for documents in reader.blocks(len(own), tally, **options):
-            yield _known(documents, new_ids)
-        tally.next_source()
+    for reader, places in zip(readers, _files(readers), strict=True):
+        for documents in numbered([reader], len(own), tally, **options):
+            yield _known(documents, new_ids)._replace(places=places(documents, tally))
+
+
+def _reading_of_corpora(
+    sources: Sequence[Path],
+    words: Sequence[str],
+    tally: Tally,
+    vocab: Path | None,
+    fields: Fields,
+    progress: Progress | None,
+) -> Reading:
+    given = {"vocab": vocab, **{o: v for o, v in fields._asdict().items() if o != "optional"}}
+    given["keep"] = ",".join(given.pop("columns"))
+    for option, value in given.items():
+        if value and option not in fields.optional:
+            raise UsageError(f"--{option} {value}: a prepared corpus has its own.")
+    corpora = [Corpus.open(path) for path in sources]
+    tables = [row for corpus in corpora for row in corpus.index["shards"]]
+    columns = [name for corpus in corpora for name in corpus.index.get("columns", ())]
+    return Reading(
+        _told(_of_corpora(corpora, words, tally), ExitStack(), sources[0], tally, progress),
+        ids=any("ids" in table["sha256"] for table in tables),
+        files=sum(len(corpus.places.files) for corpus in corpora) > 1,
+        parts=True,
+        ordered=all("rows" in table["sha256"] for table in tables),
+        columns=list(dict.fromkeys(columns)),
+    )
 
 
 def _of_corpora(corpora: list[Corpus], words: Sequence[str], tally: Tally) -> Iterator[Known]:
     for corpus in corpora:
         corpus.check(range(corpus.n_shards), metadata=True)
         new_ids = _new_ids(corpus.vocabulary, words)
-        for table in [*corpus.index["shards"], corpus.index["heldout"]]:
-            for documents in blocks(corpus.part(table)):
-                tally.n_read += documents.n_docs
-                yield _known(documents, new_ids)
+        for documents, heldout, reasons in in_source_order(corpus):
+            tally.n_read += documents.n_docs
+            assert documents.metadata is not None
+            places = [corpus.places.place(row) for row in documents.metadata.rows.tolist()]
+            known = _known(documents, new_ids)
+            yield known._replace(places=places, heldout=heldout, reasons=reasons)
+
+
+def _files(readers: Sequence[Any]) -> list[Callable[[Documents, Tally], list[Place | None]]]:
+    """For each reader what tells the places of its documents."""
+    names = short_names([str(reader.path) for reader in readers])
+
+    def places(name: str, unit: str, documents: Documents, tally: Tally) -> list[Place | None]:
+        assert documents.metadata is not None
+        rows = documents.metadata.rows - tally.rows_before
+        return [Place(name, unit, row) for row in rows.tolist()]
+
+    return [
+        partial(places, name, getattr(reader, "unit", "document"))
+        for name, reader in zip(names, readers, strict=True)
+    ]
 
 
 def _new_ids(own: Sequence[str], words: Sequence[str]) -> np.ndarray:

@@ -9,17 +9,43 @@ import numpy as np
 
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.files import NpyWriter, sha256
-from topicmc.corpora.metadata import TIME, Metadata, kinds
+from topicmc.corpora.metadata import FILES, NO_DAY, NO_ROW, TEXTS, TIME, Metadata, kinds
+from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
 from topicmc.files import load_array, within
 
 ARRAYS = ("indptr", "word_ids", "counts")
+_DTYPES: dict[str, tuple[np.dtype, ...]] = {"times": (TIME,), "rows": (np.dtype(np.int64),)}
+
+
+class MetadataWriter:
+    """Appends metadata of some kinds, of those in `FILES`, to files in a folder."""
+
+    def __init__(self, folder: Path, kinds: Sequence[str]) -> None:
+        self._kinds = kinds
+        dtypes: dict[str, np.typing.DTypeLike] = {}
+        for kind in kinds:
+            own: tuple[np.typing.DTypeLike, ...] = _DTYPES.get(kind, (np.uint8, np.int64))
+            dtypes |= dict(zip(FILES[kind], own, strict=True))
+        self.files = {array: NpyWriter(folder / f"{array}.npy", t) for array, t in dtypes.items()}
+        for kind in TEXTS.keys() & set(kinds):
+            self.files[TEXTS[kind][1]].append(np.zeros(1, dtype=np.int64))
+
+    def append(self, metadata: Metadata) -> None:
+        for kind in self._kinds:
+            values = getattr(metadata, kind)
+            if kind in TEXTS:
+                text, offsets = (self.files[array] for array in TEXTS[kind])
+                offsets.append(values.offsets[1:] + text.size)
+                text.append(values.text)
+            else:
+                self.files[kind].append(values)
 
 
 class ShardWriter:
     """Appends documents to ``root/name``; ``close`` returns the shard's row of the table.
 
-    ``kinds`` says which metadata are kept: of "titles" and "times".
+    ``kinds`` says which metadata are kept.
     """
 
     def __init__(
@@ -33,18 +59,14 @@ class ShardWriter:
         self._name = name
         self._folder = root / name
         self._folder.mkdir(parents=True)
-        self._kinds = kinds
         dtypes = {"indptr": np.dtype(np.int64), "word_ids": ids, "counts": counts}
-        if "titles" in kinds:
-            dtypes |= {"titles": np.dtype(np.uint8), "title_offsets": np.dtype(np.int64)}
-        if "times" in kinds:
-            dtypes["times"] = TIME
+        self._metadata = MetadataWriter(self._folder, kinds) if kinds else None
         self._files = {
             array: NpyWriter(self._folder / f"{array}.npy", dtype)
             for array, dtype in dtypes.items()
         }
-        for array in {"indptr", "title_offsets"} & self._files.keys():
-            self._files[array].append(np.zeros(1, dtype=np.int64))
+        self._files["indptr"].append(np.zeros(1, dtype=np.int64))
+        self._files |= self._metadata.files if self._metadata else {}
         self._n_tokens = 0
 
     def append(self, documents: Documents) -> None:
@@ -52,15 +74,8 @@ class ShardWriter:
         self._files["word_ids"].append(documents.word_ids)
         self._files["counts"].append(documents.counts)
         self._n_tokens += documents.n_tokens
-        if self._kinds:
-            self._append_metadata(documents.metadata or Metadata.blank(documents.n_docs))
-
-    def _append_metadata(self, metadata: Metadata) -> None:
-        if "titles" in self._kinds:
-            self._files["title_offsets"].append(metadata.offsets[1:] + self._files["titles"].size)
-            self._files["titles"].append(metadata.text)
-        if "times" in self._kinds:
-            self._files["times"].append(metadata.times)
+        if self._metadata is not None:
+            self._metadata.append(documents.metadata or Metadata.blank(documents.n_docs))
 
     def close(self) -> dict[str, Any]:
         for file in self._files.values():
@@ -105,20 +120,29 @@ def map_documents(root: Path, table: dict[str, Any], dtypes: dict[str, str]) -> 
 
 
 def map_metadata(root: Path, table: dict[str, Any], wanted: Sequence[str]) -> Metadata:
-    """Titles, times or both of a part, as ``wanted`` says; blank where it has none of a kind.
-    DataError as above."""
+    """What a part has of the kinds in ``wanted``; blank where it has none of a kind. DataError as
+    above."""
     n_docs = table["n_docs"]
     has = set(kinds(table)) & set(wanted)
-    times = Metadata.blank(n_docs if "times" not in has else 0).times
-    if "times" in has:
-        times = map_array(file_of(root, table, "times"), TIME, n_docs)
-    if "titles" not in has:
-        return Metadata(np.empty(0, np.uint8), np.zeros(n_docs + 1, np.int64), times)
-    text = map_array(file_of(root, table, "titles"), np.dtype(np.uint8))
-    offsets = file_of(root, table, "title_offsets")
-    starts = map_array(offsets, np.dtype(np.int64), n_docs + 1)
+    texts = (
+        _map_strings(root, table, kind) if kind in has else Strings.blank(n_docs) for kind in TEXTS
+    )
+    times, rows = (
+        map_array(file_of(root, table, kind), dtype, n_docs)
+        if kind in has
+        else np.full(n_docs, nothing, np.int64).view(dtype)
+        for kind, dtype, nothing in (("times", TIME, NO_DAY), ("rows", np.dtype(np.int64), NO_ROW))
+    )
+    return Metadata.with_texts(texts, times, rows)
+
+
+def _map_strings(root: Path, table: dict[str, Any], kind: str) -> Strings:
+    text_name, offsets_name = TEXTS[kind]
+    text = map_array(file_of(root, table, text_name), np.dtype(np.uint8))
+    offsets = file_of(root, table, offsets_name)
+    starts = map_array(offsets, np.dtype(np.int64), table["n_docs"] + 1)
     _check_ends(offsets, starts, len(text))
-    return Metadata(text, starts, times)
+    return Strings(text, starts)
 
 
 def map_array(path: Path, dtype: np.dtype, size: int | None = None) -> np.ndarray:

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.corpora import dropped
 from topicmc.corpora.documents import Documents, blocks
-from topicmc.corpora.metadata import Metadata
+from topicmc.corpora.metadata import TEXTS
 from topicmc.corpora.shards import map_documents, map_metadata
+from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
 
 
@@ -34,15 +36,37 @@ def check_documents(
         raise damaged(folder / "counts.npy", f"{n_tokens} tokens, not {table['n_tokens']}")
 
 
-def check_metadata(root: Path, table: dict[str, Any]) -> None:
-    """Titles in UTF-8, none of which begins inside a character. DataError as above."""
+def check_metadata(root: Path, table: dict[str, Any], n_rows: int) -> None:
+    """Texts in UTF-8, none of which begins inside a character, and rows of the ``n_rows`` that the
+    sources have. DataError as above."""
     folder = root / table["name"]
-    metadata = map_metadata(root, table, ["titles"])
-    if (metadata.lengths < 0).any():
-        raise damaged(folder / "title_offsets.npy", "a title ends before it starts")
-    step = 1 << 16
-    for start in range(0, metadata.n_docs, step):
-        _check_titles(folder, metadata.part(start, min(start + step, metadata.n_docs)))
+    metadata = map_metadata(root, table, [*TEXTS, "rows"])
+    for kind, (text, offsets) in TEXTS.items():
+        strings = getattr(metadata, kind)
+        if (strings.lengths < 0).any():
+            raise damaged(folder / f"{offsets}.npy", "a text ends before it starts")
+        step = 1 << 16
+        for start in range(0, len(strings), step):
+            part = strings.part(start, min(start + step, len(strings)))
+            _check_texts(part, folder / f"{text}.npy", folder / f"{offsets}.npy")
+    last = metadata.rows
+    if table["name"] == dropped.NAME:
+        last = last + _checked_spans(root, table) - 1
+    if metadata.n_docs and not (metadata.rows.min() >= 0 and last.max() <= n_rows):
+        raise damaged(folder / "rows.npy", "a row that no source has")
+
+
+def _checked_spans(root: Path, table: dict[str, Any]) -> np.ndarray:
+    found = dropped.map_dropped(root, table, [])
+    total = table["n_rows"]
+    if len(found.spans) and not (found.spans.min() >= 1 and found.spans.max() <= total):
+        raise damaged(root / table["name"] / "spans.npy", "a run of no row, or of too many")
+    for code, told in dropped.REASONS.items():
+        if found.spans[found.reasons == code].sum() != table["reasons"].get(told, 0):
+            raise damaged(
+                root / table["name"] / "reasons.npy", "not as many rows as corpus.json says"
+            )
+    return found.spans
 
 
 def _check_block(folder: Path, block: Documents, n_words: int) -> None:
@@ -57,14 +81,14 @@ def _check_block(folder: Path, block: Documents, n_words: int) -> None:
         raise damaged(folder / "word_ids.npy", "the ids of a document do not ascend")
 
 
-def _check_titles(folder: Path, metadata: Metadata) -> None:
-    starts = metadata.offsets[:-1][metadata.lengths > 0]
+def _check_texts(strings: Strings, text: Path, offsets: Path) -> None:
+    starts = strings.offsets[:-1][strings.lengths > 0]
     try:
-        metadata.text.tobytes().decode()
+        strings.text.tobytes().decode()
     except UnicodeDecodeError as error:
-        raise damaged(folder / "titles.npy", "a title is not UTF-8") from error
-    if (metadata.text[starts] & 0xC0 == 0x80).any():
-        raise damaged(folder / "title_offsets.npy", "a title begins inside a character")
+        raise damaged(text, "a text is not UTF-8") from error
+    if (strings.text[starts] & 0xC0 == 0x80).any():
+        raise damaged(offsets, "a text begins inside a character")
 
 
 def damaged(path: Path, what: str) -> DataError:

@@ -1,103 +1,135 @@
-"""All documents of a preparation as read, on disk, before pruning and splitting."""
+"""All rows of a preparation as read, on disk, before pruning and splitting."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from topicmc.corpora.documents import Documents, offsets
-from topicmc.corpora.metadata import NO_DAY, TIME, Metadata
+from topicmc.corpora.metadata import NO_DAY, NO_ROW, TEXTS, TIME, Metadata
+from topicmc.corpora.strings import Strings
 
 _BLOCK_ENTRIES = 1 << 20
+_BLOCK_DOCS = 1 << 16
 _FILES = {
     "lengths": np.uint32,
     "word_ids": np.uint32,
     "counts": np.uint32,
-    "title_lengths": np.uint32,
-    "titles": np.uint8,
+    "digests": np.uint64,
+    "reasons": np.uint8,
     "days": np.int64,
+    "rows": np.int64,
+    **dict.fromkeys(TEXTS, np.uint8),
+    **{f"{kind}_lengths": np.uint32 for kind in TEXTS},
 }
 
 
-class Spool:
-    """An append-only store of documents, read back in the same blocks; it lives in bounded memory.
+class Block(NamedTuple):
+    """Rows as they were read.
 
-    Documents without entries are not kept.
+    digests  uint64 (n,): equal for equal documents
+    reasons  uint8 (n,): why a row has no words, of `topicmc.corpora.dropped`, or `KEPT`
+    """
+
+    documents: Documents
+    digests: np.ndarray
+    reasons: np.ndarray
+
+
+class Spool:
+    """An append-only store of rows, read back in the same blocks; it lives in bounded memory.
+
+    Rows without entries are kept, too, but ``n_docs`` does not count them.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
+        self.folder = folder
         self.n_docs = 0
         self.n_entries = 0
         self.n_tokens = 0
         self.max_count = 0
-        self.n_titles = 0
-        self.n_times = 0
+        self._known = dict.fromkeys((*TEXTS, "times", "rows"), 0)
         self._paths = {name: folder / name for name in _FILES}
         self._files = {name: path.open("wb") for name, path in self._paths.items()}
         self._blocks: list[tuple[int, int]] = []
 
-    def append(self, documents: Documents) -> None:
-        lengths = documents.lengths
-        kept = lengths > 0
-        n_docs = int(np.count_nonzero(kept))
-        if n_docs == 0:
+    def append(self, documents: Documents, digests: np.ndarray, reasons: np.ndarray) -> None:
+        if documents.n_docs == 0:
             return
-        self._write("lengths", lengths[kept])
+        self._write("lengths", documents.lengths)
         self._write("word_ids", documents.word_ids)
         self._write("counts", documents.counts)
-        metadata = documents.metadata
-        self._write_metadata(metadata.select(kept) if metadata else Metadata.blank(n_docs))
-        self._count_block(n_docs, documents.n_entries)
-        self.n_docs += n_docs
+        self._write("digests", digests)
+        self._write("reasons", reasons)
+        self._write_metadata(documents.metadata or Metadata.blank(documents.n_docs))
+        self._count_block(documents.n_docs, documents.n_entries)
+        self.n_docs += int(np.count_nonzero(documents.lengths))
         self.n_entries += documents.n_entries
         self.n_tokens += documents.n_tokens
-        self.max_count = max(self.max_count, int(documents.counts.max()))
+        self.max_count = max(self.max_count, int(documents.counts.max(initial=0)))
 
     def _write_metadata(self, metadata: Metadata) -> None:
         days = metadata.times.view(np.int64)
-        self._write("title_lengths", metadata.lengths)
-        self._write("titles", metadata.text)
+        for kind in TEXTS:
+            strings = getattr(metadata, kind)
+            self._write(kind, strings.text)
+            self._write(f"{kind}_lengths", strings.lengths)
+            self._known[kind] += strings.n_known
         self._write("days", days)
-        self.n_titles += int(np.count_nonzero(metadata.lengths))
-        self.n_times += int(np.count_nonzero(days != NO_DAY))
+        self._write("rows", metadata.rows)
+        self._known["times"] += int(np.count_nonzero(days != NO_DAY))
+        self._known["rows"] += int(np.count_nonzero(metadata.rows != NO_ROW))
 
     def _write(self, name: str, values: np.ndarray) -> None:
         self._files[name].write(np.ascontiguousarray(values, dtype=_FILES[name]).data)
 
     def _count_block(self, n_docs: int, n_entries: int) -> None:
         """Small neighbours are read back as one block."""
-        if self._blocks and self._blocks[-1][1] + n_entries <= _BLOCK_ENTRIES:
-            last_docs, last_entries = self._blocks.pop()
-            n_docs, n_entries = n_docs + last_docs, n_entries + last_entries
+        if self._blocks:
+            last_docs, last_entries = self._blocks[-1]
+            if last_entries + n_entries <= _BLOCK_ENTRIES and last_docs + n_docs <= _BLOCK_DOCS:
+                self._blocks.pop()
+                n_docs, n_entries = n_docs + last_docs, n_entries + last_entries
         self._blocks.append((n_docs, n_entries))
 
     @property
     def kinds(self) -> list[str]:
-        """Which metadata some document has, of "titles" and "times"."""
-        known = {"titles": self.n_titles, "times": self.n_times}
-        return [kind for kind, number in known.items() if number]
+        """Which kinds of metadata some row has."""
+        return [kind for kind, number in self._known.items() if number]
 
-    def blocks(self) -> Iterator[Documents]:
+    def blocks(self) -> Iterator[Block]:
         """Reads rather than maps: pages of a map would count as this process's memory."""
-        for file in self._files.values():
-            file.flush()
+        self.flush()
         with ExitStack() as stack:
             files = {n: stack.enter_context(path.open("rb")) for n, path in self._paths.items()}
 
             def read(name: str, size: int) -> np.ndarray:
                 return np.fromfile(files[name], _FILES[name], size)
 
+            def read_strings(kind: str, size: int) -> Strings:
+                starts = offsets(read(f"{kind}_lengths", size))
+                return Strings(read(kind, int(starts[-1])), starts)
+
             for n_docs, n_entries in self._blocks:
-                lengths = read("lengths", n_docs)
-                word_ids, counts = read("word_ids", n_entries), read("counts", n_entries)
-                metadata = None
-                if self.kinds:
-                    starts = offsets(read("title_lengths", n_docs))
-                    text = read("titles", int(starts[-1]))
-                    metadata = Metadata(text, starts, read("days", n_docs).view(TIME))
-                yield Documents(offsets(lengths), word_ids, counts, metadata)
+                metadata = Metadata.with_texts(
+                    (read_strings(kind, n_docs) for kind in TEXTS),
+                    read("days", n_docs).view(TIME),
+                    read("rows", n_docs),
+                )
+                documents = Documents(
+                    offsets(read("lengths", n_docs)),
+                    read("word_ids", n_entries),
+                    read("counts", n_entries),
+                    metadata,
+                )
+                yield Block(documents, read("digests", n_docs), read("reasons", n_docs))
+
+    def flush(self) -> None:
+        for file in self._files.values():
+            file.flush()
 
     def close(self) -> None:
         """Also after a failure, when what is still buffered may find no space: nobody needs it."""

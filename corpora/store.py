@@ -3,32 +3,40 @@
 corpus.json      format version, counts, shard table with SHA-256 checksums, provenance
 vocabulary.txt   one word a line; line i is word id i
 shards/00000/    indptr.npy  word_ids.npy  counts.npy, and of what is known of the documents:
-                 titles.npy  title_offsets.npy  times.npy
+                 rows.npy  ids.npy  id_offsets.npy  titles.npy  title_offsets.npy  times.npy
+                 columns.npy  column_offsets.npy
 heldout/         the same
+dropped/         spans.npy  reasons.npy, and what is known of the rows that made no document
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from topicmc.corpora import stamps
 from topicmc.corpora.documents import Documents
+from topicmc.corpora.dropped import ARRAYS as DROPPED
+from topicmc.corpora.dropped import Dropped, map_dropped
 from topicmc.corpora.files import sha256, write_text
 from topicmc.corpora.index import FORMAT, INDEX, VERSION, VOCABULARY, read_index
-from topicmc.corpora.metadata import FILES, Metadata, Titles, kinds
+from topicmc.corpora.metadata import FILES, Metadata, kinds
+from topicmc.corpora.naming import Named, Places, read_columns
 from topicmc.corpora.parallel import thread_map, usable_cores
 from topicmc.corpora.shards import ARRAYS, file_of, map_documents, map_metadata
 from topicmc.corpora.soundness import check_documents, check_metadata, damaged
+from topicmc.corpora.strings import Texts
 from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError
 from topicmc.files import own_checksum, within
+
+T = TypeVar("T")
 
 
 def id_dtype(n_words: int) -> np.dtype:
@@ -51,8 +59,12 @@ def write_index(
     shards: list[dict[str, Any]],
     heldout: dict[str, Any],
     provenance: dict[str, Any],
+    dropped: dict[str, Any] | None = None,
+    sources: list[dict[str, Any]] | None = None,
+    columns: list[str] | None = None,
 ) -> None:
     """Writes corpus.json, last of all: a folder without it is no corpus."""
+    of_rows = {"dropped": dropped, "sources": sources, "columns": columns}
     index: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -65,6 +77,7 @@ def write_index(
         "vocabulary": {"name": VOCABULARY, "sha256": sha256(root / VOCABULARY)},
         "shards": shards,
         "heldout": heldout,
+        **{name: value for name, value in of_rows.items() if value},
         "provenance": provenance,
     }
     index["fingerprint"] = content_fingerprint(index)
@@ -73,8 +86,8 @@ def write_index(
 
 
 def content_fingerprint(index: dict[str, Any]) -> str:
-    """Of what is trained on: the checksums of vocabulary, shards and held-out documents. Titles and
-    times do not enter: they may come and go without making another corpus of it."""
+    """Of what is trained on: the checksums of vocabulary, shards and held-out documents. Metadata
+    do not enter: they may come and go without making another corpus of it."""
     parts = [index["vocabulary"]["sha256"]]
     for table in [*index["shards"], index["heldout"]]:
         parts += [table["sha256"][array] for array in ARRAYS]
@@ -129,18 +142,70 @@ class Corpus:
         return words
 
     @cached_property
-    def titles(self) -> Titles | None:
+    def titles(self) -> Texts[str] | None:
         """The title of each training document, shard after shard; "" where it has none. None when
         no document has one. DataError when a file disagrees with corpus.json."""
-        shards = self._metadata("titles")
-        return Titles(shards) if shards else None
+        return self._texts("titles", str)
+
+    @cached_property
+    def ids(self) -> Texts[str] | None:
+        """The id of each training document, as ``titles``."""
+        return self._texts("ids", str)
+
+    @cached_property
+    def columns(self) -> Texts[dict[str, Any]] | None:
+        """What was kept of the row of each training document, by the names of the columns."""
+        return self._texts("columns", read_columns)
 
     @cached_property
     def times(self) -> np.ndarray | None:
         """datetime64[D] (n_docs,), read-only, NaT where unknown, in the order of ``titles``. None
         when no document has one. Mapped, and joined in memory only when there are several shards.
         """
-        parts = [shard.times for shard in self._metadata("times")]
+        return self._array("times")
+
+    @cached_property
+    def rows(self) -> np.ndarray | None:
+        """int64 (n_docs,), as ``times``: where each training document stands in the sources,
+        counted from 1 through all of them (`places`); 0 where unknown."""
+        return self._array("rows")
+
+    @cached_property
+    def places(self) -> Places:
+        """The files and lines of rows."""
+        return Places(self.index.get("sources", []))
+
+    @property
+    def n_dropped(self) -> int:
+        """Rows of the sources that made no document, as far as they are known."""
+        return self.index["dropped"]["n_rows"] if "dropped" in self.index else 0
+
+    @property
+    def dropped(self) -> Dropped | None:
+        """The rows of the sources that made no document; None when they are not known."""
+        table = self.index.get("dropped")
+        if table is None:
+            return None
+        self._check([table], table["sha256"])
+        return map_dropped(self.path, table, kinds(table))
+
+    def about(self, number: int) -> Named:
+        """What is known of a training document, by its number from 0, shard after shard."""
+        row = 0 if self.rows is None else int(self.rows[number])
+        return Named(
+            number,
+            self.ids[number] or None if self.ids else None,
+            self.places.place(row),
+            self.titles[number] or None if self.titles else None,
+            self.columns[number] if self.columns else None,
+        )
+
+    def _texts(self, kind: str, read: Callable[[str], T]) -> Texts[T] | None:
+        shards = self._metadata(kind)
+        return Texts([getattr(shard, kind) for shard in shards], read) if shards else None
+
+    def _array(self, kind: str) -> np.ndarray | None:
+        parts = [getattr(shard, kind) for shard in self._metadata(kind)]
         if len(parts) < 2:
             return parts[0] if parts else None
         joined = np.concatenate(parts)
@@ -148,7 +213,7 @@ class Corpus:
         return joined
 
     def _metadata(self, kind: str) -> list[Metadata]:
-        """One a shard, found sound; none at all when no shard has titles, or times."""
+        """One a shard, found sound; none at all when no shard has any of this kind."""
         tables = self.index["shards"]
         if not any(kind in kinds(table) for table in tables):
             return []
@@ -176,12 +241,14 @@ class Corpus:
     def check(self, shards: Iterable[int], *, metadata: bool = False) -> None:
         """Reads some shards and the held-out documents; DataError names a file whose bytes are not
         those that corpus.json promises, or cannot be documents (`soundness`). Files that were read
-        before and have not been touched since are not read again (`stamps`). Titles and times are
-        read only with ``metadata``."""
+        before and have not been touched since are not read again (`stamps`). Metadata and what was
+        dropped are read only with ``metadata``."""
         tables = [*(self.index["shards"][number] for number in shards), self.index["heldout"]]
         for table in tables:
             map_documents(self.path, table, self.index["dtypes"])
-        self._check(tables, (*ARRAYS, *chain(*FILES.values())) if metadata else ARRAYS)
+        if metadata and "dropped" in self.index:
+            tables.append(self.index["dropped"])
+        self._check(tables, (*ARRAYS, *DROPPED, *chain(*FILES.values())) if metadata else ARRAYS)
 
     def _check(self, tables: Sequence[dict[str, Any]], arrays: Sequence[str]) -> None:
         files = {
@@ -200,7 +267,7 @@ class Corpus:
                 raise DataError(
                     f"{self.path / name} was changed or damaged: prepare the corpus again."
                 )
-        # Once for the documents of a part, and once for their titles and times.
+        # Once for the documents of a part, and once for what is known of them.
         new = {(files[n][0]["name"], files[n][1] in ARRAYS): files[n] for n in names}.values()
         for _ in thread_map(self._check_content, new, usable_cores()):
             pass
@@ -217,4 +284,4 @@ class Corpus:
         if array in ARRAYS:
             check_documents(self.path, table, self.index["dtypes"], self.n_words)
         else:
-            check_metadata(self.path, table)
+            check_metadata(self.path, table, self.places.n_rows)

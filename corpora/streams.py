@@ -1,10 +1,12 @@
 """Reading text files of any size and common compression, block by block."""
 
+import codecs
 import lzma
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from topicmc.corpora.pipes import local
 from topicmc.errors import DataError
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -28,32 +30,35 @@ def require_file(path: Path) -> None:
 
 def compression(path: Path) -> str | None:
     """What the first bytes say; names may lie."""
-    with path.open("rb") as file:
+    with local(path).open("rb") as file:
         head = file.read(6)
     return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
 
 
 class Stream:
-    """The decompressed bytes of a file: plain, gzip, bz2, xz or zstd, by content.
+    """The decompressed bytes of a file: plain, gzip, bz2, xz or zstd, by content; in UTF-8, when
+    the ``encoding`` that they are written in is given.
 
-    Raises DataError when the file is missing, truncated or damaged.
+    Raises DataError when the file is missing, truncated, damaged or written in another encoding.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
         require_file(path)
         self.path = path
         self._ahead = b""
+        self._decoder = codecs.getincrementaldecoder(encoding)() if encoding else None
+        self._encoding, self._n_lines = encoding, 0
         self._raw: IO[bytes] | Any
         self._file: IO[bytes] | Any
         try:
             kind = compression(path)
             if kind in (None, "xz"):
-                self._raw = path.open("rb")  # closed by close
+                self._raw = local(path).open("rb")  # closed by close
                 self._file = lzma.LZMAFile(self._raw) if kind else self._raw  # noqa: SIM115
             else:
                 import pyarrow as pa
 
-                self._raw = pa.OSFile(str(path))
+                self._raw = pa.OSFile(str(local(path)))
                 self._file = pa.CompressedInputStream(self._raw, kind)
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -64,10 +69,30 @@ class Stream:
         return self._raw.tell()
 
     def read(self, size: int) -> bytes:
-        """Up to size bytes, or what readline left; CutShortError where they end too early."""
+        """About size bytes, or what readline left; CutShortError where they end too early."""
         if self._ahead:
             ahead, self._ahead = self._ahead, b""
             return ahead
+        if self._decoder is None:
+            return self._read(size)
+        text = b""
+        while not text and (chunk := self._read(size)):
+            text = self._decoded(chunk)
+        return text or self._decoded(b"")
+
+    def _decoded(self, chunk: bytes) -> bytes:
+        assert self._decoder is not None
+        try:
+            text = self._decoder.decode(chunk, final=not chunk).encode()
+        except UnicodeError as error:
+            raise DataError(
+                f"{self.path}, after line {self._n_lines}: not {self._encoding} "
+                f"({_sentence(error)}); pass another --encoding."
+            ) from error
+        self._n_lines += text.count(b"\n")
+        return text
+
+    def _read(self, size: int) -> bytes:
         try:
             return self._file.read(size)
         except (OSError, EOFError, lzma.LZMAError) as error:
@@ -149,7 +174,9 @@ def decode(line: bytes, path: Path, number: int) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
+        wide = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        advice = "utf-16" if wide else "latin-1, if it is Western European text, or what it is in"
         raise DataError(
             f"{path}, line {number}: not UTF-8 text (byte {error.start + 1}); "
-            "convert it, for instance with iconv -t utf-8."
+            f"pass --encoding {advice}."
         ) from error

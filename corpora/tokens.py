@@ -1,5 +1,6 @@
 """The words of batches of texts, listed or counted."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
@@ -29,6 +30,7 @@ class WordCounts(NamedTuple):
     word_ids: np.ndarray  # int64 (E,): positions in words
     counts: np.ndarray  # int64 (E,)
     kept: np.ndarray  # bool: which texts are the n documents; the others are under min_tokens
+    digests: np.ndarray  # uint64 (n,): equal for documents of the same words in the same order
     noticed: Counter[str]  # what `notice` says of the texts
 
     @property
@@ -63,9 +65,11 @@ def count_words(
     lengths: list[int] = []
     word_ids: list[int] = []
     counts: list[int] = []
+    digests: list[int] = []
     documents = token_lists(texts, plain, tokenizer)
     kept = np.array([len(words) >= min_tokens for words in documents], dtype=bool)
     for words in compress(documents, kept):
+        digests.append(digest(words))
         found = Counter(join(words) if join else words)
         lengths.append(len(found))
         word_ids.extend(index.setdefault(word, len(index)) for word in found)
@@ -78,8 +82,16 @@ def count_words(
         ids,
         np.array(counts, dtype=np.int64),
         kept,
+        np.array(digests, dtype=np.uint64),
         notice(texts, tokenizer) if plain is None else Counter(),
     )
+
+
+def digest(words: Sequence[str]) -> int:
+    """64 bits of BLAKE2b of the words in order: those of two documents that differ are equal with
+    probability 2⁻⁶⁴."""
+    text = "\n".join(words).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
 def notice(texts: Sequence[str], tokenizer: Tokenizer) -> Counter[str]:

@@ -14,7 +14,7 @@ def verify(path: str | Path, progress: Callable[[str], None] | None = None) -> C
     """Checks every byte and every promise of the corpus at path, and returns it opened.
 
     corpus.json against its checksum, all files against theirs, sizes and dtypes, ids in range and
-    ascending inside each document, counts of 1 or more, titles in UTF-8, the totals. ``progress``
+    ascending inside each document, counts of 1 or more, texts in UTF-8, the totals. ``progress``
     is called with the name of each part. Raises DataError that names the file.
     """
     corpus = Corpus.open(path)
@@ -29,15 +29,22 @@ def verify(path: str | Path, progress: Callable[[str], None] | None = None) -> C
         _check_part(corpus, table)
     report(index["heldout"]["name"])
     _check_part(corpus, index["heldout"])
+    if "dropped" in index:
+        report(index["dropped"]["name"])
+        _check_files(corpus, index["dropped"])
     return corpus
 
 
 def _check_part(corpus: Corpus, table: dict[str, Any]) -> None:
+    _check_files(corpus, table)
+    check_documents(corpus.path, table, corpus.index["dtypes"], corpus.n_words)
+
+
+def _check_files(corpus: Corpus, table: dict[str, Any]) -> None:
     for array, digest in table["sha256"].items():
         file = file_of(corpus.path, table, array)
         if not file.is_file():
             raise damaged(file, "it is missing")
         if sha256(file) != digest:
             raise damaged(file, "its checksum is not the one in corpus.json")
-    check_documents(corpus.path, table, corpus.index["dtypes"], corpus.n_words)
-    check_metadata(corpus.path, table)
+    check_metadata(corpus.path, table, corpus.places.n_rows)

@@ -69,6 +69,13 @@ class Record:
         self._expect(fits and length in (None, len(value)), name, wanted)
         return value
 
+    def strings(self, name: str) -> list[str]:
+        """A list of texts."""
+        value = self._get(name)
+        fits = isinstance(value, list) and all(isinstance(text, str) for text in value)
+        self._expect(fits, name, "a list of texts")
+        return value
+
     def record(self, name: str) -> Record:
         """An object."""
         return Record(self.path, self._get(name), f"{self.where}{name}.")

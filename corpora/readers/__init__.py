@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from topicmc.corpora.documents import Documents
 
@@ -22,6 +22,8 @@ class Tally:
     cut: str | None = None  # the end of the present source is missing: a sentence that says where
     position: int = 0  # bytes of the present source taken in
     finished: int = 0  # bytes of the sources before it
+    row: int = 0  # of the present source: the last one read, counted from 1
+    sources: list[dict[str, Any]] = field(default_factory=list)  # name, unit and rows of each
 
     @property
     def skipped(self) -> int:
@@ -35,9 +37,16 @@ class Tally:
         self.times_unread += 1
         self.time_unread = self.time_unread or f"{time[:40]!r} ({where})"
 
-    def next_source(self) -> None:
+    @property
+    def rows_before(self) -> int:
+        """Rows of the sources before the present one."""
+        return sum(source["rows"] for source in self.sources)
+
+    def next_source(self, path: Path, unit: str) -> None:
+        """The present source has been read; ``unit`` is what its rows are called."""
         self.finished += self.position
-        self.position = 0
+        self.sources.append({"name": str(path), "unit": unit, "rows": self.row})
+        self.position = self.row = 0
 
 
 Progress = Callable[[Tally], None]
@@ -49,5 +58,6 @@ class IdReader(Protocol):
     path: Path
 
     def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
-        """Documents with ids below n_words; DataError names file and line of what is wrong."""
+        """Documents with ids below n_words, and with their rows if some documents have none;
+        DataError names file and line of what is wrong."""
         ...

@@ -34,7 +34,12 @@ def bare_name(path: Path) -> str:
     return path.stem if path.suffix in SUFFIXES else path.name
 
 
-def detect(path: Path) -> str:
+def suffix_format(path: Path) -> str | None:
+    """The format that the name of a file speaks for."""
+    return _SUFFIXES.get(Path(bare_name(path)).suffix.lower())
+
+
+def detect(path: Path, encoding: str | None = None) -> str:
     """The name of the format; DataError, which names --format, when nothing fits."""
     if path.is_dir():
         if (path / "corpus.json").is_file():
@@ -42,7 +47,7 @@ def detect(path: Path) -> str:
         _check_folder(path)
         return "text"
     require_file(path)
-    found = _by_content(_head(path)) or _SUFFIXES.get(Path(bare_name(path)).suffix.lower())
+    found = _by_content(_head(path, encoding)) or suffix_format(path)
     if found is None and "pages-articles" in path.name:
         found = "wikipedia"
     if found is None:
@@ -50,8 +55,8 @@ def detect(path: Path) -> str:
     return found
 
 
-def _head(path: Path) -> bytes:
-    with Stream(path) as stream:
+def _head(path: Path, encoding: str | None = None) -> bytes:
+    with Stream(path, encoding) as stream:
         return stream.read(1 << 16)
 
 

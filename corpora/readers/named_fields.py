@@ -1,6 +1,6 @@
 """What formats of named fields share: JSON Lines, CSV and Parquet."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -8,59 +8,130 @@ from typing import NamedTuple
 from topicmc.corpora.readers.records import RecordReader
 from topicmc.errors import DataError, TopicmcError, UsageError
 
-NO_TITLE = "none"
+NONE = "none"
+ALL = ("all",)
+_MOST_COLUMNS = 10_000
 
 
 class Fields(NamedTuple):
-    """Names of what to read, as asked for by --field, --title, --time and --tokens.
+    """How to read sources: names of fields, as asked for by --field, --title, --time, --id, --keep
+    and --tokens, and what else has to be known.
 
-    By default the text is ``text``, the title is ``title`` where there is one, and times are not
-    read; the title ``none`` stands for no titles. ``tokens`` is read instead of a text.
+    By default the text is ``text``, the title is ``title`` where there is one, and nothing else is
+    read; the title and the id ``none`` stand for none. ``columns`` are the fields to be kept, or
+    `ALL`: all others. ``tokens`` is read instead of a text. ``optional`` names the options whose
+    fields may be missing.
     """
 
     field: str | None = None
     title: str | None = None
     time: str | None = None
+    id: str | None = None
+    columns: tuple[str, ...] = ()
+    delimiter: str | None = None
+    encoding: str | None = None
     tokens: str | None = None
+    optional: frozenset[str] = frozenset()
 
     @property
     def has_titles(self) -> bool:
-        return self.title != NO_TITLE
+        return self.title != NONE
 
     @property
-    def required(self) -> dict[str, str]:
-        """Names of the titles and times that were asked for, by option."""
-        asked = {"title": self.title if self.has_titles else None, "time": self.time}
-        return {option: name for option, name in asked.items() if name is not None}
+    def id_name(self) -> str | None:
+        return None if self.id == NONE else self.id
+
+    @property
+    def required(self) -> list[tuple[str, str]]:
+        """Options and the names that they ask for, but for the text."""
+        title = self.title if self.has_titles else None
+        asked = [("title", title), ("time", self.time), ("id", self.id_name)]
+        asked += [("keep", name) for name in self.columns if self.columns != ALL]
+        return [(o, name) for o, name in asked if name is not None and o not in self.optional]
+
+
+class Columns(NamedTuple):
+    """Names of the fields that a file has for the parts of a document; None for none."""
+
+    text: str
+    title: str | None
+    time: str | None
+    id: str | None
+    kept: list[str]
+
+    def named(self) -> Iterator[str]:
+        """All of them."""
+        yield from (name for name in self[:4] if name is not None)
+        yield from self.kept
 
 
 class FieldReader(RecordReader):
-    """Reads the text of a document, its title and time, from named fields."""
+    """Reads the text of a document and what belongs to it from named fields."""
 
     kind = "field"
 
     def __init__(self, path: Path, fields: Fields | None = None) -> None:
-        super().__init__(path)
         self.fields = fields or Fields()
+        super().__init__(path, self.fields.encoding)
         self.text_option = "field" if self.fields.tokens is None else "tokens"
-        self.text_name = self.fields.tokens or self.fields.field or "text"
+        self.text_asked = self.fields.tokens or self.fields.field
+        self.text_name = self.text_asked or "text"
         self.title_name = (self.fields.title or "title") if self.fields.has_titles else None
+        self._learned: set[str] = set()
+        if self.fields.columns:
+            self.column_names = [] if self.fields.columns == ALL else [*self.fields.columns]
 
-    def columns(self, has: Sequence[str], where: str) -> list[str | None]:
-        """Those of text, title and time; None for what is not to be read. DataError, or UsageError
-        when the text is not named, for one that is not there."""
-        if self.text_name not in has:
-            raise self.lacking(self.text_option, has, where)
-        for option, name in self.fields.required.items():
+    def columns(self, has: Sequence[str], where: str) -> Columns:
+        """Those of a file that has these columns. DataError, or UsageError when the text is not
+        named, for one that is not there, or there twice."""
+        text = self.text_in(has, where)
+        for option, name in self.fields.required:
             if name not in has:
-                raise self.lacking(option, has, where)
-        title = self.title_name if self.title_name in has else None
-        return [self.text_name, title, self.fields.time]
+                raise self.lacking(option, has, where, name)
+        title, time, id = (
+            name if name in has else None
+            for name in (self.title_name, self.fields.time, self.fields.id_name)
+        )
+        found = Columns(text, title, time, id, self._kept(has, text, title, id))
+        for name in found.named():
+            if has.count(name) > 1:
+                raise DataError(
+                    f"{where}: {has.count(name)} {self.kind}s are called {name!r}; rename them."
+                )
+        if self.fields.columns == ALL:
+            self.column_names = found.kept
+        return found
 
-    def lacking(self, option: str, has: Iterable[str], where: str) -> TopicmcError:
+    def _kept(self, has: Sequence[str], *others: str | None) -> list[str]:
+        if self.fields.columns == ALL:
+            return [name for name in has if name not in others]
+        return [name for name in self.fields.columns if name in has]
+
+    def text_in(self, has: Iterable[str], where: str) -> str:
+        """The name of the text, or of the lists of words, among those in ``has``."""
+        names = [self.text_name]
+        if self.fields.tokens is None and "field" in self.fields.optional:
+            names.append("text")
+        for name in names:
+            if name in has:
+                return name
+        raise self.lacking(self.text_option, has, where, self.text_asked)
+
+    def learn_columns(self, names: Iterable[str]) -> None:
+        """Columns to keep, of which some may be new, as they turn up in a row."""
+        assert self.column_names is not None
+        self.column_names += [name for name in names if name not in self._learned]
+        self._learned |= set(self.column_names[len(self._learned) :])
+        if len(self.column_names) > _MOST_COLUMNS:
+            raise DataError(
+                f"{self.path} has more than {_MOST_COLUMNS:,} {self.kind}s: name those to --keep."
+            )
+
+    def lacking(
+        self, option: str, has: Iterable[str], where: str, name: str | None
+    ) -> TopicmcError:
         """The error for a field that ``option`` asks for and that is not among those in ``has``."""
         told = f"(has: {', '.join(islice(has, 20)) or 'none'})"
-        name = getattr(self.fields, option)
         if name is None:
             return UsageError(f"{where}: which {self.kind} is the text? Pass --field {told}.")
         return DataError(f"{where}: no {self.kind} {name!r} {told}; pass another --{option}.")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from topicmc.corpora.documents import Documents, from_entries
+from topicmc.corpora.pipes import local
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES
 from topicmc.corpora.streams import require_file
@@ -48,7 +49,7 @@ class NpzReader:
     def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
         require_file(self.path)
         try:
-            with zipfile.ZipFile(self.path) as archive:
+            with zipfile.ZipFile(local(self.path)) as archive:
                 indptr = self._indptr(archive, n_words)
                 with (
                     archive.open("indices.npy") as indices,
@@ -94,7 +95,7 @@ class NpzReader:
     ) -> Iterator[Documents]:
         id_type = self._header(indices, "indices", int(indptr[-1]))
         count_type = self._header(data, "data", int(indptr[-1]))
-        total, row = self.path.stat().st_size, 0
+        total, row = local(self.path).stat().st_size, 0
         while row < len(indptr) - 1:
             stop = int(np.searchsorted(indptr, indptr[row] + _BLOCK_ENTRIES, "right")) - 1
             stop = min(max(stop, row + 1), len(indptr) - 1)
@@ -111,6 +112,7 @@ class NpzReader:
             documents, merged = from_entries(lengths, ids.astype(np.int64), counts)
             tally.merged += merged
             tally.n_read += stop - row
+            tally.row = stop
             tally.position = total * int(indptr[stop]) // max(1, int(indptr[-1]))
             yield documents
             row = stop

@@ -32,6 +32,7 @@ def pair_blocks(
             lengths = np.array([len(pairs) for _, pairs in documents], dtype=np.int64)
             block_documents, merged = from_entries(lengths, ids, counts)
             tally.n_read += len(documents)
+            tally.row += len(documents)
             tally.merged += merged
             tally.position = stream.position
             yield block_documents

@@ -1,13 +1,14 @@
-"""Apache Parquet, of which columns are the document's text, title and time."""
+"""Apache Parquet, of which columns are the document's text and what belongs to it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from topicmc.corpora.pipes import local
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.named_fields import FieldReader, words_as_text
-from topicmc.corpora.readers.records import Record, read_day
+from topicmc.corpora.readers.named_fields import Columns, FieldReader, words_as_text
+from topicmc.corpora.readers.records import Record, columns_text, read_day
 from topicmc.corpora.streams import require_file
 from topicmc.errors import DataError
 
@@ -19,27 +20,22 @@ _BATCH_ROWS = 256
 
 class ParquetReader(FieldReader):
     kind = "column"
+    unit = "row"
 
     def records(self, tally: Tally) -> Iterator[Record]:
         import pyarrow as pa
         from pyarrow import parquet
 
         require_file(self.path)
-        size = self.path.stat().st_size
+        size = local(self.path).stat().st_size
         try:
-            with parquet.ParquetFile(self.path, pre_buffer=False) as file:
+            with parquet.ParquetFile(local(self.path), pre_buffer=False) as file:
                 columns = self._columns(file.schema_arrow)
                 n_rows = max(1, file.metadata.num_rows)
-                done = 0
-                wanted = list({name for name in columns if name is not None})
+                wanted = list(set(columns.named()))
                 for batch in file.iter_batches(_BATCH_ROWS, columns=wanted, use_threads=False):
-                    tally.position = size * (done + batch.num_rows) // n_rows
-                    strings = (_strings(batch, name) for name in columns)
-                    for text, title, time in zip(*strings, strict=True):
-                        done += 1
-                        tally.n_read += 1
-                        day = read_day(time, f"{self.path}, row {done}", tally)
-                        yield Record(text or "", title or "", day)
+                    tally.position = size * (tally.row + batch.num_rows) // n_rows
+                    yield from self._records(batch, columns, tally)
         except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
             if getattr(error, "errno", None):
                 raise
@@ -48,21 +44,39 @@ class ParquetReader(FieldReader):
                 f"{self.path} is damaged or not Parquet ({reason}): write it again."
             ) from error
 
-    def _columns(self, schema: pa.Schema) -> list[str | None]:
-        """The columns to read; DataError when one of them does not hold what can be text."""
-        text, title, time = self.columns(schema.names, f"{self.path}")
-        kind = schema.field(text).type
-        if not (_is_text(kind) or (self.fields.tokens is not None and _is_list_of_texts(kind))):
-            raise self._no_text(self.text_option, schema)
-        for option, name in self.fields.required.items():
-            if not _is_readable(schema.field(name).type):
-                raise self._no_text(option, schema)
-        if title is not None and not _is_readable(schema.field(title).type):
-            title = None
-        return [text, title, time]
+    def _records(self, batch: pa.RecordBatch, columns: Columns, tally: Tally) -> Iterator[Record]:
+        strings = [_strings(batch, name) for name in columns[:4]]
+        kept = [_values(batch.column(name)) for name in columns.kept]
+        for i, (text, title, time, id) in enumerate(zip(*strings, strict=True)):
+            tally.n_read += 1
+            tally.row += 1
+            yield Record(
+                text or "",
+                title or "",
+                read_day(time, f"{self.path}, row {tally.row}", tally),
+                tally.row,
+                id or "",
+                columns_text({n: values[i] for n, values in zip(columns.kept, kept, strict=True)})
+                if kept
+                else "",
+            )
 
-    def _no_text(self, option: str, schema: pa.Schema) -> DataError:
-        name = self.text_name if option == self.text_option else self.fields.required[option]
+    def _columns(self, schema: pa.Schema) -> Columns:
+        """The columns to read; DataError when one of them does not hold what can be text."""
+        columns = self.columns(schema.names, f"{self.path}")
+        kind = schema.field(columns.text).type
+        if not (_is_text(kind) or (self.fields.tokens is not None and _is_list_of_texts(kind))):
+            raise self._no_text(self.text_option, columns.text, schema)
+        for option, name in self.fields.required:
+            if option != "keep" and not _is_readable(schema.field(name).type):
+                raise self._no_text(option, name, schema)
+        title, time, id = (
+            name if name is not None and _is_readable(schema.field(name).type) else None
+            for name in columns[1:4]
+        )
+        return Columns(columns.text, title, time, id, columns.kept)
+
+    def _no_text(self, option: str, name: str, schema: pa.Schema) -> DataError:
         wanted = "lists of words" if option == "tokens" else "text"
         return DataError(
             f"{self.path}: column {name!r} holds {schema.field(name).type}, not {wanted}; "
@@ -106,3 +120,14 @@ def _strings(batch: pa.RecordBatch, name: str | None) -> list[str | None]:
         lists = batch.column(name).to_pylist()
         return [None if words is None else words_as_text(filter(None, words)) for words in lists]
     return batch.column(name).cast(pa.string()).to_pylist()
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """A column as values of JSON: dates and the like as text."""
+    import pyarrow as pa
+
+    kind = column.type
+    plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_nested)
+    if not any(is_plain(kind) for is_plain in plain) and _is_readable(kind):
+        column = column.cast(pa.string())
+    return column.to_pylist()

@@ -1,11 +1,13 @@
 """Documents of text as they are read, and in batches: what one worker process counts at a time."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from topicmc.corpora.metadata import NO_DAY, parse_day
 from topicmc.corpora.readers import Tally
+from topicmc.errors import DataError
 
 _MAX_TEXTS = 1000
 _MAX_LETTERS = 1 << 19
@@ -15,24 +17,33 @@ class Record(NamedTuple):
     text: str
     title: str = ""
     day: int = NO_DAY  # since 1970
+    row: int = 0  # of its source, counted from 1, in the unit of the reader
+    id: str = ""
+    columns: str = ""  # a JSON object, or empty
 
 
 class Batch(NamedTuple):
-    """Texts, titles and days of as many documents."""
+    """The fields of as many records."""
 
     texts: list[str]
     titles: list[str]
     days: list[int]
+    rows: list[int]
+    ids: list[str]
+    columns: list[str]
 
 
 class RecordReader:
     """A format that holds text. Derived classes say what its records are."""
 
+    unit = "line"  # what a row is called
     min_tokens = 0  # documents with fewer are skipped
     plain: Callable[[str], str] | None = None  # strips markup, in worker processes
+    column_names: list[str] | None = None  # those that are kept, where any are
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
+        self.encoding = encoding
 
     def records(self, tally: Tally) -> Iterator[Record]:
         """All documents in order; DataError names file and line of what is wrong."""
@@ -48,18 +59,20 @@ class RecordReader:
 
 
 def _batches(records: Iterable[Record]) -> Iterator[Batch]:
-    batch = Batch([], [], [])
+    found: list[Record] = []
     n_letters = 0
     for record in records:
-        batch.texts.append(record.text)
-        batch.titles.append(record.title)
-        batch.days.append(record.day)
-        n_letters += len(record.text)
-        if len(batch.texts) == _MAX_TEXTS or n_letters >= _MAX_LETTERS:
-            yield batch
-            batch, n_letters = Batch([], [], []), 0
-    if batch.texts:
-        yield batch
+        found.append(record)
+        n_letters += len(record.text) + len(record.columns)
+        if len(found) == _MAX_TEXTS or n_letters >= _MAX_LETTERS:
+            yield _batch(found)
+            found, n_letters = [], 0
+    if found:
+        yield _batch(found)
+
+
+def _batch(records: list[Record]) -> Batch:
+    return Batch(*(list(values) for values in zip(*records, strict=True)))
 
 
 def read_title(value: Any) -> str:
@@ -77,3 +90,21 @@ def read_day(value: Any, where: str, tally: Tally) -> int:
     except ValueError:
         tally.unread_time(text, where)
         return NO_DAY
+
+
+def read_id(value: Any, where: str) -> str:
+    """Text and numbers as they are written; DataError when it is neither."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise DataError(f"{where}: the id is neither text nor a number; pass another --id.")
+    return str(value)
+
+
+def columns_text(values: dict[str, Any]) -> str:
+    """What is kept of a row, as JSON; what JSON has no word for, as text."""
+    try:
+        return json.dumps(values, ensure_ascii=False, allow_nan=False, default=str)
+    except ValueError:  # not a number, or infinite
+        told = {name: json.dumps(value, default=str) for name, value in values.items()}
+        return json.dumps(told, ensure_ascii=False)

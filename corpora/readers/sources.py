@@ -1,20 +1,23 @@
 """Which reader a source needs, and where its vocabulary is."""
 
+import codecs
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from encodings.aliases import aliases
 from pathlib import Path
 from typing import Any
 
-from topicmc.corpora.readers.detect import bare_name, detect
+from topicmc.corpora.readers.detect import bare_name, detect, suffix_format
 from topicmc.corpora.readers.docword import DocwordReader
 from topicmc.corpora.readers.jsonl import JsonLinesReader
 from topicmc.corpora.readers.ldac import LdaCReader
 from topicmc.corpora.readers.matrix_market import MatrixMarketReader
-from topicmc.corpora.readers.named_fields import FieldReader, Fields
+from topicmc.corpora.readers.named_fields import ALL, FieldReader, Fields
 from topicmc.corpora.readers.npz import NpzReader
 from topicmc.corpora.readers.parquet import ParquetReader
 from topicmc.corpora.readers.svmlight import SvmlightReader
 from topicmc.corpora.readers.table import CsvReader
-from topicmc.corpora.readers.text import TextReader
+from topicmc.corpora.readers.text import TextReader, text_files
 from topicmc.corpora.readers.wikipedia import WikipediaReader
 from topicmc.corpora.streams import SUFFIXES, require_file
 from topicmc.errors import DataError, UsageError
@@ -33,31 +36,54 @@ FIELD_READERS: dict[str, Callable[[Path, Fields], FieldReader]] = {
     "parquet": ParquetReader,
 }
 FORMATS = (*ID_READERS, "text", "wikipedia", *FIELD_READERS)
+_ENCODED = ("text", "jsonl", "csv")
 _TIMESTAMP = "timestamp"  # what the time of a revision is called in a dump
 
 
-def open_sources(
-    paths: Sequence[Path],
-    format: str,
-    field: str | None,
-    title: str | None = None,
-    time: str | None = None,
-    tokens: str | None = None,
-) -> tuple[str, list[Any]]:
-    """The format, found out when it is ``auto``, and a reader for each path. Field, title, time and
-    tokens are those of `Fields`."""
+def open_sources(paths: Sequence[Path], format: str, fields: Fields) -> tuple[str, list[Any]]:
+    """The format, found out when it is ``auto``, and a reader for each file, or folder of texts."""
     if not paths:
         raise UsageError("No source is given: name a file or a folder.")
+    fields = _checked(fields)
+    paths = [file for path in paths for file in _files_of(path, format)]
     for path in paths:
         if not (path.is_dir() and format in ("auto", "text")):
             require_file(path)
     if format == "auto":
-        format = _common_format(paths)
+        format = _common_format(paths, fields.encoding)
     if format not in FORMATS:
         raise UsageError(f"--format {format}: it is one of auto, {', '.join(FORMATS)}.")
-    fields = Fields(field, title, time, tokens)
-    _check_fields(format, fields)
+    _check_fields(format, fields, paths)
     return format, [_reader(format, path, fields) for path in paths]
+
+
+def _files_of(path: Path, format: str) -> list[Path]:
+    """The path itself, or, of a folder of tables, its files of that format, which all have unless
+    it is asked for."""
+    if not path.is_dir() or format not in ("auto", *FIELD_READERS):
+        return [path]
+    formats = {file: suffix_format(file) for file in text_files(path)}
+    if format == "auto" and len(set(formats.values())) == 1:
+        format = next(iter(formats.values())) or "text"
+    files = [file for file, own in formats.items() if own == format]
+    return files if files and format in FIELD_READERS else [path]
+
+
+def _checked(fields: Fields) -> Fields:
+    """With an encoding that Python knows, None for UTF-8, and one character as the delimiter."""
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(fields.delimiter or "", fields.delimiter)
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
+        raise UsageError(f"--delimiter {delimiter!r}: give one character, or tab.")
+    name = fields.encoding
+    try:
+        encoding = None if name is None else codecs.lookup(name).name
+        "".encode(encoding or "utf-8")
+    except (LookupError, UnicodeError, ValueError):
+        close = get_close_matches(name or "", aliases, n=1)
+        hint = f"did you mean {close[0].replace('_', '-')}?" if close else "try latin-1 or utf-16."
+        raise UsageError(f"--encoding {name}: there is no such encoding; {hint}") from None
+    encoding = None if encoding in ("utf-8", "utf-8-sig") else encoding
+    return fields._replace(delimiter=delimiter, encoding=encoding)
 
 
 def _reader(format: str, path: Path, fields: Fields) -> Any:
@@ -66,32 +92,45 @@ def _reader(format: str, path: Path, fields: Fields) -> Any:
     if format == "wikipedia":
         return WikipediaReader(path, fields.has_titles, fields.time is not None)
     if format == "text":
-        return TextReader(path, fields.has_titles)
+        return TextReader(path, fields.has_titles, fields.encoding)
     return ID_READERS[format](path)
 
 
-def _check_fields(format: str, fields: Fields) -> None:
-    """UsageError when a field is asked of a format that has none."""
-    asked = dict(fields.required)
-    if fields.field is not None:
-        asked["field"] = fields.field
+def _check_fields(format: str, fields: Fields, paths: Sequence[Path]) -> None:
+    """UsageError when something is asked of a format that it does not have."""
+    for option, name, formats in (
+        ("encoding", fields.encoding, _ENCODED),
+        ("delimiter", fields.delimiter, ("csv",)),
+    ):
+        if name is not None and format not in formats and option not in fields.optional:
+            raise UsageError(
+                f"--{option} {name}: it goes with {', '.join(formats)}; this is {format}."
+            )
+    asked = [*fields.required]
+    if fields.field is not None and "field" not in fields.optional:
+        asked.append(("field", fields.field))
     if fields.tokens is not None and format not in ID_READERS:
-        asked["tokens"] = fields.tokens
-    if format == "wikipedia" and fields.time == _TIMESTAMP:
-        del asked["time"]
-    if {"tokens", "field"} <= asked.keys():
+        asked.append(("tokens", fields.tokens))
+    if {"tokens", "field"} <= dict(asked).keys():
         raise UsageError("--tokens and --field exclude each other: give one.")
+    if fields.columns == ALL and "keep" not in fields.optional:
+        asked.append(("keep", "all"))
+    if format == "wikipedia":
+        asked = [pair for pair in asked if pair != ("time", _TIMESTAMP)]
     if format in FIELD_READERS or not asked:
         return
-    option, name = next(iter(asked.items()))
+    option, name = asked[0]
     known = f"only {', '.join(FIELD_READERS)} have fields, this is {format}"
     if format == "wikipedia" and option == "time":
         known = f"the time of an article is its {_TIMESTAMP}"
+    folders = [path for path in paths if path.is_dir()]
+    if folders:
+        known += f"; to read the tables in a folder, name them, as {folders[0]}/*.csv"
     raise UsageError(f"--{option} {name}: {known}.")
 
 
-def _common_format(paths: Sequence[Path]) -> str:
-    formats = [detect(path) for path in paths]
+def _common_format(paths: Sequence[Path], encoding: str | None) -> str:
+    formats = [detect(path, encoding) for path in paths]
     for path, format in zip(paths, formats, strict=True):
         if format != formats[0]:
             raise DataError(
@@ -102,7 +141,7 @@ def _common_format(paths: Sequence[Path]) -> str:
 
 
 def source_size(paths: Sequence[Path]) -> int:
-    """Bytes on disk, for the progress bar."""
+    """Bytes on disk, for the progress bar; none of pipes."""
     files = [f for path in paths for f in (path.rglob("*") if path.is_dir() else [path])]
     return sum(file.stat().st_size for file in files if file.is_file())
 

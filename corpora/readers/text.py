@@ -12,33 +12,37 @@ _MAX_FILE = 1 << 26
 
 
 class TextReader(RecordReader):
-    """The title of a file is its path in the folder; a line has none."""
+    """The title and the id of a file are its path in the folder; a line has none."""
 
-    def __init__(self, path: Path, titles: bool = True) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, titles: bool = True, encoding: str | None = None) -> None:
+        super().__init__(path, encoding)
         self._titles = titles
+        if path.is_dir():
+            self.unit = "file"
 
     def records(self, tally: Tally) -> Iterator[Record]:
         return self._files(tally) if self.path.is_dir() else self._lines(tally)
 
     def _lines(self, tally: Tally) -> Iterator[Record]:
-        with Stream(self.path) as stream:
-            for _, line in numbered_lines(stream):
+        with Stream(self.path, self.encoding) as stream:
+            for number, line in numbered_lines(stream):
                 tally.n_read += 1
+                tally.row = number
                 tally.position = stream.position
-                yield Record(line)
+                yield Record(line, row=number)
 
     def _files(self, tally: Tally) -> Iterator[Record]:
         paths = text_files(self.path)
         if not paths:
             raise DataError(f"{self.path} holds no files: give a folder of text files.")
         for path in paths:
-            with Stream(path) as stream:
+            with Stream(path, self.encoding) as stream:
                 raw = stream.read_all(_MAX_FILE)
             tally.n_read += 1
+            tally.row += 1
             tally.position += path.stat().st_size
-            name = path.relative_to(self.path).as_posix() if self._titles else ""
-            yield Record(_text(raw, path), name)
+            name = path.relative_to(self.path).as_posix()
+            yield Record(_text(raw, path), name if self._titles else "", row=tally.row, id=name)
 
 
 def text_files(folder: Path) -> list[Path]:

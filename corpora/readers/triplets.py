@@ -1,7 +1,7 @@
 """Lines of "document word count", as UCI docword and Matrix Market share them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topicmc.corpora.documents import Documents, from_entries
+from topicmc.corpora.metadata import Metadata
 from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES, check_count, shown, whole
@@ -68,7 +69,8 @@ def triplet_blocks(
             )
         carry = [column[cut:] for column in (docs, words, counts)]
         tally.position = stream.position
-        tally.n_read = start + int(docs[-1])
+        tally.row = int(docs[-1])
+        tally.n_read = start + tally.row
         if cut:
             lines = (docs[:cut], words[:cut], counts[:cut])
             yield from _documents(lines, tally, done if header.gaps else None)
@@ -83,6 +85,7 @@ def triplet_blocks(
         done = int(carry[0][-1])
     if header.gaps:
         yield from _empty(header.n_docs - done)
+    tally.row = header.n_docs
     tally.n_read = start + header.n_docs
 
 
@@ -175,7 +178,8 @@ def _documents(
     docs, words, counts = columns
     if done is None:
         starts = np.flatnonzero(np.diff(docs, prepend=0))
-        yield _counted(np.diff(starts, append=len(docs)), words, counts, tally)
+        found = _counted(np.diff(starts, append=len(docs)), words, counts, tally)
+        yield replace(found, metadata=Metadata.blank(found.n_docs, docs[starts]))
         return
     wide = np.flatnonzero(np.diff(docs, prepend=done) > _WIDE_GAP)
     for first, last in pairwise([*sorted({0, *wide.tolist()}), len(docs)]):

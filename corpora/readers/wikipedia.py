@@ -41,6 +41,7 @@ class WikipediaReader(RecordReader):
     A dump that ends too early is read as far as it goes: `Tally.cut` then says where that was.
     """
 
+    unit = "page"
     min_tokens = 50  # as gensim's ARTICLE_MIN_WORDS
     plain = staticmethod(strip_markup)
 
@@ -56,6 +57,7 @@ class WikipediaReader(RecordReader):
         with Stream(self.path) as stream:
             for page in read_pages(stream, tally):
                 tally.n_read += 1
+                tally.row += 1
                 tally.position = stream.position
                 if page.namespace != "0" or page.title.startswith(ignored):
                     tally.skip("of other namespaces")
@@ -67,7 +69,8 @@ class WikipediaReader(RecordReader):
     def _record(self, page: Page, tally: Tally) -> Record:
         title = page.title if self._titles else ""
         time = page.timestamp if self._times else None
-        return Record(page.text, title, read_day(time, f"{self.path}, page {page.title!r}", tally))
+        day = read_day(time, f"{self.path}, page {page.title!r}", tally)
+        return Record(page.text, title, day, tally.row)
 
 
 def read_pages(stream: Stream, tally: Tally) -> Iterator[Page]:

@@ -215,9 +215,9 @@ def test_titles_that_are_no_text(small_corpus, tmp_path):
             }
 
     edit_index(corpus, add_titles)
-    with pytest.raises(DataError, match="a title is not UTF-8"):
+    with pytest.raises(DataError, match="a text is not UTF-8"):
         verify(corpus)
-    with pytest.raises(DataError, match="a title is not UTF-8"):
+    with pytest.raises(DataError, match="a text is not UTF-8"):
         _ = Corpus.open(corpus).titles
 
 

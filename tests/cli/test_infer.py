@@ -75,6 +75,7 @@ def test_every_format_has_a_row_for_each_document_in_order(run, command, name):
         "topics": 3,
         "tokens": sum(KNOWN),
         "unknown_words": sum(UNKNOWN),
+        "stop_words": None,
         "cut_short": None,
     }
     mix, rows = read(Path(name))
@@ -124,18 +125,21 @@ def test_any_source_gives_the_same_mixes(run, command):
         assert rows[0]["unknown"] == 1
 
 
-def test_a_prepared_corpus_gives_its_training_documents_and_then_those_held_out(run, command):
+def test_a_prepared_corpus_gives_all_rows_of_its_sources_in_their_order(run, command):
     corpus = prepare(
         ["new.jsonl"], "corpus", min_df=0, max_df=1.0, stopwords="none", n_heldout=2, n_shards=2
     )
-    assert command("infer", "run", "corpus", "-o", "mixes.jsonl").status == 0
+    result = command("infer", "run", "corpus", "-o", "mixes.jsonl")
+    assert (result.status, result.stderr) == (0, "")
     mix, rows = read(Path("mixes.jsonl"))
-    titles = [row["title"] for row in rows]
-    assert titles[: corpus.n_docs] == [corpus.titles[i] for i in range(corpus.n_docs)]
-    numbers = [int(title.removeprefix("no. ")) for title in titles]
-    assert sorted(numbers) == [0, 2, 3, 4, 5]  # prepare leaves out what is empty
-    np.testing.assert_allclose(mix, mixes_of(run)[numbers], atol=1e-6)
-    assert [row["unknown"] for row in rows] == [UNKNOWN[i] for i in numbers]
+    assert [row["title"] for row in rows] == [f"no. {i}" for i in range(6)]
+    assert [row["row"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert [row["dropped"] for row in rows] == [None, "empty", None, None, None, None]
+    assert [row["tokens"] for row in rows] == KNOWN
+    assert [row["unknown"] for row in rows] == UNKNOWN
+    training = [row["title"] for row in rows if not row["heldout"] and not row["dropped"]]
+    assert training == corpus.titles[:]
+    np.testing.assert_allclose(mix, mixes_of(run), atol=1e-6)
 
 
 def test_several_sources_are_one_after_the_other(run, command):

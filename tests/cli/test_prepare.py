@@ -82,7 +82,10 @@ def test_titles_and_times(tmp_path):
         assert (known["titles"], known["times"]) == (2, 2)
         assert (known["first_time"], known["last_time"]) == ("1999-01-01", "2003-01-01")
     lines = run(corpus, "info", tmp_path / "out").stdout.splitlines()
-    assert lines[5] == "titles       2 of 3 documents"
+    assert lines[5:7] == [
+        "left out     1 without words left",
+        "titles       2 of 3 documents",
+    ]
     added = json.loads(
         run(corpus, "add", tmp_path / "out", tmp_path / "x.csv", "--title", "year", "--json").stdout
     )
@@ -182,11 +185,11 @@ def test_info(source, tmp_path):
         "vocabulary   5 words",
         "tokens       46 to train on, 0 held out",
         "entries      6 to train on, 0 held out",
+        "left out     1 empty",
         "shards       1 of 3 to 3 documents",
-        lines[6],
     ]
-    assert re.fullmatch(r"memory       \d\d\.\d MB for 4 topics by adlda, on one worker", lines[7])
-    assert lines[10:16] == [
+    assert re.fullmatch(r"memory       \d\d\.\d MB for 4 topics by adlda, on one worker", lines[8])
+    assert lines[11:17] == [
         "documents by tokens",
         "          1 to 1                    1  ████████████████████████████████████████",
         "          2 to 4                    1  ████████████████████████████████████████",

@@ -15,8 +15,8 @@ def read(path, *others, **options):
     """Tokens and unknown tokens of each document, and the tally."""
     tally = Tally()
     found = list(read_known([path, *others], WORDS, tally, **options))
-    known = np.concatenate([tokens(documents) for documents, _ in found])
-    return known, np.concatenate([unknown for _, unknown in found]), tally
+    known = np.concatenate([tokens(part.documents) for part in found])
+    return known, np.concatenate([part.unknown for part in found]), tally
 
 
 @pytest.mark.parametrize("block", [1 << 20, 64])

@@ -13,7 +13,8 @@ import bags
 import numpy as np
 import pytest
 
-from topicmc.corpora import Corpus, emission, files, prepare, spool, streams, verify
+from topicmc import scratch
+from topicmc.corpora import Corpus, duplicates, emission, files, prepare, spool, streams, verify
 from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.readers import triplets
 from topicmc.errors import DataError, UsageError
@@ -94,12 +95,12 @@ def test_what_is_no_corpus_is_never_replaced(tmp_path):
 SLOW = """
 import sys, time
 from topicmc.corpora import emission, prepare
-plain = emission.pruned_blocks
+plain = emission.Pruned.documents
 def slow(*args):
     print("writing", flush=True)
     time.sleep(60)
     yield from plain(*args)
-emission.pruned_blocks = slow
+emission.Pruned.documents = slow
 prepare(sys.argv[1], sys.argv[2])
 """
 
@@ -161,6 +162,9 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
     monkeypatch.setattr(triplets, "line_blocks", lambda s: streams.line_blocks(s, 1 << 16))
     monkeypatch.setattr(spool, "_BLOCK_ENTRIES", 1 << 14)
     monkeypatch.setattr(emission, "choose_heldout", lambda *_: np.array([1, 5]))
+    monkeypatch.setattr(duplicates, "_BUCKET", 1 << 12)
+    monkeypatch.setattr(duplicates, "_CHUNK", 1 << 12)
+    monkeypatch.setattr(scratch, "IN_MEMORY", 1 << 10)
     peaks = []
     for n_docs in (30_000, 30_000, 120_000):
         source = small(tmp_path, n_docs)

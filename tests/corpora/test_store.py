@@ -21,8 +21,9 @@ FILES = [
     *(
         f"{part}/{array}.npy"
         for part in ("shards/00000", "shards/00001", "heldout")
-        for array in ("indptr", "word_ids", "counts")
+        for array in ("indptr", "word_ids", "counts", "rows")
     ),
+    *(f"dropped/{array}.npy" for array in ("rows", "spans", "reasons")),
 ]
 
 
@@ -130,7 +131,7 @@ def test_opening(corpus, tmp_path):
         Corpus.open(tmp_path)
     index = json.loads((corpus / "corpus.json").read_text())
     for change, pattern in (
-        ({"version": 2}, "version 2, this topicmc reads 1"),
+        ({"version": 3}, "version 3, this topicmc reads 1 to 2"),
         ({"format": "zarr"}, "does not describe a corpus"),
         ({"n_docs": 7}, "changed or damaged"),
     ):

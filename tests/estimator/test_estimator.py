@@ -119,10 +119,10 @@ def test_a_prepared_corpus_or_its_path(tmp_path):
     model = LDA(**QUICK).fit(corpus)
     assert model.vocabulary_ == corpus.vocabulary == WORDS
     mix = model.transform(corpus.path)
-    assert mix.shape == (30, 2)
-    heldout = np.zeros((10, len(WORDS)))
+    assert mix.shape == (40 - corpus.n_heldout, 2)
+    heldout = np.zeros((corpus.n_heldout, len(WORDS)))
     part = corpus.heldout
-    heldout[np.repeat(np.arange(10), part.lengths), part.word_ids] = part.counts
+    heldout[np.repeat(np.arange(corpus.n_heldout), part.lengths), part.word_ids] = part.counts
     assert model.score(corpus) == pytest.approx(model.score(heldout))
 
 

@@ -48,7 +48,8 @@ def test_the_tokens_are_those_of_the_corpus(state, small_corpus, topics):
     found = np.zeros_like(counts)
     np.add.at(found, (state["#doc"], state["typeindex"]), 1)
     np.testing.assert_array_equal(found, counts)
-    assert set(state["source"]) == {"NA"}
+    names = {f"docword.small.txt,_document_{row}" for row in small_corpus.rows}
+    assert set(state["source"]) == names
     assert state["pos"].tolist() == state.groupby("#doc").cumcount().tolist()
     words = [word.replace(" ", "_") for word in topics.vocabulary]
     assert state["type"].tolist() == [words[w] for w in state["typeindex"]]

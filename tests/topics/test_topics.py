@@ -203,11 +203,12 @@ def test_sorted_by_the_first_coherence(small_corpus):
     assert topics[0].npmi is None
 
 
-def test_documents_are_named_by_number_and_title(phi, share, small_corpus):
+def test_documents_are_named_by_file_and_row(phi, share, small_corpus):
     chosen = np.arange(8).reshape(4, 2)
     topics = describe(phi, share, VOCABULARY, corpus=small_corpus, documents=chosen)
+    place = {"file": "docword.small.txt", "id": None, "title": None}
     assert topics[0].as_dict()["documents"] == [
-        {"document": 0, "title": None}, {"document": 1, "title": None}
+        {"document": 0, "row": 1, **place}, {"document": 1, "row": 2, **place}
     ]  # fmt: skip
 
 

@@ -3,8 +3,9 @@ and the likeliest words of each topic; and ``topic-word-weights.txt``, φ.
 
 The state's topics are one draw, by Gibbs sampling given φ and α, the same for the same run and for
 any number of threads. Documents have the numbers of the training documents, shard after shard, and
-their tokens come in the order of word ids, for a corpus does not keep any other. White space in a
-word, which would cut a line of these files, becomes an underscore.
+as their source the id, or the file and row that they come from; NA where neither is known. Their
+tokens come in the order of word ids, for a corpus does not keep any other. White space in a word or
+a source, which would cut a line of these files, becomes an underscore.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from topicmc.config import available_cores
 from topicmc.corpora import Corpus
+from topicmc.corpora.naming import Named
 from topicmc.export.source import Source, Topics
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch, gather
@@ -47,7 +49,7 @@ def write(source: Source, folder: Path) -> None:
     ):
         packed.write(_head(topics).encode())
         for batch, z in drawn:
-            packed.write(_lines(batch, z, words).encode())
+            packed.write(_lines(batch, z, words, corpus).encode())
 
 
 def assignments(
@@ -86,17 +88,23 @@ def _head(topics: Topics) -> str:
     return f"#doc source pos typeindex type topic\n#alpha : {alpha} \n#beta : {topics.beta!r}\n"
 
 
-def _lines(batch: Minibatch, z: np.ndarray, words: list[str]) -> str:
+def _lines(batch: Minibatch, z: np.ndarray, words: list[str], corpus: Corpus) -> str:
     lengths = np.diff(batch.offsets)
-    documents = np.repeat(batch.doc_ids, lengths).tolist()
+    named = [f"{doc} {_source(corpus.about(doc))}" for doc in batch.doc_ids.tolist()]
+    documents = np.repeat(np.array(named, dtype=object), lengths).tolist()
     places = (np.arange(batch.n_tokens) - np.repeat(batch.offsets[:-1], lengths)).tolist()
     types = batch.words[batch.tokens].tolist()
     return "".join(
         [
-            f"{doc} NA {place} {w} {words[w]} {k}\n"
+            f"{doc} {place} {w} {words[w]} {k}\n"
             for doc, place, w, k in zip(documents, places, types, z.tolist(), strict=True)
         ]
     )
+
+
+def _source(document: Named) -> str:
+    known = document.id or document.place
+    return "_".join(document.name.split()) if known else "NA"
 
 
 def _write_keys(path: Path, topics: Topics, words: list[str]) -> None:

@@ -1,15 +1,18 @@
 """Files of topic mixes: a row for each document, in the format that the name of the file asks for.
 
 .npy      float32 (D, K): the mixes alone
-.csv      columns document, title, tokens, unknown, topic_0 …, and sd_0 … if asked for
+.csv      the facts of each document, topic_0 …, and sd_0 … if asked for
 .parquet  the same columns, the mixes in float32
-.jsonl    an object a line: document, title, tokens, unknown, mix, and sd if asked for
+.jsonl    an object a line: the facts, mix, and sd if asked for
+
+Facts are document, file, row, title, tokens, unknown, and where they are known id, heldout, dropped
+and columns of the source, which are text but in .jsonl.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -25,17 +28,23 @@ if TYPE_CHECKING:
 
 _DIGITS = 7  # after the point, in JSON
 _ROW_GROUP = 1 << 26  # bytes in memory
+WHOLE = ("document", "row", "tokens", "unknown")
+"""Facts that are whole numbers."""
 
 
 class Rows(NamedTuple):
-    """What is known of n documents, one after the other."""
+    """What is known of n documents, one after the other.
 
-    first: int  # number of the first document
-    titles: list[str | None]
-    tokens: np.ndarray  # int64 (n,): of known words
-    unknown: np.ndarray  # int64 (n,): of other words
-    mix: np.ndarray  # float64 (n, K)
-    sd: np.ndarray | None  # float64 (n, K)
+    first  number of the first document
+    facts  columns by name, of n values each: whole numbers, texts, or values of JSON
+    mix    float64 (n, K)
+    sd     float64 (n, K), or None
+    """
+
+    first: int
+    facts: dict[str, Sequence[Any]]
+    mix: np.ndarray
+    sd: np.ndarray | None
 
 
 class _Writer(Protocol):
@@ -120,13 +129,7 @@ class _JsonLines(_Plain):
         self._stream = stream
 
     def write(self, rows: Rows) -> None:
-        columns: dict[str, Any] = {
-            "document": range(rows.first, rows.first + len(rows.mix)),
-            "title": rows.titles,
-            "tokens": rows.tokens.tolist(),
-            "unknown": rows.unknown.tolist(),
-            "mix": rows.mix.round(_DIGITS).tolist(),
-        }
+        columns: dict[str, Any] = {**rows.facts, "mix": rows.mix.round(_DIGITS).tolist()}
         if rows.sd is not None:
             columns["sd"] = rows.sd.round(_DIGITS).tolist()
         for values in zip(*columns.values(), strict=True):
@@ -138,23 +141,26 @@ class _JsonLines(_Plain):
 
 
 class _Table(_Plain):
-    """CSV and Parquet, by Arrow."""
+    """CSV and Parquet, by Arrow; the first rows tell the columns."""
 
     def __init__(self, stream: IO[bytes], n_topics: int, sd: bool) -> None:
+        kinds = ["topic", "sd"] if sd else ["topic"]
+        self._values = [f"{kind}_{k}" for kind in kinds for k in range(n_topics)]
+        self._stream = stream
+        self._writer: Any = None
+
+    def _start(self, facts: Iterable[str]) -> None:
         import pyarrow as pa
 
-        kinds = ["topic", "sd"] if sd else ["topic"]
-        values = [f"{kind}_{k}" for kind in kinds for k in range(n_topics)]
+        types = dict.fromkeys(WHOLE, pa.int64()) | {"heldout": pa.bool_()}
         self._schema = pa.schema(
             [
-                ("document", pa.int64()),
-                ("title", pa.string()),
-                ("tokens", pa.int64()),
-                ("unknown", pa.int64()),
-                *((name, pa.float32()) for name in values),
+                *((name, types.get(name, pa.string())) for name in facts),
+                *((name, pa.float32()) for name in self._values),
             ]
         )
-        self._writer = self._open(stream)
+        self._texts = [name for name in facts if types.get(name) not in (pa.int64(), pa.bool_())]
+        self._writer = self._open(self._stream)
 
     def _open(self, stream: IO[bytes]) -> Any:
         raise NotImplementedError
@@ -162,17 +168,27 @@ class _Table(_Plain):
     def write(self, rows: Rows) -> None:
         import pyarrow as pa
 
+        if self._writer is None:
+            self._start(rows.facts)
         values = [rows.mix] if rows.sd is None else [rows.mix, rows.sd]
         columns = [column for array in values for column in array.T.astype(np.float32)]
-        numbers = np.arange(rows.first, rows.first + len(rows.mix))
-        facts = [numbers, rows.titles, rows.tokens, rows.unknown]
+        facts = [
+            list(map(_text, values)) if self._schema.field(name).type == pa.string() else values
+            for name, values in rows.facts.items()
+        ]
         self._put(pa.table([*facts, *columns], self._schema))
 
     def _put(self, table: pa.Table) -> None:
         self._writer.write_table(table)
 
     def close(self) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _text(value: Any) -> str | None:
+    """A value of JSON as text."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 class _Csv(_Table):
@@ -188,7 +204,7 @@ class _Parquet(_Table):
 
         # Shares hardly repeat: a dictionary of them would only cost time.
         self._waiting: list[pa.Table] = []
-        return parquet.ParquetWriter(stream, self._schema, use_dictionary=["title"])
+        return parquet.ParquetWriter(stream, self._schema, use_dictionary=self._texts)
 
     def _put(self, table: pa.Table) -> None:
         """Each write makes a row group, of which a file should have few."""
@@ -208,7 +224,8 @@ class _Parquet(_Table):
         super().close()
 
     def abandon(self) -> None:
-        self._writer.is_open = False  # or it would close itself later, and complain
+        if self._writer is not None:
+            self._writer.is_open = False  # or it would close itself later, and complain
 
 
 _WRITERS: dict[str, Callable[[IO[bytes], int, bool], _Writer]] = {

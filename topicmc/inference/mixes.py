@@ -22,8 +22,9 @@ import numpy as np
 from topicmc.config import available_cores
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
-from topicmc.corpora.reading import Known, tokens
+from topicmc.corpora.reading import Known, Reading
 from topicmc.inference.deviations import Sample, deviations, spread
+from topicmc.inference.facts import facts_of
 from topicmc.inference.files import Rows
 from topicmc.kernels import mixes
 from topicmc.kernels.lanes import aligned_zeros
@@ -107,16 +108,22 @@ class Totals:
     tokens: int = 0
     unknown: int = 0
 
-    def add(self, rows: Rows) -> None:
-        self.documents += len(rows.mix)
-        self.empty += int(np.count_nonzero(rows.tokens == 0))
-        self.tokens += int(rows.tokens.sum())
-        self.unknown += int(rows.unknown.sum())
+    stop: int | None = None
+    """Of the tokens of others those of stop words, if these are told."""
+    named: int = 0
+    """Documents with an id."""
+
+    def add(self, known: np.ndarray, unknown: np.ndarray) -> None:
+        """Tokens of known words and of others, of each of some documents."""
+        self.documents += len(known)
+        self.empty += int(np.count_nonzero(known == 0))
+        self.tokens += int(known.sum())
+        self.unknown += int(unknown.sum())
 
 
 def infer_under(
     run: RunDirectory,
-    stream: Iterable[Known],
+    stream: Reading | Iterable[Known],
     totals: Totals,
     *,
     chain: int = 0,
@@ -141,29 +148,24 @@ def infer_under(
     threads = threads or Threads(available_cores())
     mixer = Mixer(phi, alpha, threads)
     samples = drawn_samples(run, chain) if sd else []
-    for documents, unknown in stream:
-        for start in range(0, documents.n_docs, mixer.block):
-            stop = min(start + mixer.block, documents.n_docs)
-            part = documents.part(start, stop)
+    reading = stream if isinstance(stream, Reading) else Reading(iter(stream))
+    for known in reading:
+        if totals.stop is not None:
+            totals.stop += int(np.sum(known.stop))
+        for start in range(0, known.documents.n_docs, mixer.block):
+            block = slice(start, min(start + mixer.block, known.documents.n_docs))
+            part = known.documents.part(block.start, block.stop)
             first = totals.documents
+            facts = facts_of(reading, known, block, first)
             rows = Rows(
                 first,
-                titles_of(part),
-                tokens(part),
-                unknown[start:stop],
+                facts,
                 mixer.mixes(part),
                 deviations(part, samples, seed=seed, first=first, threads=threads) if sd else None,
             )
-            totals.add(rows)
+            totals.add(np.array(facts["tokens"]), np.array(facts["unknown"]))
+            totals.named += sum(map(bool, facts.get("id", ())))
             yield rows
-
-
-def titles_of(documents: Documents) -> list[str | None]:
-    """The title of each document, None where it is not known."""
-    metadata = documents.metadata
-    if metadata is None:
-        return [None] * documents.n_docs
-    return [metadata.title(number) or None for number in range(documents.n_docs)]
 
 
 def drawn_samples(run: RunDirectory, chain: int) -> list[Sample]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.corpora.documents import Documents, offsets
+from topicmc.corpora.naming import one_line
 from topicmc.inference.mixes import Mixer, representative_documents
 from topicmc.kernels.threads import Threads
 from topicmc.posterior.uncertainty import Posterior
@@ -20,8 +21,9 @@ BAG = 8
 def documents_of(
     posterior: Posterior, shown: np.ndarray, corpus: Corpus, n: int, threads: Threads | None = None
 ) -> list[list[dict[str, Any]]]:
-    """For each shown topic the ``n`` training documents with most of it: number, title or those of
-    its words that speak most for the topic, and the topic's share of the document."""
+    """For each shown topic the ``n`` training documents with most of it: number, name, title or
+    those of its words that speak most for the topic, columns kept of its row, and the topic's share
+    of the document."""
     if n == 0:
         return [[] for _ in shown]
     phi, alpha = posterior.phi, posterior.alpha
@@ -33,11 +35,18 @@ def documents_of(
     for k, row in zip(shown.tolist(), places.reshape(numbers.shape), strict=True):
         found.append([])
         for i in row.tolist():
-            title = corpus.titles[unique[i]] if corpus.titles else ""
-            bag = [] if title else _bag(posterior, documents.part(i, i + 1), k)
+            about = corpus.about(int(unique[i]))
+            bag = [] if about.title else _bag(posterior, documents.part(i, i + 1), k)
             share = digits(mixes[i, k : k + 1], 3)[0]
             found[-1].append(
-                {"number": int(unique[i]), "title": title or None, "share": share, "words": bag}
+                {
+                    "number": about.number,
+                    "name": about.name,
+                    "title": about.title,
+                    "columns": [[name, one_line(value)] for name, value in about.kept],
+                    "share": share,
+                    "words": bag,
+                }
             )
     return found
 

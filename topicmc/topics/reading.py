@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.naming import Named
 from topicmc.errors import UsageError
 from topicmc.posterior.matching import distances
 from topicmc.topics import coherence as coherences
@@ -32,7 +33,7 @@ class Topic:
         exclusivity: mean over its top words of φ_kw / Σ_j φ_jw.
         relevant, frex: its first words by relevance and by FREX.
         similar: the topics nearest to it and their Hellinger distances.
-        documents: numbers of the training documents with most of it, and their titles if known.
+        documents: the training documents with most of it.
     """
 
     number: int
@@ -46,7 +47,7 @@ class Topic:
     relevant: tuple[str, ...] | None = None
     frex: tuple[str, ...] | None = None
     similar: tuple[tuple[int, float], ...] | None = None
-    documents: tuple[tuple[int, str | None], ...] | None = None
+    documents: tuple[Named, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The topic as JSON values, without what was not asked for."""
@@ -65,7 +66,7 @@ class Topic:
         if self.similar is not None:
             told["similar"] = [{"topic": k, "distance": d} for k, d in self.similar]
         if self.documents is not None:
-            told["documents"] = [{"document": d, "title": title} for d, title in self.documents]
+            told["documents"] = [document.as_dict() for document in self.documents]
         return told
 
 
@@ -91,7 +92,7 @@ def describe(
         n_words: words a topic.
         sort: one of `SORTS`, the most first; ``"coherence"`` is the first measure of ``coherence``,
             or u_mass.
-        corpus: the training corpus, for coherence and the titles of documents.
+        corpus: the training corpus, for coherence and what is known of documents.
         coherence: measures to add, of `topicmc.topics.coherence.MEASURES`; the corpus is read once
             for u_mass and NPMI.
         details: adds exclusivity, words by relevance and FREX, and similar topics.
@@ -119,7 +120,8 @@ def describe(
         for field, ranking in (("relevant", "relevance"), ("frex", "frex")):
             found[field] = _spelt(rank(ranking, phi, share, n_words, weight), vocabulary)
     if documents is not None:
-        found["documents"] = _titled(documents, corpus)
+        assert corpus is not None, "documents are those of a corpus"
+        found["documents"] = [tuple(corpus.about(int(d)) for d in row) for row in documents]
     words = top(phi, n_words)
     topics = [
         Topic(
@@ -156,13 +158,3 @@ def _similar(phi: np.ndarray) -> list[tuple[tuple[int, float], ...]]:
 
 def _spelt(words: np.ndarray, vocabulary: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(vocabulary[w] for w in row) for row in words]
-
-
-def _titled(
-    documents: np.ndarray, corpus: Corpus | None
-) -> list[tuple[tuple[int, str | None], ...]]:
-    titles = None if corpus is None else corpus.titles
-    return [
-        tuple((int(d), (titles[int(d)] or None) if titles else None) for d in row)
-        for row in documents
-    ]

@@ -66,7 +66,11 @@ function topicDocuments(topic) {
     html("h3", {}, "Documents"),
     html("ol", {}, topic.documents.map((one) =>
       html("li", {},
-        html("span", { class: "title" }, one.title ?? `Document ${one.number}`),
+        html("span", { class: "title" }, one.title ?? one.name),
+        one.title ? html("span", { class: "name" }, one.name) : null,
+        one.columns.length
+          ? html("span", { class: "name" }, one.columns.map(([name, value]) => `${name}: ${value}`).join(" · "))
+          : null,
         one.share === null ? null : html("span", { class: "share" }, percent(one.share)),
         one.words.length ? html("span", { class: "bag" }, one.words.join(" ")) : null))),
   ];

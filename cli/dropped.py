@@ -1,0 +1,87 @@
+"""What ``topicmc corpus dropped`` prints and writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from topicmc.cli.options import print_json
+from topicmc.errors import UsageError
+
+if TYPE_CHECKING:
+    from topicmc.corpora import Corpus
+
+_SUFFIXES = (".csv", ".jsonl", ".parquet")
+
+
+def print_dropped(corpus: Corpus, written: Path | None, as_json: bool) -> None:
+    """The rows, a line each, or where they were written."""
+    facts = {"corpus": str(corpus.path), "rows": corpus.n_dropped}
+    facts |= {"reasons": corpus.index.get("dropped", {}).get("reasons", {})}
+    if corpus.index.get("dropped") is None:
+        click.echo(
+            f"Note: {corpus.path} does not know its rows: prepare the sources again.", err=True
+        )
+    if as_json:
+        rows = {"file": str(written)} if written else {"dropped": [*_records(corpus)]}
+        print_json({**facts, **rows})
+    elif written:
+        click.echo(f"{corpus.n_dropped:,} rows written to {written}")
+    else:
+        for record in _records(corpus):
+            kept = "  ".join(str(v) for v in (record["id"], record["title"]) if v)
+            place = f"{record['file']}, {record['unit']} {record['row']:,}"
+            click.echo(f"{place}  {record['reason']}  {kept}".rstrip())
+
+
+def write_dropped(corpus: Corpus, path: Path, force: bool) -> None:
+    """Writes the rows into a file, in the format that its name asks for."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    from topicmc.files import replacing
+
+    suffix = path.suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise UsageError(f"-o {path}: the name must end in one of {', '.join(_SUFFIXES)}")
+    if path.is_dir():
+        raise UsageError(f"-o {path}: is a folder; give the name of a file in it")
+    if path.exists() and not force:
+        raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
+    records = [*_records(corpus)]
+    types = {"row": pa.int64()}
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in _NAMES])
+    with replacing(path, "wb") as stream:
+        if suffix == ".jsonl":
+            for record in records:
+                stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+        else:
+            table = pa.Table.from_pylist(records, schema)
+            csv.write_csv(table, stream) if suffix == ".csv" else parquet.write_table(table, stream)
+
+
+_NAMES = ("id", "file", "unit", "row", "title", "reason")
+
+
+def _records(corpus: Corpus) -> Iterator[dict[str, Any]]:
+    from topicmc.corpora.dropped import REASONS
+    from topicmc.corpora.metadata import clean_title
+    from topicmc.corpora.ordering import listed
+
+    if not corpus.n_dropped:
+        return
+    metadata, reasons = listed(corpus)
+    for i in metadata.rows.argsort(kind="stable").tolist():
+        place = corpus.places.place(int(metadata.rows[i]))
+        yield {
+            "id": metadata.ids[i] or None,
+            "file": place and place.file,
+            "unit": place and place.unit,
+            "row": place and place.row,
+            "title": clean_title(metadata.titles[i]) or None,
+            "reason": REASONS.get(int(reasons[i])),
+        }

@@ -1,0 +1,85 @@
+"""What became of everything that was read: nothing is lost in silence."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora.dropped import REASONS, REPEATED
+from topicmc.corpora.duplicates import first_of_each
+from topicmc.corpora.ingestion import Ingested
+from topicmc.corpora.markup import KINDS
+from topicmc.corpora.naming import Places
+from topicmc.corpora.readers import Tally
+from topicmc.corpora.scripts import uncut
+from topicmc.corpora.spool import Spool
+
+
+def account(
+    tally: Tally, ingested: Ingested, n_words: int, tables: dict[str, Any], repeats: int
+) -> dict[str, Any]:
+    """Of documents, tokens and words; ``repeats`` are the documents kept that repeat another."""
+    parts = [*tables["shards"], tables["heldout"]]
+    n_docs, n_tokens = (sum(part[name] for part in parts) for name in ("n_docs", "n_tokens"))
+    dropped = tables["dropped"]["reasons"]
+    again = dropped.get(REASONS[REPEATED], 0)
+    return {
+        "documents_read": tally.n_read,
+        "documents_skipped": tally.skipped,
+        "skipped": dict(tally.passed_over),
+        "cut_short": tally.cut,
+        "times_unread": tally.times_unread,
+        "time_unread": tally.time_unread,
+        "documents_empty": tally.n_read - tally.skipped - n_docs - again,
+        "dropped": dropped,
+        "duplicates": repeats + again,
+        "entries_merged": tally.merged,
+        "markup": {kind: number for kind in KINDS if (number := tally.noticed[kind])},
+        "uncut": uncut(tally.noticed),
+        "tokens_read": ingested.n_tokens,
+        "tokens_left_out": ingested.n_tokens - n_tokens,
+        "words_read": ingested.n_words,
+        "words_left_out": ingested.n_words - n_words,
+    }
+
+
+def account_of_ids(spool: Spool, places: Places) -> dict[str, Any]:
+    """How many rows have no id, how many have that of a row before them, and the first of these."""
+    missing, file = 0, spool.folder / "id_digests"
+    with file.open("wb") as stream:
+        for block in spool.blocks():
+            assert block.documents.metadata is not None
+            ids = block.documents.metadata.ids
+            known = [id for id in map(ids.__getitem__, range(len(ids))) if id]
+            missing += len(ids) - len(known)
+            stream.write(b"".join(map(_digest, known)))
+    firsts, repeated = first_of_each(file)
+    example = None
+    if firsts is not None:
+        again = int(np.argmax(firsts != np.arange(len(firsts))))
+        rows, id = _rows_with_ids(spool, (int(firsts[again]), again))
+        example = f"{id[:80]!r} ({' and '.join(map(places.name, rows))})"
+    return {"ids_missing": missing, "ids_repeated": repeated, "id_repeated": example}
+
+
+def _digest(id: str) -> bytes:
+    return hashlib.blake2b(id.encode(), digest_size=8).digest()
+
+
+def _rows_with_ids(spool: Spool, wanted: tuple[int, int]) -> tuple[list[int], str]:
+    """The rows at some positions among those with an id, ascending, and the id of the last."""
+    rows: list[int] = []
+    id, start = "", 0
+    for block in spool.blocks():
+        metadata = block.documents.metadata
+        assert metadata is not None
+        known = np.flatnonzero(metadata.ids.lengths)
+        for position in wanted:
+            if start <= position < start + len(known):
+                place = int(known[position - start])
+                rows.append(int(metadata.rows[place]))
+                id = metadata.ids[place]
+        start += len(known)
+    return rows, id

@@ -1,0 +1,72 @@
+"""Sources that can be read only once, as pipes: their bytes are put into a file first, because the
+format is told by a first look, and phrases are learned by a first pass."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from topicmc.errors import DataError, UsageError
+from topicmc.files import speaking_of
+
+STDIN = Path("/dev/stdin")
+_CHUNK = 1 << 20
+_copies: dict[Path, Path] = {}  # of the sources that are being read, by the names users gave them
+
+
+@contextmanager
+def readable(sources: Sequence[Path]) -> Iterator[list[Path]]:
+    """The sources, of which all can be opened again and again until the block ends; ``-`` is
+    standard input.
+
+    Errors go on to speak of the pipe by its own name: `local` tells where its bytes lie. Raises
+    UsageError for what is neither a file, a folder nor a pipe.
+    """
+    paths = [STDIN if str(path) == "-" else path for path in sources]
+    with ExitStack() as stack:
+        for number, path in enumerate(paths):
+            if not _is_pipe(path):
+                continue
+            if path in paths[:number]:
+                raise UsageError(f"{path} can be read once only: name it once.")
+            if path not in _copies:
+                _copies[path] = stack.enter_context(_copied(path))
+                stack.callback(_copies.pop, path)
+        yield paths
+
+
+def local(path: Path) -> Path:
+    """Where the bytes of a source lie: in the file itself, unless it is a pipe."""
+    return _copies.get(path, path)
+
+
+def _is_pipe(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # who opens it says why
+        return False
+    if not (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)):
+        return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+    if path == STDIN and sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError("Standard input is a terminal: pipe documents into it, or name a file.")
+    if path.samefile(os.devnull):
+        return True
+    raise UsageError(f"{path} is a device: give a file, a folder or a pipe.")
+
+
+@contextmanager
+def _copied(path: Path) -> Iterator[Path]:
+    with NamedTemporaryFile(prefix="topicmc-") as copy:
+        try:
+            # A socket cannot be opened by its name.
+            pipe = os.fdopen(os.dup(0), "rb") if path == STDIN else path.open("rb")
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+        with pipe, speaking_of(Path(copy.name)):
+            while chunk := pipe.read(_CHUNK):
+                copy.write(chunk)
+            copy.flush()
+        yield Path(copy.name)

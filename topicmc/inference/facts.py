@@ -1,0 +1,55 @@
+"""What a file of mixes tells of each document beside its mix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from topicmc.corpora.dropped import REASONS
+from topicmc.corpora.metadata import Metadata
+from topicmc.corpora.naming import read_columns
+from topicmc.corpora.reading import Known, Reading, tokens
+
+_TAKEN = re.compile(
+    r"document|id|file|row|title|tokens|unknown|heldout|dropped|mix|sd|(topic|sd)_\d+"
+)
+
+
+def facts_of(reading: Reading, known: Known, block: slice, first: int) -> dict[str, Sequence[Any]]:
+    """Columns by name, for some of the documents of ``known``, numbered from ``first``: number, id,
+    file and row as far as they are known, of prepared corpora whether it was held out and why its
+    row was left out, title, what is kept of its row, and tokens."""
+    documents = known.documents.part(block.start, block.stop)
+    metadata = documents.metadata or Metadata.blank(documents.n_docs)
+    numbers = range(documents.n_docs)
+    places = (known.places or [None] * known.documents.n_docs)[block]
+    facts: dict[str, Sequence[Any]] = {"document": range(first, first + documents.n_docs)}
+    if reading.ids:
+        facts["id"] = [metadata.ids[i] or None for i in numbers]
+    if reading.files:
+        facts["file"] = [place and place.file for place in places]
+    facts["row"] = [place and place.row for place in places]
+    if reading.parts and known.heldout is not None and known.reasons is not None:
+        facts["heldout"] = known.heldout[block].tolist()
+        facts["dropped"] = [REASONS.get(code) for code in known.reasons[block].tolist()]
+    facts["title"] = [metadata.titles[i] or None for i in numbers]
+    if reading.columns:
+        kept = [read_columns(metadata.columns[i]) for i in numbers]
+        for name, free in free_names(reading.columns).items():
+            facts[free] = [values.get(name) for values in kept]
+    facts["tokens"] = tokens(documents).tolist()
+    facts["unknown"] = known.unknown[block].tolist()
+    return facts
+
+
+def free_names(columns: Iterable[str]) -> dict[str, str]:
+    """What columns of a source are called in a file of mixes: their own names, with an underscore
+    where a column of ours has that name."""
+    names: dict[str, str] = {}
+    for name in columns:
+        free = name
+        while _TAKEN.fullmatch(free) or free in names.values():
+            free += "_"
+        names[name] = free
+    return names
