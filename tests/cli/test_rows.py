@@ -84,7 +84,7 @@ def test_the_mixes_join_to_the_table(trained, command, monkeypatch):
     monkeypatch.chdir(trained)
     for name in ("m.csv", "m.jsonl", "m.parquet", "m.npy"):
         result = command("infer", "run", "-o", name, "--force")
-        assert (result.status, result.stderr) == (0, "")
+        assert result.status == 0 and "rows of its sources" not in result.stderr
     rows, told = table(), mixes(Path("m.jsonl"))
     assert [row["id"] for row in told] == [row["id"] for row in rows]
     assert [row["row"] for row in told] == list(range(1, N + 1))
