@@ -127,10 +127,11 @@ def read_known(
 
 
 def remembered(corpus: Corpus) -> Fields:
-    """The names of fields by which a corpus was prepared, each to be used where it is there."""
+    """The names of fields by which a corpus was prepared, and the delimiter, each to be used where
+    it is there."""
     told = {
         option: name
-        for option in ("field", "title", "id")
+        for option in ("field", "title", "id", "delimiter")
         if isinstance(name := corpus.provenance.get(option), str)
     }
     columns = tuple(corpus.index.get("columns", ()))

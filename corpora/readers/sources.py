@@ -79,7 +79,7 @@ def _checked(fields: Fields) -> Fields:
         encoding = None if name is None else codecs.lookup(name).name
         "".encode(encoding or "utf-8")
     except (LookupError, UnicodeError, ValueError):
-        close = get_close_matches(name or "", aliases, n=1)
+        close = get_close_matches(name or "", aliases.keys() - {name}, n=1, cutoff=0.8)
         hint = f"did you mean {close[0].replace('_', '-')}?" if close else "try latin-1 or utf-16."
         raise UsageError(f"--encoding {name}: there is no such encoding; {hint}") from None
     encoding = None if encoding in ("utf-8", "utf-8-sig") else encoding

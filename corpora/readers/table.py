@@ -30,7 +30,8 @@ class CsvReader(FieldReader):
             stated = _STATED.fullmatch(first)
             if stated:
                 first, n_above = next(lines, ""), 1
-            delimiter = self.fields.delimiter or (stated and stated[1]) or self._sniffed(first)
+            asked = None if "delimiter" in self.fields.optional else self.fields.delimiter
+            delimiter = asked or (stated and stated[1]) or self._sniffed(first)
             rows = csv.reader(
                 (line + "\n" for line in chain([first], lines)), delimiter=delimiter, strict=True
             )
@@ -76,7 +77,9 @@ class CsvReader(FieldReader):
         """What parts the header into the columns asked for, or else into most."""
         wanted = {self.text_name, *(name for _, name in self.fields.required)}
         is_tabs = ".tsv" in self.path.suffixes
-        choices = sorted(_DELIMITERS, key=lambda d: d != "\t") if is_tabs else _DELIMITERS
+        choices = sorted(_DELIMITERS, key=lambda d: d != "\t") if is_tabs else list(_DELIMITERS)
+        if self.fields.delimiter is not None:
+            choices.insert(0, self.fields.delimiter)
 
         def fit(delimiter: str) -> tuple[int, int]:
             try:

@@ -51,7 +51,10 @@ USAGE = [
         "corpus: holds .*json, which no export to npy has written",
     ),
     (("export", "run", "run", "-o", "new", "--to", "csv"), "several RUNs do not go with --to csv"),
-    (("export", "run", "-o", "new", "--to", "csv", "--words", 3), "--words does not go with --to"),
+    (
+        ("export", "run", "-o", "new", "--to", "mallet", "--words", 3),
+        "--words does not go with --to",
+    ),
     (("export", "run", "-o", "new", "--to", "arviz", "--chain", 0), "--chain does not go with"),
     (
         ("export", "run", "-o", "new", "--to", "csv", "--chain", 3),

@@ -69,7 +69,7 @@ def test_the_files_of_large_arrays(disk, monkeypatch, reserves):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_exporting(disk, run, command, format):
-    ballast = fill(disk, but=4096)
+    ballast = fill(disk, but=0)
     result = command("export", run, "--to", format, "-o", disk / "new")
     assert "no space left on the disk" in one_sentence(result)
     assert result.status == 3

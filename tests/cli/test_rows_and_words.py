@@ -1,0 +1,120 @@
+"""Ids, columns and pipes together with the ways to cut a text, from ``prepare`` to ``infer``."""
+
+import csv
+import json
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_runs import make_run
+from shell import one_sentence
+
+from topicmc.corpora import Corpus
+
+KEPT = ("--min-df", 1, "--max-df", 1, "--heldout", 0)
+ROWS = [
+    {"nr": "7", "year": "1999", "body": "covid19 und the gpt-4", "words": "Ab cd"},
+    {"nr": "007", "year": "2001", "body": "", "words": ""},
+    {"nr": "b", "year": "2003", "body": "gpt-4 gpt-4 comet19", "words": "cd cd zz"},
+]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("t.csv", ROWS, "~")
+
+
+def write(name: str, rows: list[dict[str, str]], delimiter: str) -> None:
+    with Path(name).open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0], delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def run_on(name: str, words: list[str]) -> None:
+    """A run on a corpus, over these words."""
+    corpus = Corpus.open(name)
+    theta = np.random.default_rng(0).gamma(np.ones((len(words), 2))) + 1e-3
+    run = make_run(Path("run"), {0: [theta]}, fingerprint=corpus.fingerprint)
+    told = {"path": f"../{name}", "tokenizer": corpus.provenance["tokenizer"]}
+    run.update_facts(
+        vocabulary=run.write_vocabulary(words), corpus={**run.facts()["corpus"], **told}
+    )
+
+
+def told_of(name: str) -> list[dict]:
+    return [json.loads(line) for line in Path(name).read_text().splitlines()]
+
+
+def through_pipe(name: str, content: bytes) -> str:
+    os.mkfifo(name)
+    threading.Thread(target=Path(name).write_bytes, args=[content], daemon=True).start()
+    return name
+
+
+def test_infer_takes_the_tokenizer_and_the_names_of_the_corpus(command):
+    """Words with digits and hyphens, stop words of two languages, and an odd delimiter."""
+    named = ("--field", "body", "--id", "nr", "--keep", "year", "--keep", 500, "--delimiter", "~")
+    cut = ("--allow", "digits,hyphens", "--stop-words", "de,en")
+    done = command("prepare", "t.csv", "-o", "c", *named, *cut, *KEPT)
+    assert done.status == 0, done.stderr
+    corpus = Corpus.open("c")
+    assert corpus.vocabulary == ["comet19", "covid19", "gpt-4"]
+    assert corpus.provenance["pruning"]["keep"] == 500 and corpus.index["columns"] == ["year"]
+    run_on("c", ["covid19", "gpt-4"])
+    result = command("infer", "run", "t.csv", "-o", "new.jsonl", "--json")
+    assert result.status == 0, result.stderr
+    counted = json.loads(result.stdout)
+    assert (counted["stop_words"], counted["unknown_words"]) == (2, 3)
+    found = told_of("new.jsonl")
+    assert [row["id"] for row in found] == ["7", "007", "b"]
+    assert [row["year"] for row in found] == ["1999", "2001", "2003"]
+    assert [row["tokens"] for row in found] == [2, 0, 2]
+    assert command("infer", "run", "-o", "own.jsonl").status == 0
+    own = told_of("own.jsonl")
+    assert [row["id"] for row in own] == ["7", "007", "b"]
+    assert [row["mix"] for row in own] == [row["mix"] for row in found]
+    write("other.csv", ROWS, ",")  # the delimiter of the corpus is tried first, no more
+    assert command("infer", "run", "other.csv", "-o", "other.jsonl").status == 0
+    assert [(row["id"], row["mix"]) for row in told_of("other.jsonl")] == [
+        (row["id"], row["mix"]) for row in found
+    ]
+    refused = command("infer", "run", "-o", "no.jsonl", "--tokens", "words")
+    assert refused.status == 2 and "a prepared corpus has its own" in one_sentence(refused)
+
+
+def test_lists_of_words_have_ids_and_may_come_through_pipes(command):
+    named = ("--id", "nr", "--delimiter", "~")
+    cut = ("--tokens", "words", "--stop-words", "none")
+    done = command("prepare", "t.csv", "-o", "c", *named, *cut, "--keep", "all", *KEPT)
+    assert done.status == 0, done.stderr
+    corpus = Corpus.open("c")
+    assert corpus.vocabulary == ["Ab", "cd", "zz"] and corpus.ids[:] == ["7", "b"]
+    assert corpus.columns[0] == {"year": "1999", "body": ROWS[0]["body"]}
+    content = Path("t.csv").read_bytes()
+    options = (*named, "--keep", "year", "--format", "csv")
+    added = command("corpus", "add", "c", through_pipe("one", content), "-o", "d", *options)
+    assert added.status == 0, added.stderr
+    assert Corpus.open("d").ids[:] == ["7", "b"] * 2
+    assert Corpus.open("d").columns[2] == {"year": "1999"}
+    assert Corpus.open("d").n_tokens == 2 * corpus.n_tokens == 10
+    run_on("c", ["Ab", "cd"])
+    done = command("infer", "run", through_pipe("two", content), "-o", "m.jsonl", "--format", "csv")
+    assert done.status == 0, done.stderr
+    assert [(row["id"], row["tokens"]) for row in told_of("m.jsonl")] == [
+        ("7", 2), ("007", 0), ("b", 2),
+    ]  # fmt: skip
+    both = command("infer", "run", "t.csv", "-o", "no.jsonl", "--field", "body")
+    assert both.status == 2 and "exclude each other" in one_sentence(both)
+
+
+def test_a_field_of_the_corpus_gives_way_to_tokens(command):
+    named = ("--field", "body", "--delimiter", "~", "--stop-words", "none")
+    assert command("prepare", "t.csv", "-o", "c", *named, *KEPT).status == 0
+    run_on("c", ["Ab", "cd"])
+    done = command("infer", "run", "t.csv", "-o", "m.jsonl", "--tokens", "words")
+    assert done.status == 0, done.stderr
+    assert [row["tokens"] for row in told_of("m.jsonl")] == [2, 0, 2]
