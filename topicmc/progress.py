@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 from topicmc.config import TrainConfig
 from topicmc.files import read_json
@@ -38,9 +39,10 @@ def resume_command(run: RunDirectory) -> str:
 def unfinished(run: RunDirectory) -> str | None:
     """How far a run came that did not end, in words; None of one that did, or that never said."""
     facts, metrics = run.facts(), run.metrics()
-    at = {name: (metrics or [{}])[-1].get(name) for name in ("update", "documents", "seconds")}
-    if None in at.values():
+    last = metrics[-1] if metrics else {}
+    if not {"update", "documents", "seconds"} <= last.keys():
         return None
+    at: dict[str, Any] = {name: last[name] for name in ("update", "documents", "seconds")}
     config = TrainConfig.from_dict(facts["config"])
     n_docs = facts["corpus"]["documents"]
     if fraction(config, n_docs, **at) >= _ROUNDED or _has_converged(run, config, at["update"]):

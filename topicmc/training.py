@@ -163,13 +163,17 @@ class Training:
         if not interrupted and self._record.get("round") != self.rounds:
             self._evaluate()
         self._checkpoint()
+        perplexity, averaged = self._record.get("perplexity"), None
         kept = None if interrupted else self.heldout.of_samples(self.run, self.samples.entries)
+        if kept is not None:
+            perplexity, averaged = kept
         return Outcome(
             interrupted,
             self.update,
             self.documents,
             self.clock.seconds,
-            *(kept or (self._record.get("perplexity"), None)),
+            perplexity,
+            averaged,
             len(self.samples.entries),
             self._converged,
         )

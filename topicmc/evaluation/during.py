@@ -65,7 +65,7 @@ class HeldOut:
         return [self._fit(chains.get(number)) / self.n_scored for number in distinct]
 
     def of_samples(
-        self, run: RunDirectory, entries: Sequence[Mapping[str, Any]]
+        self, run: RunDirectory, entries: Sequence[dict[str, Any]]
     ) -> tuple[float, float] | None:
         """Perplexity of the newest kept sample, in the mean of log p over chains, and with p
         averaged over the kept samples of all chains; None when there are none, or nothing to

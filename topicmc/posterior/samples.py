@@ -156,7 +156,7 @@ def samples_of(run: RunDirectory | Path | str, chain: int | None = None) -> list
     return entries
 
 
-def newest_of(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def newest_of(entries: Sequence[Entry]) -> list[Entry]:
     """Of index entries, oldest first, the last of each chain."""
     return list({entry["chain"]: entry for entry in entries}.values())
 
