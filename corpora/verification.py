@@ -11,7 +11,7 @@ from topicmc.corpora.store import INDEX, Corpus, content_fingerprint
 
 
 def verify(path: str | Path, progress: Callable[[str], None] | None = None) -> Corpus:
-    """Checks every byte and every promise of the corpus at path, and returns it opened.
+    """Checks the checksums and the consistency of the corpus at path, and returns it opened.
 
     corpus.json against its checksum, all files against theirs, sizes and dtypes, ids in range and
     ascending inside each document, counts of 1 or more, texts in UTF-8, the totals. ``progress``
