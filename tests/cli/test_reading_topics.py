@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -233,6 +234,16 @@ def test_a_run_that_was_stopped_says_so(run, command, asked, done):
     assert command("topics", run).stderr == told
     assert command("infer", run, "corpus", "-o", "mixes.csv").stderr == told
     assert "finish it (topicmc train -o run --resume" in lines(command("evaluate", run))[-1]
+
+
+def test_the_advice_is_for_all_runs(runs, command):
+    verdict = lines(command("evaluate", *runs))[-1]
+    more = [f"topicmc train -o {name} --resume --updates 24" for name in runs]
+    assert f"; train on both ({'; '.join(more)})." in verdict
+    opened = RunDirectory(Path("second"))
+    opened.update_facts(config={**opened.facts()["config"], "updates": 40})
+    verdict = lines(command("evaluate", *runs))[-1]
+    assert "; finish it (topicmc train -o second --resume" in verdict
 
 
 def test_resuming_says_what_it_cannot_do(run, command):

@@ -64,7 +64,7 @@ def _starting(evidence: Evidence) -> tuple[bool, str] | None:
     for chain in evidence.posterior.chains:
         if chain.entries[-1].get("burn_in"):
             path = chain.run.path
-            return False, f"Not converged: {path} has not left its start; {_train_on(chain.run)}."
+            return False, f"Not converged: {path} has not left its start; {_train_on([chain.run])}."
     return None
 
 
@@ -79,7 +79,7 @@ def _moving(evidence: Evidence) -> tuple[bool, str] | None:
             change = abs(np.expm1(-gain))
             return False, (
                 f"Not converged: the perplexity of {chain.run.path} {how}, by {change:.1%} over the"
-                f" second half of the run; {_train_on(chain.run)}."
+                f" second half of the run; {_train_on([chain.run])}."
             )
     return None
 
@@ -95,7 +95,7 @@ def _apart(evidence: Evidence) -> tuple[bool, str] | None:
     if not (differ and _each_at_rest(evidence.draws)):
         if evidence.posterior.n_chains > 1:
             told = f"{told}, and the chains agree in {_stable(evidence)}"
-        return False, f"Not converged: {told}; {_train_on(evidence.runs[0])}."
+        return False, f"Not converged: {told}; {_train_on(evidence.runs)}."
     return False, (
         f"Not converged: each chain is at rest, but in a mode of its own ({told}"
         f"{_difference(evidence)}), and they agree in {_stable(evidence)}; believe the stable"
@@ -110,16 +110,16 @@ def _too_few(evidence: Evidence) -> tuple[None, str] | None:
         return None
     n = draws.shape[1]
     needed = 2 * FEWEST if evidence.posterior.n_chains == 1 else FEWEST
-    run = evidence.runs[0]
     if n >= needed:
         return None, (
             f"Cannot tell whether it has converged: since burn-in the {name} is the same throughout"
-            f" or no number; {_train_on(run)}."
+            f" or no number; {_train_on(evidence.runs)}."
         )
     if evidence.traced:
-        what, advice = "recorded states", _train_on(run)
+        what, advice = "recorded states", _train_on(evidence.runs)
     elif name == FIT:
-        what, advice = "evaluations", _train_on(run, _evaluate_often(run))
+        often = [_evaluate_often(run) for run in evidence.runs]
+        what, advice = "evaluations", _train_on(evidence.runs, often)
     else:
         what, advice = "kept samples", "train anew with more --samples"
     return None, (
@@ -188,21 +188,33 @@ def _agreed(evidence: Evidence) -> str:
     )
 
 
-def _train_on(run: RunDirectory, option: str = "") -> str:
-    """The advice to do what was asked for, or once that is done, twice as much."""
-    command = resume_command(run)
-    if unfinished(run) is not None:
-        return f"finish it ({command}{option})"
+def _train_on(runs: Sequence[RunDirectory], options: Sequence[str] = ()) -> str:
+    """The advice to do what was asked for, or where all is done, twice as much: of each run, with
+    an option of its own."""
+    options = options or [""] * len(runs)
+    open_ended = [unfinished(run) is not None for run in runs]
+    told = [
+        f"{resume_command(run)}{'' if is_open else _twice(run)}{option}"
+        for run, is_open, option in zip(runs, open_ended, options, strict=True)
+        if is_open or not any(open_ended)
+    ]
+    what = "finish" if any(open_ended) else "train on"
+    if len(told) == 1:
+        return f"{'finish it' if any(open_ended) else what} ({told[0]})"
+    return f"{what} {'both' if len(told) == 2 else 'each'} ({'; '.join(told)})"
+
+
+def _twice(run: RunDirectory) -> str:
+    """The options for twice as much training as was asked for."""
     config = run.facts()["config"]
     asked = {
         "--time-budget": (config["time_budget"], "s"),
         "--epochs": (config["epochs"], ""),
         "--updates": (None if config["epochs"] else config["updates"], ""),
     }
-    target = " ".join(
-        f"{option} {2 * value:.10g}{unit}" for option, (value, unit) in asked.items() if value
+    return "".join(
+        f" {option} {2 * value:.10g}{unit}" for option, (value, unit) in asked.items() if value
     )
-    return f"train on ({command} {target}{option})"
 
 
 def _evaluate_often(run: RunDirectory) -> str:
