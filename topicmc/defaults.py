@@ -14,7 +14,7 @@ from typing import Any
 from topicmc.config import COLLAPSED, TrainConfig
 from topicmc.errors import UsageError
 from topicmc.pace import Pace, documents_of_round
-from topicmc.posterior.thinning import is_kept
+from topicmc.posterior.thinning import number_kept
 from topicmc.starts import NO_GROWTH, Growth, longest_start
 from topicmc.suitable import choose, default_topics, or_default
 
@@ -318,7 +318,7 @@ def expected_samples(
             updates.append(config.time_budget / update)
         positions += [n / config.trajectory for n in updates if n is not None]
     last = int(min(positions))
-    return sum(is_kept(p, last, config.samples) for p in range(max(start, last // 2), last + 1))
+    return number_kept(start, last, config.samples)
 
 
 def rounds_per_sweep(config: TrainConfig, n_docs: int) -> int:

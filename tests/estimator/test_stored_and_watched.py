@@ -276,7 +276,15 @@ def interrupting(times: int) -> threading.Thread:
     return thread
 
 
-def test_ctrl_c_keeps_what_there_is(fitted, tmp_path, monkeypatch):
+@pytest.fixture
+def usual_ctrl_c():
+    """What runs in the background may have been started with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_keeps_what_there_is(fitted, tmp_path, monkeypatch, usual_ctrl_c):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     model = LDA(2, max_iter=10**5, random_state=0, n_jobs=1)
     thread = interrupting(1)

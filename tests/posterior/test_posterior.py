@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from topicmc.distributed.transport import LocalTransport
 from topicmc.posterior.samples import KeptSamples
-from topicmc.posterior.thinning import is_kept, reached
+from topicmc.posterior.thinning import is_kept, number_kept, reached
 from topicmc.runs import RunDirectory
 from topicmc.samplers import Chain
 
@@ -21,6 +21,8 @@ def test_number_and_place(now, samples):
     rounds = kept(now, samples)
     assert 1 <= len(rounds) <= samples
     assert min(rounds) > now // 2
+    for first in (0, now // 3, now // 2 + 2, now, now + 1):
+        assert number_kept(first, now, samples) == len([r for r in rounds if r >= first])
     if now >= 4 * samples and samples > 1:
         assert len(rounds) >= samples // 2
 

@@ -21,6 +21,12 @@ def is_kept(position: int, now: int, samples: int) -> bool:
     return now // 2 < position <= now and position % stride(now, samples) == 0
 
 
+def number_kept(first: int, now: int, samples: int) -> int:
+    """How many positions from ``first`` on are kept when a run is at position ``now``."""
+    apart, before = stride(now, samples), max(first - 1, now // 2)
+    return max(0, now // apart - before // apart)
+
+
 def reached(before: int, now: int) -> int:
     """The position that a state stands for when a run has gone from ``before`` to ``now``: the one
     of those passed that is kept longest, a multiple of the greatest power of two."""
