@@ -62,10 +62,10 @@ def time_updates(corpus_path: Path, topics: int, sampler: str, n: int = 60) -> t
     """Median seconds of an update by one thread, and its spread: half of the middle 68 % over the
     median, which a few disturbed updates do not move."""
     from topicmc.corpora import Corpus
-    from topicmc.engine.method import open_method
     from topicmc.engine.transport.base import LocalTransport
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda import jobs
+    from topicmc.models.lda.methods import open_method
     from topicmc.settings.config import TrainConfig
 
     corpus, transport = Corpus.open(corpus_path), LocalTransport(1)

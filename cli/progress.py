@@ -94,7 +94,7 @@ class Bar(Silent):
             self._task,
             completed=status.fraction,
             update=status.update,
-            speed=_short(status.tokens_per_second),
+            speed=_short(status.speed),
             left=left,
         )
 

@@ -13,9 +13,10 @@ from topicmc.engine.transport.base import LocalTransport
 from topicmc.errors import DataError, DivergedError, UsageError
 from topicmc.models.lda import jobs
 from topicmc.models.lda.heldout import HeldOut
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.settings.config import TrainConfig
-from topicmc.storage.runs import RunDirectory
 
 SMALL = TrainConfig(
     sampler="scir",
@@ -54,15 +55,15 @@ def train(config, corpus, path, interrupt=None, resume=False, transport=None):
         config, corpus, run = jobs.resume(path, {}, transport, corpus.path)
     else:
         config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    training = Training(config, corpus, run, transport, Silent(), resume=resume)
+    training = training_of(config, corpus, run, transport, Silent(), resume=resume)
     return run, training.train(interrupt or Interrupt())
 
 
-def kept_bits(run: RunDirectory) -> list[tuple[str, str]]:
+def kept_bits(run: TopicRun) -> list[tuple[str, str]]:
     return [(entry["file"], entry["checksum"]) for entry in run.sample_index()]
 
 
-def checkpoint_bits(run: RunDirectory) -> dict[str, str]:
+def checkpoint_bits(run: TopicRun) -> dict[str, str]:
     checkpoint = run.checkpoint()
     assert checkpoint is not None
     return {k: v for k, v in checkpoint.manifest["files"].items() if k.startswith("theta")}
@@ -73,7 +74,7 @@ def test_training_finds_the_topics(small_corpus, tmp_path, sampler):
     """Uniform guessing has a perplexity near 120; the true topics near 40."""
     config = replace(SMALL, sampler=sampler, updates=150)
     run, outcome = train(config, small_corpus, tmp_path / "run")
-    assert outcome.perplexity_averaged < 65
+    assert outcome.score_averaged < 65
     assert [record["update"] for record in run.metrics()] == [*range(15, 151, 15)]
     phi, share, _, _ = posterior_mean(run)
     assert phi.shape == (5, 120)
@@ -188,7 +189,7 @@ def test_a_longer_run_goes_on_from_a_finished_one(small_corpus, tmp_path):
     train(SMALL, small_corpus, tmp_path / "run")
     transport = LocalTransport()
     config, corpus, run = jobs.resume(tmp_path / "run", {"updates": 60}, transport, None)
-    Training(config, corpus, run, transport, Silent(), resume=True).train(Interrupt())
+    training_of(config, corpus, run, transport, Silent(), resume=True).train(Interrupt())
     whole, _ = train(replace(SMALL, updates=60), small_corpus, tmp_path / "whole")
     assert kept_bits(run) == kept_bits(whole)
 

@@ -68,7 +68,7 @@ def test_together_they_predict_better(small_corpus, tmp_path):
         train(replace(TWO, chains=1, seed=seed), small_corpus, tmp_path / str(seed))[1]
         for seed in range(4)
     ]
-    assert two.perplexity_averaged < np.mean([one.perplexity_averaged for one in alone])
+    assert two.score_averaged < np.mean([one.score_averaged for one in alone])
 
 
 def test_what_chains_cost_is_reckoned_with():

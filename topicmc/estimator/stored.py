@@ -15,9 +15,9 @@ from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
 from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
 from topicmc.settings.config import COLLAPSED, TrainConfig
-from topicmc.storage.runs import RunDirectory
 
 IN_MEMORY = "documents in memory"
 """Where a corpus lies that was never on disk."""
@@ -63,7 +63,7 @@ class Record:
         return float(np.mean([entry["beta"] for entry in self.entries]))
 
 
-def read(run: RunDirectory, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
+def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
     """A chain of a run, and φ of its samples, float32 (K, W) each.
 
     Raises UsageError when the run has no such chain, DataError when it has no samples yet or a file
@@ -138,7 +138,7 @@ def write(
     odd = next((word for word in words if "\n" in word or "\r" in word or not _encodes(word)), None)
     if odd is not None:
         raise ValueError(f"the word {odd!r} cannot stand on a line of text: leave it out")
-    RunDirectory.check_free(path, force)
+    TopicRun.check_free(path, force)
     facts = {
         "topicmc": __version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -148,7 +148,7 @@ def write(
         "saved": True,
     }
     with staging(path, is_folder=True) as place:
-        run = RunDirectory.create(place, facts, words=words)
+        run = TopicRun.create(place, facts, words=words)
         entries = []
         for entry, phi, sums in zip(record.entries, phis, record.sums, strict=True):
             theta = np.ascontiguousarray(phi.T) * sums.astype(np.float32)

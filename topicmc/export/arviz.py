@@ -29,8 +29,8 @@ from topicmc.errors import DataError
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
 from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import aligned
-from topicmc.storage.runs import RunDirectory
 from topicmc.topics.chains import MatchedChain
 from topicmc.topics.diagnostics import log_likelihoods, traced
 from topicmc.topics.ranking import top
@@ -47,7 +47,7 @@ def write(source: Source, path: Path) -> None:
     path.write_bytes(tree.to_netcdf(engine="h5netcdf"))
 
 
-def inference_data(runs: Sequence[RunDirectory], n_words: int = TOP) -> DataTree:
+def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
     """The samples of all chains of some runs, with ``n_words`` words of each topic.
 
     Raises UsageError when the runs differ in vocabulary or number of topics, DataError when one has

@@ -30,9 +30,9 @@ from topicmc.kernels.lanes import aligned_zeros
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
 from topicmc.settings.config import available_cores
-from topicmc.storage.runs import RunDirectory
 from topicmc.storage.scratch import IN_MEMORY, scratch_array
 
 _BLOCK_VALUES = 1 << 22  # documents × topics looked at together
@@ -122,7 +122,7 @@ class Totals:
 
 
 def infer_under(
-    run: RunDirectory,
+    run: TopicRun,
     stream: Reading | Iterable[Known],
     totals: Totals,
     *,
@@ -168,7 +168,7 @@ def infer_under(
             yield rows
 
 
-def drawn_samples(run: RunDirectory, chain: int) -> list[Sample]:
+def drawn_samples(run: TopicRun, chain: int) -> list[Sample]:
     """Draws of the topics at samples of one chain, spread over all; large ones lie in files without
     a name, in the folder for temporary files."""
     entries = samples_of(run, chain)
