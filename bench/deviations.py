@@ -16,10 +16,10 @@ import itertools
 import numpy as np
 
 from topicmc.inference.deviations import MOST, Sample, deviations
-from topicmc.inference.mixes import Mixer
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import gamma_draw, keeps_counts
 from topicmc.models.lda.jobs import open_corpus
+from topicmc.models.lda.mixes import Mixer
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
 from topicmc.settings.config import available_cores

@@ -30,9 +30,9 @@ import numpy as np
 from numba import njit
 
 from topicmc.corpora import Documents
-from topicmc.corpora.documents import offsets
 from topicmc.corpora.emission import shard_bounds, write_parts
 from topicmc.corpora.files import staging
+from topicmc.corpora.offsets import offsets
 from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.split import choose_heldout
 from topicmc.corpora.store import count_dtype, id_dtype, write_index, write_vocabulary

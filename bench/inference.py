@@ -27,13 +27,13 @@ import numpy as np
 import quiet
 
 from topicmc.corpora import Corpus, Documents
-from topicmc.inference.mixes import Mixer, parts
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import sample_assignments, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import perplexity, split_documents
+from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.run import TopicRun
 
 REFERENCE, BURN_IN = 2000, 200  # Gibbs sweeps

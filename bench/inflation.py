@@ -28,7 +28,7 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Dsgld
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.defaults import resolve

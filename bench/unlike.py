@@ -25,10 +25,10 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.cli.progress import Silent
 from topicmc.corpora import Corpus, care
-from topicmc.engine.interrupts import Interrupt
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.listeners import Silent
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.samples import posterior_mean

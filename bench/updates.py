@@ -16,7 +16,7 @@ import numpy as np
 import quiet
 
 from topicmc.engine.dsgld import Dsgld
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve

@@ -127,10 +127,11 @@ def train(
 
     Only --topics matters to most people. Ctrl-C stops with a checkpoint; --resume goes on.
     """
-    from topicmc.cli.progress import listener
-    from topicmc.engine.interrupts import exit_on_termination
-    from topicmc.engine.transport.base import abort_on_error, launched_size, open_transport
+    from topicmc.engine.listeners import listener
+    from topicmc.engine.transport.base import abort_on_error
     from topicmc.engine.transport.launch import launch, must_launch
+    from topicmc.engine.transport.open import launched_size, open_transport
+    from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.lda import jobs
 
     if resume and force:
@@ -173,9 +174,9 @@ def train(
 
 
 def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
-    from topicmc.engine.interrupts import interruptible
-    from topicmc.models.lda.jobs import finish
+    from topicmc.host.interrupts import interruptible
     from topicmc.models.lda.model import training_of
+    from topicmc.topics.reading import write_topics
 
     with interruptible() as interrupt:
         training = training_of(config, corpus, run, channel, told, resume=resume, slow=slow)
@@ -202,7 +203,7 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
         )
         return 130
     nothing = resume and outcome.update == begun and (run.path / "topics.json").exists()
-    topics = [] if nothing else finish(run, outcome.update)
+    topics = [] if nothing else write_topics(run, outcome.update)
     if as_json:
         print_json(
             {

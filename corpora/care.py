@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicmc import __version__
 from topicmc.corpora.documents import Documents, blocks, remap, select
 from topicmc.corpora.dropped import KEPT, PRUNED, DroppedWriter
 from topicmc.corpora.emission import check_shards
@@ -29,6 +28,7 @@ from topicmc.corpora.readers.sources import ID_READERS, open_sources
 from topicmc.corpora.shards import ShardWriter, file_of
 from topicmc.corpora.store import INDEX, Corpus, id_dtype, write_index, write_vocabulary
 from topicmc.errors import DataError
+from topicmc.host.version import VERSION
 
 Dtypes = tuple[np.dtype, np.dtype]
 
@@ -379,7 +379,7 @@ def _finish(
     step: dict[str, Any],
 ) -> None:
     write_vocabulary(folder / "vocabulary.txt", words)
-    history = [*first.provenance.get("history", []), {"topicmc": __version__, **step}]
+    history = [*first.provenance.get("history", []), {"topicmc": VERSION, **step}]
     write_index(
         folder,
         n_words=len(words),

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from test_training import StopAfter, kept_bits
 
-from topicmc.cli.progress import Silent
-from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun

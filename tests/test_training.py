@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topicmc.cli.progress import Silent
-from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, DivergedError, UsageError
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.heldout import HeldOut
 from topicmc.models.lda.model import training_of
@@ -207,7 +207,7 @@ def test_words_that_wait_change_nothing_for_who_reads_when(small_corpus, tmp_pat
     config = replace(SMALL, batch_size=2, sampler="scir", anneal_updates=5)
     whole, _ = train(config, small_corpus, tmp_path / "whole")
     checkpoint = whole.checkpoint()
-    assert "moved-000.npy" in checkpoint.manifest["files"]
+    assert "moved-at-000.npy" in checkpoint.manifest["files"]
     often = replace(config, evaluate_every="1", checkpoint_every="1")
     watched, _ = train(often, small_corpus, tmp_path / "watched")
     assert kept_bits(watched) == kept_bits(whole)

@@ -17,7 +17,7 @@ import numpy as np
 
 from calibration.models import Model, State, TinyCorpus
 from topicmc.engine.method import Method
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import gather
 from topicmc.kernels.gibbs import UNASSIGNED, topic_rows

@@ -10,8 +10,8 @@ from fake_runs import make_run
 from shell import one_sentence
 
 from topicmc.corpora import prepare
-from topicmc.inference.mixes import Mixer
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.mixes import Mixer
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 

@@ -10,7 +10,7 @@ from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
 
 from topicmc.corpora import prepare
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.kernels import assignments as assignments_kernels
 from topicmc.kernels import gibbs

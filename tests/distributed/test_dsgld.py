@@ -16,7 +16,7 @@ from synthetic import write_docword
 
 from topicmc.corpora import care, prepare
 from topicmc.engine.schedule import SCHEDULES, Plan, worker_of
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method

@@ -7,7 +7,7 @@ import pytest
 from test_adlda import CONFIG
 from test_training import StopAfter, kept_bits, train
 
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve

@@ -223,7 +223,7 @@ def test_what_cannot_be_saved(fitted, tmp_path):
 
 
 def test_a_saved_model_is_not_resumed(fitted, tmp_path):
-    from topicmc.engine.transport.base import LocalTransport
+    from topicmc.engine.transport.local import LocalTransport
     from topicmc.models.lda.jobs import resume
 
     fitted.save(tmp_path / "run")

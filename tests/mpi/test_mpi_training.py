@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicmc.cli.progress import Silent
 from topicmc.corpora import Corpus
-from topicmc.engine.interrupts import Interrupt
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.launch import find_mpiexec
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun

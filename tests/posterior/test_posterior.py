@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topicmc.engine.samples import KeptSamples
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_sample
 from topicmc.posterior.thinning import is_kept, number_kept, reached

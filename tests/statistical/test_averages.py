@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from synthetic import write_docword
 
-from topicmc.cli.progress import Silent
 from topicmc.corpora import Corpus, prepare
-from topicmc.engine.interrupts import Interrupt
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.listeners import Silent
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun

@@ -16,13 +16,13 @@ import numpy as np
 
 from topicmc.engine.clock import Clock, Due
 from topicmc.engine.ending import fraction, has_converged, is_due
-from topicmc.engine.interrupts import Interrupt
 from topicmc.engine.method import Model
 from topicmc.engine.samples import KeptSamples
 from topicmc.engine.trace import Tracer
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.waiting import announced
 from topicmc.errors import DivergedError
+from topicmc.host.interrupts import Interrupt
 from topicmc.settings.config import Interval, TrainConfig
 from topicmc.storage.checkpoints import believed
 from topicmc.storage.runs import RunDirectory

@@ -17,10 +17,10 @@ from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.emission import write_parts
 from topicmc.corpora.store import count_dtype, id_dtype, write_index, write_vocabulary
-from topicmc.engine.interrupts import Interrupt, exit_on_termination
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.estimator.stored import IN_MEMORY, Record, read
 from topicmc.estimator.watching import Watcher
+from topicmc.host.interrupts import Interrupt, exit_on_termination
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.settings.config import TrainConfig

@@ -23,7 +23,7 @@ def listener(verbose: int) -> Listener:
     """Silence for 0; else a bar in a notebook, and what `topicmc train` shows elsewhere."""
     if verbose and in_notebook():
         return Notebook()
-    from topicmc.cli.progress import listener
+    from topicmc.engine.listeners import listener
 
     return listener("auto" if verbose else "none")
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from topicmc import __version__
 from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
+from topicmc.host.version import VERSION
 from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
 from topicmc.settings.config import COLLAPSED, TrainConfig
+from topicmc.topics.reading import write_topics
 
 IN_MEMORY = "documents in memory"
 """Where a corpus lies that was never on disk."""
@@ -140,7 +141,7 @@ def write(
         raise ValueError(f"the word {odd!r} cannot stand on a line of text: leave it out")
     TopicRun.check_free(path, force)
     facts = {
-        "topicmc": __version__,
+        "topicmc": VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": jobs.versions(),
         "corpus": record.corpus,
@@ -161,7 +162,7 @@ def write(
         for line in record.trace:
             run.append_trace(line)
         last = record.metrics[-1] if record.metrics else {}
-        jobs.finish(run, last.get("update", entries[-1]["round"]))
+        write_topics(run, last.get("update", entries[-1]["round"]))
 
 
 def _encodes(word: str) -> bool:

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topicmc import __version__
 from topicmc.errors import DataError
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
+from topicmc.host.version import VERSION
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import aligned
@@ -76,7 +76,7 @@ def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
     }
     by_topic = {name: ["topic"] for name in ("share", "alpha", "found")}
     by_word = {name: ["topic", "rank"] for name in ("phi", "word")}
-    origin = {"inference_library": "topicmc", "inference_library_version": __version__}
+    origin = {"inference_library": "topicmc", "inference_library_version": VERSION}
     present = {name: group for name, group in groups.items() if group}
     return base.from_dict(
         present,

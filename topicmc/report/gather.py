@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from topicmc import __version__
 from topicmc.corpora import Corpus
+from topicmc.host.version import VERSION
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.report.citation import citation
@@ -69,7 +69,7 @@ def gather(
     name = corpus_name(runs[0])
     facts = runs[0].facts()["corpus"]
     return {
-        "version": __version__,
+        "version": VERSION,
         "created": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
         "title": title or f"Topics of {name}",
         "corpus": {size: facts[size] for size in ("documents", "tokens", "words")},

@@ -13,13 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from topicmc import __version__
 from topicmc.corpora import Corpus
-from topicmc.engine.transport.base import LocalTransport, Transport
+from topicmc.engine.transport.base import Transport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.engine.waiting import announced
 from topicmc.errors import DataError, UsageError
 from topicmc.host import machine
 from topicmc.host.machine import available_memory
+from topicmc.host.version import VERSION
 from topicmc.models.lda import memory
 from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.defaults import needs_pace, remarks, resolve
@@ -27,12 +28,10 @@ from topicmc.models.lda.formats import config_of_format_1
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import posterior_mean
 from topicmc.settings.config import AUTO, TrainConfig
-from topicmc.storage.files import remove_temporaries, speaking_of, write_json
+from topicmc.storage.files import remove_temporaries, speaking_of
 from topicmc.storage.lease import Lease, held
 from topicmc.storage.runs import FORMAT
-from topicmc.topics.reading import Topic, describe
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
 RESUMABLE = (
@@ -124,7 +123,7 @@ def _create_with_extract(
 
 def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bool) -> TopicRun:
     facts = {
-        "topicmc": __version__,
+        "topicmc": VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "corpus": {
@@ -199,15 +198,6 @@ def resume(
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
     return config, corpus, run
-
-
-def finish(run: TopicRun, update: int) -> list[Topic]:
-    """Writes the ``topics.json`` of a run that has ended; returns its topics, largest first."""
-    mean = posterior_mean(run)
-    topics = describe(mean.phi, mean.share, run.vocabulary())
-    described = [topic.as_dict() for topic in topics]
-    write_json(run.path / "topics.json", {"format": 1, "update": update, "topics": described})
-    return topics
 
 
 def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:

@@ -11,8 +11,8 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.corpora.documents import remap
-from topicmc.inference.mixes import Mixer
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.mixes import Mixer
 from topicmc.samplers import Chain
 
 _DOCUMENTS, _WORDS = 100, 5_000  # held out, whose likelihood is recorded, at most

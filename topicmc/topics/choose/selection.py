@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora import Corpus
-from topicmc.engine.interrupts import Interrupt
 from topicmc.engine.loop import Listener
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.settings.config import TrainConfig
 from topicmc.storage.files import read_json, speaking_of, write_json
+from topicmc.topics.reading import write_topics
 
 FORMAT = 1
 RESULT = "choice.json"
@@ -107,7 +108,7 @@ class Grid:
             finally:
                 told.close()
             if not outcome.interrupted:
-                jobs.finish(run, outcome.update)
+                write_topics(run, outcome.update)
         return not outcome.interrupted
 
     def _config(self, n_topics: int, seed: int) -> TrainConfig:
