@@ -15,16 +15,9 @@ import click
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
 from topicmc.errors import UsageError
-from topicmc.settings.config import (
-    LEARN,
-    MAX_WORKERS,
-    SAMPLERS,
-    SCHEDULES,
-    STARTS,
-    UNTIL,
-    TrainConfig,
-    parse_duration,
-)
+from topicmc.models.lda.settings import LEARN, SAMPLERS, STARTS, TrainConfig
+from topicmc.settings.groups import SCHEDULES, UNTIL
+from topicmc.settings.values import MAX_WORKERS, parse_duration
 
 PROGRESS = ("auto", "bar", "plain", "json", "none")
 
@@ -330,12 +323,11 @@ def _dry_run(corpus, settings, channel, as_json) -> None:
     from topicmc.models.lda import jobs
 
     config = TrainConfig(**settings)
-    if corpus is not None:
-        config = jobs.checked(config, Corpus.open(corpus), channel)
+    told = config if corpus is None else jobs.checked(config, Corpus.open(corpus), channel)
     if as_json:
-        print_json(config.as_dict())
+        print_json(told.as_dict())
         return
-    for name, value in config.as_dict().items():
+    for name, value in told.as_dict().items():
         if value is not None:
             click.echo(f"{name.replace('_', '-')} = {value}")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from topicmc.models.lda.pace import Pace
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import LdaSettings
 
 # What `choose` reckons with: the part of the memory that assignments may take, and how much there
 # is where the system does not say; how long a run is that has no budget; and the sweeps over all
@@ -21,7 +21,7 @@ _OF_CHAINS = (
 
 
 def choose(
-    config: TrainConfig,
+    config: LdaSettings,
     *,
     n_docs: int,
     n_tokens: int,
@@ -38,7 +38,7 @@ def choose(
     meanwhile. Settings that only chains have are honoured. ``pace`` is that of the machine, if it
     was measured.
     """
-    asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(TrainConfig, name)]
+    asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(LdaSettings, name)]
     if asked:
         return "scir", f"because --{asked[0].replace('_', '-')} is a setting of its chains"
     config = replace(config, topics=or_default(config.topics, default_topics(n_docs)))
