@@ -85,11 +85,11 @@ def verify(corpus: Path, as_json: bool) -> None:
 @json_option
 def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_json: bool) -> None:
     """Put the documents of several CORPORA over one vocabulary into one corpus."""
-    from topicmc.corpora import care
+    from topicmc.corpora import maintenance
 
     if len(corpora) < 2:
         raise click.UsageError("Give two corpora or more.")
-    _print_made(care.merge(corpora, output, union=union, force=force), as_json)
+    _print_made(maintenance.merge(corpora, output, union=union, force=force), as_json)
 
 
 @corpus.command()
@@ -122,10 +122,10 @@ def add(
 ) -> None:
     """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is. Texts are cut into
     words as those of CORPUS were."""
-    from topicmc.corpora import care
+    from topicmc.corpora import maintenance
 
     options["columns"] = names_of(keep)
-    _print_made(care.add(corpus, sources, output, n_heldout=heldout, **options), as_json)
+    _print_made(maintenance.add(corpus, sources, output, n_heldout=heldout, **options), as_json)
 
 
 @corpus.command()
@@ -147,11 +147,11 @@ def reshard(
 ) -> None:
     """Cut CORPUS into shards near equal in tokens, for as many workers; or shuffle it, so that
     shards are alike."""
-    from topicmc.corpora import care
+    from topicmc.corpora import maintenance
 
     if seed is not None and not shuffle:
         raise click.UsageError("--seed decides the order of --shuffle: give both or neither.")
-    made = care.reshard(corpus, output, shards, shuffle=shuffle, seed=seed or 0, force=force)
+    made = maintenance.reshard(corpus, output, shards, shuffle=shuffle, seed=seed or 0, force=force)
     _print_made(made, as_json)
 
 

@@ -17,6 +17,7 @@ from topicmc import __version__
 from topicmc.corpora.accounts import account, account_of_ids
 from topicmc.corpora.emission import Pruned, emit, repeated_rows
 from topicmc.corpora.files import staging
+from topicmc.corpora.index import INDEX, write_index, write_vocabulary
 from topicmc.corpora.ingestion import (
     Ingested,
     ingest_ids,
@@ -34,7 +35,7 @@ from topicmc.corpora.readers.sources import ID_READERS, find_vocabulary, open_so
 from topicmc.corpora.scripts import advice, uncut
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.stopwords import stop_words
-from topicmc.corpora.store import INDEX, Corpus, write_index, write_vocabulary
+from topicmc.corpora.store import Corpus
 from topicmc.corpora.tokenizer import EARLIER, Tokenizer
 from topicmc.corpora.vocabulary import Pruning, read_vocabulary
 from topicmc.errors import DataError, UsageError

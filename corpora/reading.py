@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.corpora.documents import Documents, offsets, remap
+from topicmc.corpora.index import INDEX
 from topicmc.corpora.ingestion import counted, numbered, spelled
 from topicmc.corpora.naming import Place, short_names
 from topicmc.corpora.ordering import in_source_order
@@ -23,7 +24,7 @@ from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.named_fields import ALL, Fields
 from topicmc.corpora.readers.records import RecordReader
 from topicmc.corpora.readers.sources import FIELD_READERS, GAPPED, ID_READERS, open_sources
-from topicmc.corpora.store import INDEX, Corpus
+from topicmc.corpora.store import Corpus
 from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
 

@@ -1,45 +1,37 @@
 """Making corpora of corpora: merged, added to, cut into other shards. Memory stays bounded.
 
-Documents keep their order unless they are shuffled or sorted. Shards whose ids, types and documents
-need not change keep their bytes. What becomes of a corpus is told in its provenance, under
-``history``.
+Documents keep their order unless they are shuffled or sorted. What becomes of a corpus is told in
+its provenance, under ``history``.
 """
 
-import os
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from topicmc import __version__
-from topicmc.corpora.documents import Documents, blocks, remap, select
-from topicmc.corpora.dropped import KEPT, PRUNED, DroppedWriter
+from topicmc.corpora.concatenation import (
+    Dtypes,
+    carry,
+    concatenate,
+    dtypes_of,
+    kinds_of,
+    parts_of,
+)
+from topicmc.corpora.documents import blocks
 from topicmc.corpora.emission import check_shards
-from topicmc.corpora.files import NpyWriter, sha256, staging
-from topicmc.corpora.metadata import Metadata, kinds
+from topicmc.corpora.files import staging
+from topicmc.corpora.index import INDEX, write_index, write_vocabulary
 from topicmc.corpora.ordering import Keys, in_order, keys_of, random_keys, write_even_shards
 from topicmc.corpora.pipes import readable
 from topicmc.corpora.preparation import prepare
 from topicmc.corpora.readers.named_fields import Fields
 from topicmc.corpora.readers.sources import ID_READERS, open_sources
-from topicmc.corpora.shards import ShardWriter, file_of
-from topicmc.corpora.store import INDEX, Corpus, id_dtype, write_index, write_vocabulary
+from topicmc.corpora.store import Corpus
 from topicmc.errors import DataError
-
-Dtypes = tuple[np.dtype, np.dtype]
-
-
-class _Part(NamedTuple):
-    """A corpus, int64 (W,) from its ids to those of the whole (None: they stay), and how many rows
-    the sources of those before it have."""
-
-    corpus: Corpus
-    new_ids: np.ndarray | None
-    rows_before: int
 
 
 def reshard(
@@ -84,7 +76,7 @@ def _rewrite(
     corpus = _opened(source)
     check_shards(n_shards, corpus.n_docs)
     rows = corpus.index["shards"]
-    dtypes = _dtypes([corpus], corpus.n_words)
+    dtypes = dtypes_of([corpus], corpus.n_words)
     with staging(Path(output), marker=INDEX, force=force) as folder:
         documents = chain.from_iterable(blocks(corpus.part(row)) for row in rows)
         shards = write_even_shards(
@@ -94,10 +86,10 @@ def _rewrite(
             n_docs=corpus.n_docs,
             n_tokens=corpus.n_tokens,
             dtypes=dtypes,
-            kinds=_kinds(rows),
+            kinds=kinds_of(rows),
         )
         tables: dict[str, Any] = {
-            name: _carry(corpus, corpus.index[name], folder, name)
+            name: carry(corpus, corpus.index[name], folder, name)
             for name in ("heldout", "dropped")
             if name in corpus.index
         }
@@ -119,10 +111,10 @@ def merge(
     words = corpora[0].vocabulary
     for corpus in corpora[1:]:
         words = _joint(corpora[0], words, corpus, union)
-    parts = _parts(corpora, words)
-    dtypes = _dtypes(corpora, len(words))
+    parts = parts_of(corpora, words)
+    dtypes = dtypes_of(corpora, len(words))
     with staging(Path(output), marker=INDEX, force=force) as folder:
-        tables = _write(parts, folder, dtypes)
+        tables = concatenate(parts, folder, dtypes)
         step = {"step": "merge", "with": [_origin(corpus) for corpus in corpora[1:]]}
         _finish(folder, corpora[0], words, dtypes, tables, step)
     return Corpus.open(output)
@@ -172,9 +164,9 @@ def add(
             seed=seed,
             **options,
         )
-        parts = _parts([corpus, new], words)
-        dtypes = _dtypes([corpus, new], len(words))
-        tables = _write(parts, folder, dtypes, link=output is None)
+        parts = parts_of([corpus, new], words)
+        dtypes = dtypes_of([corpus, new], len(words))
+        tables = concatenate(parts, folder, dtypes, link=output is None)
         if len(tables["shards"]) == corpus.n_shards:
             raise DataError(f"{paths[0]} holds no words of the vocabulary of {source}.")
         step = {"step": "add", **new.provenance}
@@ -193,15 +185,6 @@ def _opened(path: str | Path) -> Corpus:
     return corpus
 
 
-def _kinds(rows: Sequence[dict[str, Any]]) -> list[str]:
-    return sorted(set().union(*map(kinds, rows)))
-
-
-def _dtypes(corpora: Sequence[Corpus], n_words: int) -> Dtypes:
-    counts = [np.dtype(corpus.index["dtypes"]["counts"]) for corpus in corpora]
-    return id_dtype(n_words), max(counts, key=lambda dtype: dtype.itemsize)
-
-
 def _joint(first: Corpus, words: list[str], other: Corpus, union: bool) -> list[str]:
     known, new = set(words), set(other.vocabulary)
     if union:
@@ -214,152 +197,6 @@ def _joint(first: Corpus, words: list[str], other: Corpus, union: bool) -> list[
             "one --vocab."
         )
     return words
-
-
-def _new_ids(old: list[str], words: list[str]) -> np.ndarray | None:
-    if old == words[: len(old)]:
-        return None
-    index = {word: i for i, word in enumerate(words)}
-    return np.array([index.get(word, -1) for word in old], dtype=np.int64)
-
-
-def _parts(corpora: Sequence[Corpus], words: list[str]) -> list[_Part]:
-    parts, rows = [], 0
-    for corpus in corpora:
-        parts.append(_Part(corpus, _new_ids(corpus.vocabulary, words), rows))
-        rows += corpus.places.n_rows
-    return parts
-
-
-def _renamed(part: _Part, documents: Documents, dropped: DroppedWriter) -> Iterator[Documents]:
-    """Blocks under the new ids; documents that lose all their words are dropped."""
-    for block in blocks(documents):
-        if block.metadata is not None:
-            block = replace(block, metadata=block.metadata.moved(part.rows_before))
-        if part.new_ids is not None:
-            block = remap(block, part.new_ids)
-            empty = block.lengths == 0
-            metadata = block.metadata or Metadata.blank(block.n_docs)
-            dropped.append(metadata, np.where(empty, PRUNED, KEPT).astype(np.uint8))
-            block = select(block, ~empty)
-        yield block
-
-
-def _stays(part: _Part, dtypes: Dtypes) -> bool:
-    told = part.corpus.index["dtypes"]
-    return part.new_ids is None and (told["word_ids"], told["counts"]) == tuple(
-        dtype.name for dtype in dtypes
-    )
-
-
-def _write(
-    parts: Sequence[_Part], folder: Path, dtypes: Dtypes, *, link: bool = False
-) -> dict[str, Any]:
-    """Shards, held-out documents and what was dropped; their tables."""
-    dropped_kinds = {
-        kind for part in parts for row in _tables(part.corpus.index) for kind in kinds(row)
-    }
-    with DroppedWriter(folder, sorted(dropped_kinds)) as dropped:
-        for part in parts:
-            old = part.corpus.dropped
-            if old is not None:
-                dropped.write(old._replace(metadata=old.metadata.moved(part.rows_before)))
-        return {
-            "shards": _write_shards(parts, folder, dtypes, dropped, link=link),
-            "heldout": _write_heldout(parts, folder, dtypes, dropped, link=link),
-            "dropped": dropped.close(),
-            "sources": [s for part in parts for s in part.corpus.index.get("sources", [])],
-            "columns": list(
-                dict.fromkeys(n for part in parts for n in part.corpus.index.get("columns", []))
-            ),
-        }
-
-
-def _tables(index: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*index["shards"], index["heldout"], *([index["dropped"]] if "dropped" in index else [])]
-
-
-def _write_shards(
-    parts: Sequence[_Part],
-    folder: Path,
-    dtypes: Dtypes,
-    dropped: DroppedWriter,
-    *,
-    link: bool = False,
-) -> list[dict[str, Any]]:
-    shards: list[dict[str, Any]] = []
-    for part in parts:
-        for row in part.corpus.index["shards"]:
-            name = f"shards/{len(shards):05d}"
-            if _stays(part, dtypes):
-                moved = part.rows_before
-                shards.append(_carry(part.corpus, row, folder, name, link=link, moved=moved))
-                continue
-            with ShardWriter(folder, name, *dtypes, kinds(row)) as shard:
-                for block in _renamed(part, part.corpus.part(row), dropped):
-                    shard.append(block)
-                written = shard.close()
-            if written["n_docs"]:
-                shards.append(written)
-            else:
-                shutil.rmtree(folder / name)
-    return shards
-
-
-def _write_heldout(
-    parts: Sequence[_Part],
-    folder: Path,
-    dtypes: Dtypes,
-    dropped: DroppedWriter,
-    *,
-    link: bool = False,
-) -> dict[str, Any]:
-    filled = [part for part in parts if part.corpus.n_heldout]
-    if len(filled) == 1 and _stays(filled[0], dtypes):
-        corpus, moved = filled[0].corpus, filled[0].rows_before
-        return _carry(corpus, corpus.index["heldout"], folder, "heldout", link=link, moved=moved)
-    rows = [part.corpus.index["heldout"] for part in filled]
-    with ShardWriter(folder, "heldout", *dtypes, _kinds(rows)) as heldout:
-        for part, row in zip(filled, rows, strict=True):
-            for block in _renamed(part, part.corpus.part(row), dropped):
-                heldout.append(block)
-        return heldout.close()
-
-
-def _carry(
-    corpus: Corpus,
-    row: dict[str, Any],
-    folder: Path,
-    name: str,
-    *,
-    link: bool = False,
-    moved: int = 0,
-) -> dict[str, Any]:
-    """The files of a shard as they are, linked where the old corpus is about to go; but the rows
-    behind so many ``moved`` ones."""
-    (folder / name).mkdir(parents=True)
-    sums = dict(row["sha256"])
-    for array in sums:
-        new = folder / name / f"{array}.npy"
-        if array == "rows" and moved:
-            sums[array] = _write_rows(corpus.part(row), moved, new)
-            continue
-        old = file_of(corpus.path, row, array).resolve()
-        try:
-            if not link:
-                raise OSError
-            os.link(old, new)
-        except OSError:
-            shutil.copyfile(old, new)
-    return {**row, "name": name, "sha256": sums}
-
-
-def _write_rows(documents: Documents, moved: int, path: Path) -> str:
-    assert documents.metadata is not None
-    writer = NpyWriter(path, np.int64)
-    writer.append(documents.metadata.moved(moved).rows)
-    writer.close()
-    return sha256(path)
 
 
 def _origin(corpus: Corpus) -> dict[str, Any]:
