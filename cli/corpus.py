@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.options import (
+    columns_of,
     force_option,
     json_option,
-    names_of,
     output_option,
     print_json,
-    reading_options,
+    rereading_options,
 )
 
 if TYPE_CHECKING:
@@ -96,17 +96,8 @@ def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_
 @_corpus_argument
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_option("Folder of the corpus to make [CORPUS itself].", required=False)
-@click.option("--format", default="auto", help="Format of the sources, as in prepare [auto].")
-@click.option("--vocab", type=click.Path(path_type=Path), help="Vocabulary of SOURCES of word ids.")
-@click.option("--field", metavar="NAME", help="Field or column of the text [text].")
-@click.option("--title", metavar="NAME|none", help="Field or column of the titles [title].")
-@click.option("--time", metavar="NAME", help="Field or column of the times [none].")
-@click.option("--tokens", metavar="NAME", help="Field of lists of words, instead of --field.")
-@click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts texts, as in prepare.")
-@reading_options
-@click.option(
-    "--keep", multiple=True, metavar="NAME,…|all", help="Fields to keep of each document."
-)
+@rereading_options
+@click.option("--time", metavar="NAME", help="Field or column of the times [as prepared].")
 @click.option("--heldout", type=int, default=0, help="New documents kept out of training [0].")
 @click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
 @force_option
@@ -120,12 +111,15 @@ def add(
     keep: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is. Texts are cut into
-    words as those of CORPUS were."""
+    """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is. They are read and
+    cut into words as those of CORPUS were."""
+    from topicmc.cli.prepare import warn_of_ids
     from topicmc.corpora import maintenance
 
-    options["columns"] = names_of(keep)
-    _print_made(maintenance.add(corpus, sources, output, n_heldout=heldout, **options), as_json)
+    options["columns"] = columns_of(keep)
+    made = maintenance.add(corpus, sources, output, n_heldout=heldout, **options)
+    warn_of_ids(made.provenance["history"][-1])
+    _print_made(made, as_json)
 
 
 @corpus.command()

@@ -147,7 +147,7 @@ def prepare(
             "--duplicates drop keeps one of each.",
             err=True,
         )
-    _warn_of_ids(told)
+    warn_of_ids(told)
     if as_json:
         print_json(_summary(corpus))
     else:
@@ -176,18 +176,17 @@ def _kept(values: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
     return (numbers[0] if numbers else None), names_of(fields)
 
 
-def _warn_of_ids(told: dict[str, Any]) -> None:
+def warn_of_ids(told: dict[str, Any]) -> None:
+    """What the provenance says of rows whose ids do not name them."""
     if told.get("ids_repeated"):
         click.echo(
             f"Warning: {told['ids_repeated']:,} rows have the id of a row before them, the first "
             f"{told['id_repeated']}: by these ids documents cannot be told apart.",
             err=True,
         )
-    if told.get("ids_missing"):
-        click.echo(
-            f"Warning: {told['ids_missing']:,} rows have no id; they are named by file and row.",
-            err=True,
-        )
+    if missing := told.get("ids_missing"):
+        rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
+        click.echo(f"Warning: {rows} no id: file and row name a document then.", err=True)
 
 
 @contextmanager

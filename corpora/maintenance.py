@@ -28,10 +28,12 @@ from topicmc.corpora.index import INDEX, write_index, write_vocabulary
 from topicmc.corpora.ordering import Keys, in_order, keys_of, random_keys, write_even_shards
 from topicmc.corpora.pipes import readable
 from topicmc.corpora.preparation import prepare
-from topicmc.corpora.readers.named_fields import Fields
 from topicmc.corpora.readers.sources import ID_READERS, open_sources
+from topicmc.corpora.remembered import fields_like
 from topicmc.corpora.store import Corpus
 from topicmc.errors import DataError
+
+_NOT_OF_PREPARE = ("tokens", "likely")  # the tokenizer says the one, the format the other
 
 
 def reshard(
@@ -141,17 +143,20 @@ def add(
     vocabulary, whose words are matched by spelling; documents of unknown words alone fall away,
     also those chosen to be held out. Texts are cut as those of the corpus were; ``tokens`` names
     another field of words, ``tokenizer`` the MODULE:FUNCTION that cuts them. ``options`` are those
-    of `prepare` that tell how to read: field, title, time, id, columns, delimiter, encoding.
+    of `prepare` that tell how to read: field, title, time, id, columns, delimiter, encoding. Of
+    those that are not given, what the corpus was prepared by is used where it fits.
     """
     corpus = _opened(source)
     target = Path(source) if output is None else Path(output)
     words = corpus.vocabulary
     cut = corpus.tokenizer.again(tokens, tokenizer)
+    fields = fields_like(corpus, **options)
+    how = {name: value for name, value in fields._asdict().items() if name not in _NOT_OF_PREPARE}
     with (
         readable([Path(path) for path in documents]) as paths,
         staging(target, marker=INDEX, force=force or output is None) as folder,
     ):
-        format, _ = open_sources(paths, format, Fields(**options, tokens=cut.field))
+        format, _ = open_sources(paths, format, fields._replace(tokens=cut.field))
         if format not in ID_READERS:
             vocab = corpus.path / corpus.index["vocabulary"]["name"]
         new = prepare(
@@ -162,7 +167,7 @@ def add(
             tokenizer=None if format in ID_READERS and cut.owner else cut,
             n_heldout=n_heldout,
             seed=seed,
-            **options,
+            **how,
         )
         parts = parts_of([corpus, new], words)
         dtypes = dtypes_of([corpus, new], len(words))

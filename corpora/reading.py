@@ -93,7 +93,7 @@ def read_known(
 
     Raises UsageError and DataError as `prepare` does, the latter also where there is no document.
     """
-    fields = fields or Fields()
+    fields = (fields or Fields())._replace(time=None)
     cut = tokenizer or Tokenizer()
     asked = tokenizer is not None and tokenizer.owner is None
     if any((path / INDEX).is_file() for path in sources):
@@ -125,18 +125,6 @@ def read_known(
     except BaseException:
         opened.close()
         raise
-
-
-def remembered(corpus: Corpus) -> Fields:
-    """The names of fields by which a corpus was prepared, and the delimiter, each to be used where
-    it is there."""
-    told = {
-        option: name
-        for option in ("field", "title", "id", "delimiter")
-        if isinstance(name := corpus.provenance.get(option), str)
-    }
-    columns = tuple(corpus.index.get("columns", ()))
-    return Fields(**told, columns=columns, optional=frozenset({*told, "keep"}))
 
 
 def _told(
@@ -208,10 +196,9 @@ def _reading_of_corpora(
     fields: Fields,
     progress: Progress | None,
 ) -> Reading:
-    given = {"vocab": vocab, **{o: v for o, v in fields._asdict().items() if o != "optional"}}
-    given["keep"] = ",".join(given.pop("columns"))
+    given = {"vocab": vocab, **fields.asked}
     for option, value in given.items():
-        if value and option not in fields.optional:
+        if value:
             raise UsageError(f"--{option} {value}: a prepared corpus has its own.")
     corpora = [Corpus.open(path) for path in sources]
     tables = [row for corpus in corpora for row in corpus.index["shards"]]

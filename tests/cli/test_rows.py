@@ -211,7 +211,7 @@ def test_duplicate_and_missing_ids_are_told(here, command):
     result = command("prepare", "t.csv", "--id", "id", "-o", "c")
     assert "1 rows have the id of a row before them, the first '0704.0020' " in result.stderr
     assert "(t.csv, row 3 and t.csv, row 8)" in result.stderr
-    assert "1 rows have no id" in result.stderr
+    assert "1 row has no id" in result.stderr
     assert Corpus.open("c").provenance["ids_repeated"] == 1
     assert command("prepare", "t.csv", "--id", "year", "-o", "d").stderr.count("55 rows") == 1
 

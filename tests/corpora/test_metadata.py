@@ -183,7 +183,8 @@ def test_add(tmp_path, in_place, old):
     source = tmp_path / "more.jsonl"
     write_jsonl(source, rows_of(SECOND, 20))
     output = None if in_place else tmp_path / "c"
-    grown = maintenance.add(first.path, [source], output, time="when", n_heldout=2)
+    told = {"title": "title", "time": "when"} if old else {}  # else as in the corpus
+    grown = maintenance.add(first.path, [source], output, n_heldout=2, **told)
     verify(grown.path)
     kept = without(FIRST, bool(old), bool(old))
     assert same(found(grown), expected(kept) | expected(SECOND, 20))
