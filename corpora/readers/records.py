@@ -61,10 +61,6 @@ class RecordReader:
         """Up to 1,000 documents, or about half a million letters, at a time."""
         return _batches(self.records(tally))
 
-    def texts(self, tally: Tally) -> Iterator[list[str]]:
-        """The texts of each batch."""
-        return (batch.texts for batch in self.batches(tally))
-
 
 def _batches(records: Iterable[Record]) -> Iterator[Batch]:
     found: list[Record] = []
