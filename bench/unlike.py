@@ -25,12 +25,12 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.cli.progress import Silent
 from topicmc.corpora import Corpus, maintenance
-from topicmc.engine.interrupts import Interrupt
-from topicmc.engine.loop import Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.listeners import Silent
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
+from topicmc.models.lda.model import training_of
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.settings.config import TrainConfig
 
@@ -41,7 +41,7 @@ def trained(config: TrainConfig, corpus: Corpus, folder: Path):
     """A run, and what its training came to."""
     transport = LocalTransport(config.workers)
     config, corpus, run = jobs.start(config, corpus.path, folder, transport, force=True)
-    return run, Training(config, corpus, run, transport, Silent()).train(Interrupt())
+    return run, training_of(config, corpus, run, transport, Silent()).train(Interrupt())
 
 
 def generated(folder: Path) -> tuple[Corpus, np.ndarray]:
@@ -121,8 +121,8 @@ def run(name: str, options, results: list[dict], save) -> None:
                 config = TrainConfig(**{**config.as_dict(), "workers": 1})
             outcome = trained(config, corpora[order], place / "run")[1]
             found = {
-                "perplexity": outcome.perplexity,
-                "perplexity_averaged": outcome.perplexity_averaged,
+                "perplexity": outcome.score,
+                "perplexity_averaged": outcome.score_averaged,
                 "load": os.getloadavg()[0],
             }
             results.append(entry | found)

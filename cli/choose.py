@@ -71,8 +71,8 @@ def choose(
     Runs that have ended are kept: the same command again goes on where it stopped, and may name
     more numbers or seeds.
     """
-    from topicmc.cli.progress import listener
-    from topicmc.engine.interrupts import interruptible
+    from topicmc.engine.listeners import listener
+    from topicmc.host.interrupts import interruptible
     from topicmc.topics.choose.choice import Point, advice, write_plot
     from topicmc.topics.choose.selection import Grid
 

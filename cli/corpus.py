@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topicmc.cli.accounts import dropped_notes, duplicates_row, metadata_rows, warn_of_ids
 from topicmc.cli.options import (
     columns_of,
     force_option,
@@ -113,7 +114,6 @@ def add(
 ) -> None:
     """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is. They are read and
     cut into words as those of CORPUS were."""
-    from topicmc.cli.prepare import warn_of_ids
     from topicmc.corpora import maintenance
 
     options["columns"] = columns_of(keep)
@@ -229,42 +229,6 @@ def _rows_rows(facts: dict[str, Any]) -> dict[str, str]:
         rows["left out"] = ", ".join(f"{number:,} {what}" for what, number in notes.items())
     if facts["duplicates"]:
         rows["duplicates"] = duplicates_row(facts["duplicates"], left_out)
-    return rows
-
-
-def dropped_notes(dropped: dict[str, int]) -> dict[str, int]:
-    """Numbers of rows by why they were left out, as a list of them reads."""
-    told = {"no words": "without words", "no words left": "without words left"}
-    told["duplicate"] = "duplicates"
-    return {told.get(why, why): number for why, number in dropped.items()}
-
-
-def duplicates_row(number: int, dropped: dict[str, int]) -> str:
-    """How many documents repeat another, and what has become of them."""
-    gone = dropped.get("duplicate", 0)
-    repeat = (
-        f"{number:,} document repeats another"
-        if number == 1
-        else (f"{number:,} documents repeat another")
-    )
-    return repeat + (", left out" if gone == number else ", some left out" if gone else "")
-
-
-def metadata_rows(facts: dict[str, Any]) -> dict[str, str]:
-    """What there is to say of ids, titles, times and columns, given the facts of
-    `describe_metadata`."""
-    of = f"of {facts['documents']:,} documents"
-    rows = {}
-    if facts["ids"] is not None:
-        rows["ids"] = f"{facts['ids']:,} {of}"
-    if facts["columns"]:
-        rows["columns"] = ", ".join(facts["columns"])
-    if facts["titles"] is not None:
-        rows["titles"] = f"{facts['titles']:,} {of}"
-    if facts["times"] is not None:
-        rows["times"] = f"{facts['times']:,} {of}"
-        if facts["times"]:
-            rows["times"] += f", from {facts['first_time']} to {facts['last_time']}"
     return rows
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from topicmc.corpora import Corpus
     from topicmc.corpora.readers import Tally
     from topicmc.inference.mixes import Totals
-    from topicmc.storage.runs import RunDirectory
+    from topicmc.models.lda.run import TopicRun
 
 
 @click.command()
@@ -74,11 +74,11 @@ def infer(
     from topicmc.inference.files import check_place, write_mixes
     from topicmc.inference.mixes import Totals, infer_under
     from topicmc.kernels.threads import Threads
+    from topicmc.models.lda.run import TopicRun
     from topicmc.settings.config import available_cores
-    from topicmc.storage.runs import RunDirectory
 
     check_place(output, sd=se, force=force)
-    opened = RunDirectory.open(run)
+    opened = TopicRun.open(run)
     note_progress([opened])
     facts = opened.facts()
     n_topics = facts["config"]["topics"]
@@ -119,7 +119,7 @@ def infer(
         _print_summary(output, n_topics, tally, totals)
 
 
-def _corpus(run: RunDirectory, place: Path | None, *, needed: bool) -> Corpus | None:
+def _corpus(run: TopicRun, place: Path | None, *, needed: bool) -> Corpus | None:
     """The corpus of a run; None when it is gone, and need not be there."""
     from topicmc.models.lda.jobs import open_corpus
 

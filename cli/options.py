@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from topicmc.storage.runs import RunDirectory
+    from topicmc.models.lda.run import TopicRun
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 force_option = click.option("--force", is_flag=True, help="Overwrite what is there.")
@@ -111,9 +111,9 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False))
 
 
-def note_progress(runs: Sequence[RunDirectory]) -> None:
+def note_progress(runs: Sequence[TopicRun]) -> None:
     """What a reader of some runs should know of how far they are, on stderr."""
-    from topicmc.engine.progress import remarks
+    from topicmc.models.lda.progress import remarks
 
     for run in runs:
         for remark in remarks(run):

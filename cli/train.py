@@ -127,10 +127,11 @@ def train(
 
     Only --topics matters to most people. Ctrl-C stops with a checkpoint; --resume goes on.
     """
-    from topicmc.cli.progress import listener
-    from topicmc.engine.interrupts import exit_on_termination
-    from topicmc.engine.transport.base import abort_on_error, launched_size, open_transport
+    from topicmc.engine.listeners import listener
+    from topicmc.engine.transport.base import abort_on_error
     from topicmc.engine.transport.launch import launch, must_launch
+    from topicmc.engine.transport.open import launched_size, open_transport
+    from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.lda import jobs
 
     if resume and force:
@@ -173,12 +174,12 @@ def train(
 
 
 def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
-    from topicmc.engine.interrupts import interruptible
-    from topicmc.engine.loop import Training
-    from topicmc.models.lda.jobs import finish
+    from topicmc.host.interrupts import interruptible
+    from topicmc.models.lda.model import training_of
+    from topicmc.topics.reading import write_topics
 
     with interruptible() as interrupt:
-        training = Training(config, corpus, run, channel, told, resume=resume, slow=slow)
+        training = training_of(config, corpus, run, channel, told, resume=resume, slow=slow)
         if channel.is_root:
             told.message(_headline(config, corpus))
             for remark in run.notices if resume else run.facts()["plan"]["remarks"]:
@@ -202,16 +203,16 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
         )
         return 130
     nothing = resume and outcome.update == begun and (run.path / "topics.json").exists()
-    topics = [] if nothing else finish(run, outcome.update)
+    topics = [] if nothing else write_topics(run, outcome.update)
     if as_json:
         print_json(
             {
                 "run": str(run.path),
                 "updates": outcome.update,
-                "documents": outcome.documents,
+                "documents": outcome.items,
                 "seconds": outcome.seconds,
-                "perplexity": outcome.perplexity,
-                "perplexity_averaged": outcome.perplexity_averaged,
+                "perplexity": outcome.score,
+                "perplexity_averaged": outcome.score_averaged,
                 "samples": outcome.samples,
             }
         )
@@ -251,12 +252,12 @@ def _chains(config) -> str:
 
 def _result(outcome) -> str:
     text = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
-    if outcome.perplexity is None:
+    if outcome.score is None:
         text += "; no perplexity, for no documents are held out (topicmc prepare --heldout N)"
     else:
-        text += f", held-out perplexity {outcome.perplexity:,.1f}"
-    if outcome.perplexity_averaged is not None:
-        averaged = f"{outcome.perplexity_averaged:,.1f} averaged over {outcome.samples}"
+        text += f", held-out perplexity {outcome.score:,.1f}"
+    if outcome.score_averaged is not None:
+        averaged = f"{outcome.score_averaged:,.1f} averaged over {outcome.samples}"
         text += f" of the newest sample, {averaged}"
     return text
 

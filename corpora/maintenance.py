@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from topicmc import __version__
 from topicmc.corpora.concatenation import (
     Dtypes,
     carry,
@@ -32,6 +31,7 @@ from topicmc.corpora.readers.sources import ID_READERS, open_sources
 from topicmc.corpora.remembered import fields_like
 from topicmc.corpora.store import Corpus
 from topicmc.errors import DataError
+from topicmc.host.version import VERSION
 
 _NOT_OF_PREPARE = ("tokens", "likely")  # the tokenizer says the one, the format the other
 
@@ -221,7 +221,7 @@ def _finish(
     step: dict[str, Any],
 ) -> None:
     write_vocabulary(folder / "vocabulary.txt", words)
-    history = [*first.provenance.get("history", []), {"topicmc": __version__, **step}]
+    history = [*first.provenance.get("history", []), {"topicmc": VERSION, **step}]
     write_index(
         folder,
         n_words=len(words),

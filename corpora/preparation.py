@@ -13,7 +13,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from topicmc import __version__
 from topicmc.corpora.accounts import account, account_of_ids
 from topicmc.corpora.emission import Pruned, emit, repeated_rows
 from topicmc.corpora.files import staging
@@ -39,6 +38,7 @@ from topicmc.corpora.store import Corpus
 from topicmc.corpora.tokenizer import EARLIER, Tokenizer
 from topicmc.corpora.vocabulary import Pruning, read_vocabulary
 from topicmc.errors import DataError, UsageError
+from topicmc.host.version import VERSION
 
 
 def prepare(
@@ -158,7 +158,7 @@ def prepare(
         shutil.rmtree(folder / "spool")
         write_vocabulary(folder / "vocabulary.txt", words)
         provenance = {
-            "topicmc": __version__,
+            "topicmc": VERSION,
             "format": format,
             "sources": [str(path) for path in paths],
             "field": field,

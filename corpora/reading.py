@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents, offsets, remap
+from topicmc.corpora.documents import Documents, remap
 from topicmc.corpora.index import INDEX
 from topicmc.corpora.ingestion import counted, numbered, spelled
 from topicmc.corpora.naming import Place, short_names
+from topicmc.corpora.offsets import offsets
 from topicmc.corpora.ordering import in_source_order
 from topicmc.corpora.phrases import phrases_among
 from topicmc.corpora.pipes import readable

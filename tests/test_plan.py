@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from test_training import train
 
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.lda import jobs
 from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.defaults import (

@@ -196,9 +196,9 @@ def test_runs_that_do_not_say_how_are_read_by_the_old_pattern(command):
     assert tokens_of("m.jsonl") == [1]
     index = Corpus.open("c").index
     assert index["provenance"]["tokenizer"] == Tokenizer().as_dict()
-    from topicmc.storage.runs import RunDirectory
+    from topicmc.models.lda.run import TopicRun
 
-    run = RunDirectory.open(Path("run"))
+    run = TopicRun.open(Path("run"))
     corpus = run.facts()["corpus"]
     del corpus["tokenizer"]
     run.update_facts(corpus=corpus, vocabulary=run.write_vocabulary(["стина"]))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from topicmc.corpora import Corpus, Documents, prepare, stamps, store, verify
-from topicmc.corpora.documents import offsets
 from topicmc.corpora.files import NpyWriter
+from topicmc.corpora.offsets import offsets
 from topicmc.errors import DataError
 from topicmc.storage.files import own_checksum
 

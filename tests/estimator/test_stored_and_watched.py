@@ -20,8 +20,8 @@ from topicmc.estimator import Evaluation
 from topicmc.estimator.incremental import LEAST_START, MOST_START
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import split_documents, token_probabilities
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.storage.runs import RunDirectory
 
 TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
 TOKENS = [text.split() for text in TEXTS]
@@ -223,14 +223,14 @@ def test_what_cannot_be_saved(fitted, tmp_path):
 
 
 def test_a_saved_model_is_not_resumed(fitted, tmp_path):
-    from topicmc.engine.transport.base import LocalTransport
+    from topicmc.engine.transport.local import LocalTransport
     from topicmc.models.lda.jobs import resume
 
     fitted.save(tmp_path / "run")
-    samples = RunDirectory.open(tmp_path / "run").sample_index()
+    samples = TopicRun.open(tmp_path / "run").sample_index()
     with pytest.raises(UsageError, match="saved from Python"):
         resume(tmp_path / "run", {}, LocalTransport(1), None)
-    assert RunDirectory.open(tmp_path / "run").sample_index() == samples
+    assert TopicRun.open(tmp_path / "run").sample_index() == samples
 
 
 # --- watching and stopping ------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from topicmc.corpora import Documents
 from topicmc.corpora.reading import Known
 from topicmc.inference import mixes as inference
 from topicmc.inference.deviations import Sample, deviations, spread
-from topicmc.inference.mixes import Mixer, Totals, infer, infer_under, representative_documents
+from topicmc.inference.mixes import Totals, infer, infer_under, representative_documents
 from topicmc.kernels import mixes
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.mixes import Mixer
 from topicmc.storage import scratch
 
 ONE = Threads(1)

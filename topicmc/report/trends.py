@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.documents import Documents, offsets, select
+from topicmc.corpora.documents import Documents, select
+from topicmc.corpora.offsets import offsets
 from topicmc.errors import UsageError
 from topicmc.inference.deviations import Sample
 from topicmc.kernels.assignments import sample_assignments

@@ -283,6 +283,12 @@ def _target(config: TrainConfig) -> str:
     return f"--epochs {config.epochs:g}"
 
 
+def passes(config: TrainConfig) -> int:
+    """How often an epoch draws each document: once by each chain that keeps assignments; chains of
+    minibatches share the documents."""
+    return config.chains if config.keeps_assignments else 1
+
+
 def expected_updates(config: TrainConfig, n_docs: int) -> float | None:
     """About how many updates of a chain resolved settings come to; None where only time tells."""
     if config.updates is not None or config.epochs is None:

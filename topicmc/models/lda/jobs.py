@@ -13,25 +13,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from topicmc import __version__
 from topicmc.corpora import Corpus
-from topicmc.engine.transport.base import LocalTransport, Transport
+from topicmc.engine.transport.base import Transport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.engine.waiting import announced
 from topicmc.errors import DataError, UsageError
 from topicmc.host import machine
 from topicmc.host.machine import available_memory
+from topicmc.host.version import VERSION
 from topicmc.models.lda import memory
 from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.defaults import needs_pace, remarks, resolve
 from topicmc.models.lda.formats import config_of_format_1
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import share_out
-from topicmc.models.lda.samples import posterior_mean
+from topicmc.models.lda.run import TopicRun
 from topicmc.settings.config import AUTO, TrainConfig
-from topicmc.storage.files import remove_temporaries, speaking_of, write_json
+from topicmc.storage.files import remove_temporaries, speaking_of
 from topicmc.storage.lease import Lease, held
-from topicmc.storage.runs import FORMAT, RunDirectory
-from topicmc.topics.reading import Topic, describe
+from topicmc.storage.runs import FORMAT
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
 RESUMABLE = (
@@ -55,7 +55,7 @@ def start(
     force: bool = False,
     tell: Callable[[str], None] | None = None,
     leases: ExitStack | None = None,
-) -> tuple[TrainConfig, Corpus, RunDirectory]:
+) -> tuple[TrainConfig, Corpus, TopicRun]:
     """A new run: opens the corpus (None: the built-in extract), resolves the settings, checks the
     memory, and creates the run directory. ``tell`` hears why it takes long, if it does. No other
     job writes into the run until ``leases`` is closed; None leaves that to the caller.
@@ -64,8 +64,8 @@ def start(
     """
     run_path = Path(run_path)
     if transport.is_root:
-        RunDirectory.check_free(run_path, force)
-    run = RunDirectory(run_path)
+        TopicRun.check_free(run_path, force)
+    run = TopicRun(run_path)
     if corpus_path is None:
         run.lease = _lease(run_path, transport, leases)
         _create_with_extract(config, run_path, transport, force)
@@ -86,7 +86,7 @@ def _lease(run_path: Path, transport: Transport, leases: ExitStack | None) -> Le
     return None if leases is None else leases.enter_context(held(run_path, transport))
 
 
-def _saved(run: RunDirectory) -> TrainConfig:
+def _saved(run: TopicRun) -> TrainConfig:
     """The settings of a run; DataError when they are none."""
     facts = run.facts()
     try:
@@ -121,9 +121,9 @@ def _create_with_extract(
     transport.barrier()
 
 
-def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bool) -> RunDirectory:
+def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bool) -> TopicRun:
     facts = {
-        "topicmc": __version__,
+        "topicmc": VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "corpus": {
@@ -137,7 +137,7 @@ def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bo
         "config": plan.config.as_dict(),
         "plan": {"remarks": plan.remarks, "pace": plan.pace and asdict(plan.pace)},
     }
-    return RunDirectory.create(run_path, facts, force, corpus.vocabulary)
+    return TopicRun.create(run_path, facts, force, corpus.vocabulary)
 
 
 def verify_share(corpus: Corpus, config: TrainConfig, transport: Transport) -> None:
@@ -154,14 +154,14 @@ def resume(
     transport: Transport,
     corpus_path: Path | None,
     leases: ExitStack | None = None,
-) -> tuple[TrainConfig, Corpus, RunDirectory]:
+) -> tuple[TrainConfig, Corpus, TopicRun]:
     """An existing run with its corpus, and its settings with ``changes`` made; ``leases`` as in
     `start`.
 
     Raises UsageError when a change would make it another run, DataError when the corpus is not the
     one that the run began with.
     """
-    run = RunDirectory.open(run_path)
+    run = TopicRun.open(run_path)
     run.lease = _lease(run.path, transport, leases)
     if transport.is_root:
         run.recover()
@@ -200,15 +200,6 @@ def resume(
     return config, corpus, run
 
 
-def finish(run: RunDirectory, update: int) -> list[Topic]:
-    """Writes the ``topics.json`` of a run that has ended; returns its topics, largest first."""
-    mean = posterior_mean(run)
-    topics = describe(mean.phi, mean.share, run.vocabulary())
-    described = [topic.as_dict() for topic in topics]
-    write_json(run.path / "topics.json", {"format": 1, "update": update, "topics": described})
-    return topics
-
-
 def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
     """The settings with another number of workers: each still holds at most one chain of
     minibatches, so such chains beyond their number are given up."""
@@ -226,10 +217,10 @@ def workers_of(run_path: Path) -> int | None:
     """How many workers the run in a directory last had; None where there is no run."""
     if not (Path(run_path) / "run.json").is_file():
         return None
-    return RunDirectory.open(run_path).facts()["config"].get("workers")
+    return TopicRun.open(run_path).facts()["config"].get("workers")
 
 
-def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
+def open_corpus(run: TopicRun, corpus_path: Path | None = None) -> Corpus:
     """The corpus of a run, from where it was or from ``corpus_path``; DataError unless the same."""
     facts = run.facts()["corpus"]
     path = Path(corpus_path) if corpus_path is not None else run.path / facts["path"]

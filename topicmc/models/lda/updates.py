@@ -58,9 +58,9 @@ class Updates:
         config = self.config
         if config.learn == "none" or update < _LEARN_FROM * config.anneal_updates:
             return False
-        return config.learn_until == "end" or self.burning_in(update)
+        return config.learn_until == "end" or self.in_burn_in(update)
 
-    def burning_in(self, update: int) -> bool:
+    def in_burn_in(self, update: int) -> bool:
         """Whether a chain at that update is still in its start, of whatever kind."""
         return update < self.config.anneal_updates
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.storage.runs import RunDirectory
 from topicmc.topics.choose.plots import Panel, write_panels
 from topicmc.topics.coherence import document_counts, npmi
 from topicmc.topics.diagnostics import diagnose
@@ -41,7 +41,7 @@ class RunFigures:
     diversity: float
 
     @classmethod
-    def of(cls, run: RunDirectory, corpus: Corpus) -> RunFigures:
+    def of(cls, run: TopicRun, corpus: Corpus) -> RunFigures:
         """Those of a run that has ended."""
         phi = posterior_mean(run).phi
         record = run.metrics()[-1]
@@ -72,7 +72,7 @@ class Point:
     converged: bool | None
 
     @classmethod
-    def of(cls, runs: Sequence[RunDirectory], corpus: Corpus) -> Point:
+    def of(cls, runs: Sequence[TopicRun], corpus: Corpus) -> Point:
         """That of runs that have ended, one for each seed."""
         posterior = posterior_of(runs)
         return cls(
@@ -110,7 +110,7 @@ class Point:
         }
 
 
-def _all_converged(runs: Sequence[RunDirectory]) -> bool | None:
+def _all_converged(runs: Sequence[TopicRun]) -> bool | None:
     found = [diagnose([run]).converged for run in runs]
     if False in found:
         return False

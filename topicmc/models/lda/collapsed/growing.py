@@ -84,7 +84,7 @@ class Schedule:
         """Sweeps completed after so many updates."""
         return self.place(update)[0]
 
-    def burning_in(self, update: int) -> bool:
+    def in_burn_in(self, update: int) -> bool:
         """Whether a worker that has made so many updates is still starting."""
         return self.swept(update) < self.start_sweeps or self.share(max(0, update - 1)) < 1
 
