@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.corpora import Corpus, care
+from topicmc.corpora import Corpus, maintenance
 from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
@@ -101,8 +101,8 @@ def run(name: str, options, results: list[dict], save) -> None:
             phi = found_topics(corpus, options.topics, place / "run")
         by_topic, n_shards = dominant_topics(corpus, phi), options.workers
         corpora = {
-            "sorted": care.sort(corpus.path, place / "sorted", n_shards, by_topic),
-            "shuffled": care.reshard(
+            "sorted": maintenance.sort(corpus.path, place / "sorted", n_shards, by_topic),
+            "shuffled": maintenance.reshard(
                 corpus.path, place / "shuffled", options.workers, shuffle=True
             ),
         }

@@ -40,13 +40,53 @@ class NumberOrAll(click.ParamType):
 
 
 def reading_options(command: Any) -> Any:
-    """Options that tell how documents are read from files."""
-    options = [
+    """How ``prepare`` reads documents from files."""
+    return _with(
+        command,
         click.option("--id", metavar="NAME|none", help="Field or column of their ids [none]."),
         click.option("--delimiter", metavar="C", help="What parts the columns of CSV [as found]."),
         click.option("--encoding", metavar="NAME", help="Encoding of text, JSON, CSV [utf-8]."),
-    ]
+    )
+
+
+def rereading_options(command: Any) -> Any:
+    """How commands read documents that are to fit to a corpus: as it was read, unless told."""
+    named = "NAME|none"
+    return _with(
+        command,
+        click.option("--format", default="auto", help="Format of the sources, as in prepare."),
+        click.option(
+            "--vocab",
+            type=click.Path(path_type=Path),
+            help="Vocabulary of SOURCES of word ids.",
+        ),
+        click.option("--field", metavar="NAME", help="Field of the text [as prepared, or text]."),
+        click.option("--title", metavar=named, help="Field of the title [as prepared, or title]."),
+        click.option("--id", metavar=named, help="Field or column of the id [as prepared]."),
+        click.option(
+            "--keep",
+            multiple=True,
+            metavar="NAME,…|all|none",
+            help="Further fields to carry along [as prepared].",
+        ),
+        click.option("--delimiter", metavar="C", help="What parts columns of CSV [as found]."),
+        click.option(
+            "--encoding", metavar="NAME", help="Encoding of text [utf-8, or as prepared]."
+        ),
+        click.option("--tokens", metavar="NAME", help="Field of lists of words [as prepared]."),
+        click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts texts, as in prepare."),
+    )
+
+
+def _with(command: Any, *options: Any) -> Any:
     return reduce(lambda done, option: option(done), reversed(options), command)
+
+
+def columns_of(keep: Sequence[str]) -> tuple[str, ...] | None:
+    """The fields that --keep asks for; None where it was not given."""
+    if not keep:
+        return None
+    return () if tuple(keep) == ("none",) else names_of(keep)
 
 
 def names_of(lists: Sequence[str]) -> tuple[str, ...]:
@@ -82,7 +122,8 @@ def note_progress(runs: Sequence[TopicRun]) -> None:
 
 def tokenizer_options(command: Any) -> Any:
     """How ``prepare`` cuts texts into words."""
-    options = [
+    return _with(
+        command,
         click.option(
             "--tokens", metavar="NAME", help="Field of lists of words, instead of a text."
         ),
@@ -94,7 +135,4 @@ def tokenizer_options(command: Any) -> Any:
         click.option("--strip", metavar="LIST", help="Markup to remove: html, latex [none]."),
         click.option("--min-length", type=int, help="Letters of a word, at least [2]."),
         click.option("--max-length", type=int, help="Letters of a word, at most [40]."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )

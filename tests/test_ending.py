@@ -15,7 +15,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import look_of, training_of
-from topicmc.models.lda.progress import remarks, unfinished
+from topicmc.models.lda.progress import reached, remarks
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.posterior.verdict import is_final
 from topicmc.topics.reading import write_topics
@@ -76,7 +76,7 @@ def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
     assert remarks(whole.run) == []
     stopped = begun(CONFIG, small_corpus, tmp_path / "stopped")
     assert stopped.train(StopAfter(150)).interrupted
-    assert unfinished(stopped.run) is not None
+    assert reached(stopped.run).is_unfinished
     again = resumed(tmp_path / "stopped")
     assert again.train(Interrupt()).update == end.update
     assert kept_bits(again.run) == kept_bits(whole.run)

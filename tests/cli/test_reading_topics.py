@@ -230,10 +230,39 @@ def test_a_run_that_was_stopped_says_so(run, command, asked, done):
     opened = TopicRun(run)
     assert command("topics", run).stderr == ""
     opened.update_facts(config={**opened.facts()["config"], **asked})
-    told = f"Note: run has done {done}; go on with topicmc train -o run --resume.\n"
+    on = "when it was last evaluated; go on with topicmc train -o run --resume"
+    told = f"Note: run had done {done} {on}.\n"
     assert command("topics", run).stderr == told
     assert command("infer", run, "corpus", "-o", "mixes.csv").stderr == told
     assert "finish it (topicmc train -o run --resume" in lines(command("evaluate", run))[-1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "advice"),
+    [
+        ({}, "train on ({} --updates 24), some 30 s more."),
+        ({"updates": 5}, "train on ({} --updates 24), some 30 s more."),
+        ({"updates": 36}, "finish it ({}), some 60 s more."),
+        (
+            {"updates": None, "epochs": 1.0, "until": "converged"},
+            "train on ({} --epochs 3.2 --until converged), some 30 s more.",
+        ),
+        (
+            {"updates": None, "time_budget": 10.0},
+            "train on ({} --time-budget 60s), some 30 s more.",
+        ),
+    ],
+)
+def test_the_advice_can_be_followed_and_says_how_long_it_takes(run, command, asked, advice):
+    """A run that made its 12 updates, 1.6 epochs, in 30 seconds, also when less was asked for
+    since."""
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    metrics[-1]["seconds"] = 30.0
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in metrics))
+    opened = TopicRun(run)
+    opened.update_facts(config={**opened.facts()["config"], **asked})
+    verdict = lines(command("evaluate", run))[-1]
+    assert verdict.endswith("; " + advice.format("topicmc train -o run --resume"))
 
 
 def test_the_advice_is_for_all_runs(runs, command):

@@ -91,7 +91,7 @@ def test_swapped_shards(corpus, array):
 def resign(corpus, name, change):
     """Changes an array and every checksum with it, as a faulty writer would."""
     from topicmc.corpora.files import sha256
-    from topicmc.corpora.store import content_fingerprint
+    from topicmc.corpora.index import content_fingerprint
 
     path = corpus / name
     array = np.load(path)

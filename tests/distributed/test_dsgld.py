@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import t
 from synthetic import write_docword
 
-from topicmc.corpora import care, prepare
+from topicmc.corpora import maintenance, prepare
 from topicmc.engine.schedule import SCHEDULES, Plan, worker_of
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
@@ -46,7 +46,7 @@ def unlike(tmp_path_factory, request):
         (folder / str(number)).mkdir()
         source = write_docword(folder / str(number), documents, 2 * WORDS)
         parts.append(prepare([source], folder / f"part-{number}", n_heldout=0, stopwords="none"))
-    corpus = care.merge([part.path for part in parts], folder / "corpus", union=True)
+    corpus = maintenance.merge([part.path for part in parts], folder / "corpus", union=True)
     counts = np.zeros((2 * WORDS, 2), np.int64)
     for shard in range(corpus.n_shards):
         documents = corpus.shard(shard)

@@ -16,7 +16,8 @@ import numpy as np
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.emission import write_parts
-from topicmc.corpora.store import count_dtype, id_dtype, write_index, write_vocabulary
+from topicmc.corpora.index import write_index, write_vocabulary
+from topicmc.corpora.shards import count_dtype, id_dtype
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.estimator.stored import IN_MEMORY, Record, read
 from topicmc.estimator.watching import Watcher

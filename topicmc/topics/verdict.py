@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicmc.models.lda.progress import resume_command, unfinished
+from topicmc.models.lda.progress import Reached, reached, resume_command
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import CHANCE, FEWEST, trend
 from topicmc.posterior.verdict import differ, each_at_rest, exceeds
@@ -141,31 +141,44 @@ def _agreed(evidence: Evidence) -> str:
 
 def _train_on(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:
     """The advice to do what was asked for, or where all is done, twice as much: of each run, with
-    an option of its own."""
-    options = options or [""] * len(runs)
-    open_ended = [unfinished(run) is not None for run in runs]
-    told = [
-        f"{resume_command(run)}{'' if is_open else _twice(run)}{option}"
-        for run, is_open, option in zip(runs, open_ended, options, strict=True)
-        if is_open or not any(open_ended)
-    ]
-    what = "finish" if any(open_ended) else "train on"
-    if len(told) == 1:
-        return f"{'finish it' if any(open_ended) else what} ({told[0]})"
-    return f"{what} {'both' if len(told) == 2 else 'each'} ({'; '.join(told)})"
+    an option of its own; and how long that takes."""
+    each = [*zip(runs, map(reached, runs), options or [""] * len(runs), strict=True)]
+    left = [(run, at, option) for run, at, option in each if at is not None and at.is_unfinished]
+    commands, seconds = zip(*(_command(*of, not left) for of in left or each), strict=True)
+    what = "finish" if left else "train on"
+    whom = {1: " it" if left else "", 2: " both"}.get(len(commands), " each")
+    return f"{what}{whom} ({'; '.join(commands)}){_duration(sum(seconds))}"
 
 
-def _twice(run: TopicRun) -> str:
-    """The options for twice as much training as was asked for."""
+def _command(run: TopicRun, at: Reached | None, option: str, twice: bool) -> tuple[str, float]:
+    """What goes on with a run, and the seconds that it takes by the pace so far."""
+    times = 2 * max(1.0, round(at.done, 1) if at else 0.0) if twice else 1.0
+    length = _length(run, times) if twice else ""
+    seconds = (times / at.done - 1) * at.seconds if at and at.done else 0.0
+    return f"{resume_command(run)}{length}{option}", seconds
+
+
+def _length(run: TopicRun, times: float) -> str:
+    """The options for so many times the training that was asked for."""
     config = run.facts()["config"]
-    asked = {
-        "--time-budget": (config["time_budget"], "s"),
-        "--epochs": (config["epochs"], ""),
-        "--updates": (None if config["epochs"] else config["updates"], ""),
-    }
-    return "".join(
-        f" {option} {2 * value:.10g}{unit}" for option, (value, unit) in asked.items() if value
-    )
+    told = ""
+    if config["time_budget"]:
+        told += f" --time-budget {times * config['time_budget']:.10g}s"
+    if config["epochs"]:
+        told += f" --epochs {times * config['epochs']:.10g}"
+    elif config["updates"]:
+        told += f" --updates {round(times * config['updates'])}"
+    return told + " --until converged" * (config.get("until") == "converged")
+
+
+def _duration(seconds: float) -> str:
+    """How much more time it takes, where that is worth a word."""
+    if seconds < 1:
+        return ""
+    for limit, unit, name in ((90, 1, "s"), (5400, 60, "min"), (np.inf, 3600, "h")):
+        if seconds < limit:
+            return f", some {seconds / unit:.0f} {name} more"
+    return ""
 
 
 def _evaluate_often(run: TopicRun) -> str:

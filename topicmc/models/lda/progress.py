@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import NamedTuple
 
 from topicmc.engine.ending import fraction
 from topicmc.models.lda.defaults import passes
@@ -21,26 +21,42 @@ def resume_command(run: TopicRun) -> str:
     return f"topicmc train {'CORPUS ' * gone}-o {shlex.quote(str(run.path))} --resume"
 
 
-def unfinished(run: TopicRun) -> str | None:
-    """How far a run came that did not end, in words; None of one that did, or that never said."""
+class Reached(NamedTuple):
+    """Where a run was when it was last evaluated.
+
+    done           the share of what was asked for, over 1 where less was asked for later
+    seconds        of training
+    told           how much of what, in words
+    has_converged  whether it ended because of that
+    """
+
+    done: float
+    seconds: float
+    told: str
+    has_converged: bool = False
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.done < _ROUNDED and not self.has_converged
+
+
+def reached(run: TopicRun) -> Reached | None:
+    """How far a run has come; None of one that never said."""
     facts, metrics = run.facts(), run.metrics()
     last = metrics[-1] if metrics else {}
     if not {"update", "documents", "seconds"} <= last.keys():
         return None
-    at: dict[str, Any] = {name: last[name] for name in ("update", "documents", "seconds")}
+    update, documents, seconds = last["update"], last["documents"], last["seconds"]
     config = TrainConfig.from_dict(facts["config"])
-    n_docs = facts["corpus"]["documents"]
-    epoch = n_docs * passes(config)
-    done = fraction(
-        config, epoch, update=at["update"], items=at["documents"], seconds=at["seconds"]
-    )
-    if done >= _ROUNDED or _has_converged(run, config, at["update"]):
-        return None
+    epoch = facts["corpus"]["documents"] * passes(config)
+    done = fraction(config, epoch, update=update, items=documents, seconds=seconds)
     if config.updates is not None:
-        return f"{at['update']:,} of {config.updates:,} updates"
-    if config.epochs is not None:
-        return f"{at['documents'] / epoch:.3g} of {config.epochs:g} epochs"
-    return f"{at['seconds']:.0f} of {config.time_budget:g} seconds"
+        told = f"{update:,} of {config.updates:,} updates"
+    elif config.epochs is not None:
+        told = f"{documents / epoch:.3g} of {config.epochs:g} epochs"
+    else:
+        told = f"{seconds:.0f} of {config.time_budget or seconds:g} seconds"
+    return Reached(done, seconds, told, _has_converged(run, config, update))
 
 
 def _has_converged(run: TopicRun, config: TrainConfig, update: int) -> bool:
@@ -54,9 +70,12 @@ def _has_converged(run: TopicRun, config: TrainConfig, update: int) -> bool:
 def remarks(run: TopicRun) -> list[str]:
     """Sentences without an end: that a run has not ended, or has no posterior sample yet."""
     told = []
-    done = unfinished(run)
-    if done is not None:
-        told.append(f"{run.path} has done {done}; go on with {resume_command(run)}")
+    at = reached(run)
+    if at is not None and at.is_unfinished:
+        told.append(
+            f"{run.path} had done {at.told} when it was last evaluated; go on with"
+            f" {resume_command(run)}"
+        )
     if run.is_starting():
         told.append(
             f"{run.path} has no posterior sample yet: a state of its start stands in for one, and"
