@@ -28,6 +28,7 @@ from topicmc.models.lda.formats import config_of_format_1
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.sampler_choice import check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
 from topicmc.settings.values import AUTO
 from topicmc.storage.files import remove_temporaries, speaking_of
@@ -73,6 +74,7 @@ def start(
         return Resolved.of(_saved(run)), Corpus.open(run_path / EMBEDDED), run
     corpus = Corpus.open(corpus_path)
     plan = planned(config, corpus, transport, tell=tell)
+    check_honoured(config, plan.config)
     verify_share(corpus, plan.config, transport)
     transport.barrier()
     run.lease = _lease(run_path, transport, leases)
@@ -115,6 +117,7 @@ def _create_with_extract(
         with temporary as folder:
             corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
             plan = planned(config, corpus, transport, share)
+            check_honoured(config, plan.config)
             run = _create(run_path, plan, corpus, EMBEDDED, force)
             with speaking_of(run.path):
                 shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
