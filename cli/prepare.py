@@ -239,8 +239,8 @@ def _print_summary(corpus: Corpus, facts: dict[str, Any]) -> None:
         + (f"; of {told['documents_read']:,} read, {aside}" if aside else ""),
         "vocabulary": f"{corpus.n_words:,} words"
         + (f", {told['words_left_out']:,} left out" if told["words_left_out"] else ""),
-        "tokens": f"{corpus.n_tokens:,} in {corpus.n_entries:,} entries"
-        + (f", {told['tokens_left_out']:,} left out" if told["tokens_left_out"] else ""),
+        "tokens": f"{corpus.n_tokens:,} kept"
+        + (f", {told['tokens_left_out']:,} of words left out" if told["tokens_left_out"] else ""),
     }
     if told["entries_merged"]:
         rows["merged"] = f"{told['entries_merged']:,} entries that repeated a word"

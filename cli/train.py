@@ -65,7 +65,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 
 @click.command(cls=Headed, headings=HEADINGS)
 @click.argument("corpus", required=False, type=click.Path(path_type=Path))
-@output_option("The run directory (default: topicmc-run when no corpus is named).", required=False)
+@output_option("The run directory [topicmc-run].", required=False)
 @setting("--topics", Number(int), "Number of topics K [auto: by corpus size].")
 @setting(
     "--sampler",
@@ -150,10 +150,7 @@ def train(
         raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
     settings = settings_of(given, config_file)
     slowed = _slow(slow)
-    if output is None:
-        if corpus is not None and not dry_run:
-            raise UsageError("-o RUN is missing: name the run directory to write")
-        output = Path("topicmc-run")
+    output = output or Path("topicmc-run")
     workers = settings.get("workers")
     if workers is None and resume and launched_size() == 1:
         workers = jobs.workers_of(output)

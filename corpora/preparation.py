@@ -39,6 +39,7 @@ from topicmc.corpora.tokenizer import EARLIER, Tokenizer
 from topicmc.corpora.vocabulary import Pruning, read_vocabulary
 from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
+from topicmc.storage.fields import shown
 
 
 def prepare(
@@ -246,6 +247,8 @@ def _why(given: tuple[str, list[str]] | None, tokenizer: Tokenizer, tally: Tally
         return advice(whole)
     if given:
         return f"check it against the vocabulary {given[0]}"
+    if tokenizer.pattern is not None:
+        return f"check what --token-pattern {shown(tokenizer.pattern)} finds in them"
     if tally.noticed["letters"]:
         least, most = tokenizer.min_length, tokenizer.max_length
         return f"a word has {least} to {most} letters unless --min-length and --max-length say more"

@@ -87,7 +87,7 @@ def test_runs_are_not_overwritten_unasked(tmp_path):
 
 def test_force_leaves_folders_that_are_not_runs_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("precious")
-    with pytest.raises(UsageError, match="is not a run directory"):
+    with pytest.raises(UsageError, match="exists and is not a run"):
         TopicRun.create(tmp_path, {}, force=True)
     assert (tmp_path / "thesis.txt").read_text() == "precious"
 

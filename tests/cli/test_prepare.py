@@ -36,7 +36,7 @@ def test_summary(source, tmp_path):
     assert result.stdout.splitlines() == [
         "documents   3 to train on, 0 held out; of 4 read, 1 empty",
         "vocabulary  5 words",
-        "tokens      46 in 6 entries",
+        "tokens      46 kept",
         "shards      2",
         f"written to  {tmp_path / 'out'}",
     ]

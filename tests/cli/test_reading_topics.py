@@ -78,7 +78,7 @@ def test_intervals_of_several_runs(runs, command):
     assert shown[0].split()[:6] == ["topic", "share", "50%", "interval", "found", "by"]
     assert all(re.search(r"\d–\d+\.\d%  +[12] of 2 ", line) for line in shown[1:6])
     found = sum(" 2 of 2 " in line for line in shown[1:6])
-    assert shown[-1].startswith(f"{found} of 5 topics are found by all 2 chains. Of stable topics")
+    assert shown[-1].startswith(f"{found} of 5 topics are found by all 2 chains. Intervals are")
     assert "one chain" in lines(command("topics", runs[0], "--uncertainty"))[-1]
 
 

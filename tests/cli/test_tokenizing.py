@@ -95,6 +95,12 @@ def test_a_tokenizer_in_workers_and_the_document_that_it_fails_on(command):
     assert "x.jsonl, line 3,206: the tokenizer cutter:words failed" in one_sentence(failed)
 
 
+def test_a_pattern_that_finds_nothing_is_named(command):
+    write("x.jsonl", [{"text": "ab"}])
+    failed = command("prepare", "x.jsonl", "-o", "c", "--token-pattern", r"\d+", *KEPT)
+    assert failed.status == 3 and r"--token-pattern '\\d+'" in one_sentence(failed)
+
+
 def test_a_text_that_cannot_be_cut_is_named_by_its_row_and_id(command):
     """In a second source, by ``--phrases``, which read first, and in a folder of files."""
     Path("a.csv").write_text('id,text\n7,"ab\ncd"\n8,ab\n')

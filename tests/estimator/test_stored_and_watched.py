@@ -57,7 +57,7 @@ def test_columns_of_token_lists(fitted, name):
     streamed = LDA(2, vocabulary=WORDS, random_state=0, n_jobs=1)
     with pytest.warns(ConvergenceWarning):
         assert streamed.partial_fit(X).vocabulary_ == WORDS
-    with pytest.raises(ValueError, match="needs vocabulary"):
+    with pytest.raises(ValueError, match=r"give LDA\(vocabulary="):
         LDA(2).partial_fit(X)
 
 
@@ -212,7 +212,7 @@ def test_what_cannot_be_saved(fitted, tmp_path):
             nameless.save(tmp_path / "run", vocabulary=[*WORDS[:5], odd])
     assert not list(tmp_path.iterdir())
     nameless.save(tmp_path / "run", vocabulary=WORDS)
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="a run is there already; .* force=True"):
         fitted.save(tmp_path / "run")
     fitted.save(tmp_path / "run", force=True)
     assert LDA.from_run(tmp_path / "run").vocabulary_ == WORDS

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.errors import UsageError
 from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
 from topicmc.host.version import VERSION
@@ -139,6 +140,8 @@ def write(
     odd = next((word for word in words if "\n" in word or "\r" in word or not _encodes(word)), None)
     if odd is not None:
         raise ValueError(f"the word {odd!r} cannot stand on a line of text: leave it out")
+    if not force and (path / "run.json").is_file():
+        raise UsageError(f"{path}: a run is there already; give another path, or force=True")
     TopicRun.check_free(path, force)
     facts = {
         "topicmc": VERSION,

@@ -103,13 +103,13 @@ class RunDirectory:
         names = [child.name for child in path.iterdir()]
         if not is_run and (LEASE in names or all(LEASE in name for name in names)):
             return
+        if not is_run:
+            raise UsageError(f"{path}: exists and is not a run; give another -o")
         if not force:
             raise UsageError(
                 f"{path}: exists already; add --resume to go on with it, --force to overwrite it,"
                 " or give another -o"
             )
-        if not is_run:
-            raise UsageError(f"{path}: is not a run directory, so --force leaves it alone")
 
     @classmethod
     def open(cls, path: Path) -> Self:

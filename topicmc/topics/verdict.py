@@ -107,8 +107,8 @@ def _too_few(evidence: Evidence) -> tuple[None, str] | None:
     else:
         what, advice = "kept samples", "train anew with more --samples"
     return None, (
-        f"Cannot tell whether it has converged: it takes {needed} {what} of a chain since burn-in,"
-        f" and there {'is' if n == 1 else 'are'} {n}; {advice}."
+        f"Cannot tell whether it has converged: too few {what} of a chain since burn-in ({n}, and"
+        f" it takes {needed}); {advice}."
     )
 
 

@@ -143,7 +143,8 @@ def advice(points: Sequence[Point]) -> str:
     text = f"Perplexity is lowest at K = {best.topics} ({lowest:,.1f})"
     others = [k for k in alike if k != best.topics]
     if others:
-        text += f", from which {_listed(others)} cannot be told ({why})"
+        are = "are" if len(others) > 1 else "is"
+        text += f"; {_listed(others)} {are} not measurably worse ({why})"
     text += "."
     numbers = [point.topics for point in points]
     open_ended = alike == [max(numbers)]
@@ -167,7 +168,7 @@ def _doubtful(points: Sequence[Point]) -> str:
     if not moving and not unknown:
         return ""
     reasons = [f"{_listed(moving)} had not converged"] if moving else []
-    reasons += [f"of {_listed(unknown)} it cannot be told"] if unknown else []
+    reasons += [f"{_listed(unknown)} cannot be judged yet"] if unknown else []
     sound = [point.topics for point in points if point.converged]
     rows = f"only the row of {_listed(sound)} is" if len(sound) == 1 else "no row is"
     rows = f"the rows of {_listed(sound)} are" if len(sound) > 1 else rows
@@ -182,9 +183,9 @@ def _margin(points: Sequence[Point], best: Point) -> tuple[float, str]:
     spreads = [point.spread("perplexity") for point in points]
     known = [spread for spread in spreads if spread is not None]
     if not known:
-        return CHANCE * best.mean("perplexity"), "one seed cannot tell differences below 1 %"
+        return CHANCE * best.mean("perplexity"), "one seed cannot show differences below 1 %"
     error = np.sqrt(np.mean(np.square(known)) * 2 / len(best.runs))
-    return 2 * float(error), "within two standard errors over the seeds"
+    return 2 * float(error), "by less than two standard errors over the seeds"
 
 
 def _highest(points, figure) -> int:
