@@ -16,10 +16,10 @@ import quiet
 
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain, TopicCounts, sum_topics
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import Chain, TopicCounts, sum_topics
 
 
 def zipf_topics(n_words: int, n_topics: int, rng: np.random.Generator) -> np.ndarray:

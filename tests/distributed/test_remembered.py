@@ -15,7 +15,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.samplers import sum_topics
+from topicmc.samplers.state import sum_topics
 
 CONFIG = TrainConfig(
     topics=5, sampler="scir", remember=True, alpha=0.1, beta=0.05, seed=3, threads=1, epochs=20

@@ -14,9 +14,9 @@ from topicmc.kernels import simplex
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain, TopicCounts, sum_topics
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import Chain, TopicCounts, sum_topics
 
 KEY = stream_key(5, "move")
 THETA = (1e-30, 1e-6, 1e-3, 0.3, 1.0, 5.0, 300.0, 1e5, 1e7)

@@ -5,9 +5,10 @@ import pytest
 
 from topicmc.errors import UsageError
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import TopicCounts, initial_chain, step_size
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import TopicCounts, initial_chain
+from topicmc.samplers.steps import step_size
 
 NOBODY = TopicCounts(np.empty(0, np.int32), np.empty((0, 16), np.float32))
 

@@ -7,9 +7,9 @@ import pytest
 from test_training import kept_bits, train
 
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.samplers import annealed_beta
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.steps import annealed_beta
 
 SAMPLERS = {"scir": LazyScir, "sgrld": Sgrld}
 CONFIG = TrainConfig(

@@ -13,8 +13,8 @@ from topicmc.kernels.assignments import redraw
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain, TopicCounts, sum_topics
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import Chain, TopicCounts, sum_topics
 
 
 @dataclass

@@ -7,8 +7,8 @@ from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain, TopicCounts, sum_topics
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import Chain, TopicCounts, sum_topics
 
 N_TOPICS = 100
 BETA = 1e-5

@@ -6,9 +6,9 @@ from scir_laws import N_TOPICS, ONE, replicates, same_law
 
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import TopicCounts
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import TopicCounts
 
 BETA, N_UPDATES, N_PATTERNS = 0.3, 6, 8
 STEPS = (0.3, 0.05, 0.5, 0.1, 0.2, 0.15)

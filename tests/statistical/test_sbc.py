@@ -21,9 +21,9 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.updates import Updates
-from topicmc.samplers import Chain, sum_topics
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import Chain, sum_topics
 
 FALSE_ALARM = 1e-6  # of a test, shared among the six quantities
 SHORT = {"burn_in": 24, "thin": 6}

@@ -22,8 +22,8 @@ from scir_laws import (
 
 from topicmc.kernels import cir, simplex
 from topicmc.kernels.random import stream_key
-from topicmc.samplers import n_blocks
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import n_blocks
 
 THETA = (1e-30, 1e-3, 0.3, 1.0, 5.0, 300.0, 1e5, 1e7)
 SHAPES = (1e-4, 0.01, 0.1, 0.3, 0.5, 0.6, 1.0, 5.0, 1e4, 1e6)

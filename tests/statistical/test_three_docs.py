@@ -19,9 +19,9 @@ from scipy import stats
 from topicmc.kernels.collapsed import collapsed_sweep, empty_counts
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
-from topicmc.samplers import sum_topics
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import sum_topics
 
 SMALL = ThreeDocs(16, 2, 12, 12)
 FALSE_ALARM = 1e-6  # of a test, shared among its quantities

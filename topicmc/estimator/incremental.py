@@ -26,8 +26,9 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.samples import phi_of
 from topicmc.posterior.thinning import is_kept
-from topicmc.samplers import Chain, TopicCounts, annealed_beta, initial_chain, step_size, sum_topics
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import Chain, TopicCounts, initial_chain, sum_topics
+from topicmc.samplers.steps import annealed_beta, step_size
 
 LEAST_START, MOST_START = 50, 128
 """Updates of a start."""

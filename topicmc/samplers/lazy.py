@@ -16,12 +16,14 @@ relative error of about √(2t/S_k). After `settle` the sums are those of θ its
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from topicmc.kernels import cir, simplex
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import (
+from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import (
     Chain,
     MoveInfo,
     TopicCounts,
@@ -48,10 +50,30 @@ class LazyScir:
     """
 
     beta: float
-    waits_below: float = 1.0
+    waits_below: float = 0.5
+    state: ClassVar[type[Chain]] = Chain
+    start: ClassVar[str] = "anneal"
+    waits: ClassVar[bool] = True
+    free_scale: ClassVar[bool] = False
+    tokens_per_move: ClassVar[float] = 1.5
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
+
+    @classmethod
+    def whole(cls) -> type[Scir]:
+        """Eager moves."""
+        return Scir
+
+    @staticmethod
+    def initial_total(beta: float, n_words: int, n_topics: int, n_tokens: int) -> float:
+        """On the scale of the counts."""
+        return beta * n_words + n_tokens / n_topics
+
+    @staticmethod
+    def steps(total: float, n_topics: int, n_tokens: int, *, kept: bool) -> tuple[float, ...]:
+        """Those that reached each perplexity soonest."""
+        return (3.0, 1.0, 0.0) if kept else (0.5, 20.0, 0.6)
 
     def refresh(
         self, chain: Chain, words: np.ndarray, *, key: np.uint64, threads: Threads

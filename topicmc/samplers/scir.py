@@ -29,7 +29,7 @@ import numpy as np
 from topicmc.kernels import cir
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import (
+from topicmc.samplers.state import (
     Chain,
     MoveInfo,
     TopicCounts,

@@ -21,12 +21,14 @@ Ahn, S. (2015). Stochastic gradient MCMC: algorithms and applications. PhD thesi
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from topicmc.kernels import simplex
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import (
+from topicmc.samplers.eager import Eager
+from topicmc.samplers.state import (
     Chain,
     MoveInfo,
     TopicCounts,
@@ -40,13 +42,29 @@ from topicmc.samplers import (
 
 
 @dataclass(frozen=True)
-class Sgrld:
+class Sgrld(Eager):
     """SGRLD for topics with a symmetric Dirichlet(β) prior; raises UsageError unless β > 0."""
 
     beta: float
+    state: ClassVar[type[Chain]] = Chain
+    start: ClassVar[str] = "plain"
+    free_scale: ClassVar[bool] = True
+    tokens_per_move: ClassVar[float] = 0.3
 
     def __post_init__(self) -> None:
         check_beta(self.beta)
+
+    @staticmethod
+    def initial_total(beta: float, n_words: int, n_topics: int, n_tokens: int) -> float:
+        """On the scale of the prior, β W, but not so small that it would wander to zero."""
+        return max(beta, 0.01) * n_words
+
+    @staticmethod
+    def steps(total: float, n_topics: int, n_tokens: int, *, kept: bool) -> tuple[float, ...]:
+        """ε in proportion to the scale of θ: in an update φ moves by the relative amount
+        ε/2 · (n_tokens / K) / total."""
+        unit = total * n_topics / n_tokens
+        return (0.1 * unit, 1.0, 0.0) if kept else (3.0 * unit, 20.0, 0.6)
 
     def move(
         self,

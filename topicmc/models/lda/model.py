@@ -20,7 +20,7 @@ from topicmc.models.lda.samples import write_sample
 from topicmc.models.lda.scalars import Scalars
 from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.models.lda.settings import Resolved
-from topicmc.samplers import Chain
+from topicmc.samplers.state import Chain
 
 _UPDATES = 8  # of a minibatch chain between records, at least: to read all its weights costs as one
 

@@ -11,7 +11,7 @@ import numpy as np
 from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.run import TopicRun
-from topicmc.samplers import Chain
+from topicmc.samplers.state import Chain
 
 _ENTRIES = 1 << 18  # of a matrix that are added up at a time
 

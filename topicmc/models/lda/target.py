@@ -17,14 +17,14 @@ from topicmc.engine.dsgld import Held, Part
 from topicmc.engine.schedule import batch_items, worker_of
 from topicmc.engine.state import ReadOnDemand, Table
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import initial_total
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.learned_priors import prior_metrics
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.updates import Updates
 from topicmc.models.lda.workers import WorkerDocuments
-from topicmc.samplers import Chain, initial_chain, sum_topics
+from topicmc.samplers.registry import sampler_of
+from topicmc.samplers.state import Chain, initial_chain, sum_topics
 from topicmc.storage.checkpoints import Checkpoint
 
 CHAINS = "chains"
@@ -51,7 +51,8 @@ class TopicChains:
         ranges = share_out(corpus, config.workers)
         self.documents = {worker: WorkerDocuments(corpus, ranges[worker]) for worker in workers}
         self.updates = Updates(config, corpus.n_tokens, threads)
-        self.table = Table(Chain, {"W": corpus.n_words, "K": config.topics})
+        self._sampler = sampler_of(config.sampler)
+        self.table = Table(self._sampler.state, {"W": corpus.n_words, "K": config.topics})
         self.parts: Mapping[str, Part] = {CHAINS: Part(self.table, self._places)}
 
     def _places(self, round_number: int) -> tuple[int, ...]:
@@ -60,16 +61,15 @@ class TopicChains:
 
     def initial(self, part: str, index: int) -> Chain:
         config, corpus = self._config, self._corpus
-        total = initial_total(
-            config.sampler, config.beta, corpus.n_words, config.topics, corpus.n_tokens
-        )
+        size = corpus.n_words, config.topics, corpus.n_tokens
+        total = self._sampler.initial_total(config.beta, *size)
         chain = initial_chain(
             index, corpus.n_words, config.topics, beta=config.beta, n_tokens=corpus.n_tokens,
             seed=config.seed, total=total,
         )  # fmt: skip
         chain.alpha, chain.beta = np.full(config.topics, config.alpha, np.float64), config.beta
         chain.share = np.full(config.topics, 1 / config.topics)
-        return chain
+        return self._sampler.state(**vars(chain))
 
     def update(
         self, worker: int, states: Mapping[str, Chain], position: int, *, frequency: float,

@@ -6,6 +6,8 @@ Where the chain is, and how many others there are, does not matter here. While a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from topicmc.errors import DivergedError
@@ -18,11 +20,10 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta
 from topicmc.models.lda.settings import Resolved
-from topicmc.samplers import Chain, TopicCounts, annealed_beta, initial_chain, step_size
-from topicmc.samplers.lazy import LazyScir
-from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.registry import Sampler, sampler_of
+from topicmc.samplers.state import Chain, TopicCounts, initial_chain
+from topicmc.samplers.steps import annealed_beta, step_size
 
-_WAITS_BELOW = 0.5  # share of the words in a minibatch up to which SCIR lets the others wait
 # Priors are learned from minibatches: α by this rate at every update, and β, for which all of θ is
 # read, by that at every tenth; not while topics are blunt, so late in the start.
 _ALPHA_RATE, _BETA_RATE, _BETA_EVERY = 0.2, 0.5, 10
@@ -42,6 +43,7 @@ class Updates:
     def __init__(self, config: Resolved, n_tokens: int, threads: Threads) -> None:
         self.config = config
         self.threads = threads
+        self._sampler_under: Callable[..., Sampler] = sampler_of(config.sampler)
         self._n_tokens = n_tokens
 
     def step_size(self, update: int) -> float:
@@ -72,8 +74,7 @@ class Updates:
         """
         config = self.config
         sampler, key = self._sampler(chain), self._move_key(chain)
-        if isinstance(sampler, LazyScir):
-            sampler.refresh(chain, batch.words, key=key, threads=self.threads)
+        sampler.refresh(chain, batch.words, key=key, threads=self.threads)
         # A chain that lags behind the mean must not go on learning when samples are kept.
         learns = self.learns(chain.update) and self.learns(max(chain.update, mean_update))
         z = np.full(batch.n_tokens, UNASSIGNED) if learns else None
@@ -94,8 +95,8 @@ class Updates:
 
     def settle(self, chain: Chain) -> Chain:
         """The chain itself, with every word brought up to date."""
-        sampler = self._sampler(chain)
-        if isinstance(sampler, LazyScir) and chain.moved_at is not None:
+        if chain.moved_at is not None:
+            sampler = self._sampler(chain)
             sampler.settle(chain, key=self._move_key(chain), threads=self.threads)
         return chain
 
@@ -114,14 +115,12 @@ class Updates:
             self._learn(tiny, batch, np.zeros(document_tokens, np.uint16))
         self.settle(tiny)
 
-    def _sampler(self, chain: Chain) -> LazyScir | Sgrld:
+    def _sampler(self, chain: Chain) -> Sampler:
         config = self.config
         beta = config.beta if chain.beta is None else chain.beta
         if self.anneals(chain.update):
             beta = annealed_beta(chain.update, beta, config.anneal_updates)
-        if config.sampler == "sgrld":
-            return Sgrld(beta)
-        return LazyScir(beta, _WAITS_BELOW)
+        return self._sampler_under(beta)
 
     def _move_key(self, chain: Chain) -> np.uint64:
         return stream_key(self.config.seed, "move", chain.index)

@@ -36,7 +36,7 @@ from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.workers import expand
-from topicmc.samplers import Chain
+from topicmc.samplers.state import Chain
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.scratch import scratch_array
 

@@ -23,7 +23,7 @@ from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.settings import Resolved
-from topicmc.samplers import Chain
+from topicmc.samplers.state import Chain
 from topicmc.storage.checkpoints import Checkpoint
 
 

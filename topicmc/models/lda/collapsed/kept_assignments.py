@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,15 +36,13 @@ from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
 from topicmc.models.lda.collapsed.adlda import Adlda
-from topicmc.models.lda.defaults import initial_total, rounds_per_sweep
-from topicmc.samplers import Chain, TopicCounts, initial_chain, step_size, sum_topics
+from topicmc.models.lda.defaults import rounds_per_sweep
+from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.scir import Scir
-from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import Chain, TopicCounts, initial_chain, sum_topics
+from topicmc.samplers.steps import step_size
 from topicmc.storage.checkpoints import Checkpoint
 
-SAMPLERS: dict[str, type[Scir] | type[Sgrld]] = {"scir": Scir, "sgrld": Sgrld}
-# Tokens to be drawn for each entry of θ that is moved: as many as cost a multiple of the move.
-MOVE_TOKENS = {"scir": 1.5, "sgrld": 0.3}
 _FORGETTING = 50.0  # a time after which a CIR process does not know where it began
 
 
@@ -52,9 +51,9 @@ class KeptAssignments(Adlda):
 
     def __init__(self, config, corpus, transport, threads, slow=None, scratch=None) -> None:
         super().__init__(config, corpus, transport, threads, slow, scratch)
-        self._total = initial_total(
-            config.sampler, config.beta, corpus.n_words, config.topics, corpus.n_tokens
-        )
+        self._sampler = sampler_of(config.sampler)
+        size = corpus.n_words, config.topics, corpus.n_tokens
+        self._total = self._sampler.initial_total(config.beta, *size)
         # Topics are padded for the kernels; the padding moves like a topic without tokens.
         self._chain = initial_chain(
             0, corpus.n_words, padded_size(config.topics), beta=config.beta,
@@ -62,7 +61,7 @@ class KeptAssignments(Adlda):
         )  # fmt: skip
         self._words = np.arange(corpus.n_words, dtype=np.int32)
         rounds = rounds_per_sweep(config, corpus.n_docs)
-        enough = MOVE_TOKENS[config.sampler] * corpus.n_words * config.topics
+        enough = self._sampler.tokens_per_move * corpus.n_words * config.topics
         self._rounds_per_move = min(rounds, max(1, round(enough * rounds / corpus.n_tokens)))
         self._by_counts = self._starts_by_counts
 
@@ -82,14 +81,14 @@ class KeptAssignments(Adlda):
             self._enter()
         info = super().round()
         if not self._by_counts and self.round_number % self._rounds_per_move == 0:
-            self._move(SAMPLERS[self.config.sampler], self._step())
+            self._move(self._sampler.whole(), self._step())
         return info
 
     def _enter(self) -> None:
         """Draws θ from Gamma(β + n_kw, 1); for SGRLD on its own scale, which says nothing of φ."""
         chain = self._chain
         self._move(Scir, _FORGETTING)
-        if self.config.sampler == "sgrld":
+        if self._sampler.free_scale:
             chain.theta *= (self._total / chain.topic_sums).astype(np.float32)
             np.maximum(chain.theta, FLOOR, out=chain.theta)
             chain.topic_sums = sum_topics(chain.theta, self.threads)
@@ -99,11 +98,11 @@ class KeptAssignments(Adlda):
         would move less and less. They are independent of φ, so this only sets the clock."""
         config, chain = self.config, self._chain
         step = step_size(chain.update, config.step_size, config.step_offset, config.step_decay)
-        if config.sampler == "sgrld":
+        if self._sampler.free_scale:
             step *= float(chain.topic_sums[: config.topics].mean()) / self._total
         return step
 
-    def _move(self, sampler: type[Scir] | type[Sgrld], step: float) -> None:
+    def _move(self, sampler: Callable[..., Any], step: float) -> None:
         config, chain = self.config, self._chain
         if sampler is Scir:
             Scir(self.beta).redraw_sums(
@@ -174,7 +173,7 @@ class KeptAssignments(Adlda):
             self._by_counts = by_counts
             super().warm_up()
         few = self._chain.theta[:32].copy()
-        for sampler in {Scir, SAMPLERS[self.config.sampler]}:
+        for sampler in dict.fromkeys((Scir, self._sampler.whole())):
             tiny = dataclasses.replace(self._chain, theta=few, topic_sums=sum_topics(few))
             sampler(beta=self.beta).move(
                 tiny,
