@@ -9,6 +9,7 @@ import numpy as np
 from topicmc.engine.state import Array
 from topicmc.samplers.eager import Eager
 from topicmc.samplers.lazy import LazyScir
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.state import Chain
 
@@ -20,7 +21,7 @@ class MovedChain(Chain):
 
 @dataclass(frozen=True)
 class Toy(Eager):
-    beta: float
+    prior: RowPrior
     state: ClassVar[type[Chain]] = MovedChain
     start: ClassVar[str] = "plain"
     free_scale: ClassVar[bool] = False
@@ -30,6 +31,6 @@ class Toy(Eager):
 
     def move(self, chain, counts, **how):
         before = chain.theta.copy()
-        info = Scir(self.beta).move(chain, counts, **how)
+        info = Scir(self.prior).move(chain, counts, **how)
         chain.moved = chain.theta - before
         return info

@@ -47,7 +47,9 @@ class Lda:
         slow: Mapping[int, float] | None = None,
     ) -> None:
         threads = Threads(config.threads)
-        self.method = open_method(config, corpus, transport, threads, slow, run.path)
+        self.method = open_method(
+            config, corpus, transport, threads, slow, run.path, run.additions()
+        )
         alpha = np.full(config.topics, config.alpha, np.float64)
         self.evaluator = HeldOut(run, corpus, config.topics, alpha, SPLIT_SEED, transport, threads)
         self.epoch = corpus.n_docs * passes(config)

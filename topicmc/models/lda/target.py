@@ -24,6 +24,7 @@ from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.updates import Updates
 from topicmc.models.lda.workers import WorkerDocuments
 from topicmc.samplers.registry import sampler_of
+from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.state import Chain, initial_chain, sum_topics
 from topicmc.storage.checkpoints import Checkpoint
 
@@ -38,19 +39,26 @@ class TopicChains:
         corpus: an open corpus; only the shard files of the hosted workers are read.
         workers: those that this process hosts.
         threads: the threads of this process.
+        additions: to the prior of the topics.
     """
 
     at_once = 1
 
     def __init__(
-        self, config: Resolved, corpus: Corpus, workers: Sequence[int], threads: Threads
+        self,
+        config: Resolved,
+        corpus: Corpus,
+        workers: Sequence[int],
+        threads: Threads,
+        additions: Additions | None = None,
     ) -> None:
         self._config = config
         self._threads = threads
         self._corpus = corpus
         ranges = share_out(corpus, config.workers)
         self.documents = {worker: WorkerDocuments(corpus, ranges[worker]) for worker in workers}
-        self.updates = Updates(config, corpus.n_tokens, threads)
+        self.prior = RowPrior(config.beta, additions)
+        self.updates = Updates(config, corpus.n_tokens, threads, self.prior)
         self._sampler = sampler_of(config.sampler)
         self.table = Table(self._sampler.state, {"W": corpus.n_words, "K": config.topics})
         self.parts: Mapping[str, Part] = {CHAINS: Part(self.table, self._places)}
@@ -64,7 +72,7 @@ class TopicChains:
         size = corpus.n_words, config.topics, corpus.n_tokens
         total = self._sampler.initial_total(config.beta, *size)
         chain = initial_chain(
-            index, corpus.n_words, config.topics, beta=config.beta, n_tokens=corpus.n_tokens,
+            index, corpus.n_words, config.topics, prior=self.prior, n_tokens=corpus.n_tokens,
             seed=config.seed, total=total,
         )  # fmt: skip
         chain.alpha, chain.beta = np.full(config.topics, config.alpha, np.float64), config.beta
