@@ -24,6 +24,7 @@ from topicmc.corpora import Corpus
 from topicmc.distributed.workers import expand
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.row_prior import RowPrior
 from topicmc.samplers.collapsed import CollapsedWorker
 
 ALPHA, BETA = 0.1, 0.01
@@ -70,7 +71,7 @@ def ours(offsets, tokens, n_words, n_topics) -> dict[str, Sweep]:
             number = next(sweeps)
             for first, last in pairwise(edges):
                 worker.draw(
-                    np.arange(first, last), np.full(n_topics, ALPHA), BETA, sweep=number,
+                    np.arange(first, last), np.full(n_topics, ALPHA), RowPrior(BETA), sweep=number,
                     one_by_one=one_by_one, threads=threads,
                 )  # fmt: skip
 

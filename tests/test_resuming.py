@@ -78,13 +78,13 @@ def stand(training: Training) -> Stand:
     members = getattr(method, "_members", [method])
     if config.keeps_assignments:
         first = members[0]
-        alpha, beta = first.alpha, first.beta
+        alpha, beta = first.alpha, first.prior.base
         worker = next(iter(first.workers.values()))
         factor = first.schedule.beta_factor(worker.update)
     else:
         chain = next(iter(method._chains.values()))
         alpha, beta = chain.alpha, chain.beta
-        factor = method.updates._sampler(chain).beta / beta
+        factor = method.updates._sampler(chain).prior.base / beta
     return Stand(method.position, method.burning_in, training.documents, list(alpha), beta, factor)
 
 

@@ -20,6 +20,7 @@ from topicmc.distributed.workers import expand
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.threads import Threads
 from topicmc.pace import MOVE, Pace
+from topicmc.row_prior import RowPrior
 from topicmc.samplers.collapsed import CollapsedWorker
 
 _TOKENS = 400_000  # that are drawn to take the time
@@ -53,7 +54,7 @@ def _draw(corpus: Corpus, n_topics: int, threads: Threads, worker: int, n_worker
     alpha = np.full(n_topics, 0.1)
 
     def sweep(number: int) -> None:
-        sampler.draw(docs, alpha, 0.1, sweep=number, one_by_one=False, threads=threads)
+        sampler.draw(docs, alpha, RowPrior(0.1), sweep=number, one_by_one=False, threads=threads)
 
     sweep(0)
     sweep(1)

@@ -6,6 +6,7 @@ may not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from topicmc.config import MAX_TOPICS, MAX_WORKERS
 from topicmc.errors import DataError
 from topicmc.fields import SHA256, Record, shown
+from topicmc.row_prior import Additions
 
 _SAMPLE = r"chain-\d{3,9}-[a-z]+-\d{9,12}\.np[yz]"
 _POSITION = 10**12  # most rounds, updates or sweeps
@@ -39,8 +41,9 @@ def check_facts(path: Path, facts: Any) -> None:
     for name in ("path", "fingerprint"):
         if name in corpus:
             corpus.text(name)
-    if "vocabulary" in facts:
-        facts.text("vocabulary", SHA256)
+    for name in ("vocabulary", "prior"):
+        if name in facts:
+            facts.text(name, SHA256)
     for name in ("created", "topicmc"):
         if name in facts:
             facts.text(name)
@@ -100,6 +103,23 @@ def check_line(path: Path, line: int, record: Any) -> None:
             for value in chains.record(chain).value.values():
                 if value is not None and type(value) not in (int, float):
                     raise DataError(f"{path}, line {line}: {shown(value)} is no number; remake it")
+
+
+def check_additions(
+    path: Path, arrays: Mapping[str, np.ndarray], shape: tuple[int | None, int | None]
+) -> Additions:
+    """Additions to the prior of topics from ``path``: ``row_of`` (W,) and ``values`` (R, K) as
+    `Additions` has them, W and K as in ``shape`` where that is known."""
+    row_of, values = arrays.get("row_of"), arrays.get("values")
+    if (
+        row_of is None or values is None or row_of.dtype != np.int32 or values.dtype != np.float64
+        or row_of.ndim != 1 or shape[0] not in (None, len(row_of))
+        or values.ndim != 2 or shape[1] not in (None, values.shape[1])
+        or not 0 <= row_of.min(initial=0) <= row_of.max(initial=0) < len(values)
+        or values[0].any() or not (np.isfinite(values).all() and (values >= 0).all())
+    ):  # fmt: skip
+        raise DataError(f"{path}: holds no prior of this run's topics; restore or remake it")
+    return Additions(row_of, values)
 
 
 def check_theta(path: Path, theta: np.ndarray, shape: tuple[int | None, int | None]) -> np.ndarray:

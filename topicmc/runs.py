@@ -3,6 +3,7 @@
     run.json          format version, resolved configuration, versions, corpus fingerprint, and a
                       checksum of itself
     vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
+    prior.npz         what the prior of the topics adds to β, where it adds anything
     metrics.jsonl     one object per evaluation
     trace.jsonl       one object per recorded position: label-free scalars of every chain's state
     samples/          kept states of each chain, one .npz per chain and round, and an index
@@ -47,11 +48,23 @@ from topicmc.files import (
 from topicmc.formats import without_averages
 from topicmc.lease import NAME as LEASE
 from topicmc.lease import Lease
-from topicmc.run_fields import check_complete, check_facts, check_line, check_samples, check_theta
+from topicmc.row_prior import Additions, RowPrior
+from topicmc.run_fields import (
+    check_additions,
+    check_complete,
+    check_facts,
+    check_line,
+    check_samples,
+    check_theta,
+)
 
 FORMAT = checkpoints.FORMAT
-READS = 1, 2  # formats; `topicmc.formats` says what the first one meant
+PRIOR_FORMAT = 3  # of runs with ``prior.npz``, without which their samples would be misread
+READS = 1, 2, 3  # formats; `topicmc.formats` says what the first one meant
 __all__ = ["Checkpoint", "RunDirectory"]
+_FILES = (
+    "run.json", "metrics.jsonl", "trace.jsonl", "topics.json", "vocabulary.txt", "prior.npz",
+)  # fmt: skip
 
 
 class RunDirectory:
@@ -62,6 +75,7 @@ class RunDirectory:
         self.shape: tuple[int | None, int | None] = (None, None)  # W and K, once `open` knows them
         self.lease: Lease | None = None  # of the process that writes here
         self.notices: list[str] = []  # sentences about what was found, for who resumes
+        self._additions: Additions | None = None  # once they are read
 
     # ---- creation and opening
 
@@ -72,9 +86,11 @@ class RunDirectory:
         facts: Mapping[str, Any],
         force: bool = False,
         words: list[str] | None = None,
+        additions: Additions | None = None,
     ) -> RunDirectory:
-        """A new run directory holding ``run.json``, and the vocabulary if ``words`` are given.
-        UsageError as `check_free` has it."""
+        """A new run directory holding ``run.json``, the vocabulary if ``words`` are given, and the
+        ``additions`` to the prior of its topics if there are any. UsageError as `check_free` has
+        it."""
         cls.check_free(path, force)
         run = cls(path)
         with speaking_of(run.path):
@@ -84,7 +100,8 @@ class RunDirectory:
             (run.path / "checkpoint").mkdir()
         run.write_sample_index([])
         vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
-        run._write_facts({"format": FORMAT, **facts, **vocabulary})
+        prior = {} if additions is None else {"prior": run._write_additions(additions)}
+        run._write_facts({"format": FORMAT, **facts, **vocabulary, **prior})
         return run
 
     @staticmethod
@@ -123,7 +140,7 @@ class RunDirectory:
         if version not in READS:
             raise DataError(
                 f"{run.path / 'run.json'}: written in format {version!r}, this topicmc reads"
-                f" formats {READS[0]} to {FORMAT}; use the topicmc version that made the run"
+                f" formats {READS[0]} to {READS[-1]}; use the topicmc version that made the run"
             )
         facts = run.facts()
         check_complete(run.path / "run.json", facts)
@@ -136,7 +153,7 @@ class RunDirectory:
         return run if isinstance(run, RunDirectory) else cls.open(Path(run))
 
     def _clear(self) -> None:
-        for name in ("run.json", "metrics.jsonl", "trace.jsonl", "topics.json", "vocabulary.txt"):
+        for name in _FILES:
             (self.path / name).unlink(missing_ok=True)
         for name in ("samples", "checkpoint"):
             if (self.path / name).exists():
@@ -162,6 +179,8 @@ class RunDirectory:
         self._write_facts({**self.facts(), **changes})
 
     def _write_facts(self, facts: Mapping[str, Any]) -> None:
+        if "prior" in facts:
+            facts = {**facts, "format": PRIOR_FORMAT}
         write_json(self.path / "run.json", {**facts, "checksum": own_checksum(facts)})
 
     # ---- vocabulary
@@ -181,6 +200,26 @@ class RunDirectory:
                 f"{path}: missing or damaged; copy vocabulary.txt from the corpus of the run"
             )
         return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+    # ---- prior of the topics
+
+    def _write_additions(self, additions: Additions) -> str:
+        arrays = {"row_of": additions.row_of, "values": additions.values}
+        return write_arrays(self.path / "prior.npz", arrays)
+
+    def additions(self) -> Additions | None:
+        """What the prior of the topics adds to β; None where it is symmetric. DataError when the
+        file is missing or damaged."""
+        expected = self.facts().get("prior")
+        if expected is None or self._additions is not None:
+            return self._additions
+        path = within(self.path, self.path / "prior.npz")
+        self._additions = check_additions(path, read_arrays(path, expected), self.shape)
+        return self._additions
+
+    def prior(self, beta: float) -> RowPrior:
+        """The prior of the topics over a base."""
+        return RowPrior(beta, self.additions())
 
     # ---- metrics and trace
 
@@ -259,9 +298,12 @@ class RunDirectory:
         most_tokens: float = np.inf,
     ) -> dict[str, Any]:
         """Writes one state θ (W × K float32) as `topicmc.encoding` has it and returns its index
-        entry: as counts where ``beta`` is given, for θ = n_kw + β, else as weights."""
+        entry: as counts where ``beta`` is given, for θ = n_kw + b_kw, else as weights."""
         path = self.sample_path(chain, round_number)
-        arrays = encode_weights(theta, most_tokens) if beta is None else encode_counts(theta, beta)
+        if beta is None:
+            arrays = encode_weights(theta, most_tokens)
+        else:
+            arrays = encode_counts(theta, self.prior(beta))
         return {
             "chain": chain,
             "round": round_number,
@@ -302,7 +344,9 @@ class RunDirectory:
         if path.suffix == ".npy":  # of runs of format 1
             return check_theta(path, read_array(path, entry["checksum"]), self.shape)
         try:
-            theta = decode(read_arrays(path, entry["checksum"]), self.shape)
+            arrays = read_arrays(path, entry["checksum"])
+            additions = self.additions() if "counts" in arrays else None
+            theta = decode(arrays, self.shape, additions)
         except (KeyError, ValueError) as error:
             raise DataError(f"{path}: holds no topics ({error!r}); remake it") from None
         return check_theta(path, theta, self.shape)

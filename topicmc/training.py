@@ -114,7 +114,9 @@ class Training:
         self.transport = transport
         self.listener = listener
         threads = Threads(config.threads)
-        self.method = open_method(config, corpus, transport, threads, slow, run.path)
+        self.method = open_method(
+            config, corpus, transport, threads, slow, run.path, run.additions()
+        )
         self.heldout = HeldOut(
             corpus, config.topics, self.method.alpha, SPLIT_SEED, transport, threads
         )

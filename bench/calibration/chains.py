@@ -26,6 +26,7 @@ from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.row_prior import RowPrior
 from topicmc.samplers import Chain, TopicCounts, initial_chain
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
@@ -120,7 +121,13 @@ class Stacked:
             total = model.beta * n_words
         n_tokens = round(np.mean([corpus.n_tokens for corpus in corpora]))
         self.chain: Chain = initial_chain(
-            0, n_words, n * n_topics, beta=model.beta, n_tokens=n_tokens * n, seed=seed, total=total
+            0,
+            n_words,
+            n * n_topics,
+            prior=RowPrior(model.beta),
+            n_tokens=n_tokens * n,
+            seed=seed,
+            total=total,
         )
         documents = [corpus.shard(0) for corpus in corpora]
         ends = np.cumsum([0, *(d.n_entries for d in documents)])
@@ -181,7 +188,7 @@ class Stacked:
         counts[batch.words] = drawn.word_topic[:, :n_topics].astype(np.float32)
         counts /= drawn.scale
         beside = counts.reshape(n, n_words, n_topics).transpose(1, 0, 2).reshape(n_words, -1)
-        info = self.chains.sampler(self.model.beta).move(
+        info = self.chains.sampler(RowPrior(self.model.beta)).move(
             self.chain,
             TopicCounts(np.arange(n_words, dtype=np.int32), np.ascontiguousarray(beside)),
             scale=self.model.n_docs / docs.shape[1],

@@ -32,6 +32,7 @@ from topicmc.distributed.updates import Updates
 from topicmc.distributed.workers import WorkerDocuments
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.threads import Threads
+from topicmc.row_prior import Additions, RowPrior
 from topicmc.runs import Checkpoint
 from topicmc.samplers import Chain, initial_chain
 from topicmc.samplers.priors import prior_metrics
@@ -46,6 +47,7 @@ class Dsgld:
         transport: who hosts which workers.
         threads: the threads of this process.
         slow: factor by which a worker is slowed down, for experiments.
+        additions: to the prior of the topics.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Dsgld:
         transport: Transport,
         threads: Threads,
         slow: Mapping[int, float] | None = None,
+        additions: Additions | None = None,
     ) -> None:
         self.config = config
         self.transport = transport
@@ -67,7 +70,8 @@ class Dsgld:
         }
         self.groups = split_groups(config.chains, config.groups)
         self.round_number = 0
-        self.updates = Updates(config, corpus.n_tokens, threads)
+        self.prior = RowPrior(config.beta, additions)
+        self.updates = Updates(config, corpus.n_tokens, threads, self.prior)
         self.balance = Balance(config, transport)
         self.positions = dict.fromkeys(transport.workers, 0)
         self._waited = WaitedShare(transport)
@@ -84,7 +88,7 @@ class Dsgld:
         n_words, n_tokens, topics = corpus.n_words, corpus.n_tokens, config.topics
         total = initial_total(config.sampler, config.beta, n_words, topics, n_tokens)
         chain = initial_chain(
-            number, n_words, topics, beta=config.beta, n_tokens=n_tokens, seed=config.seed,
+            number, n_words, topics, prior=self.prior, n_tokens=n_tokens, seed=config.seed,
             total=total,
         )  # fmt: skip
         chain.alpha, chain.beta = self.alpha.copy(), config.beta

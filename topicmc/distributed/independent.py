@@ -23,6 +23,7 @@ from topicmc.distributed.chains import MadeToBeRead
 from topicmc.distributed.methods import RoundInfo
 from topicmc.distributed.transport import Transport
 from topicmc.kernels.threads import Threads
+from topicmc.row_prior import Additions
 from topicmc.runs import Checkpoint
 from topicmc.samplers import Chain
 
@@ -38,6 +39,7 @@ class IndependentChains:
         threads: Threads,
         slow: Mapping[int, float] | None = None,
         scratch: Path | None = None,
+        additions: Additions | None = None,
     ) -> None:
         # Processes must meet in the same order, so there chains cannot be drawn at the same time.
         spread = config.workers == 1 and config.chains >= threads.n_threads
@@ -46,7 +48,7 @@ class IndependentChains:
         self._members: list[Adlda] = []
         for number in range(config.chains):
             tokens = self._members[0].tokens if number else None
-            member = Adlda(config, corpus, transport, own, slow, scratch, number, tokens)
+            member = Adlda(config, corpus, transport, own, slow, scratch, number, tokens, additions)
             self._members.append(member)
         self.round_number = 0
         self.alpha = self._members[0].alpha

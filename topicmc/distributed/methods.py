@@ -14,6 +14,7 @@ from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
 from topicmc.distributed.transport import Transport
 from topicmc.kernels.threads import Threads
+from topicmc.row_prior import Additions
 from topicmc.runs import Checkpoint
 from topicmc.samplers import Chain
 
@@ -90,28 +91,30 @@ def open_method(
     threads: Threads,
     slow: Mapping[int, float] | None = None,
     scratch: Path | None = None,
+    additions: Additions | None = None,
 ) -> Method:
     """The method that ``config.sampler`` names, at its start; ``scratch`` is a folder for working
-    memory that need not stay in memory."""
+    memory that need not stay in memory, ``additions`` are those to the prior of the topics."""
+    arguments = config, corpus, transport, threads, slow
     if config.sampler == "adlda" and config.chains > 1:
         from topicmc.distributed.independent import IndependentChains
 
-        return IndependentChains(config, corpus, transport, threads, slow, scratch)
+        return IndependentChains(*arguments, scratch, additions)
     if config.sampler == "adlda":
         from topicmc.distributed.adlda import Adlda
 
-        return Adlda(config, corpus, transport, threads, slow, scratch)
+        return Adlda(*arguments, scratch, additions=additions)
     if config.sampler == "asynclda":
         from topicmc.distributed.asynclda import AsyncLda
 
-        return AsyncLda(config, corpus, transport, threads, slow, scratch)
+        return AsyncLda(*arguments, scratch, additions=additions)
     if config.remember:
         from topicmc.distributed.remembered import Remembered
 
-        return Remembered(config, corpus, transport, threads, slow, scratch)
+        return Remembered(*arguments, scratch, additions=additions)
     from topicmc.distributed.dsgld import Dsgld
 
-    return Dsgld(config, corpus, transport, threads, slow)
+    return Dsgld(*arguments, additions)
 
 
 class WaitedShare:

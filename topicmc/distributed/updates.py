@@ -17,6 +17,7 @@ from topicmc.kernels.histograms import mix_histogram
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.row_prior import RowPrior
 from topicmc.samplers import Chain, TopicCounts, annealed_beta, initial_chain, step_size
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.priors import learned_alpha, learned_beta
@@ -37,12 +38,16 @@ class Updates:
         config: resolved settings.
         n_tokens: of the whole corpus.
         threads: the threads of this process.
+        prior: of the topics, before any of it is learned.
     """
 
-    def __init__(self, config: TrainConfig, n_tokens: int, threads: Threads) -> None:
+    def __init__(
+        self, config: TrainConfig, n_tokens: int, threads: Threads, prior: RowPrior
+    ) -> None:
         self.config = config
         self.threads = threads
         self._n_tokens = n_tokens
+        self._prior = prior
 
     def step_size(self, update: int) -> float:
         """The step of that update."""
@@ -104,24 +109,30 @@ class Updates:
         so many tokens, the usual number, for which the same kernel is chosen."""
         config = self.config
         topics = config.topics
-        tiny = initial_chain(0, 32, topics, beta=config.beta, n_tokens=100, seed=0)
+        prior = RowPrior(0.1)
+        tiny = initial_chain(0, 32, topics, prior=prior, n_tokens=100, seed=0)
         tiny.alpha, tiny.beta, tiny.share = np.full(topics, 0.1), 0.1, np.full(topics, 0.1)
         words = np.arange(2, dtype=np.int32)
         tokens = np.arange(document_tokens, dtype=np.uint32) % 2
         batch = Minibatch(np.zeros(1, np.int64), np.array([0, document_tokens]), tokens, words)
-        self.move(tiny, batch, 1.0, mean_update=0)
+        updates = Updates(config, self._n_tokens, self.threads, prior)
+        updates.move(tiny, batch, 1.0, mean_update=0)
         if config.learn != "none":
-            self._learn(tiny, batch, np.zeros(document_tokens, np.uint16))
-        self.settle(tiny)
+            updates._learn(tiny, batch, np.zeros(document_tokens, np.uint16))
+        updates.settle(tiny)
 
     def _sampler(self, chain: Chain) -> LazyScir | Sgrld:
         config = self.config
-        beta = config.beta if chain.beta is None else chain.beta
+        prior = self._prior_of(chain)
         if self.anneals(chain.update):
-            beta = annealed_beta(chain.update, beta, config.anneal_updates)
+            beta = annealed_beta(chain.update, prior.base, config.anneal_updates)
+            prior = prior.with_base(beta)
         if config.sampler == "sgrld":
-            return Sgrld(beta)
-        return LazyScir(beta, _WAITS_BELOW)
+            return Sgrld(prior)
+        return LazyScir(prior, _WAITS_BELOW)
+
+    def _prior_of(self, chain: Chain) -> RowPrior:
+        return self._prior if chain.beta is None else self._prior.with_base(chain.beta)
 
     def _move_key(self, chain: Chain) -> np.uint64:
         return stream_key(self.config.seed, "move", chain.index)
@@ -161,5 +172,5 @@ class Updates:
         if config.learn in ("beta", "both") and chain.update % _BETA_EVERY == 0:
             totals = chain.share * self._n_tokens
             chain.beta = learned_beta(
-                chain.beta, chain.theta, chain.topic_sums, totals, rate=_BETA_RATE
+                self._prior_of(chain), chain.theta, chain.topic_sums, totals, rate=_BETA_RATE
             )

@@ -15,6 +15,7 @@ import numpy as np
 
 from topicmc.errors import DataError, UsageError
 from topicmc.posterior.thinning import is_kept, reached
+from topicmc.row_prior import RowPrior
 from topicmc.runs import RunDirectory
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class PosteriorMean(NamedTuple):
     """Each topic's share of the tokens: float64 (K,), sums to one."""
     alpha: np.ndarray
     """The prior of the topic mixes: float64 (K,)."""
-    beta: float
+    prior: RowPrior
     """The prior of the topics."""
 
 
@@ -200,8 +201,8 @@ def alpha_of(run: RunDirectory, entry: Mapping[str, Any]) -> np.ndarray:
 
 
 def beta_of(run: RunDirectory, entry: Mapping[str, Any]) -> float:
-    """The prior of the topics that belongs to one sample. Runs of format 1 recorded what they had
-    learned in the metrics alone."""
+    """β, the base of the prior of the topics, that belongs to one sample. Runs of format 1 recorded
+    what they had learned in the metrics alone."""
     if "beta" in entry:
         return entry["beta"]
     learned = [record for record in run.metrics() if "beta" in record]
@@ -229,4 +230,4 @@ def posterior_mean(run: RunDirectory | Path | str, chain: int = 0) -> PosteriorM
     phi /= phi.sum(axis=1, keepdims=True)
     alpha = np.mean([alpha_of(run, entry) for entry in entries], axis=0)
     beta = float(np.mean([beta_of(run, entry) for entry in entries]))
-    return PosteriorMean(phi, share / share.sum(), alpha, beta)
+    return PosteriorMean(phi, share / share.sum(), alpha, run.prior(beta))

@@ -16,6 +16,7 @@ from topicmc.kernels import simplex
 from topicmc.kernels.draws import fill_exponential
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.row_prior import RowPrior
 
 
 class TopicCounts(NamedTuple):
@@ -49,7 +50,7 @@ class Chain:
     """float64 (K,): each topic's share of the tokens, of those in recent minibatches where no
     others have topics; None before any. (SGRLD's topic sums say nothing of it.)"""
     of_counts: bool = False
-    """Whether θ_wk = n_wk + β, the mean of θ given kept assignments, and not a draw."""
+    """Whether θ_wk = n_kw + b_kw, the mean of θ given kept assignments, and not a draw."""
 
 
 class MoveInfo(NamedTuple):
@@ -83,22 +84,24 @@ def initial_chain(
     n_words: int,
     n_topics: int,
     *,
-    beta: float,
+    prior: RowPrior,
     n_tokens: int,
     seed: int,
     total: float | None = None,
 ) -> Chain:
-    """A chain whose topics are random: θ_wk ~ Exp(1), scaled so that E Σ_w θ_wk = total.
+    """A chain whose topics are random: θ_wk ~ Exp(1), scaled so that E Σ_w θ_wk = total, and a_kw.
 
     The default, total = β W + n_tokens / K, is the scale of SCIR's posterior, θ_wk ~
-    Gamma(β + n_kw, 1). SGRLD's is the prior's, total = β W (see `topicmc.samplers.sgrld`). The
+    Gamma(b_kw + n_kw, 1). SGRLD's is the prior's, total = β W (see `topicmc.samplers.sgrld`). The
     spread of Exp(1) makes topics differ enough for the first updates to tell them apart.
     """
     theta = np.empty((n_words, n_topics), np.float32)
     fill_exponential(theta.reshape(-1), stream_key(seed, "initial", index))
     if total is None:
-        total = beta * n_words + n_tokens / n_topics
+        total = prior.base * n_words + n_tokens / n_topics
     theta *= np.float32(total / n_words)
+    if prior.additions is not None:
+        prior.additions.add_to(theta)
     np.maximum(theta, simplex.FLOOR, out=theta)
     return Chain(index, theta, sum_topics(theta))
 
@@ -142,12 +145,6 @@ def finish_move(chain: Chain, block_sums: np.ndarray, floored: int) -> MoveInfo:
 def is_finite(chain: Chain) -> bool:
     """Whether every topic's sum is finite and positive."""
     return bool(np.all(np.isfinite(chain.topic_sums)) and np.all(chain.topic_sums > 0))
-
-
-def check_beta(beta: float) -> None:
-    """Raises UsageError unless β can be the parameter of a Dirichlet distribution."""
-    if not (math.isfinite(beta) and beta > 0):
-        raise UsageError(f"beta must be a positive number, not {beta}.")
 
 
 def check_step(step: float) -> None:
