@@ -21,11 +21,11 @@ import numpy as np
 import quiet
 
 from topicmc.corpora import Corpus
-from topicmc.distributed.workers import expand
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.workers import expand
 from topicmc.row_prior import RowPrior
-from topicmc.samplers.collapsed import CollapsedWorker
 
 ALPHA, BETA = 0.1, 0.01
 BLOCKS = 64

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from priors import prior, uneven
 
-from topicmc import encoding
-from topicmc.encoding import SPAN, decode, encode_counts, encode_weights
+from topicmc.models.lda import encoding
+from topicmc.models.lda.encoding import SPAN, decode, encode_counts, encode_weights
 from topicmc.row_prior import RowPrior
 
 

@@ -9,10 +9,10 @@ from topicmc.export import sklearn
 from topicmc.export.gensim import lda_model
 from topicmc.export.sklearn import latent_dirichlet_allocation
 from topicmc.export.source import Source, topics_of
-from topicmc.files import write_arrays
-from topicmc.posterior.chains import matched_chains
-from topicmc.posterior.samples import posterior_mean
-from topicmc.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.storage.files import write_arrays
+from topicmc.topics.chains import matched_chains
 
 WORDS = [f"word{w}" for w in range(12)]
 B = uneven(0.1, 12, 3, seed=4)
@@ -24,15 +24,15 @@ FACTS = {
 
 
 @pytest.fixture
-def run(tmp_path) -> RunDirectory:
+def run(tmp_path) -> TopicRun:
     """One sample of an AD-LDA chain, under β = 0.1 and what some words have over it."""
     path = tmp_path / "run"
-    run = RunDirectory.create(path, FACTS, words=WORDS, additions=prior(B, 12).additions)
+    run = TopicRun.create(path, FACTS, words=WORDS, additions=prior(B, 12).additions)
     entry = run.keep_sample(0, 1, (COUNTS + B).astype(np.float32), beta=0.1)
     sizes = COUNTS.sum(axis=0)
     known = {"beta": 0.1, "alpha": [0.1] * 3, "share": (sizes / sizes.sum()).tolist()}
     run.write_sample_index([{**entry, "burn_in": False, "position": 1, **known}])
-    return RunDirectory.open(path)
+    return TopicRun.open(path)
 
 
 def test_samples_come_back_with_their_prior(run):
@@ -44,7 +44,7 @@ def test_samples_come_back_with_their_prior(run):
 
 
 def test_without_a_prior_of_its_own_a_run_has_the_format_that_it_had(run, tmp_path):
-    plain = RunDirectory.create(tmp_path / "plain", FACTS, words=WORDS)
+    plain = TopicRun.create(tmp_path / "plain", FACTS, words=WORDS)
     assert (plain.facts()["format"], run.facts()["format"]) == (2, 3)
     run.update_facts(format=2)
     assert run.facts()["format"] == 3
@@ -98,7 +98,7 @@ def test_a_prior_that_cannot_be_is_refused(run, arrays):
     """Even when its checksum fits."""
     run.update_facts(prior=write_arrays(run.path / "prior.npz", arrays))
     with pytest.raises(DataError, match=r"prior\.npz: holds no prior"):
-        RunDirectory.open(run.path).additions()
+        TopicRun.open(run.path).additions()
 
 
 @pytest.mark.parametrize("how", ["changed", "gone"])

@@ -10,19 +10,19 @@ from scipy.stats import chi2
 from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
 
-from topicmc import scratch
-from topicmc.config import TrainConfig
 from topicmc.corpora import prepare
-from topicmc.defaults import resolve, rounds_per_sweep
-from topicmc.distributed.growing import Schedule
-from topicmc.distributed.methods import open_method
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.kernels import assignments as assignments_kernels
 from topicmc.kernels import gibbs
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed import worker as collapsed
+from topicmc.models.lda.collapsed.growing import Schedule
+from topicmc.models.lda.defaults import resolve, rounds_per_sweep
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.row_prior import RowPrior
-from topicmc.samplers import collapsed
+from topicmc.storage import scratch
 
 CONFIG = TrainConfig(topics=5, sampler="adlda", alpha=0.1, beta=0.05, seed=3, threads=1)
 
@@ -175,8 +175,8 @@ def test_assignments_in_files(small_corpus, tmp_path, workers, monkeypatch):
         return seen[-1][1]
 
     monkeypatch.setattr(scratch, "IN_MEMORY", 0)
-    for module in ("adlda", "workers"):
-        monkeypatch.setattr(f"topicmc.distributed.{module}.scratch_array", watched)
+    for module in ("collapsed.adlda", "workers"):
+        monkeypatch.setattr(f"topicmc.models.lda.{module}.scratch_array", watched)
     run, _ = train(config, small_corpus, tmp_path / "run", StopAfter(3))
     run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
     assert len(seen) == 4 * workers
@@ -244,22 +244,22 @@ def test_the_start_is_annealed_and_grows(small_corpus):
     assert schedule.beta_factor(500) == 1
     shares = [schedule.share(update) for update in range(0, 510, 10)]
     assert shares == sorted(shares) and shares[-1] == 1
-    assert [schedule.burning_in(update) for update in (0, 499, 500)] == [True, True, False]
+    assert [schedule.in_burn_in(update) for update in (0, 499, 500)] == [True, True, False]
     plain = method(replace(config, start="plain"), small_corpus).schedule
     assert plain.share(0) == 1 and plain.beta_factor(0) == 1
-    assert [plain.burning_in(update) for update in (0, 499, 500)] == [True, True, False]
+    assert [plain.in_burn_in(update) for update in (0, 499, 500)] == [True, True, False]
 
 
 @pytest.mark.parametrize("start", ["plain", "anneal", "grow"])
 def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start):
     """Guessing has a perplexity near 120, the true topics one near 23; the subset begins with a
     tenth here."""
-    monkeypatch.setattr("topicmc.starts.FIRST_TOKENS", 250)
-    monkeypatch.setattr("topicmc.starts.FIRST_WORD_TOKENS", 1)
+    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_TOKENS", 250)
+    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_WORD_TOKENS", 1)
     for seed in range(3):
         config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
         _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")
-        assert outcome.perplexity < 32 and outcome.perplexity_averaged < 32
+        assert outcome.score < 32 and outcome.score_averaged < 32
 
 
 def test_options_that_make_no_sense():

@@ -9,8 +9,8 @@ from fake_runs import gamma_samples, make_run, topic_shapes
 from scipy.stats import beta as beta_law
 
 from topicmc.errors import UsageError
-from topicmc.posterior.matching import assign, distances, match_topics
-from topicmc.posterior.uncertainty import posterior_of
+from topicmc.topics.matching import assign, distances, match_topics
+from topicmc.topics.uncertainty import posterior_of
 
 K, W = 6, 80
 SHAPES = topic_shapes(W, K)
@@ -84,7 +84,7 @@ def test_intervals_that_are_too_narrow_are_noticed(tmp_path):
     posterior = posterior_of(runs)
     assert posterior.stable.all()
     assert posterior.coverage().stable_means < 0.5
-    assert "which is too few" in posterior.remark()
+    assert "Intervals are too narrow: of stable topics, 90% intervals" in posterior.remark()
 
 
 def test_a_topic_that_one_chain_has_not_found(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_training import kept_bits, train
 
-from topicmc.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import annealed_beta
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.sgrld import Sgrld

@@ -82,7 +82,10 @@ class PartialFit(Fitted):
             yield from inputs.again(self, X)
             return
         if how != "matrix" and self.vocabulary is None:
-            raise ValueError("partial_fit needs vocabulary to read tokens or bags of words")
+            raise ValueError(
+                "partial_fit needs the words of later documents, too: give LDA(vocabulary=...), or"
+                " counts instead of tokens"
+            )
         yield inputs.first(self, X)
 
     def _update(self, documents: Documents, threads: Threads) -> None:
@@ -99,8 +102,8 @@ class PartialFit(Fitted):
 
     def _new_stream(self, n_tokens: float, n_batches: float) -> Any:
         """From the last sample of `fit`, or from the beginning."""
-        from topicmc.defaults import default_beta
         from topicmc.estimator.incremental import Stream
+        from topicmc.models.lda.defaults import default_beta
         from topicmc.row_prior import RowPrior
 
         settings: dict[str, Any] = {"n_samples": self.n_samples, "seed": self._seed}

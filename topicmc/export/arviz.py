@@ -12,7 +12,7 @@ constant_data ``word`` (topic, rank), whose probabilities ``phi`` are; ``found``
               chains have found the topic
 ============= ====================================================================================
 
-Chains are those of all runs; topics have the numbers of the first (`topicmc.posterior.chains`). Of
+Chains are those of all runs; topics have the numbers of the first (`topicmc.topics.chains`). Of
 chains with more draws than others the newest are taken.
 """
 
@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topicmc import __version__
 from topicmc.errors import DataError
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
-from topicmc.posterior.chains import MatchedChain
+from topicmc.host.version import VERSION
+from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import aligned
-from topicmc.posterior.diagnostics import log_likelihoods, traced
-from topicmc.posterior.draws import draw_of
-from topicmc.posterior.uncertainty import TOP, posterior_of
-from topicmc.runs import RunDirectory
+from topicmc.topics.chains import MatchedChain
+from topicmc.topics.diagnostics import log_likelihoods, traced
 from topicmc.topics.ranking import top
+from topicmc.topics.uncertainty import TOP, posterior_of
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -47,7 +47,7 @@ def write(source: Source, path: Path) -> None:
     path.write_bytes(tree.to_netcdf(engine="h5netcdf"))
 
 
-def inference_data(runs: Sequence[RunDirectory], n_words: int = TOP) -> DataTree:
+def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
     """The samples of all chains of some runs, with ``n_words`` words of each topic.
 
     Raises UsageError when the runs differ in vocabulary or number of topics, DataError when one has
@@ -76,7 +76,7 @@ def inference_data(runs: Sequence[RunDirectory], n_words: int = TOP) -> DataTree
     }
     by_topic = {name: ["topic"] for name in ("share", "alpha", "found")}
     by_word = {name: ["topic", "rank"] for name in ("phi", "word")}
-    origin = {"inference_library": "topicmc", "inference_library_version": __version__}
+    origin = {"inference_library": "topicmc", "inference_library_version": VERSION}
     present = {name: group for name, group in groups.items() if group}
     return base.from_dict(
         present,

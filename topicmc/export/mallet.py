@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.config import available_cores
 from topicmc.corpora import Corpus
 from topicmc.corpora.naming import Named
 from topicmc.export.source import Source, Topics
+from topicmc.host.machine import available_cores
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import UNASSIGNED, topic_rows

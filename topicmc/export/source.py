@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.posterior.samples import posterior_mean
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import posterior_mean
 from topicmc.row_prior import RowPrior
-from topicmc.runs import RunDirectory
 
 TOP = 20
 """Words of each topic in tables, if nobody says how many."""
@@ -48,7 +48,7 @@ class Topics:
         return self.phi * sizes[:, None]
 
 
-def topics_of(run: RunDirectory, chain: int = 0) -> Topics:
+def topics_of(run: TopicRun, chain: int = 0) -> Topics:
     """The topics of a chain of a run.
 
     Raises UsageError when there is no such chain, DataError when it has no samples yet or a file is
@@ -75,7 +75,7 @@ class Source:
         remarks: what writing has found worth telling a person.
     """
 
-    runs: Sequence[RunDirectory]
+    runs: Sequence[TopicRun]
     chain: int | None = None
     words: int | Literal["all"] | None = None
     corpus: Path | None = None
@@ -100,7 +100,7 @@ class Source:
 
     def open_corpus(self) -> Corpus:
         """The training corpus, its shards found sound; DataError when it is not the same."""
-        from topicmc.jobs import open_corpus
+        from topicmc.models.lda.jobs import open_corpus
 
         corpus = open_corpus(self.runs[0], self.corpus)
         corpus.check(range(corpus.n_shards))

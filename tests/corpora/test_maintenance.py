@@ -1,0 +1,175 @@
+"""Merging, adding and cutting anew against the same done by hand, and nothing half-made."""
+
+import bags
+import numpy as np
+import pytest
+
+from topicmc.corpora import Corpus, maintenance, prepare, verify
+from topicmc.corpora.files import NpyWriter
+from topicmc.errors import DataError, UsageError
+
+
+def random_bags(n_docs, n_words, seed, most=5):
+    rng = np.random.default_rng(seed)
+    return [
+        {int(w): int(rng.integers(1, most)) for w in np.sort(rng.choice(n_words, 4, replace=False))}
+        for _ in range(n_docs)
+    ]
+
+
+def write(folder, name, written, words):
+    bags.docword(folder / f"docword.{name}.txt", written, len(words))
+    (folder / f"vocab.{name}.txt").write_text("".join(w + "\n" for w in words))
+    return folder / f"docword.{name}.txt"
+
+
+def made(folder, name, written, words, **options):
+    options = {"n_shards": 2, "n_heldout": 3} | options
+    return prepare(write(folder, name, written, words), folder / name, **options)
+
+
+def spelled(corpus, documents=None):
+    """Every document as a dict from word to count."""
+    words = corpus.vocabulary
+    found = bags.training(corpus) if documents is None else bags.read_back(documents)
+    return [{words[i]: n for i, n in bag.items()} for bag in found]
+
+
+WORDS = bags.words(20)
+
+
+@pytest.fixture
+def first(tmp_path):
+    return made(tmp_path, "a", random_bags(30, 20, 1), WORDS)
+
+
+def test_merge_matches_words_by_spelling(tmp_path, first):
+    other = made(tmp_path, "b", random_bags(25, 20, 2), WORDS[::-1], n_shards=3)
+    merged = maintenance.merge([first.path, other.path], tmp_path / "c")
+    verify(tmp_path / "c")
+    assert merged.vocabulary == WORDS
+    assert spelled(merged) == spelled(first) + spelled(other)
+    held = spelled(first, first.heldout) + spelled(other, other.heldout)
+    assert spelled(merged, merged.heldout) == held
+    assert merged.n_shards == 5
+    (step,) = merged.provenance["history"]
+    assert step["with"][0]["fingerprint"] == other.fingerprint
+    rows = [corpus.index["shards"][0]["sha256"] for corpus in (first, merged)]
+    assert rows[0] == rows[1], "shards that need not change keep their bytes"
+
+
+def test_merge_of_other_words(tmp_path, first):
+    other = made(tmp_path, "b", random_bags(25, 20, 2), [*WORDS[5:], *"vwxyz"])
+    with pytest.raises(DataError, match=r"differ in 10 words, for instance 'v': .*--union"):
+        maintenance.merge([first.path, other.path], tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+    merged = maintenance.merge([first.path, other.path], tmp_path / "c", union=True)
+    verify(tmp_path / "c")
+    assert merged.vocabulary == [*WORDS, *"vwxyz"]
+    assert spelled(merged) == spelled(first) + spelled(other)
+
+
+def test_merge_widens_ids_and_counts(tmp_path, first):
+    large = [f"x{i}" for i in range(1 << 16)]
+    other = made(tmp_path, "b", [{0: 1 << 20}, {5: 2, (1 << 16) - 1: 1}] * 3, large, n_heldout=0)
+    merged = maintenance.merge([first.path, other.path], tmp_path / "c", union=True)
+    verify(tmp_path / "c")
+    assert merged.index["dtypes"] == {"word_ids": "uint32", "counts": "uint32"}
+    assert spelled(merged) == spelled(first) + spelled(other)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_add_of_ids(tmp_path, first, in_place):
+    """Other order, words that the corpus lacks, and a document of nothing else."""
+    words = ["new", *WORDS[::-1]]
+    new = [{0: 5, 3: 2, 7: 1}, {0: 9}, {1: 1, 20: 4}]
+    source = write(tmp_path, "more", new, words)
+    before, rows = spelled(first), first.index["shards"]
+    held = first.index["heldout"]["sha256"]
+    made = maintenance.add(first.path, [source], None if in_place else tmp_path / "c")
+    verify(made.path)
+    assert made.path == (first.path if in_place else tmp_path / "c")
+    assert spelled(made) == before + [
+        {words[i]: n for i, n in bag.items() if i} for bag in (new[0], new[2])
+    ]
+    assert [r["sha256"] for r in made.index["shards"][:2]] == [r["sha256"] for r in rows]
+    assert made.index["heldout"]["sha256"] == held
+    assert made.provenance["history"][0]["tokens_unknown"] == 14
+    if not in_place:
+        verify(first.path)
+        assert Corpus.open(first.path).fingerprint == first.fingerprint
+    again = maintenance.add(made.path, [source], n_heldout=1)
+    verify(again.path)
+    assert again.n_shards == 4 and len(again.provenance["history"]) == 2
+    assert again.n_heldout in (3, 4), "a document of unknown words alone falls away"
+    assert {p.name for p in tmp_path.iterdir()} - {"c"} == {
+        "a", "docword.a.txt", "vocab.a.txt", "docword.more.txt", "vocab.more.txt"
+    }  # fmt: skip
+
+
+def test_add_of_text(tmp_path, first):
+    (tmp_path / "x.txt").write_text(f"{WORDS[3]} {WORDS[3]} unknown\n{WORDS[0]}\n")
+    made = maintenance.add(first.path, [tmp_path / "x.txt"], tmp_path / "c")
+    assert spelled(made)[-2:] == [{WORDS[3]: 2}, {WORDS[0]: 1}]
+
+
+def test_add_of_nothing_known(tmp_path, first):
+    source = write(tmp_path, "more", [{0: 1}], ["alien"])
+    with pytest.raises(DataError, match="no words of the vocabulary"):
+        maintenance.add(first.path, [source])
+    assert verify(first.path).fingerprint == first.fingerprint
+
+
+@pytest.mark.parametrize("n_shards", [1, 3, 27])
+def test_reshard(tmp_path, first, n_shards):
+    cut = maintenance.reshard(first.path, tmp_path / "c", n_shards)
+    verify(tmp_path / "c")
+    assert spelled(cut) == spelled(first)
+    assert cut.n_shards == n_shards
+    tokens = [row["n_tokens"] for row in cut.index["shards"]]
+    longest = max(sum(bag.values()) for bag in bags.training(cut))
+    assert max(tokens) <= cut.n_tokens / n_shards + longest
+    assert cut.index["heldout"]["sha256"] == first.index["heldout"]["sha256"]
+    assert cut.provenance["history"][-1]["before"] == 2
+    assert cut.provenance["sources"] == first.provenance["sources"]
+
+
+def test_reshard_too_often(tmp_path, first):
+    with pytest.raises(UsageError, match="--shards 28"):
+        maintenance.reshard(first.path, tmp_path / "c", 28)
+
+
+def test_damage_gets_no_new_checksum(tmp_path, first):
+    file = first.path / "shards/00001/counts.npy"
+    raw = bytearray(file.read_bytes())
+    raw[-1] ^= 1
+    file.write_bytes(raw)
+    for made in (
+        lambda: maintenance.reshard(first.path, tmp_path / "c", 1),
+        lambda: maintenance.merge([first.path, first.path], tmp_path / "c"),
+        lambda: maintenance.add(first.path, [tmp_path / "docword.a.txt"]),
+    ):
+        with pytest.raises(DataError, match=r"00001/counts\.npy was changed"):
+            made()
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("action", ["merge", "add", "reshard"])
+def test_interrupted(tmp_path, first, action, monkeypatch):
+    source = write(tmp_path, "more", random_bags(9, 20, 3), WORDS)
+    other = made(tmp_path, "b", random_bags(25, 20, 2), WORDS[::-1])
+    before = {p.name for p in tmp_path.iterdir()}
+
+    def fail(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(NpyWriter, "append", fail)
+    with pytest.raises(KeyboardInterrupt):
+        if action == "merge":
+            maintenance.merge([first.path, other.path], tmp_path / "c")
+        elif action == "add":
+            maintenance.add(first.path, [source])
+        else:
+            maintenance.reshard(first.path, tmp_path / "c", 3)
+    assert {p.name for p in tmp_path.iterdir()} == before
+    assert verify(first.path).fingerprint == first.fingerprint

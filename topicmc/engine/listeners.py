@@ -1,0 +1,159 @@
+"""How training shows itself on stderr: a bar on a terminal, plain lines elsewhere, JSON lines for
+programs, or nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, NamedTuple
+
+import click
+
+from topicmc.engine.loop import Listener, Status
+
+STYLES = ("auto", "bar", "plain", "json", "none")
+
+
+class Terms(NamedTuple):
+    """What a model calls what training shows: the score on held-out data, in which format it is
+    read, what is drawn, and what the speed counts."""
+
+    score: str = "perplexity"
+    precision: str = ",.1f"
+    items: str = "documents"
+    unit: str = "tokens"
+
+
+def listener(style: str, terms: Terms | None = None) -> Listener:
+    """The listener for a ``--progress`` style; ``auto`` is a bar on a terminal only. The terms are
+    those of topic models unless others are given."""
+    if style == "auto":
+        style = "bar" if sys.stderr.isatty() else "plain"
+    styles = {"bar": Bar, "plain": Plain, "json": JsonLines, "none": Silent}
+    return styles[style](terms or Terms())
+
+
+class Silent:
+    """Says nothing."""
+
+    def __init__(self, terms: Terms | None = None) -> None:
+        self._terms = terms or Terms()
+
+    def progress(self, status: Status) -> None:
+        pass
+
+    def evaluated(self, record: dict[str, Any]) -> None:
+        pass
+
+    def message(self, text: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class Plain(Silent):
+    """A line for each evaluation."""
+
+    def evaluated(self, record: dict[str, Any]) -> None:
+        self.message(summary(record, self._terms))
+
+    def message(self, text: str) -> None:
+        click.echo(text, err=True)
+
+
+class JsonLines(Silent):
+    """A JSON object a line, for evaluations and messages."""
+
+    def evaluated(self, record: dict[str, Any]) -> None:
+        click.echo(json.dumps(record), err=True)
+
+    def message(self, text: str) -> None:
+        click.echo(json.dumps({"message": text}), err=True)
+
+    def progress(self, status: Status) -> None:
+        terms = self._terms
+        record = {
+            "fraction": status.fraction,
+            "update": status.update,
+            terms.items: status.items,
+            "seconds": status.seconds,
+            f"{terms.unit}_per_second": status.speed,
+        }
+        click.echo(json.dumps(record), err=True)
+
+
+class Bar(Silent):
+    """A live bar with the score, the speed and the time left."""
+
+    def __init__(self, terms: Terms | None = None) -> None:
+        super().__init__(terms)
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self._progress = Progress(
+            TextColumn("update {task.fields[update]:,}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TextColumn(f"{self._terms.score} {{task.fields[score]}}"),
+            TextColumn(f"{{task.fields[speed]}} {self._terms.unit}/s"),
+            TextColumn("{task.fields[left]} left"),
+            console=Console(stderr=True),
+            transient=False,
+        )
+        self._task = self._progress.add_task(
+            "", total=1.0, update=0, score="…", speed="…", left="…"
+        )
+        self._first: Status | None = None
+
+    def progress(self, status: Status) -> None:
+        if self._first is None:
+            self._first = status
+            self._progress.start()
+        fraction = status.fraction - self._first.fraction
+        seconds = status.seconds - self._first.seconds
+        left = _clock(seconds * (1 - status.fraction) / fraction) if fraction > 0 else "…"
+        self._progress.update(
+            self._task,
+            completed=status.fraction,
+            update=status.update,
+            speed=_short(status.speed),
+            left=left,
+        )
+
+    def evaluated(self, record: dict[str, Any]) -> None:
+        score = record[self._terms.score]
+        if score is not None:
+            self._progress.update(self._task, score=format(score, self._terms.precision))
+
+    def message(self, text: str) -> None:
+        self._progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def close(self) -> None:
+        self._progress.stop()
+
+
+def summary(record: dict[str, Any], terms: Terms | None = None) -> str:
+    """An evaluation on a line."""
+    terms = terms or Terms()
+    parts = [f"update {record['update']:,}", f"{record['seconds']:.1f} s"]
+    score, averaged = (record[name] for name in (terms.score, f"{terms.score}_averaged"))
+    if score is not None:
+        shown, mean = (format(value, terms.precision) for value in (score, averaged))
+        tail = f" (averaged over {record['samples']}: {mean})" if record["samples"] else ""
+        parts.append(f"{terms.score} {shown}{tail}")
+    parts.append(f"{_short(record[f'{terms.unit}_per_second'])} {terms.unit}/s")
+    return "  ".join(parts)
+
+
+def _short(number: float) -> str:
+    for limit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.1f} {suffix}"
+    return f"{number:.0f}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

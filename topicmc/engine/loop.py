@@ -1,0 +1,319 @@
+"""The training loop: rounds, samples, evaluation, checkpoints, stopping.
+
+The loop knows neither model nor sampler; it asks a method (`topicmc.engine.method`) for the next
+round, and a transport whether the other processes agree. The clock counts rounds: neither loading,
+nor the compilation of kernels, nor evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from topicmc.engine.clock import Clock, Due
+from topicmc.engine.ending import fraction, has_converged, is_due
+from topicmc.engine.method import Model
+from topicmc.engine.samples import KeptSamples
+from topicmc.engine.trace import Tracer
+from topicmc.engine.transport.base import Transport
+from topicmc.engine.waiting import announced
+from topicmc.errors import DivergedError
+from topicmc.host.interrupts import Interrupt
+from topicmc.settings.groups import Run
+from topicmc.settings.values import Interval
+from topicmc.storage.checkpoints import believed
+from topicmc.storage.runs import RunDirectory
+
+# What evaluations may take where it is left to the program how many there are: a share of the
+# training time, and some seconds of a run.
+EVALUATION_SHARE, EVALUATION_SECONDS = 0.15, 1.0
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where training stands: ``fraction`` of what was asked for, updates per chain, items of the
+    data drawn and training seconds so far, and ``speed`` in units of the data per second, both as
+    `Model.counted` names them."""
+
+    fraction: float
+    update: int
+    items: int
+    seconds: float
+    speed: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How training ended."""
+
+    interrupted: bool
+    update: int
+    items: int
+    """Of the data drawn."""
+    seconds: float
+    score: float | None
+    """On held-out data, of the newest kept sample; of the state at the end where there is no
+    sample."""
+    score_averaged: float | None
+    """With predictions averaged over the kept samples; None where there are none."""
+    samples: int
+    """Kept, of all chains."""
+    converged: bool
+    """Whether a run that trains until then has seen that it has; told on the root."""
+
+
+class Listener(Protocol):
+    """Who is told how training goes; called on the root process only."""
+
+    def progress(self, status: Status) -> None:
+        """After each round."""
+
+    def evaluated(self, record: dict[str, Any]) -> None:
+        """After each evaluation, with the object that went into ``metrics.jsonl``."""
+
+    def message(self, text: str) -> None:
+        """A sentence for the person who waits."""
+
+    def close(self) -> None:
+        """When training has ended, however it did."""
+
+
+class Training:
+    """One run of a method, from wherever it stands to where it should end.
+
+    Args:
+        config: resolved settings.
+        model: what is trained.
+        run: where everything is written.
+        transport: who hosts which workers.
+        listener: who is told.
+        resume: go on from the run's checkpoint, if it has one.
+    """
+
+    def __init__(
+        self,
+        config: Run,
+        model: Model,
+        run: RunDirectory,
+        transport: Transport,
+        listener: Listener,
+        *,
+        resume: bool = False,
+    ) -> None:
+        self.config = config
+        self.model = model
+        self.run = run
+        self.transport = transport
+        self.listener = listener
+        self.method = model.method
+        self.samples = KeptSamples(run, transport, config.samples, model.write_sample)
+        self.tracer = Tracer(model, run, transport)
+        self.clock, self._evaluating = Clock(), Clock()
+        self.rounds = 0
+        self.drawn = np.zeros(len(model.counted), np.int64)
+        self._record: dict[str, Any] = {}
+        self._converged = False  # known to the root, of runs that train until then
+        self._saved_round = -1
+        if resume:
+            self._restore()
+
+    @property
+    def update(self) -> int:
+        """Updates per chain, in the mean over chains."""
+        return self.method.update
+
+    def train(self, interrupt: Interrupt) -> Outcome:
+        """Rounds until the target or an interruption; always leaves a checkpoint behind.
+
+        Raises DivergedError when the score or a state stops being a number.
+        """
+        if not self._agree(self._is_over())[0]:
+            self._warm_up()
+        at = (self.clock.seconds, self.update)
+        evaluated = (self._record.get("seconds", 0.0), self._record.get("update", 0))
+        evaluation = Due(self.config.evaluation_interval(self.model.expected_updates), *evaluated)
+        checkpoint = Due(Interval.parse(self.config.checkpoint_every), *at)
+        if self._agree(False, evaluation(*at))[1]:
+            self._evaluate()  # it was due when the run was interrupted
+        interrupted = False
+        while not interrupted and not self._agree(self._is_over())[0]:
+            self._round()
+            at = (self.clock.seconds, self.update)
+            interrupted, evaluate, save = self._agree(
+                interrupt.requested, evaluation(*at) and self._affordable(), checkpoint(*at)
+            )
+            if evaluate and not interrupted:
+                self._evaluate()
+            if save and not interrupted:
+                self._checkpoint()
+        if not interrupted and self._record.get("round") != self.rounds:
+            self._evaluate()
+        self._checkpoint()
+        score, averaged = self._record.get(self._figure), None
+        kept = None if interrupted else self.model.evaluator.of_samples(self.samples.entries)
+        if kept is not None:
+            score, averaged = kept
+        return Outcome(
+            interrupted,
+            self.update,
+            int(self.drawn[0]),
+            self.clock.seconds,
+            score,
+            averaged,
+            len(self.samples.entries),
+            self._converged,
+        )
+
+    # ---- steps of the loop
+
+    def _round(self) -> None:
+        before = self.method.position
+        with self.clock.running():
+            info = self.method.round()
+            drawn = self.transport.sum(np.array(info.drawn, np.int64))
+        self.rounds += 1
+        self.drawn += drawn
+        self.samples.keep(self.method, self.rounds)
+        self.tracer.record(round=self.rounds, seconds=round(self.clock.seconds, 3))
+        if self.transport.is_root:
+            due = is_due(before, self.method.position, self.model.first_look)
+            if due and self.config.until == "converged":
+                self._converged = has_converged(self.run)
+            self.listener.progress(self._status())
+
+    def _affordable(self) -> bool:
+        """Whether to evaluate when it is due: always, unless when was left to the program, and
+        people would have to wait for it. More is left for later, where the verdict looks."""
+        free = EVALUATION_SECONDS + EVALUATION_SHARE * self.clock.seconds
+        spent = self._evaluating.seconds
+        return self.config.evaluate_every != "auto" or spent <= self._fraction() * free
+
+    def _evaluate(self) -> None:
+        # The first one compiles kernels, which says nothing of the others.
+        with self._evaluating.running() if self._record else nullcontext():
+            self._record = self._evaluation()
+        if self.transport.is_root:
+            self.run.append_metrics(self._record)
+            self.listener.evaluated(self._record)
+
+    @property
+    def _figure(self) -> str:
+        return self.model.evaluator.figure
+
+    def _evaluation(self) -> dict[str, Any]:
+        """The object for ``metrics.jsonl``; DivergedError when the score is no number."""
+        found = self.model.evaluator.of_chains(self.method.chains, self.method.distinct())
+        score, details = (None, {}) if found is None else found
+        if score is not None and not math.isfinite(score):
+            raise DivergedError(
+                f"the held-out {self._figure} is {score} after update {self.update};"
+                f" {self.model.remedy}"
+            )
+        kept = self.model.evaluator.of_samples(self.samples.entries)
+        counted, before = self._counted(), self._record
+        seconds = self.clock.seconds - before.get("seconds", 0.0)
+        unit = self.model.counted[-1]
+        work = counted[unit] - before.get(unit, 0)
+        return {
+            "round": self.rounds,
+            "position": self.method.position,
+            "update": self.update,
+            **counted,
+            "seconds": round(self.clock.seconds, 3),
+            self._figure: score,
+            f"{self._figure}_averaged": score if kept is None else kept[1],
+            **details,
+            "samples": len(self.samples.entries),
+            f"{unit}_per_second": round(work / max(seconds, 1e-9)),
+            **self.method.metrics(),
+        }
+
+    def _counted(self) -> dict[str, int]:
+        """What was drawn of the data so far, by name."""
+        return dict(zip(self.model.counted, self.drawn.tolist(), strict=True))
+
+    def _checkpoint(self) -> None:
+        number = self.rounds
+        if number == self._saved_round:
+            return
+        part = f"rank-{self.transport.rank:03d}"
+        checksums = self.run.write_checkpoint_part(
+            number, part, self.method.arrays(), self.method.facts()
+        )
+        everyone = self.transport.exchange(checksums)
+        if self.transport.is_root:
+            merged = {name: value for files in everyone for name, value in files.items()}
+            facts = {
+                "seconds": self.clock.seconds,
+                **self._counted(),
+                "record": self._record,
+                "converged": self._converged,
+            }
+            self.run.commit_checkpoint(number, merged, facts)
+        self.samples.keep_provisional(self.method, number)
+        self.transport.barrier()
+        self._saved_round = number
+
+    def _restore(self) -> None:
+        checkpoint = self.run.checkpoint()
+        if checkpoint is not None:
+            with believed(checkpoint):
+                notice = self.method.restore(checkpoint)
+            if notice is not None and self.transport.is_root:
+                self.listener.message(notice)
+            self.rounds = self._saved_round = checkpoint.manifest["round"]
+            self.clock.seconds = checkpoint.manifest["seconds"]
+            self.drawn[:] = [checkpoint.manifest[name] for name in self.model.counted]
+            self._record = checkpoint.manifest["record"]
+            self._converged = checkpoint.manifest.get("converged", False)
+        elif self.transport.is_root:
+            self.listener.message(
+                "no checkpoint was written yet: the run starts from its beginning"
+            )
+        self.samples.rewind(self.method)
+        self.tracer.rewind(self.method.position)
+        if self.transport.is_root:
+            self.run.rewind_metrics(self.rounds)
+
+    def _warm_up(self) -> None:
+        """Compiles the kernels before the clock starts; says so when they are not in the cache."""
+        with announced(self.listener.message if self.transport.is_root else None):
+            self.method.warm_up()
+            self.model.warm_up()
+
+    # ---- where it stands
+
+    def _agree(self, *flags: bool) -> list[bool]:
+        """Each flag as the processes agree on it: the first is raised when anyone raises it, the
+        others when the root does, whose clock counts."""
+        if self.transport.n_processes == 1:
+            return list(flags)
+        raised = np.array(flags, np.int64)
+        raised[1:] *= self.transport.is_root
+        return [bool(flag) for flag in self.transport.sum(raised)]
+
+    def _is_over(self) -> bool:
+        ended = self._converged and self.config.until == "converged"
+        return ended or self._fraction() >= 1
+
+    def _fraction(self) -> float:
+        return fraction(
+            self.config,
+            self.model.epoch,
+            update=self.update,
+            items=int(self.drawn[0]),
+            seconds=self.clock.seconds if self.transport.is_root else 0.0,
+        )
+
+    def _status(self) -> Status:
+        return Status(
+            min(1.0, self._fraction()),
+            self.update,
+            int(self.drawn[0]),
+            self.clock.seconds,
+            self.drawn[-1] / max(self.clock.seconds, 1e-9),
+        )

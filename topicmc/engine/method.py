@@ -1,0 +1,149 @@
+"""What the training loop asks: of a method the next round, of a model what is read off its chains.
+
+The loop knows no model and no sampler. A *method* makes rounds and says where its chains are; a
+*model* brings the method, and writes, scores and traces the states of chains.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from topicmc.engine.transport.base import Transport
+from topicmc.storage.checkpoints import Checkpoint
+
+Entry = dict[str, Any]
+"""One kept sample in the index of a run."""
+
+
+@dataclass(frozen=True)
+class RoundInfo:
+    """What the workers of this process did in one round: updates, and how much was drawn of what
+    the model counts (`Model.counted`)."""
+
+    updates: int
+    drawn: tuple[int, ...]
+
+
+class Method(Protocol):
+    """The chains and workers of this process. All methods are collective but `arrays` and `facts`:
+    every process calls them in the same order."""
+
+    @property
+    def update(self) -> int:
+        """Updates per chain so far, the same on every process."""
+
+    @property
+    def position(self) -> int:
+        """The clock that samples go by: sweeps completed, or trajectories of each chain. It does
+        not depend on the number of workers."""
+
+    @property
+    def in_burn_in(self) -> bool:
+        """Whether the state is still that of the start, and no posterior sample."""
+
+    def is_start(self, position: int) -> bool:
+        """Whether a state at that position is no posterior sample."""
+
+    def position_of_round(self, number: int) -> int:
+        """The position after so many rounds, for what runs of format 1 have kept."""
+
+    @property
+    def chains(self) -> Mapping[int, Any]:
+        """The states of the chains that this process holds, by number; some are made when they are
+        looked up, so let go of one before the next."""
+
+    def distinct(self) -> Sequence[int]:
+        """The chains, here and elsewhere, whose states differ now."""
+
+    def round(self) -> RoundInfo:
+        """The next round."""
+
+    def metrics(self) -> dict[str, Any]:
+        """What a metrics record should hold of this method."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What a checkpoint must hold of this process, by file name."""
+
+    def facts(self) -> dict[str, Any]:
+        """The numbers that go with `arrays`, as JSON values."""
+
+    def restore(self, checkpoint: Checkpoint) -> str | None:
+        """Goes on from a checkpoint; returns what there is to say about that, if anything."""
+
+    def warm_up(self) -> None:
+        """Compiles every kernel that a round needs."""
+
+
+class Evaluator(Protocol):
+    """Scores states on data that were held out. Collective."""
+
+    figure: str
+    """What the score is called in the metrics: lower is better, and what is no finite number means
+    that a chain has diverged."""
+
+    def of_chains(
+        self, chains: Mapping[int, Any], distinct: Sequence[int]
+    ) -> tuple[float, dict[str, Any]] | None:
+        """The score of the chains as they are, and what else belongs into the metrics; None when
+        there is nothing to score."""
+
+    def of_samples(self, entries: Sequence[Entry]) -> tuple[float, float] | None:
+        """The scores of the newest kept sample of each chain, in the mean, and of the predictions
+        averaged over all; None when there are none, or nothing to score."""
+
+
+class Model(Protocol):
+    """A model on its data, and the method that samples it."""
+
+    @property
+    def method(self) -> Method:
+        """Of its chains."""
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """Of its states."""
+
+    counted: tuple[str, ...]
+    """What is counted of the data that rounds draw: first what an epoch is made of, last what the
+    speed is told in."""
+    epoch: int
+    """How much of the first an epoch draws, by all chains."""
+    expected_updates: float | None
+    """Of the whole run, where that can be told."""
+    first_look: int
+    """The position at which it is first looked whether the chains have converged."""
+    trace_unit: int
+    """Positions between two records of the trace, at least."""
+    remedy: str
+    """What to do when a chain has diverged."""
+
+    def write_sample(self, chain: Any, round_number: int) -> Entry:
+        """Writes the state of a chain into the run; its index entry, without its position."""
+
+    def scalars(self) -> dict[int, dict[str, float]]:
+        """Of each hosted chain numbers by name that belong into the trace: they must not depend on
+        how components of the model are numbered. Collective."""
+
+    def warm_up(self) -> None:
+        """Compiles what the trace needs; the method has been warmed up. Collective."""
+
+
+class WaitFraction:
+    """The part of the time since it was last asked that a process has waited for others."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._asked, self._waited = time.perf_counter(), transport.waited
+
+    def of_workers(self) -> list[float]:
+        """The fraction of each worker's process; collective."""
+        now, waited = time.perf_counter(), self._transport.waited
+        fraction = (waited - self._waited) / max(now - self._asked, 1e-9)
+        self._asked, self._waited = now, waited
+        hosted = dict.fromkeys(self._transport.workers, fraction)
+        return self._transport.gather(hosted).tolist()

@@ -1,0 +1,141 @@
+"""The kept samples of a run of LDA: written during training, and what they average to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topicmc.engine.method import Entry
+from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.run import TopicRun
+from topicmc.row_prior import RowPrior
+from topicmc.samplers import Chain
+
+_ENTRIES = 1 << 18  # of a matrix that are added up at a time
+
+
+def write_sample(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) -> Entry:
+    """Writes the state of a chain, θ as precisely as a corpus of so many tokens lets it be known;
+    its index entry, with the priors that belong to it as JSON values."""
+    place = chain.index, round_number, chain.theta
+    if chain.of_counts:
+        entry = run.keep_sample(*place, beta=chain.beta)
+    else:
+        # No weight has more tokens behind it than its share of its topic's.
+        shares = chain.theta.max(axis=0) / chain.topic_sums
+        sizes = n_tokens if chain.share is None else n_tokens * chain.share
+        entry = run.keep_sample(*place, most_tokens=float((shares * sizes).max()))
+    arrays = {"alpha": chain.alpha, "share": chain.share}
+    entry |= {name: array.tolist() for name, array in arrays.items() if array is not None}
+    return entry if chain.beta is None else {**entry, "beta": float(chain.beta)}
+
+
+class PosteriorMean(NamedTuple):
+    """The mean over the kept samples of one chain."""
+
+    phi: np.ndarray
+    """Topics: float64 (K, W), rows sum to one."""
+    share: np.ndarray
+    """Each topic's share of the tokens: float64 (K,), sums to one."""
+    alpha: np.ndarray
+    """The prior of the topic mixes: float64 (K,)."""
+    prior: RowPrior
+    """The prior of the topics."""
+
+
+def samples_of(run: TopicRun | Path | str, chain: int | None = None) -> list[dict[str, Any]]:
+    """Index entries of the samples to read, oldest first: of one chain, or of all. The run may be
+    given by its path.
+
+    Raises UsageError when the run has no such chain, DataError when it has no samples yet.
+    """
+    run = TopicRun.at(run)
+    index = run.sample_index()
+    if not index:
+        raise DataError(
+            f"{run.path}: no samples yet; train on (topicmc train -o {run.path} --resume)"
+        )
+    entries = [entry for entry in index if chain in (None, entry["chain"])]
+    if not entries:
+        chains = ", ".join(str(number) for number in sorted({entry["chain"] for entry in index}))
+        raise UsageError(f"--chain {chain}: the run in {run.path} has samples of {chains} only")
+    return entries
+
+
+def newest_of(entries: Sequence[Entry]) -> list[Entry]:
+    """Of index entries, oldest first, the last of each chain."""
+    return list({entry["chain"]: entry for entry in entries}.values())
+
+
+def add_phi(total: np.ndarray, theta: np.ndarray) -> None:
+    """Adds the topics of one sample θ (W, K) to a sum, float64 (K, W), some words at a time."""
+    sums = theta.sum(axis=0, dtype=np.float64)
+    step = max(1, _ENTRIES // theta.shape[1])
+    for first in range(0, len(theta), step):
+        part = slice(first, first + step)
+        total[:, part] += (theta[part] / sums).T
+
+
+def phi_of(theta: np.ndarray) -> np.ndarray:
+    """Topics of one sample θ (W, K): float64 (K, W), C-contiguous, rows sum to one."""
+    phi = np.ascontiguousarray(theta.T, np.float64)
+    phi /= phi.sum(axis=1, keepdims=True)
+    return phi
+
+
+def share_of(run: TopicRun, entry: Mapping[str, Any], theta: np.ndarray) -> np.ndarray:
+    """Each topic's share of the tokens under one sample: float64 (K,), sums to one.
+
+    Entries of earlier versions may not say; then it follows from θ less what is of its prior.
+    """
+    share = entry.get("share")
+    if share is None:
+        prior = len(theta) * beta_of(run, entry)
+        sizes = np.maximum(theta.sum(axis=0, dtype=np.float64) - prior, 0)
+    else:
+        sizes = np.array(share, np.float64)
+    total = sizes.sum()
+    return sizes / total if total > 0 else np.full(len(sizes), 1 / len(sizes))
+
+
+def alpha_of(run: TopicRun, entry: Mapping[str, Any]) -> np.ndarray:
+    """The prior of the topic mixes that belongs to one sample: float64 (K,)."""
+    config = run.facts()["config"]
+    alpha = entry.get("alpha")
+    return np.full(config["topics"], config["alpha"]) if alpha is None else np.array(alpha)
+
+
+def beta_of(run: TopicRun, entry: Mapping[str, Any]) -> float:
+    """β, the base of the prior of the topics, that belongs to one sample. Runs of format 1 recorded
+    what they had learned in the metrics alone."""
+    if "beta" in entry:
+        return entry["beta"]
+    learned = [record for record in run.metrics() if "beta" in record]
+    by_then = [record for record in learned if record["round"] <= entry["round"]] or learned
+    return by_then[-1]["beta"] if by_then else run.facts()["config"]["beta"]
+
+
+def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
+    """The mean over the kept samples of one chain of a run, or of the run at a path.
+
+    Chains number their topics on their own, so samples are averaged within one chain only.
+
+    Raises UsageError when the run has no such chain, DataError when it has no samples yet or a
+    file of theirs is damaged.
+    """
+    run = TopicRun.at(run)
+    entries = samples_of(run, chain)
+    phi = share = np.zeros(())
+    for entry in entries:
+        theta = run.read_sample(entry)
+        phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
+        add_phi(phi, theta)
+        share = share + share_of(run, entry, theta)
+        del theta  # before the next is read
+    phi /= phi.sum(axis=1, keepdims=True)
+    alpha = np.mean([alpha_of(run, entry) for entry in entries], axis=0)
+    beta = float(np.mean([beta_of(run, entry) for entry in entries]))
+    return PosteriorMean(phi, share / share.sum(), alpha, run.prior(beta))

@@ -1,0 +1,71 @@
+"""What the JSON files of any run may say; DataError names the file and the field that cannot be.
+
+Fields that only later versions write, or only earlier ones, may be missing; what every reader needs
+may not. What those of one model hold besides is checked in its folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from topicmc.errors import DataError
+from topicmc.settings.values import MAX_WORKERS
+from topicmc.storage.fields import SHA256, Record, shown
+
+_SAMPLE = r"chain-\d{3,9}-[a-z]+-\d{9,12}\.np[yz]"
+_POSITION = 10**12  # most rounds, updates or sweeps
+
+
+def check_facts(path: Path, facts: Any) -> None:
+    """``run.json``: settings that readers use."""
+    facts = Record(path, facts)
+    config = facts.record("config")
+    for name in ("workers", "chains"):
+        if name in config:
+            config.whole(name, least=1, most=MAX_WORKERS)
+    if "seed" in config:
+        config.whole("seed", most=2**63 - 1)
+    for name in ("created", "topicmc", "model"):
+        if name in facts:
+            facts.text(name)
+    if "versions" in facts:
+        facts.record("versions")
+
+
+def check_samples(path: Path, index: Any) -> None:
+    """``samples/index.json``: each entry names a file of its folder."""
+    for entry in Record(path, index).records("samples"):
+        entry.text("file", _SAMPLE)
+        entry.text("checksum", SHA256)
+        entry.whole("chain", most=MAX_WORKERS)
+        entry.whole("round", most=_POSITION)
+        if "burn_in" in entry:
+            entry.flag("burn_in")
+        if "position" in entry:
+            entry.whole("position", most=_POSITION)
+
+
+def check_line(path: Path, line: int, record: Any, counted: Sequence[str], figure: str) -> None:
+    """One line of ``metrics.jsonl`` or ``trace.jsonl``: the clock, what is counted of the data, and
+    the score on held-out data."""
+    fields = Record(path, record, f"line {line}: ")
+    fields.whole("position" if path.stem == "trace" else "round", most=_POSITION)
+    for name in ("update", "samples", *counted):
+        if name in fields:
+            fields.whole(name)
+    for name in ("seconds", "beta", *(f"{unit}_per_second" for unit in counted)):
+        if name in fields:
+            fields.number(name, least=0)
+    for name in (figure, f"{figure}_averaged"):
+        if name in fields and record[name] is not None:
+            fields.number(name, least=0)
+    if record.get("log_likelihood") is not None:
+        fields.numbers("log_likelihood")
+    if "chains" in fields and path.stem == "trace":
+        chains = fields.record("chains")
+        for chain in chains.value:
+            for value in chains.record(chain).value.values():
+                if value is not None and type(value) not in (int, float):
+                    raise DataError(f"{path}, line {line}: {shown(value)} is no number; remake it")

@@ -1,0 +1,187 @@
+"""One plain sentence on whether chains have converged, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from topicmc.models.lda.progress import Reached, reached, resume_command
+from topicmc.models.lda.run import TopicRun
+from topicmc.posterior.convergence import CHANCE, FEWEST, trend
+from topicmc.posterior.verdict import differ, each_at_rest, exceeds
+from topicmc.topics.uncertainty import Posterior
+
+FIT = "held-out log-likelihood"
+MATERIAL = 0.005
+"""A change of the mean log-likelihood of a token, and so of the perplexity, worth training for."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the verdict rests on: ``draws`` (C, n) and their ``rhat`` by the name of a summary, and
+    whether there are traces among them."""
+
+    runs: Sequence[TopicRun]
+    posterior: Posterior
+    draws: Mapping[str, np.ndarray]
+    rhat: Mapping[str, float]
+    traced: bool
+
+    @property
+    def principal(self) -> str:
+        """The summary that no verdict is given without."""
+        return next(iter(self.draws))
+
+
+def judge(evidence: Evidence) -> tuple[bool | None, str]:
+    """Whether the chains have converged, None when it cannot be told, and the sentence."""
+    for look in (_starting, _moving, _apart, _too_few):
+        found = look(evidence)
+        if found is not None:
+            return found
+    return True, _agreed(evidence)
+
+
+def _starting(evidence: Evidence) -> tuple[bool, str] | None:
+    for chain in evidence.posterior.chains:
+        if chain.entries[-1].get("burn_in"):
+            path = chain.run.path
+            return False, f"Not converged: {path} has not left its start; {_train_on([chain.run])}."
+    return None
+
+
+def _moving(evidence: Evidence) -> tuple[bool, str] | None:
+    if FIT not in evidence.draws:
+        return None
+    # A chain that has just left its group may have been evaluated before it has a sample.
+    for chain, draws in zip(evidence.posterior.chains, evidence.draws[FIT], strict=False):
+        gain, p = trend(draws)
+        if p < CHANCE and abs(gain) > MATERIAL:
+            how = "still falls" if gain > 0 else "rises"
+            change = abs(np.expm1(-gain))
+            return False, (
+                f"Not converged: the perplexity of {chain.run.path} {how}, by {change:.1%} over the"
+                f" second half of the run; {_train_on([chain.run])}."
+            )
+    return None
+
+
+def _apart(evidence: Evidence) -> tuple[bool, str] | None:
+    above = [name for name, draws in evidence.draws.items() if exceeds(draws)]
+    if not above:
+        return None
+    worst = max(above, key=lambda name: evidence.rhat[name])
+    value = evidence.rhat[worst]
+    told = f"R̂ of the {worst} is {'infinite' if np.isinf(value) else format(value, '.2f')}"
+    modes = any(differ(evidence.draws[name]) for name in above)
+    if not (modes and each_at_rest(evidence.draws)):
+        if evidence.posterior.n_chains > 1:
+            told = f"{told}, and the chains agree in {_stable(evidence)}"
+        return False, f"Not converged: {told}; {_train_on(evidence.runs)}."
+    return False, (
+        f"Not converged: each chain is at rest, but in a mode of its own ({told}"
+        f"{_difference(evidence)}), and they agree in {_stable(evidence)}; believe the stable"
+        " topics only, or train with fewer --topics."
+    )
+
+
+def _too_few(evidence: Evidence) -> tuple[None, str] | None:
+    name = evidence.principal
+    draws = evidence.draws[name]
+    if not np.isnan(evidence.rhat[name]):
+        return None
+    n = draws.shape[1]
+    needed = 2 * FEWEST if evidence.posterior.n_chains == 1 else FEWEST
+    if n >= needed:
+        return None, (
+            f"Cannot tell whether it has converged: since burn-in the {name} is the same throughout"
+            f" or no number; {_train_on(evidence.runs)}."
+        )
+    if evidence.traced:
+        what, advice = "recorded states", _train_on(evidence.runs)
+    elif name == FIT:
+        often = [_evaluate_often(run) for run in evidence.runs]
+        what, advice = "evaluations", _train_on(evidence.runs, often)
+    else:
+        what, advice = "kept samples", "train anew with more --samples"
+    return None, (
+        f"Cannot tell whether it has converged: too few {what} of a chain since burn-in ({n}, and"
+        f" it takes {needed}); {advice}."
+    )
+
+
+def _difference(evidence: Evidence) -> str:
+    if FIT not in evidence.draws:
+        return ""
+    means = evidence.draws[FIT].mean(axis=1)
+    return f"; perplexities differ by {np.expm1(np.ptp(means)):.1%}"
+
+
+def _stable(evidence: Evidence) -> str:
+    stable = evidence.posterior.stable
+    return f"{stable.sum()} of {len(stable)} topics"
+
+
+def _agreed(evidence: Evidence) -> str:
+    worst = np.nanmax([evidence.rhat[name] for name in evidence.draws])
+    if evidence.posterior.n_chains == 1:
+        return (
+            f"Converged as far as one chain can tell (R̂ of its halves is at most {worst:.2f});"
+            " train another run with another --seed and name both, to learn which topics it finds."
+        )
+    if evidence.posterior.stable.all():
+        return f"Converged: the chains agree in fit, topic sizes and all topics (R̂ ≤ {worst:.2f})."
+    return (
+        f"Converged in fit and topic sizes (R̂ ≤ {worst:.2f}), but the chains agree in"
+        f" {_stable(evidence)}; believe the stable topics only, or train with fewer --topics."
+    )
+
+
+def _train_on(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:
+    """The advice to do what was asked for, or where all is done, twice as much: of each run, with
+    an option of its own; and how long that takes."""
+    each = [*zip(runs, map(reached, runs), options or [""] * len(runs), strict=True)]
+    left = [(run, at, option) for run, at, option in each if at is not None and at.is_unfinished]
+    commands, seconds = zip(*(_command(*of, not left) for of in left or each), strict=True)
+    what = "finish" if left else "train on"
+    whom = {1: " it" if left else "", 2: " both"}.get(len(commands), " each")
+    return f"{what}{whom} ({'; '.join(commands)}){_duration(sum(seconds))}"
+
+
+def _command(run: TopicRun, at: Reached | None, option: str, twice: bool) -> tuple[str, float]:
+    """What goes on with a run, and the seconds that it takes by the pace so far."""
+    times = 2 * max(1.0, round(at.done, 1) if at else 0.0) if twice else 1.0
+    length = _length(run, times) if twice else ""
+    seconds = (times / at.done - 1) * at.seconds if at and at.done else 0.0
+    return f"{resume_command(run)}{length}{option}", seconds
+
+
+def _length(run: TopicRun, times: float) -> str:
+    """The options for so many times the training that was asked for."""
+    config = run.facts()["config"]
+    told = ""
+    if config["time_budget"]:
+        told += f" --time-budget {times * config['time_budget']:.10g}s"
+    if config["epochs"]:
+        told += f" --epochs {times * config['epochs']:.10g}"
+    elif config["updates"]:
+        told += f" --updates {round(times * config['updates'])}"
+    return told + " --until converged" * (config.get("until") == "converged")
+
+
+def _duration(seconds: float) -> str:
+    """How much more time it takes, where that is worth a word."""
+    if seconds < 1:
+        return ""
+    for limit, unit, name in ((90, 1, "s"), (5400, 60, "min"), (np.inf, 3600, "h")):
+        if seconds < limit:
+            return f", some {seconds / unit:.0f} {name} more"
+    return ""
+
+
+def _evaluate_often(run: TopicRun) -> str:
+    """The option that evaluates ten times in as many updates as were made."""
+    made = max((record["update"] for record in run.metrics()), default=10)
+    return f" --evaluate-every {max(1, made // 10)}"
