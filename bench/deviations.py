@@ -15,6 +15,7 @@ import itertools
 
 import numpy as np
 
+from topicmc.host.machine import available_cores
 from topicmc.inference.deviations import MOST, Sample, deviations
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import gamma_draw, keeps_counts
@@ -22,7 +23,6 @@ from topicmc.models.lda.jobs import open_corpus
 from topicmc.models.lda.mixes import Mixer
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
-from topicmc.settings.config import available_cores
 
 BANDS = (0, 0.003, 0.03, 0.1, 1)
 

@@ -66,7 +66,7 @@ def time_updates(corpus_path: Path, topics: int, sampler: str, n: int = 60) -> t
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda import jobs
     from topicmc.models.lda.methods import open_method
-    from topicmc.settings.config import TrainConfig
+    from topicmc.models.lda.settings import TrainConfig
 
     corpus, transport = Corpus.open(corpus_path), LocalTransport(1)
     config = TrainConfig(topics=topics, sampler=sampler, threads=1, time_budget=1.0)

@@ -32,7 +32,7 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 GENERATED = "generated"
 

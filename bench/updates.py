@@ -21,8 +21,8 @@ from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.target import CHAINS
-from topicmc.settings.config import TrainConfig
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from topicmc.cli.options import json_option, output_option, print_json
 from topicmc.cli.tables import print_table
 from topicmc.cli.train import PROGRESS, Number, setting, settings_of
 from topicmc.errors import UsageError
-from topicmc.settings.config import SAMPLERS
+from topicmc.models.lda.settings import SAMPLERS
 
 if TYPE_CHECKING:
     from topicmc.topics.choose.choice import Point

@@ -60,10 +60,10 @@ def compare(
     All are measured on the same documents and words.
     """
     from topicmc.corpora import Corpus
+    from topicmc.host.machine import available_cores
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.jobs import open_corpus
     from topicmc.models.lda.run import TopicRun
-    from topicmc.settings.config import available_cores
     from topicmc.topics.compare.comparison import compare as compared
     from topicmc.topics.compare.models import MatrixModel, Model, RunModel
     from topicmc.topics.matching import SAME

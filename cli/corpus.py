@@ -174,7 +174,8 @@ def _memory(corpus: Corpus, topics: int | None) -> dict[str, Any]:
     corpus is too small for any."""
     from topicmc.errors import UsageError
     from topicmc.models.lda.jobs import memory_of
-    from topicmc.settings.config import AUTO, TrainConfig
+    from topicmc.models.lda.settings import TrainConfig
+    from topicmc.settings.values import AUTO
 
     try:
         config, needed = memory_of(TrainConfig(topics=topics or AUTO), corpus)

@@ -48,11 +48,11 @@ def evaluate(
     Lower is better. 90 % of each held-out document is seen, 10 % is scored.
     """
     from topicmc.corpora import Corpus
+    from topicmc.host.machine import available_cores
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.jobs import open_corpus
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.scoring import score_run
-    from topicmc.settings.config import available_cores
     from topicmc.topics.diagnostics import diagnose
 
     if alpha is not None and topics_file is None:

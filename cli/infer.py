@@ -71,11 +71,11 @@ def infer(
     from topicmc.corpora.reading import read_known
     from topicmc.corpora.remembered import fields_like
     from topicmc.corpora.tokenizer import Tokenizer
+    from topicmc.host.machine import available_cores
     from topicmc.inference.files import check_place, write_mixes
     from topicmc.inference.mixes import Totals, infer_under
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
-    from topicmc.settings.config import available_cores
 
     check_place(output, sd=se, force=force)
     opened = TopicRun.open(run)

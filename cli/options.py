@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,27 @@ corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Where the corpus of RUN lies now."
 )
 run_argument = click.argument("run", type=click.Path(path_type=Path))
+
+
+class Headed(click.Command):
+    """A command whose options are listed under headings, in the order that people need them.
+
+    Args:
+        headings: names of parameters by heading; what is under none comes last.
+    """
+
+    def __init__(self, *args: Any, headings: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.headings = headings
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shown = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        under = {name for names in self.headings.values() for name in names}
+        rest = [str(name) for name in shown if name not in under]
+        for heading, names in {**self.headings, "Other": rest}.items():
+            records = [shown[name] for name in names if shown.get(name) is not None]
+            with formatter.section(heading):
+                formatter.write_dl([record for record in records if record is not None])
 
 
 class NumberOrAll(click.ParamType):

@@ -57,11 +57,11 @@ def report(
     With several RUNs of one corpus their topics are matched, and those that all chains have found
     are marked.
     """
+    from topicmc.host.machine import available_cores
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
     from topicmc.report import check_free, write_report
     from topicmc.report.gather import gather
-    from topicmc.settings.config import available_cores
 
     check_free(output, force)
     opened = [TopicRun.open(run) for run in runs]

@@ -12,21 +12,33 @@ from typing import Any
 
 import click
 
-from topicmc.cli.options import force_option, json_option, output_option, print_json
+from topicmc.cli.options import Headed, force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
 from topicmc.errors import UsageError
-from topicmc.settings.config import (
-    LEARN,
-    MAX_WORKERS,
-    SAMPLERS,
-    SCHEDULES,
-    STARTS,
-    UNTIL,
-    TrainConfig,
-    parse_duration,
-)
+from topicmc.models.lda.settings import LEARN, SAMPLERS, STARTS, TrainConfig
+from topicmc.settings.groups import SCHEDULES, UNTIL
+from topicmc.settings.values import MAX_WORKERS, parse_duration
 
 PROGRESS = ("auto", "bar", "plain", "json", "none")
+
+
+HEADINGS = {
+    "Most used": (
+        "output", "topics", "time_budget", "epochs", "until", "resume", "seed", "workers", "chains",
+        "dry_run",
+    ),
+    "Length and what is kept": ("updates", "evaluate_every", "checkpoint_every", "samples"),
+    "Priors": ("alpha", "beta", "learn", "learn_until"),
+    "Sampler": (
+        "sampler", "remember", "batch_size", "sweeps", "burn_in", "step_size", "step_offset",
+        "step_decay", "start", "anneal_updates", "start_sweeps",
+    ),
+    "Workers and chains": (
+        "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",
+        "slow",
+    ),
+    "How it is called": ("config_file", "force", "progress", "as_json"),
+}  # fmt: skip
 
 
 class Number(click.ParamType):
@@ -51,7 +63,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
     return click.option(flag, type=type, default=None, help=help, **more)
 
 
-@click.command()
+@click.command(cls=Headed, headings=HEADINGS)
 @click.argument("corpus", required=False, type=click.Path(path_type=Path))
 @output_option("The run directory [topicmc-run].", required=False)
 @setting("--topics", Number(int), "Number of topics K [auto: by corpus size].")
@@ -327,12 +339,11 @@ def _dry_run(corpus, settings, channel, as_json) -> None:
     from topicmc.models.lda import jobs
 
     config = TrainConfig(**settings)
-    if corpus is not None:
-        config = jobs.checked(config, Corpus.open(corpus), channel)
+    told = config if corpus is None else jobs.checked(config, Corpus.open(corpus), channel)
     if as_json:
-        print_json(config.as_dict())
+        print_json(told.as_dict())
         return
-    for name, value in config.as_dict().items():
+    for name, value in told.as_dict().items():
         if value is not None:
             click.echo(f"{name.replace('_', '-')} = {value}")
 

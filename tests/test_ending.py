@@ -16,8 +16,8 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import look_of, training_of
 from topicmc.models.lda.progress import reached, remarks
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.posterior.verdict import is_final
-from topicmc.settings.config import TrainConfig
 from topicmc.topics.reading import write_topics
 
 CONFIG = TrainConfig(

@@ -15,8 +15,8 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.target import CHAINS
-from topicmc.settings.config import TrainConfig
 
 BASE = TrainConfig(
     topics=5, seed=3, threads=1, balance=False, batch_size=15, trajectory=2, learn="both",

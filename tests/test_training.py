@@ -16,7 +16,7 @@ from topicmc.models.lda.heldout import HeldOut
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 SMALL = TrainConfig(
     sampler="scir",

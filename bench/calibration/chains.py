@@ -26,10 +26,10 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve, rounds_per_sweep
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import Chain, TopicCounts, initial_chain
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
-from topicmc.settings.config import TrainConfig
 
 _SETTLING_SWEEPS = 30  # from φ alone to assignments given φ
 _RUN = TrainConfig(start="plain", learn="none", threads=1, epochs=1e6)

@@ -12,7 +12,7 @@ from topicmc.corpora import Corpus
 from topicmc.corpora.readers.sources import FORMATS
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.jobs import memory_of
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 DOCWORD = "4\n5\n6\n1 1 2\n1 5 1\n2 2 1\n3 2 1\n3 3 40\n3 4 1\n"
 

@@ -19,7 +19,7 @@ from topicmc.models.lda.collapsed import worker as collapsed
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve, rounds_per_sweep
 from topicmc.models.lda.methods import open_method
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.storage import scratch
 
 CONFIG = TrainConfig(topics=5, sampler="adlda", alpha=0.1, beta=0.05, seed=3, threads=1)

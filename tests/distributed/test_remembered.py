@@ -14,8 +14,8 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import sum_topics
-from topicmc.settings.config import TrainConfig
 
 CONFIG = TrainConfig(
     topics=5, sampler="scir", remember=True, alpha=0.1, beta=0.05, seed=3, threads=1, epochs=20

@@ -12,9 +12,9 @@ from topicmc.engine.transport.open import open_transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import sum_topics
 from topicmc.samplers.scir import Scir
-from topicmc.settings.config import TrainConfig
 
 
 def opened(sampler, corpus, transport, **settings):

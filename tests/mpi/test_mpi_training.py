@@ -19,10 +19,11 @@ from topicmc.engine.transport.launch import find_mpiexec
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.host.interrupts import Interrupt
+from topicmc.host.machine import available_cores
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
-from topicmc.settings.config import TrainConfig, available_cores
+from topicmc.models.lda.settings import TrainConfig
 
 pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
 try:

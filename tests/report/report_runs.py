@@ -8,7 +8,7 @@ from synthetic import lda_documents, write_docword
 from topicmc.corpora import Corpus, prepare
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.run import TopicRun
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -17,7 +17,7 @@ from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import phi_of
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 BETA = 0.1
 COUNTS = np.array([800, 100, 100, 4, 0, 0, 0])

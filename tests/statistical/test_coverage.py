@@ -14,7 +14,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.topics.uncertainty import posterior_of
 
 

@@ -28,7 +28,7 @@ from topicmc.engine.method import RoundInfo, WaitFraction
 from topicmc.engine.schedule import split_groups
 from topicmc.engine.state import S, Table
 from topicmc.engine.transport.base import Transport
-from topicmc.settings.config import TrainConfig
+from topicmc.settings.groups import DsgldRun
 from topicmc.storage.checkpoints import Checkpoint
 
 
@@ -106,7 +106,7 @@ class Dsgld:
     def __init__(
         self,
         target: Target,
-        config: TrainConfig,
+        config: DsgldRun,
         transport: Transport,
         slow: Mapping[int, float] | None = None,
     ) -> None:

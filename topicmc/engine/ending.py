@@ -13,14 +13,14 @@ import math
 from topicmc.posterior.convergence import aligned
 from topicmc.posterior.traces import traces
 from topicmc.posterior.verdict import is_final
-from topicmc.settings.config import TrainConfig
+from topicmc.settings.groups import Run
 from topicmc.storage.runs import RunDirectory
 
 _FIRST = 1 / 3  # of the maximum
 _LONGER = 1.5
 
 
-def fraction(config: TrainConfig, epoch: int, *, update: int, items: int, seconds: float) -> float:
+def fraction(config: Run, epoch: int, *, update: int, items: int, seconds: float) -> float:
     """The fraction that is done, 1 or more at the end: of the updates, or else of the epochs, each
     of which draws ``epoch`` items, or of the time budget, whichever is used up first."""
     done = 0.0

@@ -23,7 +23,8 @@ from topicmc.engine.transport.base import Transport
 from topicmc.engine.waiting import announced
 from topicmc.errors import DivergedError
 from topicmc.host.interrupts import Interrupt
-from topicmc.settings.config import Interval, TrainConfig
+from topicmc.settings.groups import Run
+from topicmc.settings.values import Interval
 from topicmc.storage.checkpoints import believed
 from topicmc.storage.runs import RunDirectory
 
@@ -95,7 +96,7 @@ class Training:
 
     def __init__(
         self,
-        config: TrainConfig,
+        config: Run,
         model: Model,
         run: RunDirectory,
         transport: Transport,

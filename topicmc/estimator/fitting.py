@@ -24,7 +24,7 @@ from topicmc.estimator.watching import Watcher
 from topicmc.host.interrupts import Interrupt, exit_on_termination
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 _WATCHED = 200  # documents at most, spread over those trained on, whose perplexity is told
 
@@ -48,8 +48,9 @@ def train(corpus: Corpus, config: TrainConfig, watcher: Watcher) -> Trained:
     transport = LocalTransport(1)
     with _unwound(), TemporaryDirectory(prefix="topicmc-") as folder:
         try:
-            config, corpus, run = jobs.start(config, corpus.path, Path(folder) / "run", transport)
-            training = training_of(config, corpus, run, transport, watcher)
+            place = Path(folder) / "run"
+            resolved, corpus, run = jobs.start(config, corpus.path, place, transport)
+            training = training_of(resolved, corpus, run, transport, watcher)
             with _interrupting(watcher.interrupt):
                 outcome = training.train(watcher.interrupt)
         finally:

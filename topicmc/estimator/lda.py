@@ -18,7 +18,7 @@ from topicmc.estimator import inputs
 from topicmc.estimator.partial import PartialFit
 from topicmc.estimator.settings import SETTINGS, in_own_words
 from topicmc.estimator.stored import Record, read, write
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 _SEEDS = 2**31 - 1
 

@@ -18,7 +18,7 @@ from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
-from topicmc.settings.config import COLLAPSED, TrainConfig
+from topicmc.models.lda.settings import COLLAPSED, TrainConfig
 from topicmc.topics.reading import write_topics
 
 IN_MEMORY = "documents in memory"

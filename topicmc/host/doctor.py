@@ -10,9 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from topicmc.host.machine import available_memory
+from topicmc.host.machine import available_cores, available_memory
 from topicmc.host.version import VERSION
-from topicmc.settings.config import available_cores
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "gensim", "pyarrow", "click", "mpi4py", "mpich")
 

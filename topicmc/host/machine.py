@@ -70,6 +70,11 @@ def usable_cores() -> set[int]:
     return set(range(os.cpu_count() or 1))
 
 
+def available_cores() -> int:
+    """How many these are."""
+    return len(usable_cores())
+
+
 def total_memory() -> int | None:
     """Bytes of memory of the machine, or of its part that this process is confined to; None where
     the system does not say."""

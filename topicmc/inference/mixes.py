@@ -16,6 +16,7 @@ import numpy as np
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.reading import Known, Reading
+from topicmc.host.machine import available_cores
 from topicmc.inference.deviations import Sample, deviations, spread
 from topicmc.inference.facts import facts_of
 from topicmc.inference.files import Rows
@@ -24,7 +25,6 @@ from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
-from topicmc.settings.config import available_cores
 from topicmc.storage.scratch import IN_MEMORY, scratch_array
 
 _MOST_TOKENS = 50_000_000

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.errors import DataError
-from topicmc.settings.config import MAX_WORKERS
+from topicmc.settings.values import MAX_WORKERS
 from topicmc.storage.fields import SHA256, Record, shown
 
 _SAMPLE = r"chain-\d{3,9}-[a-z]+-\d{9,12}\.np[yz]"

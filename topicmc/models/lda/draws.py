@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.models.lda.run import TopicRun
-from topicmc.settings.config import COLLAPSED
+from topicmc.models.lda.settings import COLLAPSED
 
 LEAST = np.float32(1e-30)
 """What a weight is drawn as at least: of shapes far below 1 many draws are no float32 above 0, and

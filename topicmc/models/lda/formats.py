@@ -16,8 +16,8 @@ import numpy as np
 from topicmc.engine.state import Table
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import rounds_per_sweep
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import Chain, sum_topics
-from topicmc.settings.config import TrainConfig
 from topicmc.storage.checkpoints import Checkpoint
 
 

@@ -28,7 +28,9 @@ from topicmc.models.lda.formats import config_of_format_1
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.run import TopicRun
-from topicmc.settings.config import AUTO, TrainConfig
+from topicmc.models.lda.sampler_choice import check_honoured
+from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
+from topicmc.settings.values import AUTO
 from topicmc.storage.files import remove_temporaries, speaking_of
 from topicmc.storage.lease import Lease, held
 from topicmc.storage.runs import FORMAT
@@ -48,14 +50,14 @@ RESUMABLE = (
 
 
 def start(
-    config: TrainConfig,
+    config: LdaSettings,
     corpus_path: Path | None,
     run_path: Path,
     transport: Transport,
     force: bool = False,
     tell: Callable[[str], None] | None = None,
     leases: ExitStack | None = None,
-) -> tuple[TrainConfig, Corpus, TopicRun]:
+) -> tuple[Resolved, Corpus, TopicRun]:
     """A new run: opens the corpus (None: the built-in extract), resolves the settings, checks the
     memory, and creates the run directory. ``tell`` hears why it takes long, if it does. No other
     job writes into the run until ``leases`` is closed; None leaves that to the caller.
@@ -69,9 +71,10 @@ def start(
     if corpus_path is None:
         run.lease = _lease(run_path, transport, leases)
         _create_with_extract(config, run_path, transport, force)
-        return _saved(run), Corpus.open(run_path / EMBEDDED), run
+        return Resolved.of(_saved(run)), Corpus.open(run_path / EMBEDDED), run
     corpus = Corpus.open(corpus_path)
     plan = planned(config, corpus, transport, tell=tell)
+    check_honoured(config, plan.config)
     verify_share(corpus, plan.config, transport)
     transport.barrier()
     run.lease = _lease(run_path, transport, leases)
@@ -101,7 +104,7 @@ def _saved(run: TopicRun) -> TrainConfig:
 
 
 def _create_with_extract(
-    config: TrainConfig, run_path: Path, transport: Transport, force: bool
+    config: LdaSettings, run_path: Path, transport: Transport, force: bool
 ) -> None:
     """A new run that holds the prepared extract; nothing is left behind when it cannot be."""
     from topicmc.corpora import prepare, wikipedia_extract
@@ -114,6 +117,7 @@ def _create_with_extract(
         with temporary as folder:
             corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
             plan = planned(config, corpus, transport, share)
+            check_honoured(config, plan.config)
             run = _create(run_path, plan, corpus, EMBEDDED, force)
             with speaking_of(run.path):
                 shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
@@ -140,7 +144,7 @@ def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bo
     return TopicRun.create(run_path, facts, force, corpus.vocabulary)
 
 
-def verify_share(corpus: Corpus, config: TrainConfig, transport: Transport) -> None:
+def verify_share(corpus: Corpus, config: Resolved, transport: Transport) -> None:
     """Reads the shards of this process's workers, and the held-out documents, against their
     checksums; DataError names the file that is damaged."""
     ranges = share_out(corpus, config.workers)
@@ -154,7 +158,7 @@ def resume(
     transport: Transport,
     corpus_path: Path | None,
     leases: ExitStack | None = None,
-) -> tuple[TrainConfig, Corpus, TopicRun]:
+) -> tuple[Resolved, Corpus, TopicRun]:
     """An existing run with its corpus, and its settings with ``changes`` made; ``leases`` as in
     `start`.
 
@@ -188,16 +192,15 @@ def resume(
     config = on_workers(config, transport.n_workers)
     if any(name in changes for name in ("updates", "epochs", "time_budget")):
         config = replace(config, updates=None, epochs=None, time_budget=None, until="end")
-    config = replace(config, **changes)
-    config = checked(config, corpus, transport)
-    verify_share(corpus, config, transport)
+    resolved = checked(replace(config, **changes), corpus, transport)
+    verify_share(corpus, resolved, transport)
     if transport.is_root:
         remove_temporaries(run.path)
-        run.update_facts(format=FORMAT, config=config.as_dict())
+        run.update_facts(format=FORMAT, config=resolved.as_dict())
         if corpus_path is not None:
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
-    return config, corpus, run
+    return resolved, corpus, run
 
 
 def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
@@ -241,16 +244,16 @@ def open_corpus(run: TopicRun, corpus_path: Path | None = None) -> Corpus:
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings with nothing left open, what there is to say of them, and the pace of the machine
+    """Resolved settings, what there is to say of them, and the pace of the machine
     that they rest on, where it was measured."""
 
-    config: TrainConfig
+    config: Resolved
     remarks: list[str]
     pace: Pace | None
 
 
 def planned(
-    config: TrainConfig,
+    config: LdaSettings,
     corpus: Corpus,
     transport: Transport,
     share: machine.Share | None = None,
@@ -275,13 +278,13 @@ def planned(
     return Plan(resolved, remarks(config, resolved, bounds, pace), pace)
 
 
-def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
+def checked(config: LdaSettings, corpus: Corpus, transport: Transport) -> Resolved:
     """The settings of `planned`."""
     return planned(config, corpus, transport).config
 
 
 def _check_memory(
-    config: TrainConfig, corpus: Corpus, transport: Transport, share: machine.Share
+    config: Resolved, corpus: Corpus, transport: Transport, share: machine.Share
 ) -> None:
     sizes, hosted = memory.sizes_of(corpus, config.batch_size), len(transport.workers)
     needed = memory.needed(config, sizes, hosted, share.processes)
@@ -301,7 +304,7 @@ def _check_memory(
     )
 
 
-def memory_of(config: TrainConfig, corpus: Corpus) -> tuple[TrainConfig, int]:
+def memory_of(config: LdaSettings, corpus: Corpus) -> tuple[Resolved, int]:
     """The settings that a run on this machine would use, and the bytes of memory that it would
     need at most; UsageError when the corpus cannot bear them."""
     transport = LocalTransport(config.workers)

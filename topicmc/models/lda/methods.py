@@ -13,14 +13,14 @@ from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.collapsed.asynclda import AsyncLda
 from topicmc.models.lda.collapsed.independent import IndependentChains
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
+from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.target import TopicChains
-from topicmc.settings.config import TrainConfig
 
 LdaMethod = Adlda | IndependentChains | Dsgld
 
 
 def open_method(
-    config: TrainConfig,
+    config: Resolved,
     corpus: Corpus,
     transport: Transport,
     threads: Threads,

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from topicmc.corpora import Documents
+from topicmc.host.machine import available_cores
 from topicmc.kernels import mixes
 from topicmc.kernels.lanes import aligned_zeros
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
-from topicmc.settings.config import available_cores
 
 _BLOCK_VALUES = 1 << 22  # documents × topics looked at together
 _BLOCK_DOCUMENTS = 1 << 13

@@ -19,8 +19,8 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_sample
 from topicmc.models.lda.scalars import Scalars
 from topicmc.models.lda.scoring import SPLIT_SEED
+from topicmc.models.lda.settings import Resolved
 from topicmc.samplers import Chain
-from topicmc.settings.config import TrainConfig
 
 _UPDATES = 8  # of a minibatch chain between records, at least: to read all its weights costs as one
 
@@ -40,7 +40,7 @@ class Lda:
 
     def __init__(
         self,
-        config: TrainConfig,
+        config: Resolved,
         corpus: Corpus,
         run: TopicRun,
         transport: Transport,
@@ -79,7 +79,7 @@ class Lda:
             self._scalars.of(self.method.chains[number], None)
 
 
-def look_of(config: TrainConfig, n_docs: int) -> int:
+def look_of(config: Resolved, n_docs: int) -> int:
     """The position of the first look whether a run with these resolved settings has converged."""
     if config.keeps_assignments:
         return first_look(config.start_sweeps, config.epochs)
@@ -89,7 +89,7 @@ def look_of(config: TrainConfig, n_docs: int) -> int:
 
 
 def training_of(
-    config: TrainConfig,
+    config: Resolved,
     corpus: Corpus,
     run: TopicRun,
     transport: Transport,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from topicmc.engine.ending import fraction
 from topicmc.models.lda.defaults import passes
 from topicmc.models.lda.run import TopicRun
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.storage.files import read_json
 
 _ROUNDED = 0.999  # metrics round seconds

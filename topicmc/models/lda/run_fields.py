@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.errors import DataError
-from topicmc.settings.config import MAX_TOPICS
+from topicmc.models.lda.settings import MAX_TOPICS
 from topicmc.storage.fields import SHA256, Record
 
 

@@ -21,10 +21,10 @@ from topicmc.models.lda.defaults import initial_total
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.learned_priors import prior_metrics
 from topicmc.models.lda.partition import share_out
+from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.updates import Updates
 from topicmc.models.lda.workers import WorkerDocuments
 from topicmc.samplers import Chain, initial_chain, sum_topics
-from topicmc.settings.config import TrainConfig
 from topicmc.storage.checkpoints import Checkpoint
 
 CHAINS = "chains"
@@ -43,7 +43,7 @@ class TopicChains:
     at_once = 1
 
     def __init__(
-        self, config: TrainConfig, corpus: Corpus, workers: Sequence[int], threads: Threads
+        self, config: Resolved, corpus: Corpus, workers: Sequence[int], threads: Threads
     ) -> None:
         self._config = config
         self._threads = threads

@@ -19,7 +19,7 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.storage.files import read_json, speaking_of, write_json
 from topicmc.topics.reading import write_topics
 
@@ -94,13 +94,10 @@ class Grid:
             if there:
                 budget = {"updates": config.updates, "time_budget": config.time_budget}
                 changes = {**self._settings, "topics": n_topics, "seed": seed, **budget}
-                config, corpus, run = jobs.resume(
-                    path, changes, transport, self.corpus.path, leases
-                )
+                begun = jobs.resume(path, changes, transport, self.corpus.path, leases)
             else:
-                config, corpus, run = jobs.start(
-                    config, self.corpus.path, path, transport, leases=leases
-                )
+                begun = jobs.start(config, self.corpus.path, path, transport, leases=leases)
+            config, corpus, run = begun
             told.message(f"{which}: {n_topics} topics, seed {seed}, in {path}")
             try:
                 training = training_of(config, corpus, run, transport, told, resume=there)
@@ -111,7 +108,7 @@ class Grid:
                 write_topics(run, outcome.update)
         return not outcome.interrupted
 
-    def _config(self, n_topics: int, seed: int) -> TrainConfig:
+    def _config(self, n_topics: int, seed: int) -> Resolved:
         config = TrainConfig(**{**self._settings, "topics": n_topics, "seed": seed})
         return jobs.checked(config, self.corpus, LocalTransport())
 

@@ -34,9 +34,9 @@ from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliatio
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior_metrics
 from topicmc.models.lda.partition import share_out
+from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.workers import expand
 from topicmc.samplers import Chain
-from topicmc.settings.config import TrainConfig
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.scratch import scratch_array
 
@@ -59,7 +59,7 @@ class Adlda:
 
     def __init__(
         self,
-        config: TrainConfig,
+        config: Resolved,
         corpus: Corpus,
         transport: Transport,
         threads: Threads,

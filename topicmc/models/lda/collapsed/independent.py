@@ -22,8 +22,8 @@ from topicmc.engine.state import ReadOnDemand
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.adlda import Adlda
+from topicmc.models.lda.settings import Resolved
 from topicmc.samplers import Chain
-from topicmc.settings.config import TrainConfig
 from topicmc.storage.checkpoints import Checkpoint
 
 
@@ -32,7 +32,7 @@ class IndependentChains:
 
     def __init__(
         self,
-        config: TrainConfig,
+        config: Resolved,
         corpus: Corpus,
         transport: Transport,
         threads: Threads,
