@@ -31,6 +31,7 @@ def write(source: Source, folder: Path) -> None:
     model = latent_dirichlet_allocation(topics)
     (folder / "model.skops").write_bytes(skops.dumps(model))
     write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)
+    source.name_indices(folder)
     if np.ptp(topics.alpha) > 0:
         source.remarks.append(
             f"scikit-learn has one prior for all topics: {model.doc_topic_prior:.4g}, the mean of"
