@@ -1,6 +1,7 @@
 """pyLDAvis: its prepared data as JSON, or as a page if the name of the file ends in .html.
 
-Topics keep their numbers, from 0 on; of a view that has merged or dropped some, they are counted. The page needs no network: it holds the scripts of pyLDAvis.
+Topics keep their numbers, from 0 on; those of a view that has merged or dropped some are counted
+anew. The page needs no network: it holds the scripts of pyLDAvis.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Topic:
 
     def as_dict(self) -> dict[str, Any]:
         """The topic as JSON values, without what was not asked for."""
-        told = {
+        told: dict[str, Any] = {
             "topic": self.number,
             "share": self.share,
             "coherence": self.coherence,

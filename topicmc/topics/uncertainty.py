@@ -141,8 +141,9 @@ class Posterior:
         """What some topics hold of the tokens together, summed sample by sample, and the ends of
         its interval, by the chains that have found all of them: JSON values."""
         shares = [chain.share[:, columns].sum(axis=1, keepdims=True) for chain in self.chains]
-        found = self.found[:, columns].all(axis=1, keepdims=True)
-        told_by = self._told_by[:, columns].all(axis=1, keepdims=True)
+        found, told_by = (
+            np.asarray(held[:, columns].all(axis=1))[:, None] for held in (self.found, self._told_by)
+        )
         low, high = _pooled(told_by, shares, self.level)
         return {
             "share": float(_mean(found, shares)[0]),
