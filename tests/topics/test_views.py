@@ -23,9 +23,7 @@ from topicmc.topics.uncertainty import posterior_of
 N_WORDS, N_TOPICS, N_SAMPLES = 60, 6, 12
 ORDER = np.array([4, 2, 0, 5, 1, 3])
 """The topic of the first chain that each topic of the second is."""
-EDITS = Edits(
-    labels={1: "Sport", 3: "Law"}, merges=[(1, 4)], drops=[2], groups={"Public": (1, 3)}
-)
+EDITS = Edits(labels={1: "Sport", 3: "Law"}, merges=[(1, 4)], drops=[2], groups={"Public": (1, 3)})
 SHOWN = [[0], [1, 4], [3], [5]]
 
 

@@ -11,8 +11,8 @@ from topicmc.topics.uncertainty import Posterior
 
 
 def facts_of(run: TopicRun, posterior: Posterior | None = None) -> dict[str, Any]:
-    """As JSON values: how many topics of how many are shown, what was merged and dropped, and the
-    groups; nothing of a run that is no view.
+    """As JSON values: the folder of the run, how many topics of how many are shown, what was merged
+    and dropped, and the groups; nothing of a run that is no view.
 
     Shares of the tokens are means over the samples of the first chain; those of groups, with
     intervals, are of all chains that have found their topics, if there is a ``posterior``.
@@ -32,7 +32,7 @@ def facts_of(run: TopicRun, posterior: Posterior | None = None) -> dict[str, Any
             told |= posterior.of_group(columns)
         groups.append(told)
     return {
-        "run": str(run.path),
+        "run": run.path.resolve().name,
         "shown": len(view.numbers),
         "of": view.n_topics,
         "merged": [
@@ -53,7 +53,7 @@ def sentences(run: TopicRun, posterior: Posterior | None = None) -> list[str]:
         return []
     labels = Labels.of(run)
     tags = {number: labels.tag(column) for column, number in enumerate(labels.numbers)}
-    told = [f"{run.place} shows the {facts['of']} topics of {run.path} as {facts['shown']}."]
+    told = [f"A view of {facts['run']}, which shows its {facts['of']} topics as {facts['shown']}."]
     for merge in facts["merged"]:
         parts, home = " + ".join(map(str, merge["topics"])), tags[merge["topics"][0]]
         told.append(f"Merged: {parts} as {home}, {merge['share']:.1%} of the tokens.")

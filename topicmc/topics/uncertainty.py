@@ -142,7 +142,8 @@ class Posterior:
         its interval, by the chains that have found all of them: JSON values."""
         shares = [chain.share[:, columns].sum(axis=1, keepdims=True) for chain in self.chains]
         found, told_by = (
-            np.asarray(held[:, columns].all(axis=1))[:, None] for held in (self.found, self._told_by)
+            np.asarray(held[:, columns].all(axis=1))[:, None]
+            for held in (self.found, self._told_by)
         )
         low, high = _pooled(told_by, shares, self.level)
         return {

@@ -102,6 +102,11 @@ class TopicRun(RunDirectory):
         """Names of topics by their numbers, of those that have one."""
         return {} if self.view is None else self.view.labels
 
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """Numbers of topics by the names of their groups."""
+        return {} if self.view is None else self.view.groups
+
     def has_moved_on(self) -> bool:
         """Whether the run has other samples than when its view was made."""
         return self.view is not None and self._seen != checksum_of(self.sample_index())

@@ -30,9 +30,11 @@ function topicHead(topic, i, choose) {
       onclick: () => choose(order[(to + order.length) % order.length]) }, sign);
   return [
     html("div", { class: "topic-bar" },
-      html("p", { class: "overline" }, `Topic ${topic.number}`, html("span", {}, ` · ${at + 1} of ${order.length} by size`)),
+      html("p", { class: "overline" }, `Topic ${topic.number}`, html("span", {}, ` · ${at + 1} of ${order.length} by size${topic.group === null ? "" : ` · ${topic.group}`}`)),
       html("div", {}, go(at - 1, "larger", "Larger topic", "←"), go(at + 1, "smaller", "Smaller topic", "→"))),
-    html("h2", {}, labels[i].join(" · ")),
+    html("h2", {}, titled(i)),
+    given[i] === null ? null : html("p", { class: "measures" }, labels[i].join(" · ")),
+    nameField(i),
     html("p", { class: "topic-facts" },
       html("span", {}, html("b", {}, percent(topic.share[0])), " of all tokens",
         ` (${topic.share[1] === null ? `interval: ${UNTOLD}` : interval(topic.share[1], topic.share[2])})`),
