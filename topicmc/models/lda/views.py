@@ -88,7 +88,7 @@ class View:
         known, columns add up as they are. Topics that are not merged keep their bits.
         """
         parts = self._parts(chain)
-        shown = theta[:, [part[0] for part in parts]]
+        shown = np.take(theta, [part[0] for part in parts], axis=1)
         for column, part in enumerate(parts):
             if len(part) > 1:
                 weights = _weights(theta[:, part], None if share is None else np.array(share)[part])
@@ -205,7 +205,11 @@ def run_of(path: Path) -> Path:
         )
     if record["checksum"] != own_checksum(record):
         raise DataError(f"{place}: changed or damaged, its checksum is wrong; make the view anew")
-    run = path / Record(place, record).text("run", r"[^\0]{1,4000}")
+    run = Path(
+        os.path.normpath(path.resolve() / Record(place, record).text("run", r"[^\0]{1,4000}"))
+    )
+    if not path.is_absolute():
+        run = Path(os.path.relpath(run))
     if is_view(run):
         raise DataError(f"{place}: shows {run}, which is a view itself; make it anew of a run")
     if not (run / "run.json").is_file():
@@ -213,7 +217,7 @@ def run_of(path: Path) -> Path:
             f"{place}: its run is not in {run} any more; put it back, or make the view anew of the"
             " run where it is now"
         )
-    return Path(os.path.normpath(run))
+    return run
 
 
 def read_view(path: Path, facts: Mapping[str, Any]) -> tuple[View, str]:

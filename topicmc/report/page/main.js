@@ -6,8 +6,6 @@ let word = null;
 const map = topicMap(byId("map"), choose);
 const panel = topicPanel(byId("topic"), choose, chooseWord);
 
-renamed.push((i) => i === chosen && panel.show(i));
-
 function choose(i) {
   if (i === chosen) return;
   const isFirst = chosen < 0;

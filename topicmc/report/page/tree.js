@@ -14,11 +14,12 @@ function showTree() {
   const height = leaves.length * LEAF;
   whenResized(byId("tree"), (width) => {
     const left = Math.min(230, width / 2);
-    const scale = (width - left - MARGIN) / Math.max(data.tree.at(-1)[2], 1e-9);
+    const begin = 0.95 * data.tree[0][2];
+    const scale = (width - left - MARGIN) / Math.max(data.tree.at(-1)[2] - begin, 1e-9);
     const places = new Map(leaves.map((leaf, row) => [leaf, [left, (row + 0.5) * LEAF]]));
     const lines = data.tree.map(([one, other, distance], i) => {
       const [[x0, y0], [x1, y1]] = [places.get(one), places.get(other)];
-      const x = left + distance * scale;
+      const x = left + (distance - begin) * scale;
       places.set(n + i, [x, (y0 + y1) / 2]);
       return svg("path", { d: `M${x0} ${y0}H${x}V${y1}H${x1}` }, svg("title", {}, `distance ${distance}`));
     });
