@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from topicmc.errors import UsageError
 from topicmc.estimator import inputs
 from topicmc.estimator.partial import PartialFit
 from topicmc.estimator.settings import SETTINGS, in_own_words
@@ -185,11 +186,13 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         samples of the chain are read into memory: K × W × 4 bytes each.
 
         Raises DataError when there is no run, it has no samples yet or a file is damaged,
-        UsageError when there is no such chain.
+        UsageError when there is no such chain, or the run is a view.
         """
         from topicmc.models.lda.run import TopicRun
 
         run = TopicRun.open(Path(path))
+        if run.view is not None:
+            raise UsageError(f"{path}: is a view, and a model is of a run; open {run.path}")
         record, phis = read(run, chain)
         config, metrics = record.config, run.metrics()
         learned = config.get("learn", "none")

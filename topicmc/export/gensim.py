@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def write(source: Source, folder: Path) -> None:
     """Writes the files of a model called "model" into ``folder``."""
     lda_model(source.topics).save(str(folder / "model"))
+    source.name_indices(folder)
 
 
 def lda_model(topics: Topics) -> LdaModel:

@@ -46,6 +46,7 @@ def write(source: Source, folder: Path) -> None:
     words = ["_".join(word.split()) for word in topics.vocabulary]
     _write_keys(folder / "topic-keys.txt", topics, words)
     _write_weights(folder / "topic-word-weights.txt", topics, words)
+    source.name_indices(folder)
     key = stream_key(source.runs[0].facts()["config"]["seed"], "export", source.chain or 0)
     drawn = assignments(topics, corpus, key, Threads(source.threads or available_cores()))
     with (

@@ -32,6 +32,7 @@ def write(source: Source, folder: Path) -> None:
     model = latent_dirichlet_allocation(topics)
     (folder / "model.skops").write_bytes(skops.dumps(model))
     write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)
+    source.name_indices(folder)
     if topics.prior.additions is not None:
         source.remarks.append(
             f"scikit-learn has one prior for all words: {model.topic_word_prior:.4g}, the mean;"

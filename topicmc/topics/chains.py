@@ -87,17 +87,16 @@ def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _check_alike(runs: Sequence[TopicRun]) -> None:
-    first = runs[0].facts()
+    first = runs[0]
     for run in runs[1:]:
-        facts = run.facts()
-        if facts["vocabulary"] != first["vocabulary"]:
+        if run.facts()["vocabulary"] != first.facts()["vocabulary"]:
             raise UsageError(
-                f"{run.path}: has another vocabulary than {runs[0].path}; give runs on one corpus"
+                f"{run.place}: has another vocabulary than {first.place}; give runs on one corpus"
             )
-        n, m = facts["config"]["topics"], first["config"]["topics"]
+        n, m = run.n_topics, first.n_topics
         if n != m:
             raise UsageError(
-                f"{run.path}: has {n} topics and {runs[0].path} has {m}; give runs with as many"
+                f"{run.place}: has {n} topics and {first.place} has {m}; give runs with as many"
             )
 
 

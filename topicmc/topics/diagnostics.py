@@ -185,8 +185,8 @@ def _collapsed(posterior: Posterior) -> list[str]:
     if len(topics) == 0:
         return []
     return [
-        f"{_count(topics)} collapsed ({_numbers(topics)}): below {TINY:.0%} of the mean size, or"
-        " with fewer tokens than the prior counts for; train with fewer --topics"
+        f"{_count(topics)} collapsed ({_numbers(posterior, topics)}): below {TINY:.0%} of the mean"
+        " size, or with fewer tokens than the prior counts for; train with fewer --topics"
     ]
 
 
@@ -195,7 +195,8 @@ def _duplicates(posterior: Posterior) -> list[str]:
     chain = posterior.chains[0]
     phi = posterior_mean(chain.run, chain.entries[0]["chain"]).phi
     near = np.triu(distances(phi, phi) <= SAME, 1)
-    pairs = [f"{a} and {b}" for a, b in np.argwhere(near)]
+    tags = [posterior.labels.tag(k) for k in range(len(phi))]
+    pairs = [f"{tags[a]} and {tags[b]}" for a, b in np.argwhere(near)]
     if not pairs:
         return []
     told = ", ".join(pairs[:MOST]) + ", …" * (len(pairs) > MOST)
@@ -207,7 +208,7 @@ def _unstable(posterior: Posterior) -> list[str]:
     topics = np.flatnonzero(~posterior.stable)
     if posterior.n_chains == 1 or len(topics) == 0:
         return []
-    return [f"{_count(topics)} not found by all chains ({_numbers(topics)})"]
+    return [f"{_count(topics)} not found by all chains ({_numbers(posterior, topics)})"]
 
 
 def _crude(posterior: Posterior, effective: float) -> list[str]:
@@ -231,5 +232,6 @@ def _count(topics: np.ndarray) -> str:
     return "1 topic is" if len(topics) == 1 else f"{len(topics)} topics are"
 
 
-def _numbers(topics: np.ndarray) -> str:
-    return ", ".join(str(k) for k in topics[:MOST]) + ", …" * (len(topics) > MOST)
+def _numbers(posterior: Posterior, topics: np.ndarray) -> str:
+    labels = posterior.labels
+    return ", ".join(labels.tag(k) for k in topics[:MOST]) + ", …" * (len(topics) > MOST)

@@ -33,8 +33,10 @@ def draw_of(run: TopicRun, entry: Mapping[str, Any]) -> np.ndarray:
 
     Raises DataError when its file is missing or damaged.
     """
-    theta = run.read_sample(entry)
-    return gamma_draw(theta, _generator(run, entry)) if keeps_counts(run) else theta
+    theta = run.read_state(entry)
+    if keeps_counts(run):
+        theta = gamma_draw(theta, _generator(run, entry))
+    return run.viewed(theta, entry)
 
 
 def keeps_counts(run: TopicRun) -> bool:

@@ -166,6 +166,11 @@ def resume(
     one that the run began with.
     """
     run = TopicRun.open(run_path)
+    if run.view is not None:
+        raise UsageError(
+            f"{run_path}: is a view, which cannot be trained; train its run (topicmc train -o"
+            f" {run.path} --resume), and the view shows that"
+        )
     run.lease = _lease(run.path, transport, leases)
     if transport.is_root:
         run.recover()

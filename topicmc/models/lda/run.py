@@ -5,6 +5,9 @@
     topics.json       the topics, written when training ends
 
 A kept state is θ (W × K float32), stored as `topicmc.models.lda.encoding` has it.
+
+A view (`topicmc.models.lda.views`) opens as its run, whose samples are then handed out as the view
+shows them.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from topicmc.models.lda.run_fields import (
     check_settings,
     check_theta,
 )
+from topicmc.models.lda.views import View, checksum_of, is_view, read_view, run_of
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.storage.files import (
     checksum,
@@ -56,6 +60,9 @@ class TopicRun(RunDirectory):
         super().__init__(path)
         self.shape: tuple[int | None, int | None] = (None, None)  # W and K, once `open` knows them
         self._additions: Additions | None = None  # once they are read
+        self.place = self.path  # what was opened: the run, or a view of it
+        self.view: View | None = None
+        self._seen = ""  # checksum of the samples that the view was made of
 
     @classmethod
     def create(
@@ -75,6 +82,18 @@ class TopicRun(RunDirectory):
         run._write_facts({"format": FORMAT, **facts, **vocabulary, **prior})
         return run
 
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """An existing run, or that of a view.  DataError when there is none, it is damaged, a newer
+        version wrote it, or it is of another model."""
+        path = Path(path)
+        if not is_view(path):
+            return super().open(path)
+        run = super().open(run_of(path))
+        run.place = path
+        run.view, run._seen = read_view(path, run.facts())
+        return run
+
     def _adopt(self, facts: Mapping[str, Any]) -> None:
         check_complete(self.path / "run.json", facts)
         self.shape = facts["corpus"].get("words"), facts["config"]["topics"]
@@ -89,6 +108,34 @@ class TopicRun(RunDirectory):
         if index.get("format") == 1:
             return without_averages(index["samples"], self.facts()["config"])
         return index["samples"]
+
+    # ---- topics
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the topics, in their order in all arrays."""
+        if self.view is not None:
+            return self.view.numbers
+        return tuple(range(self.facts()["config"]["topics"]))
+
+    @property
+    def n_topics(self) -> int:
+        """How many topics are shown."""
+        return len(self.numbers)
+
+    @property
+    def labels(self) -> Mapping[int, str]:
+        """Names of topics by their numbers, of those that have one."""
+        return {} if self.view is None else self.view.labels
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """Numbers of topics by the names of their groups."""
+        return {} if self.view is None else self.view.groups
+
+    def has_moved_on(self) -> bool:
+        """Whether the run has other samples than when its view was made."""
+        return self.view is not None and self._seen != checksum_of(self.sample_index())
 
     # ---- vocabulary
 
@@ -128,8 +175,12 @@ class TopicRun(RunDirectory):
         return self._additions
 
     def prior(self, beta: float) -> RowPrior:
-        """The prior of the topics over a base."""
-        return RowPrior(beta, self.additions())
+        """The prior of the topics over a base, as the view shows them if there is one."""
+        additions = self.additions()
+        if additions is not None and self.view is not None:
+            values = self.view.summed(additions.values, chain=0)
+            additions = Additions(additions.row_of, values)
+        return RowPrior(beta, additions)
 
     # ---- posterior samples
 
@@ -151,7 +202,18 @@ class TopicRun(RunDirectory):
         return self.write_sample(chain, round_number, arrays)
 
     def read_sample(self, entry: Mapping[str, Any]) -> np.ndarray:
-        """θ of one index entry, W × K float32; DataError when missing or damaged."""
+        """θ of one index entry, W × K float32, as the view shows it if there is one; DataError when
+        missing or damaged."""
+        return self.viewed(self.read_state(entry), entry)
+
+    def viewed(self, theta: np.ndarray, entry: Mapping[str, Any]) -> np.ndarray:
+        """θ (W, K) of one index entry, or a draw in its place, as the view shows it."""
+        if self.view is None:
+            return theta
+        return self.view.theta(theta, entry.get("share"), entry["chain"])
+
+    def read_state(self, entry: Mapping[str, Any]) -> np.ndarray:
+        """θ of one index entry as it was kept, whatever the view."""
         path = self.place_of_sample(entry)
         if path.suffix == ".npy":  # of runs of format 1
             return check_theta(path, read_array(path, entry["checksum"]), self.shape)

@@ -93,7 +93,8 @@ def compare(
         phi = restricted(model.phi, mine)
         measures.append(_measures(model, mine, phi, ground, threads))
         if model is not models[0]:
-            matchings.append(matching(model.name, first, phi, words, limit))
+            both = models[0].labels, model.labels
+            matchings.append(matching(model.name, first, phi, words, limit, both))
     split = ground.split
     return Comparison(
         corpus=str(corpus.path),
