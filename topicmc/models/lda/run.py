@@ -2,6 +2,7 @@
 
     vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
     topics.json       the topics, written when training ends
+    origin-….npz      what the chains of a run began with that goes on from another
 
 A kept state is θ (W × K float32), stored as `topicmc.models.lda.encoding` has it.
 """
@@ -9,17 +10,38 @@ A kept state is θ (W × K float32), stored as `topicmc.models.lda.encoding` has
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from topicmc.errors import DataError
-from topicmc.models.lda.encoding import decode, encode_counts, encode_weights
+from topicmc.models.lda.encoding import Arrays, decode, encode_counts, encode_weights
 from topicmc.models.lda.formats import without_averages
 from topicmc.models.lda.run_fields import check_complete, check_entries, check_settings, check_theta
-from topicmc.storage.files import checksum, read_array, read_arrays, replacing
+from topicmc.storage.files import checksum, read_array, read_arrays, replacing, write_arrays
 from topicmc.storage.runs import FIRST_MODEL, FORMAT, RunDirectory
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An origin that is still to be written: of each state its arrays, and what ``run.json`` is to
+    say of it."""
+
+    states: list[Arrays]
+    facts: dict[str, Any]
+
+    def remark(self) -> str:
+        """What was carried over, in a sentence."""
+        facts = self.facts
+        fresh = facts["fresh"]
+        return (
+            f"goes on from {facts['run']}: {facts['known']:,} words are known to it,"
+            f" {facts['new']:,} are new, and {facts['gone']:,} of its words, with"
+            f" {facts['left_out']:.1%} of its tokens, are not in this corpus"
+            + (f"; {fresh} topic{'s' * (fresh > 1)} more" if fresh else "")
+        )
 
 
 class TopicRun(RunDirectory):
@@ -41,13 +63,29 @@ class TopicRun(RunDirectory):
         facts: Mapping[str, Any],
         force: bool = False,
         words: list[str] | None = None,
+        origin: Draft | None = None,
     ) -> Self:
-        """A new run directory holding ``run.json``, and the vocabulary if ``words`` are given.
-        UsageError as `check_free` has it."""
+        """A new run directory holding ``run.json``, the vocabulary if ``words`` are given, and what
+        it begins with. UsageError as `check_free` has it."""
         run = cls._empty(path, force)
         vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
-        run._write_facts({"format": FORMAT, **facts, **vocabulary})
+        begun = {} if origin is None else {"origin": run._write_origin(origin)}
+        run._write_facts({"format": FORMAT, **facts, **vocabulary, **begun})
         return run
+
+    def _write_origin(self, origin: Draft) -> dict[str, Any]:
+        """Writes the states; what ``run.json`` says of it, their files and checksums included."""
+        states: list[dict[str, Any]] = []
+        for told, arrays in zip(origin.facts["states"], origin.states, strict=True):
+            name = f"origin-{len(states):03d}.npz"
+            checksum = write_arrays(self.path / name, arrays)
+            states.append({"file": name, "checksum": checksum, **told})
+        return {**origin.facts, "states": states}
+
+    def _clear(self) -> None:
+        super()._clear()
+        for path in self.path.glob("origin-*.npz"):
+            path.unlink()
 
     def _adopt(self, facts: Mapping[str, Any]) -> None:
         check_complete(self.path / "run.json", facts)
@@ -103,8 +141,12 @@ class TopicRun(RunDirectory):
         path = self.place_of_sample(entry)
         if path.suffix == ".npy":  # of runs of format 1
             return check_theta(path, read_array(path, entry["checksum"]), self.shape)
+        return self.read_theta(path, entry["checksum"])
+
+    def read_theta(self, path: Path, checksum: str) -> np.ndarray:
+        """θ in a file of arrays, W × K float32; DataError when missing or damaged."""
         try:
-            theta = decode(read_arrays(path, entry["checksum"]), self.shape)
+            theta = decode(read_arrays(path, checksum), self.shape)
         except (KeyError, ValueError) as error:
             raise DataError(f"{path}: holds no topics ({error!r}); remake it") from None
         return check_theta(path, theta, self.shape)

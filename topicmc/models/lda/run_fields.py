@@ -31,6 +31,12 @@ def check_settings(path: Path, facts: Any) -> None:
     for name in ("path", "fingerprint"):
         if name in corpus:
             corpus.text(name)
+    if "origin" in facts:
+        for state in facts.record("origin").records("states"):
+            state.text("file", r"origin-\d{3}\.npz")
+            state.text("checksum", SHA256)
+            state.number("beta", least=0)
+            state.numbers("alpha", config.whole("topics", least=2, most=MAX_TOPICS), least=0)
     if "vocabulary" in facts:
         facts.text("vocabulary", SHA256)
 
