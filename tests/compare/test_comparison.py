@@ -7,8 +7,8 @@ from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
 from topicmc.models.lda.scoring import SPLIT_SEED
-from topicmc.topics.compare.comparison import compare, restricted
-from topicmc.topics.compare.models import MatrixModel, Model
+from topicmc.topics.compare.comparison import compare
+from topicmc.topics.compare.models import MatrixModel, Model, restricted
 from topicmc.topics.compare.pairing import matching
 
 THREADS = Threads(1)

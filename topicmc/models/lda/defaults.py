@@ -28,6 +28,7 @@ _BATCH_DOCUMENTS = (50, 50_000)
 # Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
 # group need fewer by its size: averaging lets each learn from the documents of all.
 _ANNEAL_UPDATES = 400
+_WARM_UPDATES = 100  # of a start from the topics of another run
 _LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
 ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
@@ -88,12 +89,17 @@ def resolve(
     )
     sweeps = or_default(config.sweeps, 5)
     step_size, step_offset, step_decay = _steps(sampler, beta, n_words, topics, n_tokens, False)
+    if config.from_run is not None:  # the steps of a chain whose start is over
+        step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
+        step_offset += _ANNEAL_UPDATES
     chains = or_default(config.chains, config.workers)
     groups = or_default(config.groups, 1)
     updates = config.updates
     if updates is None and config.epochs is None and config.time_budget is None:
-        updates = round(_LONGEST * min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
-    start = max(1, _ANNEAL_UPDATES * groups // chains)
+        longest = _LONGEST_WARM if config.from_run is not None else _LONGEST
+        updates = round(longest * min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
+    most = _WARM_UPDATES if config.from_run is not None else _ANNEAL_UPDATES
+    start = max(1, most * groups // chains)
     planned: float | None = updates
     if planned is None and config.epochs is not None:
         planned = config.epochs * n_docs / (chains * batch_size)
@@ -122,7 +128,7 @@ def resolve(
             step_size=or_default(config.step_size, step_size),
             step_offset=or_default(config.step_offset, step_offset),
             step_decay=or_default(config.step_decay, step_decay),
-            start=sampler_of(sampler).start if config.start == "auto" else config.start,
+            start=_start(config, sampler_of(sampler).start),
             anneal_updates=start,
             average_until=average_until,
             updates=updates,
@@ -143,6 +149,13 @@ def _steps(
     return sampler.steps(total, n_topics, n_tokens, kept=kept)
 
 
+def _start(config: LdaSettings, usual: str) -> str:
+    """How a chain begins: as told, with the topics of another run, or as its sampler does."""
+    if config.start != "auto":
+        return config.start
+    return usual if config.from_run is None else "warm"
+
+
 def _learned(config: LdaSettings) -> str:
     """Priors that were left to the program are learned."""
     if config.learn != "auto":
@@ -157,12 +170,13 @@ _BLOCKS = (4, 64)
 _BLOCK_TOKENS = 120_000
 _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
 _LONGEST_START = 160
+_WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
 _LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short the run
 # Where nothing says how long to train, a run is first asked whether it has converged after so many
 # tokens drawn, which take some seconds, within so many sweeps; and goes on for at most three times
-# as long.
+# as long. One that goes on from another run takes a third of all that.
 _GLADLY, _RUN_EPOCHS = 200_000_000, (150, 600)
-_LONGEST = 3
+_LONGEST, _LONGEST_WARM = 3, 1
 
 
 def _resolve_collapsed(
@@ -198,27 +212,28 @@ def _resolve_collapsed(
         step_size=or_default(config.step_size, steps[0]),
         step_offset=or_default(config.step_offset, steps[1]),
         step_decay=or_default(config.step_decay, steps[2]),
-        start="grow" if config.start == "auto" else config.start,
+        start=_start(config, "grow"),
         threads=or_default(config.threads, cores),
         chains=chains,
         groups=1,
         trajectory=or_default(config.trajectory, max(1, per_round // batch_size)),
     )
     per_sweep = config.trajectory * rounds_per_sweep(config, n_docs)
-    epochs = config.epochs
+    warm, epochs = config.from_run is not None, config.epochs
     if config.updates is not None:
         epochs = config.updates / per_sweep  # which holds on any number of workers
     elif epochs is None and config.time_budget is None:
-        epochs = _LONGEST * round(_between(_GLADLY / n_tokens, _RUN_EPOCHS))
-    start = _START_SWEEPS
+        longest = _LONGEST_WARM if warm else _LONGEST
+        epochs = longest * round(_between(_GLADLY / n_tokens, _RUN_EPOCHS))
+    start = _WARM_SWEEPS if warm else _START_SWEEPS
     if config.anneal_updates != "auto":
         start = max(1, round(config.anneal_updates / per_sweep))
     elif config.time_budget is not None:
         pace = pace or Pace.reckoned(config, n_words, cores)
         sweeps = config.time_budget / (chains * sum(pace.sweep(config, n_docs, n_tokens)))
         start = longest_start(
-            BURN_IN_SHARE * sweeps, _LONGEST_START, n_tokens=n_tokens, n_topics=config.topics,
-            n_words=n_words, grows=config.start == "grow",
+            BURN_IN_SHARE * sweeps, start if warm else _LONGEST_START, n_tokens=n_tokens,
+            n_topics=config.topics, n_words=n_words, grows=config.start == "grow",
         )  # fmt: skip
         start = max(_LEAST_SWEEPS, start)
     if epochs is not None and config.anneal_updates == "auto":

@@ -139,6 +139,11 @@ def terms(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     collapsed = config.sampler in COLLAPSED or config.remember
     yield from (_collapsed if collapsed else _minibatch)(config, sizes, hosted)
     yield from _scoring(config, sizes, hosted)
+    if config.from_run is not None:
+        if collapsed:
+            padded = 4.0 * n_words * padded_size(n_topics)
+            yield Term(ALWAYS, "topics that it goes on from", config.chains * padded)
+        yield Term(END, "topics that it goes on from, as they are made", 3 * theta)
     yield Term(END, "vocabulary", 2 * spelled)
     yield Term(END, "mean of φ, float64", 2 * theta)
     yield Term(END, "θ of a sample", theta)

@@ -3,6 +3,7 @@
     vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
     prior.npz         what the prior of the topics adds to β, where it adds anything
     topics.json       the topics, written when training ends
+    origin-….npz      what the chains of a run began with that goes on from another
 
 A kept state is θ (W × K float32), stored as `topicmc.models.lda.encoding` has it.
 
@@ -13,13 +14,14 @@ shows them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from topicmc.errors import DataError
-from topicmc.models.lda.encoding import decode, encode_counts, encode_weights
+from topicmc.models.lda.encoding import Arrays, decode, encode_counts, encode_weights
 from topicmc.models.lda.formats import without_averages
 from topicmc.models.lda.run_fields import (
     check_additions,
@@ -41,6 +43,26 @@ from topicmc.storage.files import (
 from topicmc.storage.runs import FIRST_MODEL, FORMAT, RunDirectory
 
 PRIOR_FORMAT = 3  # of runs with ``prior.npz``, without which their samples would be misread
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An origin that is still to be written: of each state its arrays, and what ``run.json`` is to
+    say of it."""
+
+    states: list[Arrays]
+    facts: dict[str, Any]
+
+    def remark(self) -> str:
+        """What was carried over, in a sentence."""
+        facts = self.facts
+        fresh = facts["fresh"]
+        return (
+            f"goes on from {facts['run']}: {facts['known']:,} words are known to it,"
+            f" {facts['new']:,} are new, and {facts['gone']:,} of its words, with"
+            f" {facts['left_out']:.1%} of its tokens, are not in this corpus"
+            + (f"; {fresh} topic{'s' * (fresh > 1)} more" if fresh else "")
+        )
 
 
 class TopicRun(RunDirectory):
@@ -72,14 +94,16 @@ class TopicRun(RunDirectory):
         force: bool = False,
         words: list[str] | None = None,
         additions: Additions | None = None,
+        origin: Draft | None = None,
     ) -> Self:
-        """A new run directory holding ``run.json``, the vocabulary if ``words`` are given, and the
-        ``additions`` to the prior of its topics if there are any. UsageError as `check_free` has
-        it."""
+        """A new run directory holding ``run.json``, the vocabulary if ``words`` are given, the
+        ``additions`` to the prior of its topics if there are any, and what it begins with.
+        UsageError as `check_free` has it."""
         run = cls._empty(path, force)
         vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
         prior = {} if additions is None else {"prior": run._write_additions(additions)}
-        run._write_facts({"format": FORMAT, **facts, **vocabulary, **prior})
+        begun = {} if origin is None else {"origin": run._write_origin(origin)}
+        run._write_facts({"format": FORMAT, **facts, **vocabulary, **prior, **begun})
         return run
 
     @classmethod
@@ -93,6 +117,20 @@ class TopicRun(RunDirectory):
         run.place = path
         run.view, run._seen = read_view(path, run.facts())
         return run
+
+    def _write_origin(self, origin: Draft) -> dict[str, Any]:
+        """Writes the states; what ``run.json`` says of it, their files and checksums included."""
+        states: list[dict[str, Any]] = []
+        for told, arrays in zip(origin.facts["states"], origin.states, strict=True):
+            name = f"origin-{len(states):03d}.npz"
+            checksum = write_arrays(self.path / name, arrays)
+            states.append({"file": name, "checksum": checksum, **told})
+        return {**origin.facts, "states": states}
+
+    def _clear(self) -> None:
+        super()._clear()
+        for path in self.path.glob("origin-*.npz"):
+            path.unlink()
 
     def _adopt(self, facts: Mapping[str, Any]) -> None:
         check_complete(self.path / "run.json", facts)
@@ -217,8 +255,12 @@ class TopicRun(RunDirectory):
         path = self.place_of_sample(entry)
         if path.suffix == ".npy":  # of runs of format 1
             return check_theta(path, read_array(path, entry["checksum"]), self.shape)
+        return self.read_theta(path, entry["checksum"])
+
+    def read_theta(self, path: Path, checksum: str) -> np.ndarray:
+        """θ in a file of arrays, W × K float32; DataError when missing or damaged."""
         try:
-            arrays = read_arrays(path, entry["checksum"])
+            arrays = read_arrays(path, checksum)
             additions = self.additions() if "counts" in arrays else None
             theta = decode(arrays, self.shape, additions)
         except (KeyError, ValueError) as error:

@@ -33,6 +33,12 @@ def check_settings(path: Path, facts: Any) -> None:
     for name in ("path", "fingerprint"):
         if name in corpus:
             corpus.text(name)
+    if "origin" in facts:
+        for state in facts.record("origin").records("states"):
+            state.text("file", r"origin-\d{3}\.npz")
+            state.text("checksum", SHA256)
+            state.number("beta", least=0)
+            state.numbers("alpha", config.whole("topics", least=2, most=MAX_TOPICS), least=0)
     for name in ("vocabulary", "prior"):
         if name in facts:
             facts.text(name, SHA256)

@@ -12,7 +12,7 @@ from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
 
 COLLAPSED = ("adlda", "asynclda")  # samplers that keep the topic of every token
 SAMPLERS = (*MOVES, *COLLAPSED)
-STARTS = ("plain", "anneal", "grow")
+STARTS = ("plain", "anneal", "grow", "warm")
 LEARN = ("none", "alpha", "beta", "both")
 MAX_TOPICS = 65_535
 
@@ -37,6 +37,7 @@ class LdaSettings(DsgldSettings[Open]):
     remember: bool = False
     learn: str = "auto"
     learn_until: str = "burn-in"
+    from_run: str | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -45,6 +46,13 @@ class LdaSettings(DsgldSettings[Open]):
         one_of("--start", self.start, ("auto", *STARTS))
         one_of("--learn", self.learn, ("auto", *LEARN))
         one_of("--learn-until", self.learn_until, ("burn-in", "end"))
+        if self.from_run is not None and self.start not in ("auto", "warm"):
+            raise UsageError(
+                f"--from begins with the topics of a run, which --start {self.start} would undo;"
+                " give one of them"
+            )
+        if self.from_run is None and self.start == "warm":
+            raise UsageError("--start warm begins with the topics of a run: give it by --from RUN")
         in_range("--anneal-updates", self.anneal_updates, 1, 1_000_000_000)
         in_range("--start-sweeps", self.start_sweeps, 1, 1_000_000)
         in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")

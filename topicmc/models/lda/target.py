@@ -16,9 +16,11 @@ from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Held, Part
 from topicmc.engine.schedule import batch_items, worker_of
 from topicmc.engine.state import ReadOnDemand, Table
+from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.learned_priors import prior_metrics
+from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.updates import Updates
@@ -40,6 +42,7 @@ class TopicChains:
         workers: those that this process hosts.
         threads: the threads of this process.
         additions: to the prior of the topics.
+        origin: what chains begin with, if they go on from another run.
     """
 
     at_once = 1
@@ -51,8 +54,10 @@ class TopicChains:
         workers: Sequence[int],
         threads: Threads,
         additions: Additions | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self._config = config
+        self._origin = origin
         self._threads = threads
         self._corpus = corpus
         ranges = share_out(corpus, config.workers)
@@ -77,7 +82,22 @@ class TopicChains:
         )  # fmt: skip
         chain.alpha, chain.beta = np.full(config.topics, config.alpha, np.float64), config.beta
         chain.share = np.full(config.topics, 1 / config.topics)
+        if self._origin is not None:
+            self._carry_over(chain, total)
         return self._sampler.state(**vars(chain))
+
+    def _carry_over(self, chain: Chain, total: float) -> None:
+        """Begins with the topics of another run; for SGRLD on its own scale, whose sums say nothing
+        of the topics' sizes."""
+        assert self._origin is not None
+        chain.alpha, chain.beta = self._origin.alpha(chain.index), self._origin.beta(chain.index)
+        chain.theta = self._origin.theta(chain.index)
+        sums = sum_topics(chain.theta)
+        chain.share = sums / sums.sum()
+        if self._sampler.free_scale:
+            chain.theta *= (total / sums).astype(np.float32)
+            np.maximum(chain.theta, FLOOR, out=chain.theta)
+        chain.topic_sums = sum_topics(chain.theta)
 
     def update(
         self, worker: int, states: Mapping[str, Chain], position: int, *, frequency: float,

@@ -33,6 +33,7 @@ from topicmc.models.lda.collapsed.growing import Schedule, Worker
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior_metrics
+from topicmc.models.lda.origin import GIVEN_SWEEPS, Origin
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.workers import expand
@@ -57,6 +58,7 @@ class Adlda:
         number: of the chain, where a run has several (`topicmc.models.lda.collapsed.independent`).
         tokens: `expand` of the documents of each hosted worker, where it is known.
         additions: to the prior of the topics.
+        origin: what the chain begins with, if it goes on from another run.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Adlda:
         number: int = 0,
         tokens: Mapping[int, tuple[np.ndarray, np.ndarray, int]] | None = None,
         additions: Additions | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self.config = config
         self.number = number
@@ -78,6 +81,11 @@ class Adlda:
         self.slow = slow or {}
         self.alpha = np.full(config.topics, config.alpha, np.float64)
         self.prior = RowPrior(config.beta, additions)
+        self._origin = origin
+        self._given: tuple[np.ndarray, np.ndarray] | None = None  # its topics, while drawn under
+        if origin is not None:
+            self.alpha = origin.alpha(number)
+            self.prior = self.prior.with_base(origin.beta(number))
         self.schedule = Schedule(config, corpus)
         self.round_number = 0
         self._waited = WaitFraction(transport)
@@ -127,11 +135,22 @@ class Adlda:
         self.reconciliation.share(self.samplers)
         self.round_number += 1
         self._learn(before)
+        self._forget()
         return RoundInfo(self.config.trajectory * len(self.workers), (documents, tokens))
 
-    def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """θ float32 (W, Kp) and its sums, for tokens to be drawn given them; None: the counts."""
-        return None
+    def _topics(self, sweep: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """θ float32 (W, Kp) and its sums, for tokens to be drawn given them in a sweep; None: the
+        counts."""
+        if self._origin is None or sweep >= GIVEN_SWEEPS:
+            return None
+        if self._given is None:
+            self._given = self._origin.padded(self.number)
+        return self._given
+
+    def _forget(self) -> None:
+        """Lets go of the topics that no token will be drawn under any more."""
+        if self.position >= GIVEN_SWEEPS:
+            self._given = None
 
     def _learn(self, before: int) -> None:
         """New priors if a sweep has ended since ``before``, while they are to be learned."""
@@ -161,12 +180,13 @@ class Adlda:
         documents = tokens = 0
         for _ in range(0, config.trajectory, at_once):
             docs = worker.documents(worker.update, at_once)
+            sweep = self.schedule.place(worker.update)[0]
             tokens += worker.sampler.draw(
                 docs,
                 self.alpha,
                 self.prior.with_base(self.prior.base * self.schedule.beta_factor(worker.update)),
-                topics=self._topics(),
-                sweep=self.schedule.place(worker.update)[0],
+                topics=self._topics(sweep),
+                sweep=sweep,
                 one_by_one=one_by_one,
                 threads=self.threads,
             )
@@ -309,10 +329,11 @@ class Adlda:
             offsets = np.array([0, 2])
             prior = self.prior.summed(1)
             tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
-            for sweep in range(2):
+            for sweep in (0, 1, GIVEN_SWEEPS):
                 tiny.draw(
                     np.zeros(1, np.int64), self.alpha, prior, sweep=sweep,
-                    one_by_one=config.batch_size == 1, threads=self.threads, topics=self._topics(),
+                    one_by_one=config.batch_size == 1, threads=self.threads,
+                    topics=self._topics(sweep),
                 )  # fmt: skip
             tiny.adopt(tiny.z)
             if config.learn != "none":

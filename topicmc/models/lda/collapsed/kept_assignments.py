@@ -51,9 +51,11 @@ class KeptAssignments(Adlda):
     """AD-LDA's workers, drawing given topics θ that every process moves alike."""
 
     def __init__(
-        self, config, corpus, transport, threads, slow=None, scratch=None, *, additions=None
-    ) -> None:
-        super().__init__(config, corpus, transport, threads, slow, scratch, additions=additions)
+        self, config, corpus, transport, threads, slow=None, scratch=None, *, additions=None,
+        origin=None,
+    ) -> None:  # fmt: skip
+        more = {"additions": additions, "origin": origin}
+        super().__init__(config, corpus, transport, threads, slow, scratch, **more)
         self._sampler = sampler_of(config.sampler)
         size = corpus.n_words, config.topics, corpus.n_tokens
         self._total = self._sampler.initial_total(config.beta, *size)
@@ -73,8 +75,10 @@ class KeptAssignments(Adlda):
         """Whether tokens are drawn given the counts, as they are in a start that is not plain."""
         return self.in_burn_in and self.config.start != "plain"
 
-    def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
-        return None if self._by_counts else (self._chain.theta, self._chain.topic_sums)
+    def _topics(self, sweep: int) -> tuple[np.ndarray, np.ndarray] | None:
+        if self._by_counts:
+            return super()._topics(sweep)
+        return self._chain.theta, self._chain.topic_sums
 
     def round(self) -> RoundInfo:
         """A block of every hosted worker's documents, their counts summed, and a move of θ if one
