@@ -6,10 +6,10 @@ corpus and W words,
 
     θ_wk = (n_k + W β) φ_wk,    n_k = n · share_k,
 
-a word that RUN lacks has the same probability in every topic, that of a word without tokens. So
-its first tokens go by the mix of their document, and their topics are learned from there. A topic
-beyond those of RUN begins as the mean of these, each word times an Exp(1) of its own: it gets the
-documents whose words the others explain worse than chance would, and no two begin alike.
+and a word that RUN lacks has the same probability in each of its topics, that of a word without
+tokens: its first tokens go by the mix of their document. A topic beyond those of RUN begins as the
+mean of these, with 1 / W for words that they lack, each word times an Exp(1) of its own. So it gets
+documents that the others explain worse than chance would, and no two of such topics begin alike.
 
 It is all kept in the new run's own folder, for RUN may change or vanish.
 """
@@ -86,20 +86,12 @@ class Origin:
 
 
 def with_topics_of_origin(config: LdaSettings) -> LdaSettings:
-    """The settings with as many topics as the run has that they go on from, unless more are asked
-    for; UsageError for fewer."""
-    if config.from_run is None:
+    """The settings with as many topics as the run has that they go on from, where their number was
+    left to the program."""
+    if config.from_run is None or config.topics != AUTO:
         return config
-    first = samples_of(Path(config.from_run))[0]
-    n_topics = len(alpha_of(TopicRun.open(Path(config.from_run)), first))
-    if config.topics == AUTO:
-        return replace(config, topics=n_topics)
-    if config.topics < n_topics:
-        raise UsageError(
-            f"--topics {config.topics}: the run in {config.from_run} has {n_topics}, and all of"
-            f" them go on; give {n_topics} or more, or leave it out"
-        )
-    return config
+    run = TopicRun.open(Path(config.from_run))
+    return replace(config, topics=len(alpha_of(run, samples_of(run)[0])))
 
 
 def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
@@ -107,11 +99,17 @@ def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
     ``asked`` for.
 
     Raises DataError when the run that it goes on from is none, has no samples, is damaged, or has
-    no words in common with the corpus.
+    no words in common with the corpus; UsageError for fewer topics than it has.
     """
     assert config.from_run is not None
     run = TopicRun.open(Path(config.from_run))
     words = run.vocabulary()
+    n_topics = len(alpha_of(run, samples_of(run)[0]))
+    if config.topics < n_topics:
+        raise UsageError(
+            f"--topics {config.topics}: the run in {config.from_run} has {n_topics}, and all of"
+            f" them go on; give {n_topics} or more, or leave it out"
+        )
     rows = _rows(words, corpus)
     if (rows < 0).all():
         raise DataError(
@@ -146,7 +144,7 @@ def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
         "new": len(rows) - known,
         "gone": len(words) - known,
         "left_out": left_out,
-        "fresh": config.topics - len(share),
+        "fresh": config.topics - n_topics,
         "states": told,
     }
     return Draft(states, facts)
@@ -189,16 +187,17 @@ def carried(
     """
     n_words, n_old = len(rows), len(share)
     known = rows >= 0
-    mean = n_tokens / n_topics + n_words * beta  # of Σ_w θ_wk
-    new = np.float32(beta / mean)  # φ of a new word
-    made = np.full((n_words, n_topics), new, np.float32)
+    unseen = beta / (n_tokens / n_topics + n_words * beta)  # φ of a word without tokens
+    made = np.full((n_words, n_topics), unseen, np.float32)
     old = theta[rows[known]]
     old = old / np.maximum(old.sum(axis=0, dtype=np.float64), FLOOR)
     made[known, :n_old] = old
     if n_topics > n_old:
-        noise = np.empty((int(known.sum()), n_topics - n_old), np.float32)
+        noise = np.empty((n_words, n_topics - n_old), np.float32)
         fill_exponential(noise.reshape(-1), key)
-        made[known, n_old:] = (old @ share)[:, None] * noise
+        mean_topic = np.full(n_words, 1 / n_words)
+        mean_topic[known] = (old @ share) * known.mean()
+        made[:, n_old:] = mean_topic[:, None] * noise
     sizes = np.full(n_topics, n_tokens / n_topics)
     sizes[:n_old] = share * n_tokens * n_old / n_topics
     made *= (sizes + n_words * beta).astype(np.float32)
