@@ -25,7 +25,7 @@ PROGRESS = ("auto", "bar", "plain", "json", "none")
 HEADINGS = {
     "Most used": (
         "output", "topics", "time_budget", "epochs", "until", "resume", "from_run", "seed",
-        "workers", "chains", "dry_run",
+        "workers", "chains",
     ),
     "Length and what is kept": ("updates", "evaluate_every", "checkpoint_every", "samples"),
     "Priors": ("alpha", "beta", "learn", "learn_until"),
@@ -37,7 +37,7 @@ HEADINGS = {
         "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",
         "slow",
     ),
-    "How it is called": ("config_file", "force", "progress", "as_json"),
+    "How it is called": ("config_file", "dry_run", "force", "progress", "as_json"),
 }  # fmt: skip
 
 
