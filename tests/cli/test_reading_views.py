@@ -58,6 +58,10 @@ def test_topics(view, run, command):
     group = told["view"]["groups"][0]
     assert group["share"] == pytest.approx(by_number[1]["share"] + by_number[4]["share"])
     assert group["share_low"] < group["share"] < group["share_high"]
+    near = json.loads(said(command("topics", "view", "--json", "--details")))["topics"]
+    for topic in near:
+        others = {other["topic"] for other in topic["similar"]}
+        assert others == {0, 1, 4} - {topic["topic"]}
     page = said(command("topics", "view", "--topic", 1))
     assert page.startswith("topic 1 Big sport: ")
     assert "it is part of topic 1; name 1" in one_sentence(command("topics", "view", "--topic", 3))
