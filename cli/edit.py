@@ -69,8 +69,8 @@ def edit(
     note_progress([opened])
     view = make(opened, edits, output, force)
     if as_json:
-        labels = {str(k): name for k, name in sorted(view.labels.items())}
-        print_json({"view": str(output), "labels": labels, **facts_of(view)})
+        names = {str(k): name for k, name in sorted(view.labels.items())}
+        print_json({"view": str(output), "labels": names, **facts_of(view)})
         return
     for sentence in sentences(view):
         click.echo(sentence)

@@ -75,9 +75,9 @@ def evaluate(
     scores = [
         score_run(run, other or open_corpus(run), run.vocabulary(), workers) for run in opened
     ]
-    for run in opened:
-        if run.view is not None and (run.view.merged or run.view.dropped):
-            click.echo(f"Note: {VIEWED.format(run.place, run.path)}.", err=True)
+    for shown in opened:
+        if shown.view is not None and (shown.view.merged or shown.view.dropped):
+            click.echo(f"Note: {VIEWED.format(shown.place, shown.path)}.", err=True)
     diagnostics = diagnose(opened)
     if as_json:
         told = [score.as_dict() for score in scores]

@@ -267,10 +267,10 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _set(self, record: Record, phis: Any) -> None:
         self._record = record
         self.doc_topic_prior_ = record.alphas.mean(axis=0)
-        self.topic_word_prior_ = record.beta
         self.samples_ = np.stack(phis)
         self.components_ = self.samples_.mean(axis=0, dtype=np.float64)
         self.components_ /= self.components_.sum(axis=1, keepdims=True)
+        self.topic_word_prior_ = record.prior.matrix(*self.components_.shape)
 
     def _warn(self, text: str) -> None:
         warnings.warn(text, ConvergenceWarning, stacklevel=3)

@@ -37,6 +37,11 @@ CHUNK = 100_000  # entries (distinct words of documents) that are sampled at a t
 def write(source: Source, folder: Path) -> None:
     """Writes the files into ``folder``."""
     topics = source.topics
+    if topics.prior.additions is not None:
+        source.remarks.append(
+            f"MALLET has one prior for all words: {topics.prior.base:.4g}; here"
+            f" {len(topics.prior.additions.words):,} words have more in some topics"
+        )
     corpus = source.open_corpus()
     words = ["_".join(word.split()) for word in topics.vocabulary]
     _write_keys(folder / "topic-keys.txt", topics, words)
@@ -86,7 +91,8 @@ def assignments(
 
 def _head(topics: Topics) -> str:
     alpha = " ".join(map(repr, topics.alpha.tolist()))
-    return f"#doc source pos typeindex type topic\n#alpha : {alpha} \n#beta : {topics.beta!r}\n"
+    beta = topics.prior.base
+    return f"#doc source pos typeindex type topic\n#alpha : {alpha} \n#beta : {beta!r}\n"
 
 
 def _lines(batch: Minibatch, z: np.ndarray, words: list[str], corpus: Corpus) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.topics.labels import Labels
 
 NAMES = "topics.csv"
@@ -30,7 +31,7 @@ class Topics:
         phi: float64 (K, W), rows sum to one.
         share: float64 (K,), each topic's share of the tokens, sums to one.
         alpha: float64 (K,), the prior of the topic mixes.
-        beta: the prior of the topics.
+        prior: that of the topics.
         n_tokens: how many tokens they were trained on.
         vocabulary: the W words.
         labels: numbers and names of the topics.
@@ -39,7 +40,7 @@ class Topics:
     phi: np.ndarray
     share: np.ndarray
     alpha: np.ndarray
-    beta: float
+    prior: RowPrior
     n_tokens: int
     vocabulary: list[str]
     labels: Labels
@@ -47,8 +48,9 @@ class Topics:
     @property
     def pseudo_counts(self) -> np.ndarray:
         """Parameters of Dirichlet laws with the means φ_k, which weigh as much as the prior and a
-        topic's tokens do: float64 (K, W), φ_kw (N_k + W β)."""
-        sizes = self.share * self.n_tokens + self.beta * len(self.vocabulary)
+        topic's tokens do: float64 (K, W), φ_kw (N_k + B_k)."""
+        n_topics, n_words = self.phi.shape
+        sizes = self.share * self.n_tokens + self.prior.totals(n_words, n_topics)
         return self.phi * sizes[:, None]
 
 

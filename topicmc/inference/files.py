@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from topicmc.errors import UsageError
-from topicmc.storage.files import replacing, speaking_of
+from topicmc.storage.files import check_new_file, replacing, speaking_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,17 +59,10 @@ class _Writer(Protocol):
 
 
 def check_place(path: Path, *, sd: bool = False, force: bool = False) -> None:
-    """UsageError when mixes cannot be written to a file of that name."""
-    suffix = path.suffix.lower()
-    if suffix not in _WRITERS:
-        known = ", ".join(_WRITERS)
-        raise UsageError(f"-o {path}: the name must end in one of {known}, which says the format")
-    if sd and suffix == ".npy":
+    """UsageError when mixes cannot be written to a file of that name, as `check_new_file` does."""
+    if sd and path.suffix.lower() == ".npy":
         raise UsageError(f"-o {path}: .npy holds the mixes alone; with --se write another format")
-    if path.is_dir():
-        raise UsageError(f"-o {path}: is a folder; give the name of a file in it")
-    if path.exists() and not force:
-        raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
+    check_new_file(path, _WRITERS, force)
 
 
 def write_mixes(

@@ -180,8 +180,7 @@ def _shares(posterior: Posterior) -> np.ndarray:
 def _collapsed(posterior: Posterior) -> list[str]:
     """Topics that hardly have tokens, or fewer than their prior counts for."""
     chain = posterior.chains[0]
-    prior = chain.beta.mean() * posterior.phi.shape[1]
-    share, mass = chain.share.mean(axis=0), chain.mass.mean(axis=0)
+    share, mass, prior = (a.mean(axis=0) for a in (chain.share, chain.mass, chain.prior_mass))
     topics = np.flatnonzero((share * len(share) < TINY) | (mass < 2 * prior))
     if len(topics) == 0:
         return []

@@ -1,7 +1,9 @@
 """The run directory of LDA: that of any model, and
 
     vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
+    prior.npz         what the prior of the topics adds to β, where it adds anything
     topics.json       the topics, written when training ends
+    origin-….npz      what the chains of a run began with that goes on from another
 
 A kept state is θ (W × K float32), stored as `topicmc.models.lda.encoding` has it.
 
@@ -12,18 +14,55 @@ shows them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from topicmc.errors import DataError
-from topicmc.models.lda.encoding import decode, encode_counts, encode_weights
+from topicmc.models.lda.encoding import Arrays, decode, encode_counts, encode_weights
 from topicmc.models.lda.formats import without_averages
-from topicmc.models.lda.run_fields import check_complete, check_entries, check_settings, check_theta
+from topicmc.models.lda.run_fields import (
+    check_additions,
+    check_complete,
+    check_entries,
+    check_settings,
+    check_theta,
+)
 from topicmc.models.lda.views import View, checksum_of, is_view, read_view, run_of
-from topicmc.storage.files import checksum, read_array, read_arrays, replacing
+from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.storage.files import (
+    checksum,
+    read_array,
+    read_arrays,
+    replacing,
+    within,
+    write_arrays,
+)
 from topicmc.storage.runs import FIRST_MODEL, FORMAT, RunDirectory
+
+PRIOR_FORMAT = 3  # of runs with ``prior.npz``, without which their samples would be misread
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An origin that is still to be written: of each state its arrays, and what ``run.json`` is to
+    say of it."""
+
+    states: list[Arrays]
+    facts: dict[str, Any]
+
+    def remark(self) -> str:
+        """What was carried over, in a sentence."""
+        facts = self.facts
+        fresh = facts["fresh"]
+        return (
+            f"goes on from {facts['run']}: {facts['known']:,} words are known to it,"
+            f" {facts['new']:,} are new, and {facts['gone']:,} of its words, with"
+            f" {facts['left_out']:.1%} of its tokens, are not in this corpus"
+            + (f"; {fresh} topic{'s' * (fresh > 1)} more" if fresh else "")
+        )
 
 
 class TopicRun(RunDirectory):
@@ -32,11 +71,17 @@ class TopicRun(RunDirectory):
     model: ClassVar[str | None] = FIRST_MODEL
     counted: ClassVar[tuple[str, ...]] = ("documents", "tokens")
     figure: ClassVar[str] = "perplexity"
-    files: ClassVar[tuple[str, ...]] = (*RunDirectory.files, "topics.json", "vocabulary.txt")
+    files: ClassVar[tuple[str, ...]] = (
+        *RunDirectory.files,
+        "topics.json",
+        "vocabulary.txt",
+        "prior.npz",
+    )
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.shape: tuple[int | None, int | None] = (None, None)  # W and K, once `open` knows them
+        self._additions: Additions | None = None  # once they are read
         self.place = self.path  # what was opened: the run, or a view of it
         self.view: View | None = None
         self._seen = ""  # checksum of the samples that the view was made of
@@ -48,12 +93,17 @@ class TopicRun(RunDirectory):
         facts: Mapping[str, Any],
         force: bool = False,
         words: list[str] | None = None,
+        additions: Additions | None = None,
+        origin: Draft | None = None,
     ) -> Self:
-        """A new run directory holding ``run.json``, and the vocabulary if ``words`` are given.
+        """A new run directory holding ``run.json``, the vocabulary if ``words`` are given, the
+        ``additions`` to the prior of its topics if there are any, and what it begins with.
         UsageError as `check_free` has it."""
         run = cls._empty(path, force)
         vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
-        run._write_facts({"format": FORMAT, **facts, **vocabulary})
+        prior = {} if additions is None else {"prior": run._write_additions(additions)}
+        begun = {} if origin is None else {"origin": run._write_origin(origin)}
+        run._write_facts({"format": FORMAT, **facts, **vocabulary, **prior, **begun})
         return run
 
     @classmethod
@@ -67,6 +117,20 @@ class TopicRun(RunDirectory):
         run.place = path
         run.view, run._seen = read_view(path, run.facts())
         return run
+
+    def _write_origin(self, origin: Draft) -> dict[str, Any]:
+        """Writes the states; what ``run.json`` says of it, their files and checksums included."""
+        states: list[dict[str, Any]] = []
+        for told, arrays in zip(origin.facts["states"], origin.states, strict=True):
+            name = f"origin-{len(states):03d}.npz"
+            checksum = write_arrays(self.path / name, arrays)
+            states.append({"file": name, "checksum": checksum, **told})
+        return {**origin.facts, "states": states}
+
+    def _clear(self) -> None:
+        super()._clear()
+        for path in self.path.glob("origin-*.npz"):
+            path.unlink()
 
     def _adopt(self, facts: Mapping[str, Any]) -> None:
         check_complete(self.path / "run.json", facts)
@@ -129,6 +193,33 @@ class TopicRun(RunDirectory):
             )
         return path.read_text(encoding="utf-8").split("\n")[:-1]
 
+    # ---- prior of the topics
+
+    def _write_facts(self, facts: Mapping[str, Any]) -> None:
+        super()._write_facts({**facts, "format": PRIOR_FORMAT} if "prior" in facts else facts)
+
+    def _write_additions(self, additions: Additions) -> str:
+        arrays = {"row_of": additions.row_of, "values": additions.values}
+        return write_arrays(self.path / "prior.npz", arrays)
+
+    def additions(self) -> Additions | None:
+        """What the prior of the topics adds to β; None where it is symmetric. DataError when the
+        file is missing or damaged."""
+        expected = self.facts().get("prior")
+        if expected is None or self._additions is not None:
+            return self._additions
+        path = within(self.path, self.path / "prior.npz")
+        self._additions = check_additions(path, read_arrays(path, expected), self.shape)
+        return self._additions
+
+    def prior(self, beta: float) -> RowPrior:
+        """The prior of the topics over a base, as the view shows them if there is one."""
+        additions = self.additions()
+        if additions is not None and self.view is not None:
+            values = self.view.summed(additions.values, chain=0)
+            additions = Additions(additions.row_of, values)
+        return RowPrior(beta, additions)
+
     # ---- posterior samples
 
     def keep_sample(
@@ -141,8 +232,11 @@ class TopicRun(RunDirectory):
         most_tokens: float = np.inf,
     ) -> dict[str, Any]:
         """Writes one state θ (W × K float32) as `topicmc.models.lda.encoding` has it and returns
-        its index entry: as counts where ``beta`` is given, for θ = n_kw + β, else as weights."""
-        arrays = encode_weights(theta, most_tokens) if beta is None else encode_counts(theta, beta)
+        its index entry: as counts where ``beta`` is given, for θ = n_kw + b_kw, else as weights."""
+        if beta is None:
+            arrays = encode_weights(theta, most_tokens)
+        else:
+            arrays = encode_counts(theta, self.prior(beta))
         return self.write_sample(chain, round_number, arrays)
 
     def read_sample(self, entry: Mapping[str, Any]) -> np.ndarray:
@@ -161,8 +255,14 @@ class TopicRun(RunDirectory):
         path = self.place_of_sample(entry)
         if path.suffix == ".npy":  # of runs of format 1
             return check_theta(path, read_array(path, entry["checksum"]), self.shape)
+        return self.read_theta(path, entry["checksum"])
+
+    def read_theta(self, path: Path, checksum: str) -> np.ndarray:
+        """θ in a file of arrays, W × K float32; DataError when missing or damaged."""
         try:
-            theta = decode(read_arrays(path, entry["checksum"]), self.shape)
+            arrays = read_arrays(path, checksum)
+            additions = self.additions() if "counts" in arrays else None
+            theta = decode(arrays, self.shape, additions)
         except (KeyError, ValueError) as error:
             raise DataError(f"{path}: holds no topics ({error!r}); remake it") from None
         return check_theta(path, theta, self.shape)

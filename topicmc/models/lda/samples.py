@@ -11,7 +11,8 @@ import numpy as np
 from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.run import TopicRun
-from topicmc.samplers import Chain
+from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.state import Chain
 
 _ENTRIES = 1 << 18  # of a matrix that are added up at a time
 
@@ -41,7 +42,7 @@ class PosteriorMean(NamedTuple):
     """Each topic's share of the tokens: float64 (K,), sums to one, less what a view has dropped."""
     alpha: np.ndarray
     """The prior of the topic mixes: float64 (K,)."""
-    beta: float
+    prior: RowPrior
     """The prior of the topics."""
 
 
@@ -112,8 +113,8 @@ def alpha_of(run: TopicRun, entry: Mapping[str, Any]) -> np.ndarray:
 
 
 def beta_of(run: TopicRun, entry: Mapping[str, Any]) -> float:
-    """The prior of the topics that belongs to one sample. Runs of format 1 recorded what they had
-    learned in the metrics alone."""
+    """β, the base of the prior of the topics, that belongs to one sample. Runs of format 1 recorded
+    what they had learned in the metrics alone."""
     if "beta" in entry:
         return entry["beta"]
     learned = [record for record in run.metrics() if "beta" in record]
@@ -141,4 +142,4 @@ def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
     phi /= phi.sum(axis=1, keepdims=True)
     alpha = np.mean([alpha_of(run, entry) for entry in entries], axis=0)
     beta = float(np.mean([beta_of(run, entry) for entry in entries]))
-    return PosteriorMean(phi, share / len(entries), alpha, beta)
+    return PosteriorMean(phi, share / len(entries), alpha, run.prior(beta))
