@@ -90,8 +90,16 @@ def with_topics_of_origin(config: LdaSettings) -> LdaSettings:
     left to the program."""
     if config.from_run is None or config.topics != AUTO:
         return config
-    run = TopicRun.open(Path(config.from_run))
+    run = _origin(config.from_run)
     return replace(config, topics=len(alpha_of(run, samples_of(run)[0])))
+
+
+def _origin(path: str) -> TopicRun:
+    """The run to go on from; UsageError for a view, whose topics would get other numbers."""
+    run = TopicRun.open(Path(path))
+    if run.view is not None:
+        raise UsageError(f"--from {path}: is a view; go on from its run, --from {run.path}")
+    return run
 
 
 def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
@@ -102,7 +110,7 @@ def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
     no words in common with the corpus; UsageError for fewer topics than it has.
     """
     assert config.from_run is not None
-    run = TopicRun.open(Path(config.from_run))
+    run = _origin(config.from_run)
     words = run.vocabulary()
     n_topics = len(alpha_of(run, samples_of(run)[0]))
     if config.topics < n_topics:
