@@ -137,9 +137,14 @@ def _print_matching(first: str, matching: Matching, n_pairs: int) -> None:
     for title, listed in (("nearest", pairs[:n_pairs]), ("farthest", pairs[worst:])):
         for pair in listed:
             click.echo(
-                f"  {title:8s} {pair.distance:.2f}  {pair.first:4d}  {' '.join(pair.first_words)}"
+                f"  {title:8s} {pair.distance:.2f}  {pair.first:4d}  "
+                + _told(pair.first_label, pair.first_words)
             )
-            click.echo(f"  {'':13s}  {pair.other:4d}  {' '.join(pair.other_words)}")
+            click.echo(f"  {'':13s}  {pair.other:4d}  {_told(pair.other_label, pair.other_words)}")
+
+
+def _told(label: str | None, words: Sequence[str]) -> str:
+    return " ".join(words) if label is None else f"{label}: {' '.join(words)}"
 
 
 def _print_drift(first: str, drift: Drift, limit: float, n_topics: int) -> None:

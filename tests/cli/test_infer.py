@@ -191,7 +191,7 @@ def test_another_chain_has_other_topics(run, command):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["new.jsonl", "-o", "mixes.txt"], "must end in one of"),
+        (["new.jsonl", "-o", "mixes.txt"], "must end in"),
         (["new.jsonl", "-o", "run.csv", "--field", "body"], "no field 'body'"),
         (["new.jsonl", "-o", "mixes.npy", "--se"], "another format"),
         (["new.jsonl", "-o", "there.csv"], "exists already; add --force"),

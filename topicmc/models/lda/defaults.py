@@ -17,6 +17,7 @@ from topicmc.models.lda.sampler_choice import choose, default_topics, or_default
 from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
 from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
 from topicmc.posterior.thinning import number_kept
+from topicmc.samplers.registry import sampler_of
 
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts. Where a batch is scaled up more than some
@@ -32,20 +33,6 @@ _LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
 ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
 BURN_IN_SHARE = 0.45  # of a time budget, which a start may take
-_STEP = {"scir": (0.5, 20.0, 0.6), "sgrld": (3.0, 20.0, 0.6)}
-_START = {"scir": "anneal", "sgrld": "plain"}
-
-
-def initial_total(sampler: str, beta: float, n_words: int, n_topics: int, n_tokens: int) -> float:
-    """Σ_w θ_wk of a new chain: on the scale of the counts for SCIR, of the prior for SGRLD.
-
-    SGRLD's θ keeps the scale that its prior gives it, β W, and φ then moves by the relative amount
-    ε/2 · (n_tokens / K) / β W in an update: `resolve` sizes its ε by that amount. A total so small
-    that it would wander to zero is avoided.
-    """
-    if sampler == "sgrld":
-        return max(beta, 0.01) * n_words
-    return beta * n_words + n_tokens / n_topics
 
 
 def default_beta(n_words: int, n_tokens: int) -> float:
@@ -101,12 +88,10 @@ def resolve(
         1, min(or_default(config.batch_size, round(documents)), n_docs // config.workers)
     )
     sweeps = or_default(config.sweeps, 5)
-    step_size, step_offset, step_decay = _STEP[sampler]
+    step_size, step_offset, step_decay = _steps(sampler, beta, n_words, topics, n_tokens, False)
     if config.from_run is not None:  # the steps of a chain whose start is over
         step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
         step_offset += _ANNEAL_UPDATES
-    if sampler == "sgrld":
-        step_size *= initial_total(sampler, beta, n_words, topics, n_tokens) * topics / n_tokens
     chains = or_default(config.chains, config.workers)
     groups = or_default(config.groups, 1)
     updates = config.updates
@@ -143,7 +128,7 @@ def resolve(
             step_size=or_default(config.step_size, step_size),
             step_offset=or_default(config.step_offset, step_offset),
             step_decay=or_default(config.step_decay, step_decay),
-            start=_start(config, _START[sampler]),
+            start=_start(config, sampler_of(sampler).start),
             anneal_updates=start,
             average_until=average_until,
             updates=updates,
@@ -153,6 +138,15 @@ def resolve(
             trajectory=or_default(config.trajectory, 1 if config.workers == 1 else 10),
         )
     )
+
+
+def _steps(
+    name: str, beta: float, n_words: int, n_topics: int, n_tokens: int, kept: bool
+) -> tuple[float, ...]:
+    """a, b and c of a sampler's step size, with kept assignments or not."""
+    sampler = sampler_of(name)
+    total = sampler.initial_total(beta, n_words, n_topics, n_tokens)
+    return sampler.steps(total, n_topics, n_tokens, kept=kept)
 
 
 def _start(config: LdaSettings, usual: str) -> str:
@@ -174,8 +168,6 @@ def _learned(config: LdaSettings) -> str:
 # threads busy, unless a sweep would then have too few.
 _BLOCKS = (4, 64)
 _BLOCK_TOKENS = 120_000
-# The step of SGRLD with remembered assignments: twice the share by which a move changes topics.
-_REMEMBERED_STEP = 0.1
 _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
 _LONGEST_START = 160
 _WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
@@ -205,10 +197,9 @@ def _resolve_collapsed(
         remember = " --remember" if config.remember else ""
         raise UsageError(f"--sampler {config.sampler}{remember} has one chain: leave out --chains")
     mine = -(-n_docs // config.workers)
-    step_size = 3.0
-    if config.remember and config.sampler == "sgrld":
-        total = initial_total("sgrld", config.beta, n_words, config.topics, n_tokens)
-        step_size = _REMEMBERED_STEP * total * config.topics / n_tokens
+    steps: tuple[float, ...] = (3.0, 1.0, 0.0)  # of no meaning to samplers without moves
+    if config.remember:
+        steps = _steps(config.sampler, config.beta, n_words, config.topics, n_tokens, True)
     n_blocks = _between(n_tokens / config.workers / _BLOCK_TOKENS, _BLOCKS)
     batch_size = min(mine, or_default(config.batch_size, max(1, round(mine / n_blocks))))
     per_round = documents_of_round(n_docs, config.workers) if config.workers > 1 else 1
@@ -218,9 +209,9 @@ def _resolve_collapsed(
         batch_size=batch_size,
         sweeps=1,
         burn_in=0,
-        step_size=or_default(config.step_size, step_size),
-        step_offset=or_default(config.step_offset, 1.0),
-        step_decay=or_default(config.step_decay, 0.0),
+        step_size=or_default(config.step_size, steps[0]),
+        step_offset=or_default(config.step_offset, steps[1]),
+        step_decay=or_default(config.step_decay, steps[2]),
         start=_start(config, "grow"),
         threads=or_default(config.threads, cores),
         chains=chains,

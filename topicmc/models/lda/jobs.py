@@ -150,7 +150,7 @@ def _create(
         "config": plan.config.as_dict(),
         "plan": {"remarks": remarks, "pace": plan.pace and asdict(plan.pace)},
     }
-    return TopicRun.create(run_path, facts, force, corpus.vocabulary, origin)
+    return TopicRun.create(run_path, facts, force, corpus.vocabulary, origin=origin)
 
 
 def verify_share(corpus: Corpus, config: Resolved, transport: Transport) -> None:
@@ -175,6 +175,11 @@ def resume(
     one that the run began with.
     """
     run = TopicRun.open(run_path)
+    if run.view is not None:
+        raise UsageError(
+            f"{run_path}: is a view, which cannot be trained; train its run (topicmc train -o"
+            f" {run.path} --resume), and the view shows that"
+        )
     run.lease = _lease(run.path, transport, leases)
     if transport.is_root:
         run.recover()

@@ -21,6 +21,7 @@ from topicmc.corpora import Corpus
 from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.padding import padded_size
 from topicmc.models.lda.settings import COLLAPSED, Resolved
+from topicmc.samplers.registry import sampler_of
 from topicmc.storage.scratch import IN_MEMORY
 
 PROGRAM = 88_000_000
@@ -205,7 +206,7 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         yield Term("updating", "topics of its tokens", 2 * kept * sizes.batch_tokens)
     else:
         yield Term("updating", "their counts, of each thread", config.threads * rows)
-    if config.sampler == "scir":
+    if sampler_of(config.sampler).waits:
         yield Term(ALWAYS, "since when words wait", 8 * sizes.n_words * chains)
         yield Term("reading", _READ[0], theta)
         yield Term("writing", _READ[0], theta)

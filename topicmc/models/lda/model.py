@@ -21,7 +21,7 @@ from topicmc.models.lda.samples import write_sample
 from topicmc.models.lda.scalars import Scalars
 from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.models.lda.settings import Resolved
-from topicmc.samplers import Chain
+from topicmc.samplers.state import Chain
 
 _UPDATES = 8  # of a minibatch chain between records, at least: to read all its weights costs as one
 
@@ -48,8 +48,8 @@ class Lda:
         slow: Mapping[int, float] | None = None,
     ) -> None:
         threads = Threads(config.threads)
-        origin = Origin.of(run, config)
-        self.method = open_method(config, corpus, transport, threads, slow, run.path, origin)
+        given = run.additions(), Origin.of(run, config)
+        self.method = open_method(config, corpus, transport, threads, slow, run.path, *given)
         alpha = np.full(config.topics, config.alpha, np.float64)
         self.evaluator = HeldOut(run, corpus, config.topics, alpha, SPLIT_SEED, transport, threads)
         self.epoch = corpus.n_docs * passes(config)

@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Never, Self
 
 from topicmc.errors import UsageError
+from topicmc.samplers.registry import SAMPLERS as MOVES
 from topicmc.settings.groups import DsgldSettings, Open
 from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
 
-SAMPLERS = ("scir", "sgrld", "adlda", "asynclda")
 COLLAPSED = ("adlda", "asynclda")  # samplers that keep the topic of every token
+SAMPLERS = (*MOVES, *COLLAPSED)
 STARTS = ("plain", "anneal", "grow", "warm")
 LEARN = ("none", "alpha", "beta", "both")
 MAX_TOPICS = 65_535
@@ -41,7 +42,7 @@ class LdaSettings(DsgldSettings[Open]):
     def __post_init__(self) -> None:
         for field in fields(self):
             of_type(option(field.name), getattr(self, field.name), str(field.type), field.default)
-        one_of("--sampler", self.sampler, ("auto", *SAMPLERS))
+        one_of("--sampler", self.sampler, ("auto", *MOVES, *COLLAPSED))
         one_of("--start", self.start, ("auto", *STARTS))
         one_of("--learn", self.learn, ("auto", *LEARN))
         one_of("--learn-until", self.learn_until, ("burn-in", "end"))
@@ -69,7 +70,7 @@ class LdaSettings(DsgldSettings[Open]):
                 " lower it or raise --sweeps"
             )
         self.check_run()
-        if self.sampler in ("scir", "sgrld"):
+        if self.sampler in MOVES:
             self.check_chains()
         self.check_dsgld()
 

@@ -103,7 +103,8 @@ def compare(
         phi = restricted(model.phi, mine)
         measures.append(_measures(model, mine, phi, ground, threads))
         if model is not models[0]:
-            matchings.append(matching(model.name, first, phi, words, limit))
+            both = models[0].labels, model.labels
+            matchings.append(matching(model.name, first, phi, words, limit, both))
             if drifts or (drifts is None and _goes_on(models[0], model)):
                 changes.append(drift(models[0], model, (columns[0], mine), matchings[-1]))
     split = ground.split

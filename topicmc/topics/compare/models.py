@@ -13,6 +13,7 @@ from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, posterior_mean, samples_of
 from topicmc.storage.files import read_array
+from topicmc.topics.labels import Labels
 
 
 class Model:
@@ -23,6 +24,7 @@ class Model:
         words: the words that it knows, W of them.
         phi: the topics that are described and matched, float64 (K, W), rows sum to one.
         share: each topic's share of the tokens, float64 (K,).
+        labels: numbers and names of the topics.
         facts: how it was trained, as far as that is known.
         corpus: the fingerprint of the corpus that it was trained on, None where unknown.
         unfinished: whether it has no samples proper yet.
@@ -41,6 +43,7 @@ class Model:
         self.name = name
         self.words = words
         self.phi = phi
+        self.labels = Labels.plain(len(phi))
         self.share = np.full(len(phi), 1 / len(phi)) if share is None else share
         self.facts: dict[str, Any] = {}
 
@@ -66,6 +69,7 @@ class RunModel(Model):
         self._entries = samples_of(run)
         mean = posterior_mean(run)
         super().__init__(str(path), run.vocabulary(), mean.phi, mean.share)
+        self.labels = Labels.of(run)
         self.corpus = run.facts()["corpus"]["fingerprint"]
         self.newest = [self._entries.index(entry) for entry in newest_of(self._entries)]
         self.unfinished = any(entry.get("burn_in") for entry in self._entries)
