@@ -24,20 +24,20 @@ PROGRESS = ("auto", "bar", "plain", "json", "none")
 
 HEADINGS = {
     "Most used": (
-        "output", "topics", "time_budget", "epochs", "until", "resume", "from_run", "seed",
-        "workers", "chains",
+        "output", "topics", "time_budget", "epochs", "until", "resume", "seed", "workers", "chains",
+        "dry_run",
     ),
     "Length and what is kept": ("updates", "evaluate_every", "checkpoint_every", "samples"),
     "Priors": ("alpha", "beta", "learn", "learn_until"),
     "Sampler": (
         "sampler", "remember", "batch_size", "sweeps", "burn_in", "step_size", "step_offset",
-        "step_decay", "start", "anneal_updates", "start_sweeps",
+        "step_decay", "from_run", "start", "anneal_updates", "start_sweeps",
     ),
     "Workers and chains": (
         "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",
         "slow",
     ),
-    "How it is called": ("config_file", "dry_run", "force", "progress", "as_json"),
+    "How it is called": ("config_file", "force", "progress", "as_json"),
 }  # fmt: skip
 
 
