@@ -1,0 +1,175 @@
+"""Bayesian matrix factorisation: minibatch moves of the rows of users and of items.
+
+A row holds D factors and, in its last column, a bias; a rating less the mean is
+
+    r ~ N(Σ_d u_d v_d + u_D + v_D, 1/τ),        each column of users or items ~ N(0, 1/λ_column).
+
+An update kicks the rows that the minibatch touches by the gradient of its ratings, and then time
+passes for all rows. Between kicks a row follows its prior alone, an Ornstein-Uhlenbeck process whose
+moves compose exactly, so a row waits until it is next touched (`flow`) and is moved at once.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from topicmc.kernels.draws import normal_pair
+from topicmc.kernels.random import philox
+
+_ONE = np.float32(1)
+
+
+@njit(nogil=True, cache=True)
+def number_rows(rows, slots, slot_of, touched):
+    """Numbers the distinct values of `rows`, int32 (m,), as they come; returns how many there are.
+
+    `slot_of[n]` is the number of `rows[n]` and `touched[slot]` the row. `slots`, int32 (all rows,),
+    must hold −1 and does so again afterwards.
+    """
+    n_touched = 0
+    for n in range(rows.size):
+        row = rows[n]
+        if slots[row] < 0:
+            slots[row] = n_touched
+            touched[n_touched] = row
+            n_touched += 1
+        slot_of[n] = slots[row]
+    for slot in range(n_touched):
+        slots[touched[slot]] = -1
+    return n_touched
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def flow(
+    factors, rows, first, last, moved_at, clock, rates, precision, temperature, key, offset, update
+):
+    """Moves `rows[first:last]` by their prior over the time that they have waited, t = rate × wait:
+
+        θ ← e^(−λt/2) θ + N(0, T (1 − e^(−λt)) / λ),        T the temperature.
+
+    Counters of the draws: four columns, the row's number in the whole matrix (`offset` + row), 0,
+    and the update.
+    """
+    width = factors.shape[1]
+    for i in range(first, last):
+        row = rows[i]
+        waited = (clock - moved_at[row]) * rates[row]
+        if waited <= 0.0:
+            continue
+        moved_at[row] = clock
+        theta = factors[row]
+        number = np.int64(offset + row)
+        low, high = np.uint32(number & 0xFFFFFFFF), np.uint32(number >> 32)
+        for block in range((width + 3) // 4):
+            a, b, c, d = philox(key, np.uint32(block), low, high, update)
+            w, x = normal_pair(a, b)
+            y, z = normal_pair(c, d)
+            draws = (w, x, y, z)
+            for k in range(4 * block, min(4 * block + 4, width)):
+                lost = -math.expm1(-precision[k] * waited)
+                noise = math.sqrt(temperature * lost / precision[k])
+                theta[k] = math.sqrt(1.0 - lost) * theta[k] + noise * draws[k & 3]
+
+
+@njit(nogil=True, cache=True)
+def gather(factors, rows, first, last, out):
+    """Copies rows: out[i] = factors[rows[i]] for i in first … last − 1."""
+    for i in range(first, last):
+        out[i] = factors[rows[i]]
+
+
+@njit(nogil=True, cache=True)
+def errors(users, user_of, items, item_of, ratings, first, last, out):
+    """out[n] = ratings[n] less what the rows `user_of[n]` and `item_of[n]` predict; float32."""
+    n_factors = users.shape[1] - 1
+    for n in range(first, last):
+        u, v = users[user_of[n]], items[item_of[n]]
+        predicted = u[n_factors] + v[n_factors]
+        for k in range(n_factors):
+            predicted += u[k] * v[k]
+        out[n] = ratings[n] - predicted
+
+
+@njit(nogil=True, cache=True)
+def kick(factors, touched, slot_of, others, other_of, errors, steps, first, last):
+    """Adds steps × Σ error × (other's factors, 1) to the rows of slots first … last − 1, over the
+    minibatch's ratings in their order."""
+    n_factors = factors.shape[1] - 1
+    for n in range(slot_of.size):
+        slot = slot_of[n]
+        if first <= slot < last:
+            row = touched[slot]
+            theta, other = factors[row], others[other_of[n]]
+            step = np.float32(steps[row] * errors[n])
+            for k in range(n_factors):
+                theta[k] += step * other[k]
+            theta[n_factors] += step
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_rows(
+    factors, others, offsets, other_of, ratings, tau, precision, shift, key, sweep, first, last
+):
+    """Draws rows first … last − 1 from their Gaussian conditional given all `others`.
+
+    With x = (other's factors, 1) for each rating of the row, less the other's bias,
+
+        row ~ N(A⁻¹ (shift + τ Σ r x), A⁻¹),        A = precision + τ Σ x xᵀ
+
+    (Salakhutdinov & Mnih 2008, equations 11 to 13). `offsets`, int64 (rows + 1,), tell where a row's
+    ratings stand in `other_of` and `ratings`; `precision` is float64 (W, W), `shift` that times the
+    prior's mean, (W,). Counters of the draws: four columns, the row (64 bits), and the sweep.
+    """
+    width = factors.shape[1]
+    root, draw, x = np.empty((width, width)), np.empty(width), np.empty(width)
+    x[width - 1] = 1.0
+    for row in range(first, last):
+        root[:], draw[:] = precision, shift
+        for n in range(offsets[row], offsets[row + 1]):
+            other = others[other_of[n]]
+            rating = tau * (np.float64(ratings[n]) - np.float64(other[width - 1]))
+            for k in range(width - 1):
+                x[k] = other[k]
+            for j in range(width):
+                weight = tau * x[j]
+                for k in range(j, width):
+                    root[j, k] += weight * x[k]
+                draw[j] += rating * x[j]
+        _cholesky(root)
+        for j in range(width):
+            draw[j] /= root[j, j]
+            for k in range(j + 1, width):
+                draw[k] -= root[j, k] * draw[j]
+        _add_normals(draw, key, row, sweep)
+        for j in range(width - 1, -1, -1):
+            for k in range(j + 1, width):
+                draw[j] -= root[j, k] * draw[k]
+            draw[j] /= root[j, j]
+            factors[row, j] = draw[j]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _cholesky(a):
+    """Writes R with RᵀR = a into the upper triangle of a, float64; what is below is not read."""
+    for j in range(a.shape[0]):
+        pivot = math.sqrt(a[j, j])
+        for k in range(j, a.shape[0]):
+            a[j, k] /= pivot
+        for i in range(j + 1, a.shape[0]):
+            factor = a[j, i]
+            for k in range(i, a.shape[0]):
+                a[i, k] -= factor * a[j, k]
+
+
+@njit(nogil=True, cache=True)
+def _add_normals(values, key, row, update):
+    """Adds N(0, 1) to each of `values`."""
+    low, high = np.uint32(row & 0xFFFFFFFF), np.uint32(row >> 32)
+    for block in range((values.size + 3) // 4):
+        a, b, c, d = philox(key, np.uint32(block), low, high, update)
+        w, x = normal_pair(a, b)
+        y, z = normal_pair(c, d)
+        draws = (w, x, y, z)
+        for k in range(4 * block, min(4 * block + 4, values.size)):
+            values[k] += draws[k & 3]
