@@ -20,7 +20,7 @@ from pathlib import Path
 
 import quiet
 
-from topicmc.distributed.launch import find_mpiexec
+from topicmc.engine.transport.launch import find_mpiexec
 
 TOPICMC = (sys.executable, "-P", "-m", "topicmc.cli", "train")
 

@@ -15,14 +15,14 @@ import itertools
 
 import numpy as np
 
-from topicmc.config import available_cores
 from topicmc.inference.deviations import MOST, Sample, deviations
 from topicmc.inference.mixes import Mixer
-from topicmc.jobs import open_corpus
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.draws import gamma_draw, keeps_counts
-from topicmc.posterior.samples import alpha_of, posterior_mean, samples_of
-from topicmc.runs import RunDirectory
+from topicmc.models.lda.draws import gamma_draw, keeps_counts
+from topicmc.models.lda.jobs import open_corpus
+from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
+from topicmc.settings.config import available_cores
+from topicmc.storage.runs import RunDirectory
 
 BANDS = (0, 0.003, 0.03, 0.1, 1)
 

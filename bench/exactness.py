@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from topicmc.jobs import versions
+from topicmc.models.lda.jobs import versions
 
 PRIORS = ("--alpha", "0.1", "--beta", "0.01")
 SAMPLERS = {

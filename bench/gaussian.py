@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicmc.distributed.schedule import Plan, worker_of
+from topicmc.engine.schedule import Plan, worker_of
 
 PRIOR_VARIANCE = 100.0
 

@@ -27,14 +27,14 @@ import numpy as np
 import quiet
 
 from topicmc.corpora import Corpus, Documents
-from topicmc.evaluation.completion import perplexity, split_documents
 from topicmc.inference.mixes import Mixer, parts
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import sample_assignments, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.runs import RunDirectory
+from topicmc.models.lda.completion import perplexity, split_documents
+from topicmc.storage.runs import RunDirectory
 
 REFERENCE, BURN_IN = 2000, 200  # Gibbs sweeps
 COMPARED = 500  # documents

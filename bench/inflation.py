@@ -26,14 +26,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
-from topicmc.defaults import resolve
-from topicmc.distributed.dsgld import Dsgld
-from topicmc.distributed.remembered import Remembered
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.dsgld import Dsgld
+from topicmc.engine.transport.base import LocalTransport
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed.kept_assignments import Remembered
+from topicmc.models.lda.defaults import resolve
 from topicmc.samplers import step_size, sum_topics
+from topicmc.settings.config import TrainConfig
 
 BANDS = ((1, 10), (10, 100), (100, np.inf))
 RELAXATIONS = 4  # between samples

@@ -8,8 +8,8 @@ chains × workers × K and W. FOLDER keeps the corpora, which are drawn once.
 Measured is the largest sum, over the processes of a job, of memory that the system cannot put
 aside: what /proc/PID/status calls RssAnon and RssShmem, looked at every few milliseconds. Pages of
 mapped files (shards, libraries, and the nameless files of large corpora) make room for others when
-memory is short, so they are not counted, and `topicmc.memory` does not state them. "largest" is the
-high-water mark of the resident set, mapped pages and all (VmHWM).
+memory is short, so they are not counted, and `topicmc.models.lda.memory` does not state them.
+"largest" is the high-water mark of the resident set, mapped pages and all (VmHWM).
 """
 
 import argparse
@@ -26,11 +26,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from topicmc import memory
-from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
-from topicmc.defaults import resolve
-from topicmc.jobs import versions
+from topicmc.models.lda import memory
+from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.jobs import versions
+from topicmc.settings.config import TrainConfig
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 _EVERY = 0.003  # seconds between looks

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.distributed.schedule import plan_trajectories, split_groups, worker_of
+from topicmc.engine.schedule import plan_trajectories, split_groups, worker_of
 
 WORKERS = (20, 50, 100, 200, 500, 1000)
 
@@ -61,12 +61,12 @@ class Costs:
 def time_updates(corpus_path: Path, topics: int, sampler: str, n: int = 60) -> tuple[float, float]:
     """Median seconds of an update by one thread, and its spread: half of the middle 68 % over the
     median, which a few disturbed updates do not move."""
-    from topicmc import jobs
-    from topicmc.config import TrainConfig
     from topicmc.corpora import Corpus
-    from topicmc.distributed.methods import open_method
-    from topicmc.distributed.transport import LocalTransport
+    from topicmc.engine.method import open_method
+    from topicmc.engine.transport.base import LocalTransport
     from topicmc.kernels.threads import Threads
+    from topicmc.models.lda import jobs
+    from topicmc.settings.config import TrainConfig
 
     corpus, transport = Corpus.open(corpus_path), LocalTransport(1)
     config = TrainConfig(topics=topics, sampler=sampler, threads=1, time_budget=1.0)
@@ -105,7 +105,7 @@ def measure(update: float, spread: float) -> Costs:
 
 def rank_job() -> None:
     """What each of the two ranks runs: the least of 30 timings per size, printed by the root."""
-    from topicmc.distributed.transport import open_transport
+    from topicmc.engine.transport.base import open_transport
 
     transport = open_transport("mpi")
     timings: dict[str, list[float]] = {"bytes": [], "route": [], "average": []}

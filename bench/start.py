@@ -22,7 +22,7 @@ import quiet
 # -P: what is installed is measured, not what lies in the folder that this is started from.
 CHILD = """
 import sys, time
-from topicmc.training import Training
+from topicmc.engine.loop import Training
 warm_up = Training._warm_up
 def timed(self):
     start = time.perf_counter()

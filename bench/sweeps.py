@@ -21,10 +21,10 @@ import numpy as np
 import quiet
 
 from topicmc.corpora import Corpus
-from topicmc.distributed.workers import expand
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers.collapsed import CollapsedWorker
+from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.workers import expand
 
 ALPHA, BETA = 0.1, 0.01
 BLOCKS = 64

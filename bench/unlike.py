@@ -25,14 +25,14 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc import jobs
 from topicmc.cli.progress import Silent
-from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus, care
-from topicmc.distributed.transport import LocalTransport
-from topicmc.interrupts import Interrupt
-from topicmc.posterior.samples import posterior_mean
-from topicmc.training import Training
+from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.loop import Training
+from topicmc.engine.transport.base import LocalTransport
+from topicmc.models.lda import jobs
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.settings.config import TrainConfig
 
 GENERATED = "generated"
 

@@ -15,12 +15,12 @@ from types import SimpleNamespace
 import numpy as np
 import quiet
 
-from topicmc.config import TrainConfig
-from topicmc.defaults import resolve
-from topicmc.distributed.dsgld import Dsgld
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.dsgld import Dsgld
+from topicmc.engine.transport.base import LocalTransport
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.defaults import resolve
+from topicmc.settings.config import TrainConfig
 
 
 def main() -> None:

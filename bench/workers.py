@@ -18,7 +18,7 @@ from pathlib import Path
 
 import quiet
 
-from topicmc.distributed.launch import find_mpiexec
+from topicmc.engine.transport.launch import find_mpiexec
 
 
 def train(options, n_workers: int, *more: str) -> dict:

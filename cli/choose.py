@@ -13,11 +13,11 @@ import click
 from topicmc.cli.options import json_option, output_option, print_json
 from topicmc.cli.tables import print_table
 from topicmc.cli.train import PROGRESS, Number, setting, settings_of
-from topicmc.config import SAMPLERS
 from topicmc.errors import UsageError
+from topicmc.settings.config import SAMPLERS
 
 if TYPE_CHECKING:
-    from topicmc.choose.choice import Point
+    from topicmc.topics.choose.choice import Point
 
 COLUMNS = ("topics", "perplexity", "±", "NPMI", "diversity", "stable", "converged", "seconds")
 
@@ -71,10 +71,10 @@ def choose(
     Runs that have ended are kept: the same command again goes on where it stopped, and may name
     more numbers or seeds.
     """
-    from topicmc.choose.choice import Point, advice, write_plot
-    from topicmc.choose.selection import Grid
     from topicmc.cli.progress import listener
-    from topicmc.interrupts import interruptible
+    from topicmc.engine.interrupts import interruptible
+    from topicmc.topics.choose.choice import Point, advice, write_plot
+    from topicmc.topics.choose.selection import Grid
 
     if len(set(topics)) < 2:
         raise UsageError("--topics: name two numbers or more; for one there is topicmc train")

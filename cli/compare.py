@@ -13,7 +13,7 @@ from topicmc.cli.tables import print_table
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
-    from topicmc.compare.comparison import Comparison, Matching, Measures
+    from topicmc.topics.compare.comparison import Comparison, Matching, Measures
 
 COLUMNS = (
     "", "topics", "sampler", "perplexity", "averaged", "samples", "NPMI", "u_mass", "diversity",
@@ -59,14 +59,14 @@ def compare(
 
     All are measured on the same documents and words.
     """
-    from topicmc.compare.comparison import compare as compared
-    from topicmc.compare.models import MatrixModel, Model, RunModel
-    from topicmc.config import available_cores
     from topicmc.corpora import Corpus
-    from topicmc.jobs import open_corpus
     from topicmc.kernels.threads import Threads
-    from topicmc.posterior.matching import SAME
-    from topicmc.runs import RunDirectory
+    from topicmc.models.lda.jobs import open_corpus
+    from topicmc.settings.config import available_cores
+    from topicmc.storage.runs import RunDirectory
+    from topicmc.topics.compare.comparison import compare as compared
+    from topicmc.topics.compare.models import MatrixModel, Model, RunModel
+    from topicmc.topics.matching import SAME
 
     if len(runs) + len(topics_files) < 2:
         raise UsageError("name two RUNs or more, or add --topics-file PHI.npy, to compare")

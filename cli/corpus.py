@@ -178,9 +178,9 @@ def _print_made(made: Corpus, as_json: bool) -> None:
 def _memory(corpus: Corpus, topics: int | None) -> dict[str, Any]:
     """What a run needs here, if only its number of topics is given, if that; None where the
     corpus is too small for any."""
-    from topicmc.config import AUTO, TrainConfig
     from topicmc.errors import UsageError
-    from topicmc.jobs import memory_of
+    from topicmc.models.lda.jobs import memory_of
+    from topicmc.settings.config import AUTO, TrainConfig
 
     try:
         config, needed = memory_of(TrainConfig(topics=topics or AUTO), corpus)

@@ -11,7 +11,7 @@ from topicmc.cli.options import json_option, print_json
 @json_option
 def doctor(as_json: bool) -> None:
     """Versions, cores, MPI, kernel cache: what a bug report needs."""
-    from topicmc.doctor import diagnose
+    from topicmc.host.doctor import diagnose
 
     facts = diagnose()
     if as_json:

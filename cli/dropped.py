@@ -43,7 +43,7 @@ def write_dropped(corpus: Corpus, path: Path, force: bool) -> None:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    from topicmc.files import replacing
+    from topicmc.storage.files import replacing
 
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:

@@ -14,10 +14,10 @@ from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
-    from topicmc.evaluation.scoring import Score
     from topicmc.kernels.threads import Threads
-    from topicmc.posterior.diagnostics import Diagnostics, Trace
-    from topicmc.runs import RunDirectory
+    from topicmc.models.lda.scoring import Score
+    from topicmc.storage.runs import RunDirectory
+    from topicmc.topics.diagnostics import Diagnostics, Trace
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 40  # bars of a trace
@@ -47,13 +47,13 @@ def evaluate(
 
     Lower is better. 90 % of each held-out document is seen, 10 % is scored.
     """
-    from topicmc.config import available_cores
     from topicmc.corpora import Corpus
-    from topicmc.evaluation.scoring import score_run
-    from topicmc.jobs import open_corpus
     from topicmc.kernels.threads import Threads
-    from topicmc.posterior.diagnostics import diagnose
-    from topicmc.runs import RunDirectory
+    from topicmc.models.lda.jobs import open_corpus
+    from topicmc.models.lda.scoring import score_run
+    from topicmc.settings.config import available_cores
+    from topicmc.storage.runs import RunDirectory
+    from topicmc.topics.diagnostics import diagnose
 
     if alpha is not None and topics_file is None:
         raise UsageError("--alpha goes with --topics-file; a RUN has its own")
@@ -94,9 +94,9 @@ def _evaluate_file(
 ) -> None:
     import numpy as np
 
-    from topicmc.evaluation.scoring import score_topics
-    from topicmc.jobs import open_corpus
-    from topicmc.posterior.samples import posterior_mean
+    from topicmc.models.lda.jobs import open_corpus
+    from topicmc.models.lda.samples import posterior_mean
+    from topicmc.models.lda.scoring import score_topics
 
     if len(runs) > 1:
         raise UsageError("--topics-file takes its corpus and --alpha from one RUN; name one only")

@@ -60,7 +60,7 @@ def export(
     """
     from topicmc.export import export as write
     from topicmc.export.source import Source
-    from topicmc.runs import RunDirectory
+    from topicmc.storage.runs import RunDirectory
 
     opened = [RunDirectory.open(run) for run in runs]
     note_progress(opened)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from topicmc.corpora.readers import Tally
     from topicmc.corpora.readers.named_fields import Fields
     from topicmc.inference.mixes import Totals
-    from topicmc.runs import RunDirectory
+    from topicmc.storage.runs import RunDirectory
 
 
 @click.command()
@@ -80,14 +80,14 @@ def infer(
     no document have no tokens.
     """
     from topicmc.cli.prepare import reading_progress
-    from topicmc.config import available_cores
     from topicmc.corpora.readers import Tally
     from topicmc.corpora.reading import read_known
     from topicmc.corpora.tokenizer import Tokenizer
     from topicmc.inference.files import check_place, write_mixes
     from topicmc.inference.mixes import Totals, infer_under
     from topicmc.kernels.threads import Threads
-    from topicmc.runs import RunDirectory
+    from topicmc.settings.config import available_cores
+    from topicmc.storage.runs import RunDirectory
 
     check_place(output, sd=se, force=force)
     opened = RunDirectory.open(run)
@@ -133,7 +133,7 @@ def infer(
 
 def _corpus(run: RunDirectory, place: Path | None, *, needed: bool) -> Corpus | None:
     """The corpus of a run; None when it is gone, and need not be there."""
-    from topicmc.jobs import open_corpus
+    from topicmc.models.lda.jobs import open_corpus
 
     try:
         return open_corpus(run, place)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from topicmc.runs import RunDirectory
+    from topicmc.storage.runs import RunDirectory
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 force_option = click.option("--force", is_flag=True, help="Overwrite what is there.")
@@ -73,7 +73,7 @@ def print_json(value: Any) -> None:
 
 def note_progress(runs: Sequence[RunDirectory]) -> None:
     """What a reader of some runs should know of how far they are, on stderr."""
-    from topicmc.progress import remarks
+    from topicmc.engine.progress import remarks
 
     for run in runs:
         for remark in remarks(run):

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from topicmc.training import Listener, Status
+from topicmc.engine.loop import Listener, Status
 
 STYLES = ("auto", "bar", "plain", "json", "none")
 

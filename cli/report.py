@@ -20,7 +20,7 @@ from topicmc.errors import DataError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
-    from topicmc.runs import RunDirectory
+    from topicmc.storage.runs import RunDirectory
 
 
 @click.command()
@@ -57,11 +57,11 @@ def report(
     With several RUNs of one corpus their topics are matched, and those that all chains have found
     are marked.
     """
-    from topicmc.config import available_cores
     from topicmc.kernels.threads import Threads
     from topicmc.report import check_free, write_report
     from topicmc.report.gather import gather
-    from topicmc.runs import RunDirectory
+    from topicmc.settings.config import available_cores
+    from topicmc.storage.runs import RunDirectory
 
     check_free(output, force)
     opened = [RunDirectory.open(run) for run in runs]
@@ -92,7 +92,7 @@ def report(
 
 def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:
     """The corpus of a run; without it, if nobody has said where it is, the report lacks parts."""
-    from topicmc.jobs import open_corpus
+    from topicmc.models.lda.jobs import open_corpus
 
     if place is not None:
         return open_corpus(run, place)

@@ -14,8 +14,8 @@ from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
     from topicmc.corpora.naming import Named
-    from topicmc.posterior.uncertainty import Posterior, WordPosterior
     from topicmc.topics.reading import Topic
+    from topicmc.topics.uncertainty import Posterior, WordPosterior
 
 
 @click.command()
@@ -66,11 +66,11 @@ def topics(
 
     With several RUNs of one corpus, whose topics are matched, also which topics all chains find.
     """
-    from topicmc.jobs import open_corpus
-    from topicmc.posterior.samples import posterior_mean
-    from topicmc.posterior.uncertainty import posterior_of
-    from topicmc.runs import RunDirectory
+    from topicmc.models.lda.jobs import open_corpus
+    from topicmc.models.lda.samples import posterior_mean
+    from topicmc.storage.runs import RunDirectory
     from topicmc.topics.reading import describe
+    from topicmc.topics.uncertainty import posterior_of
 
     opened = [RunDirectory.open(run) for run in runs]
     note_progress(opened)

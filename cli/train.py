@@ -14,7 +14,8 @@ import click
 
 from topicmc.cli.options import force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
-from topicmc.config import (
+from topicmc.errors import UsageError
+from topicmc.settings.config import (
     LEARN,
     MAX_WORKERS,
     SAMPLERS,
@@ -24,7 +25,6 @@ from topicmc.config import (
     TrainConfig,
     parse_duration,
 )
-from topicmc.errors import UsageError
 
 PROGRESS = ("auto", "bar", "plain", "json", "none")
 
@@ -127,11 +127,11 @@ def train(
 
     Only --topics matters to most people. Ctrl-C stops with a checkpoint; --resume goes on.
     """
-    from topicmc import jobs
     from topicmc.cli.progress import listener
-    from topicmc.distributed.launch import launch, must_launch
-    from topicmc.distributed.transport import abort_on_error, launched_size, open_transport
-    from topicmc.interrupts import exit_on_termination
+    from topicmc.engine.interrupts import exit_on_termination
+    from topicmc.engine.transport.base import abort_on_error, launched_size, open_transport
+    from topicmc.engine.transport.launch import launch, must_launch
+    from topicmc.models.lda import jobs
 
     if resume and force:
         raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
@@ -173,9 +173,9 @@ def train(
 
 
 def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
-    from topicmc.interrupts import interruptible
-    from topicmc.jobs import finish
-    from topicmc.training import Training
+    from topicmc.engine.interrupts import interruptible
+    from topicmc.engine.loop import Training
+    from topicmc.models.lda.jobs import finish
 
     with interruptible() as interrupt:
         training = Training(config, corpus, run, channel, told, resume=resume, slow=slow)
@@ -325,8 +325,8 @@ def _slow(items: tuple[str, ...]) -> dict[int, float]:
 
 
 def _dry_run(corpus, settings, channel, as_json) -> None:
-    from topicmc import jobs
     from topicmc.corpora import Corpus
+    from topicmc.models.lda import jobs
 
     config = TrainConfig(**settings)
     if corpus is not None:

@@ -17,7 +17,7 @@ from unicodedata import normalize
 import regex
 
 from topicmc.errors import DataError, UsageError
-from topicmc.fields import shown
+from topicmc.storage.fields import shown
 
 Cut = Callable[[str], Iterable[str]]
 

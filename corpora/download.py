@@ -25,7 +25,7 @@ from typing import Any
 from topicmc import __version__
 from topicmc.corpora.streams import Stream, compression
 from topicmc.errors import DataError, TopicmcError, UsageError
-from topicmc.files import put_in_place, sync_file
+from topicmc.storage.files import put_in_place, sync_file
 
 Progress = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.split import mixed
-from topicmc.scratch import scratch_array
+from topicmc.storage.scratch import scratch_array
 
 _CHUNK = 1 << 20
 _BUCKET = 1 << 21

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
+from topicmc.engine.interrupts import exit_on_termination
 from topicmc.errors import DataError, UsageError
-from topicmc.files import atomic_write, put_in_place, sync_tree
-from topicmc.interrupts import exit_on_termination
+from topicmc.storage.files import atomic_write, put_in_place, sync_tree
 
 
 class NpyWriter:

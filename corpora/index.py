@@ -16,8 +16,8 @@ from topicmc.corpora.dropped import NAME, REASONS
 from topicmc.corpora.metadata import FILES
 from topicmc.corpora.shards import ARRAYS
 from topicmc.errors import DataError
-from topicmc.fields import Record
-from topicmc.files import own_checksum
+from topicmc.storage.fields import Record
+from topicmc.storage.files import own_checksum
 
 INDEX = "corpus.json"
 FORMAT = "topicmc-corpus"

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from topicmc.errors import DataError, UsageError
-from topicmc.files import speaking_of
+from topicmc.storage.files import speaking_of
 
 STDIN = Path("/dev/stdin")
 _CHUNK = 1 << 20

@@ -12,7 +12,7 @@ from topicmc.corpora.files import NpyWriter, sha256
 from topicmc.corpora.metadata import FILES, NO_DAY, NO_ROW, TEXTS, TIME, Metadata, kinds
 from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
-from topicmc.files import load_array, within
+from topicmc.storage.files import load_array, within
 
 ARRAYS = ("indptr", "word_ids", "counts")
 _DTYPES: dict[str, tuple[np.dtype, ...]] = {"times": (TIME,), "rows": (np.dtype(np.int64),)}

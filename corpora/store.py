@@ -34,7 +34,7 @@ from topicmc.corpora.soundness import check_documents, check_metadata, damaged
 from topicmc.corpora.strings import Texts
 from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError
-from topicmc.files import own_checksum, within
+from topicmc.storage.files import own_checksum, within
 
 T = TypeVar("T")
 

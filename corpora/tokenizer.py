@@ -19,7 +19,7 @@ from typing import Any
 from topicmc.corpora import cutting
 from topicmc.corpora.markup import KINDS, strip_markup
 from topicmc.errors import DataError, UsageError
-from topicmc.fields import Record, shown
+from topicmc.storage.fields import Record, shown
 
 ALLOWED = ("digits", "hyphens", "apostrophes")
 _LETTERS = 2, 40  # lengths of words by the default pattern

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy.signal import lfilter
 
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 SETTINGS = {"sampler": "scir", "alpha": 0.1, "beta": 0.01, "samples": 32, "time_budget": None,
             "epochs": None, "updates": 100, "seed": 0}  # fmt: skip

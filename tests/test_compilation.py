@@ -22,7 +22,7 @@ class Listener(event.Listener):
 
 event.register("numba:compile", Listener())
 inside = False
-from topicmc.training import Training
+from topicmc.engine.loop import Training
 
 round_ = Training._round
 def watched(self):

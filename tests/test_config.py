@@ -2,10 +2,10 @@
 
 import pytest
 
-from topicmc.clock import Due
-from topicmc.config import Interval, TrainConfig, parse_duration
-from topicmc.defaults import expected_updates, resolve
+from topicmc.engine.clock import Due
 from topicmc.errors import UsageError
+from topicmc.models.lda.defaults import expected_updates, resolve
+from topicmc.settings.config import Interval, TrainConfig, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from topicmc.config import TrainConfig
-from topicmc.defaults import resolve
-from topicmc.suitable import choose, token_bytes
+from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.sampler_choice import choose, token_bytes
+from topicmc.settings.config import TrainConfig
 
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
 WIKIPEDIA = {"n_docs": 6_000_000, "n_tokens": 3_500_000_000, "n_words": 100_000}

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from synthetic import lda_documents, write_docword
 
-from topicmc import checkpoints, files
 from topicmc.corpora import Corpus, prepare, verify
 from topicmc.errors import DataError
-from topicmc.runs import RunDirectory
+from topicmc.storage import checkpoints, files
+from topicmc.storage.runs import RunDirectory
 
 
 class Crash(BaseException):

@@ -8,15 +8,15 @@ from fake_runs import autoregression
 from test_resuming import begun
 from test_training import StopAfter, kept_bits
 
-from topicmc import jobs
 from topicmc.cli.progress import Silent
-from topicmc.config import TrainConfig
-from topicmc.distributed.transport import LocalTransport
-from topicmc.ending import first_look, has_converged, is_due
-from topicmc.interrupts import Interrupt
-from topicmc.posterior.verdict import is_final
-from topicmc.progress import remarks, unfinished
-from topicmc.training import Training
+from topicmc.engine.ending import first_look, has_converged, is_due
+from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.loop import Training
+from topicmc.engine.progress import remarks, unfinished
+from topicmc.engine.transport.base import LocalTransport
+from topicmc.models.lda import jobs
+from topicmc.settings.config import TrainConfig
+from topicmc.topics.verdict import is_final
 
 CONFIG = TrainConfig(
     topics=2, sampler="adlda", seed=4, threads=1, batch_size=100, alpha=0.5, beta=0.3, learn="none",
@@ -85,7 +85,7 @@ def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
 
 
 def test_a_run_that_never_converges_ends_at_its_maximum(small_corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("topicmc.training.has_converged", lambda run: False)
+    monkeypatch.setattr("topicmc.engine.loop.has_converged", lambda run: False)
     training = begun(replace(CONFIG, epochs=40.0), small_corpus, tmp_path / "run")
     assert not training.train(Interrupt()).converged
     assert training.method.position == 40

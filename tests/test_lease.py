@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from topicmc import lease
 from topicmc.errors import TopicmcError, UsageError
-from topicmc.lease import NAME, STALE, Holder, Lease
-from topicmc.runs import RunDirectory
+from topicmc.storage import lease
+from topicmc.storage.lease import NAME, STALE, Holder, Lease
+from topicmc.storage.runs import RunDirectory
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from topicmc.lease import Lease
+from topicmc.storage.lease import Lease
 held = Lease(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(60)

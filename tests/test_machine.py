@@ -3,8 +3,8 @@ there, not among all, and control groups are believed."""
 
 import pytest
 
-from topicmc import machine
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.transport.base import LocalTransport
+from topicmc.host import machine
 
 
 class Ranks(LocalTransport):

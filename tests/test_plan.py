@@ -5,13 +5,19 @@ from dataclasses import replace
 import pytest
 from test_training import train
 
-from topicmc import jobs
-from topicmc.calibration import measured
-from topicmc.config import TrainConfig
-from topicmc.defaults import BURN_IN_SHARE, ENOUGH_SAMPLES, expected_samples, remarks, resolve
-from topicmc.distributed.transport import LocalTransport
-from topicmc.pace import Pace
-from topicmc.starts import NO_GROWTH, Growth, longest_start
+from topicmc.engine.transport.base import LocalTransport
+from topicmc.models.lda import jobs
+from topicmc.models.lda.calibration import measured
+from topicmc.models.lda.defaults import (
+    BURN_IN_SHARE,
+    ENOUGH_SAMPLES,
+    expected_samples,
+    remarks,
+    resolve,
+)
+from topicmc.models.lda.pace import Pace
+from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
+from topicmc.settings.config import TrainConfig
 
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
 PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}

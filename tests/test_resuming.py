@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from test_training import StopAfter, kept_bits
 
-from topicmc import jobs
 from topicmc.cli.progress import Silent
-from topicmc.config import TrainConfig
-from topicmc.distributed.transport import LocalTransport
-from topicmc.interrupts import Interrupt
-from topicmc.runs import RunDirectory
-from topicmc.training import Training
+from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.loop import Training
+from topicmc.engine.transport.base import LocalTransport
+from topicmc.models.lda import jobs
+from topicmc.settings.config import TrainConfig
+from topicmc.storage.runs import RunDirectory
 
 BASE = TrainConfig(
     topics=5, seed=3, threads=1, balance=False, batch_size=15, trajectory=2, learn="both",

@@ -11,8 +11,15 @@ import numpy as np
 import pytest
 
 from topicmc.errors import DataError, TopicmcError, UsageError
-from topicmc.files import read_array, read_json, replacing, speaking_of, write_array, write_json
-from topicmc.runs import RunDirectory
+from topicmc.storage.files import (
+    read_array,
+    read_json,
+    replacing,
+    speaking_of,
+    write_array,
+    write_json,
+)
+from topicmc.storage.runs import RunDirectory
 
 FACTS = {
     "config": {"topics": 2, "alpha": 0.1, "beta": 0.01, "sampler": "scir"},
@@ -146,7 +153,7 @@ def test_the_sample_index_deletes_what_it_is_told_to(tmp_path):
 _WRITER = """
 import sys, numpy as np
 from pathlib import Path
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 run = RunDirectory(Path(sys.argv[1]))
 theta = np.zeros((400, 400))
 for number in range(1, 10**9):

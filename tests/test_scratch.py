@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicmc import scratch
-from topicmc.scratch import scratch_array
+from topicmc.storage import scratch
+from topicmc.storage.scratch import scratch_array
 
 
 def anonymous() -> int:

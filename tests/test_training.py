@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topicmc import jobs
 from topicmc.cli.progress import Silent
-from topicmc.config import TrainConfig
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.loop import Training
+from topicmc.engine.transport.base import LocalTransport
 from topicmc.errors import DataError, DivergedError, UsageError
-from topicmc.evaluation.during import HeldOut
-from topicmc.interrupts import Interrupt
-from topicmc.posterior.samples import posterior_mean
-from topicmc.runs import RunDirectory
-from topicmc.training import Training
+from topicmc.models.lda import jobs
+from topicmc.models.lda.heldout import HeldOut
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.settings.config import TrainConfig
+from topicmc.storage.runs import RunDirectory
 
 SMALL = TrainConfig(
     sampler="scir",
@@ -122,7 +122,7 @@ def test_evaluations_that_nobody_asked_for_cost_little_and_change_nothing(
     always, _ = train(config, small_corpus, tmp_path / "always")
     assert [record["update"] for record in always.metrics()] == [*range(1, 41)]
     monkeypatch.undo()
-    monkeypatch.setattr("topicmc.training.EVALUATION_SECONDS", 0.0)
+    monkeypatch.setattr("topicmc.engine.loop.EVALUATION_SECONDS", 0.0)
     dear = HeldOut.of_chains
 
     def slowly(self, *arguments):

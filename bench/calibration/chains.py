@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 
 from calibration.models import Model, State, TinyCorpus
-from topicmc.config import TrainConfig
-from topicmc.defaults import resolve, rounds_per_sweep
-from topicmc.distributed.methods import Method, open_method
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.method import Method, open_method
+from topicmc.engine.transport.base import LocalTransport
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import gather
 from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.defaults import resolve, rounds_per_sweep
 from topicmc.samplers import Chain, TopicCounts, initial_chain
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.settings.config import TrainConfig
 
 _SETTLING_SWEEPS = 30  # from φ alone to assignments given φ
 _RUN = TrainConfig(start="plain", learn="none", threads=1, epochs=1e6)

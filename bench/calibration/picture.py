@@ -1,5 +1,5 @@
 """Differences of empirical distribution functions as small SVG pictures, in the style of
-`topicmc.choose.plots`."""
+`topicmc.topics.choose.plots`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from topicmc.choose.plots import STYLE
+from topicmc.topics.choose.plots import STYLE
 
 COLUMNS, WIDTH, HEIGHT = 3, 232, 190  # of one panel, in px
 LEFT, RIGHT, TOP, BOTTOM = 36, 8, 24, 34

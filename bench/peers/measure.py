@@ -18,9 +18,9 @@ import numpy as np
 from marks import Kept, Marks, Settings
 
 from topicmc.corpora import Corpus
-from topicmc.evaluation.completion import perplexity, split_documents, token_probabilities
-from topicmc.evaluation.scoring import SPLIT_SEED
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
+from topicmc.models.lda.scoring import SPLIT_SEED
 
 
 class Evaluator:

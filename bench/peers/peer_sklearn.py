@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from marks import Marks, Settings, bags
 
-from topicmc.clock import Clock
+from topicmc.engine.clock import Clock
 
 
 def train(corpus, settings: Settings, marks: Marks) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from marks import Marks, Settings, token_lists
 
-from topicmc.clock import Clock
+from topicmc.engine.clock import Clock
 
 
 def train(corpus, settings: Settings, marks: Marks, learn: bool) -> None:

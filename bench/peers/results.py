@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from topicmc.files import read_json, write_json
+from topicmc.storage.files import read_json, write_json
 
 _LIBRARIES = ("numpy", "scipy", "numba")
 _KEY = ("corpus", "contender", "seed", "unit", "budget")

@@ -4,8 +4,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from topicmc.choose.choice import Point, RunFigures, advice
-from topicmc.choose.plots import Panel, write_panels
+from topicmc.topics.choose.choice import Point, RunFigures, advice
+from topicmc.topics.choose.plots import Panel, write_panels
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from shell import LENGTH, SETTINGS, Command, copy_of, topicmc
 
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 
 @pytest.fixture

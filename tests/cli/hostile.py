@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from topicmc.corpora.store import content_fingerprint
-from topicmc.files import own_checksum
+from topicmc.storage.files import own_checksum
 
 ROOM = 6 << 30  # bytes of address space that a command may take beyond what the tests have
 

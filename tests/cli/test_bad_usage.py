@@ -133,7 +133,7 @@ def test_a_file_that_is_not_toml(run, command):
 
 
 def test_more_topics_than_memory_can_hold(run, command, monkeypatch):
-    monkeypatch.setattr("topicmc.jobs.available_memory", lambda: 1000)
+    monkeypatch.setattr("topicmc.models.lda.jobs.available_memory", lambda: 1000)
     result = command(*TRAIN, "--topics", 5)
     assert re.search("--topics 5 over 120 words needs about .* GB of memory", one_sentence(result))
     assert result.status == 2

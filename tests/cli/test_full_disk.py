@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from shell import one_sentence, small_tmpfs, topicmc
 
-from topicmc import scratch
 from topicmc.errors import DataError
 from topicmc.export import FORMATS
+from topicmc.storage import scratch
 
 
 @pytest.fixture

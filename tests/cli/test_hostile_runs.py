@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hostile import digest, edit_json, frugal, refused, write_npy, write_npz
 
-from topicmc.files import checksum
+from topicmc.storage.files import checksum
 
 READERS = {
     "topics": ("topics", "run"),

@@ -12,8 +12,8 @@ from shell import one_sentence
 from topicmc.corpora import prepare
 from topicmc.inference.mixes import Mixer
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.samples import posterior_mean
-from topicmc.runs import RunDirectory
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.storage.runs import RunDirectory
 
 WORDS = ["ant", "bee", "cow", "dog", "eel", "fox"]
 TEXTS = ["ant ant bee unheard", "", "dog eel eel fox", "of words unknown", "cow", "Fox, fox! bee"]

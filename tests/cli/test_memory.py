@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from topicmc import memory
-from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
-from topicmc.defaults import resolve
+from topicmc.models.lda import memory
+from topicmc.models.lda.defaults import resolve
+from topicmc.settings.config import TrainConfig
 
 _path = Path(__file__).parents[2] / "bench" / "memory.py"
 _spec = importlib.util.spec_from_file_location("bench_memory", _path)
@@ -92,7 +92,9 @@ def test_large_arrays_of_tokens_are_in_files():
 
 
 def test_the_check_names_what_fits(small_corpus, command, tmp_path, monkeypatch):
-    monkeypatch.setattr("topicmc.jobs.available_memory", lambda: memory.PROGRAM + memory.COMPILING)
+    monkeypatch.setattr(
+        "topicmc.models.lda.jobs.available_memory", lambda: memory.PROGRAM + memory.COMPILING
+    )
     start = ("train", small_corpus.path, "-o", tmp_path / "run", "--updates", 1)
     result = command(*start, "--topics", 900)
     assert result.status == 2

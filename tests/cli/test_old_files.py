@@ -15,7 +15,7 @@ from shell import copy_of
 
 from topicmc.cli import COMMANDS
 from topicmc.export import FORMATS
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 FORMATS_FOLDER = Path(__file__).parent.parent / "formats"
 # Sweeps, or epochs of minibatches, that a run is resumed to, about twice as many as it has made;

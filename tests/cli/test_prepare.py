@@ -8,11 +8,11 @@ from click.testing import CliRunner
 
 from topicmc.cli.corpus import corpus
 from topicmc.cli.prepare import _FORMATS, prepare
-from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
 from topicmc.corpora.readers.sources import FORMATS
 from topicmc.errors import DataError, UsageError
-from topicmc.jobs import memory_of
+from topicmc.models.lda.jobs import memory_of
+from topicmc.settings.config import TrainConfig
 
 DOCWORD = "4\n5\n6\n1 1 2\n1 5 1\n2 2 1\n3 2 1\n3 3 40\n3 4 1\n"
 

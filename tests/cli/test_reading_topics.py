@@ -13,8 +13,8 @@ import pytest
 from shell import LENGTH, SETTINGS, one_sentence, topicmc
 
 from topicmc.corpora import Corpus
-from topicmc.posterior.samples import posterior_mean
-from topicmc.runs import RunDirectory
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.storage.runs import RunDirectory
 
 
 @pytest.fixture(scope="session")

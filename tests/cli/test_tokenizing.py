@@ -168,7 +168,7 @@ def test_runs_that_do_not_say_how_are_read_by_the_old_pattern(command):
     assert tokens_of("m.jsonl") == [1]
     index = Corpus.open("c").index
     assert index["provenance"]["tokenizer"] == Tokenizer().as_dict()
-    from topicmc.runs import RunDirectory
+    from topicmc.storage.runs import RunDirectory
 
     run = RunDirectory.open(Path("run"))
     corpus = run.facts()["corpus"]

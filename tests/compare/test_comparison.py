@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from topicmc.compare.comparison import compare, restricted
-from topicmc.compare.models import MatrixModel, Model
-from topicmc.compare.pairing import matching
 from topicmc.errors import DataError
-from topicmc.evaluation.completion import perplexity, split_documents, token_probabilities
-from topicmc.evaluation.scoring import SPLIT_SEED
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
+from topicmc.models.lda.scoring import SPLIT_SEED
+from topicmc.topics.compare.comparison import compare, restricted
+from topicmc.topics.compare.models import MatrixModel, Model
+from topicmc.topics.compare.pairing import matching
 
 THREADS = Threads(1)
 ALPHA = 0.2

@@ -22,7 +22,7 @@ from topicmc.corpora.files import sha256
 from topicmc.corpora.metadata import clean_title, parse_day
 from topicmc.corpora.readers import jsonl, records
 from topicmc.errors import DataError
-from topicmc.files import own_checksum
+from topicmc.storage.files import own_checksum
 
 NAT = np.datetime64("NaT")
 NAMES = bags.words(60)  # document i holds the word NAMES[i], and no other does

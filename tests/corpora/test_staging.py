@@ -13,11 +13,11 @@ import bags
 import numpy as np
 import pytest
 
-from topicmc import scratch
 from topicmc.corpora import Corpus, duplicates, emission, files, prepare, spool, streams, verify
 from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.readers import triplets
 from topicmc.errors import DataError, UsageError
+from topicmc.storage import scratch
 
 
 def small(folder: Path, n_docs: int = 50) -> Path:

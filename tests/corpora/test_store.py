@@ -13,7 +13,7 @@ from topicmc.corpora import Corpus, Documents, prepare, stamps, store, verify
 from topicmc.corpora.documents import offsets
 from topicmc.corpora.files import NpyWriter
 from topicmc.errors import DataError
-from topicmc.files import own_checksum
+from topicmc.storage.files import own_checksum
 
 FILES = [
     "corpus.json",

@@ -9,18 +9,18 @@ from scipy.stats import chi2
 from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
 
-from topicmc import scratch
-from topicmc.config import TrainConfig
 from topicmc.corpora import prepare
-from topicmc.defaults import resolve, rounds_per_sweep
-from topicmc.distributed.growing import Schedule
-from topicmc.distributed.methods import open_method
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.method import open_method
+from topicmc.engine.transport.base import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.kernels import assignments as assignments_kernels
 from topicmc.kernels import gibbs
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import collapsed
+from topicmc.models.lda.collapsed import worker as collapsed
+from topicmc.models.lda.collapsed.growing import Schedule
+from topicmc.models.lda.defaults import resolve, rounds_per_sweep
+from topicmc.settings.config import TrainConfig
+from topicmc.storage import scratch
 
 CONFIG = TrainConfig(topics=5, sampler="adlda", alpha=0.1, beta=0.05, seed=3, threads=1)
 
@@ -168,8 +168,8 @@ def test_assignments_in_files(small_corpus, tmp_path, workers, monkeypatch):
         return seen[-1][1]
 
     monkeypatch.setattr(scratch, "IN_MEMORY", 0)
-    for module in ("adlda", "workers"):
-        monkeypatch.setattr(f"topicmc.distributed.{module}.scratch_array", watched)
+    for module in ("collapsed.adlda", "workers"):
+        monkeypatch.setattr(f"topicmc.models.lda.{module}.scratch_array", watched)
     run, _ = train(config, small_corpus, tmp_path / "run", StopAfter(3))
     run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
     assert len(seen) == 4 * workers
@@ -247,8 +247,8 @@ def test_the_start_is_annealed_and_grows(small_corpus):
 def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start):
     """Guessing has a perplexity near 120, the true topics one near 23; the subset begins with a
     tenth here."""
-    monkeypatch.setattr("topicmc.starts.FIRST_TOKENS", 250)
-    monkeypatch.setattr("topicmc.starts.FIRST_WORD_TOKENS", 1)
+    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_TOKENS", 250)
+    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_WORD_TOKENS", 1)
     for seed in range(3):
         config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
         _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")

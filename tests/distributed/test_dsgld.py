@@ -14,15 +14,15 @@ import pytest
 from scipy.stats import t
 from synthetic import write_docword
 
-from topicmc.config import TrainConfig
 from topicmc.corpora import care, prepare
-from topicmc.defaults import resolve
-from topicmc.distributed.dsgld import Dsgld
-from topicmc.distributed.schedule import SCHEDULES, Plan, worker_of
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.dsgld import Dsgld
+from topicmc.engine.schedule import SCHEDULES, Plan, worker_of
+from topicmc.engine.transport.base import LocalTransport
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.defaults import resolve
 from topicmc.posterior.thinning import is_kept
 from topicmc.samplers import step_size, sum_topics
+from topicmc.settings.config import TrainConfig
 
 WORDS = 6  # of each topic
 LAW = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # of a topic's words, in another order per shard

@@ -7,10 +7,10 @@ import pytest
 from test_adlda import CONFIG
 from test_training import StopAfter, kept_bits, train
 
-from topicmc import jobs
-from topicmc.defaults import resolve
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.transport.base import LocalTransport
 from topicmc.errors import UsageError
+from topicmc.models.lda import jobs
+from topicmc.models.lda.defaults import resolve
 
 TWO = replace(CONFIG, chains=2, topics=4, epochs=12)
 

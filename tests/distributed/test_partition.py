@@ -13,9 +13,9 @@ from test_adlda import CONFIG, method, recount
 from test_training import StopAfter, train
 
 from topicmc.corpora import Corpus, prepare
-from topicmc.distributed.partition import DocumentRange, partition, share_out
-from topicmc.distributed.workers import WorkerDocuments, expand
 from topicmc.errors import UsageError
+from topicmc.models.lda.partition import DocumentRange, partition, share_out
+from topicmc.models.lda.workers import WorkerDocuments, expand
 
 SETTINGS = replace(CONFIG, topics=4)
 
@@ -139,7 +139,7 @@ def test_runs_that_were_shared_out_by_number_go_on(heavy, tmp_path, monkeypatch)
 
     config = replace(SETTINGS, workers=3, epochs=100, start="plain")
     with monkeypatch.context() as old:
-        old.setattr("topicmc.distributed.adlda.share_out", by_number)
+        old.setattr("topicmc.models.lda.collapsed.adlda.share_out", by_number)
         run, _ = train(config, heavy, tmp_path / "run", StopAfter(5))
     checkpoint = run.checkpoint()
     before = [checkpoint.array(f"z-{worker:03d}") for worker in range(3)]

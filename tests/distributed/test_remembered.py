@@ -9,13 +9,13 @@ from scipy.stats import chi2
 from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
 
-from topicmc.config import TrainConfig
 from topicmc.corpora import prepare
-from topicmc.defaults import resolve
-from topicmc.distributed.remembered import Remembered
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.transport.base import LocalTransport
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed.kept_assignments import Remembered
+from topicmc.models.lda.defaults import resolve
 from topicmc.samplers import sum_topics
+from topicmc.settings.config import TrainConfig
 
 CONFIG = TrainConfig(
     topics=5, sampler="scir", remember=True, alpha=0.1, beta=0.05, seed=3, threads=1, epochs=20

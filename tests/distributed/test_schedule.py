@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicmc.distributed import schedule
-from topicmc.distributed.schedule import (
+from topicmc.engine import schedule
+from topicmc.engine.schedule import (
     batch_documents,
     ideal_trajectories,
     plan_trajectories,

@@ -18,10 +18,10 @@ from topicmc.cli import topicmc as commands
 from topicmc.errors import DataError, UsageError
 from topicmc.estimator import Evaluation
 from topicmc.estimator.incremental import LEAST_START, MOST_START
-from topicmc.evaluation.completion import split_documents, token_probabilities
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.samples import posterior_mean
-from topicmc.runs import RunDirectory
+from topicmc.models.lda.completion import split_documents, token_probabilities
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.storage.runs import RunDirectory
 
 TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
 TOKENS = [text.split() for text in TEXTS]
@@ -223,8 +223,8 @@ def test_what_cannot_be_saved(fitted, tmp_path):
 
 
 def test_a_saved_model_is_not_resumed(fitted, tmp_path):
-    from topicmc.distributed.transport import LocalTransport
-    from topicmc.jobs import resume
+    from topicmc.engine.transport.base import LocalTransport
+    from topicmc.models.lda.jobs import resume
 
     fitted.save(tmp_path / "run")
     samples = RunDirectory.open(tmp_path / "run").sample_index()

@@ -5,14 +5,14 @@ import pytest
 
 from topicmc.corpora import Documents
 from topicmc.errors import DataError
-from topicmc.evaluation.completion import (
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.completion import (
     check_topics,
     perplexity,
     share_of,
     split_documents,
     token_probabilities,
 )
-from topicmc.kernels.threads import Threads
 
 
 def random_documents(n_docs: int, n_words: int, seed: int = 0) -> Documents:

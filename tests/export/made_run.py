@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topicmc.export.source import Source
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 ODD = {3: "naïve", 7: "new york", 11: "</script><b>", 13: 'a,"b', 17: "nan", 19: "NA"}
 ALPHA = np.array([0.05, 0.1, 0.2, 0.8, 2.0])

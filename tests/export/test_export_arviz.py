@@ -8,7 +8,7 @@ from made_run import ALPHA, N_DRAWS, make_run
 
 from topicmc.export import export
 from topicmc.export.arviz import inference_data
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 xarray = pytest.importorskip("xarray")
 with warnings.catch_warnings():

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 TOPICMC = Path(sysconfig.get_path("scripts")) / "topicmc"
 WORDS = (

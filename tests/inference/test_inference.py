@@ -9,7 +9,7 @@ from fake_runs import make_run
 from scipy.special import gammaln
 from synthetic import documents_of
 
-from topicmc import LDA, scratch
+from topicmc import LDA
 from topicmc.corpora import Documents
 from topicmc.corpora.reading import Known
 from topicmc.inference import mixes as inference
@@ -18,6 +18,7 @@ from topicmc.inference.mixes import Mixer, Totals, infer, infer_under, represent
 from topicmc.kernels import mixes
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
+from topicmc.storage import scratch
 
 ONE = Threads(1)
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus
-from topicmc.defaults import resolve
-from topicmc.distributed.methods import open_method
-from topicmc.distributed.transport import abort_on_error, open_transport
+from topicmc.engine.method import open_method
+from topicmc.engine.transport.base import abort_on_error, open_transport
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.defaults import resolve
 from topicmc.samplers import sum_topics
 from topicmc.samplers.scir import Scir
+from topicmc.settings.config import TrainConfig
 
 
 def opened(sampler, corpus, transport, **settings):

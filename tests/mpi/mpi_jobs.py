@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 
-from topicmc.distributed.mpi import MpiTransport
-from topicmc.distributed.schedule import split_groups, worker_of
-from topicmc.distributed.transport import abort_on_error, open_transport
+from topicmc.engine.schedule import split_groups, worker_of
+from topicmc.engine.transport.base import abort_on_error, open_transport
+from topicmc.engine.transport.mpi import MpiTransport
 from topicmc.errors import DataError
 
 

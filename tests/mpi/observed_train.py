@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from topicmc.cli import main
-from topicmc.distributed.dsgld import Dsgld
+from topicmc.engine.dsgld import Dsgld
 
 rounds: list[int] = []
 ranks: list[int] = []

@@ -7,9 +7,9 @@ import adlda_jobs
 import pytest
 
 from topicmc.corpora import Corpus
-from topicmc.distributed.launch import find_mpiexec
+from topicmc.engine.transport.launch import find_mpiexec
 from topicmc.errors import UsageError
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
 try:

@@ -14,7 +14,7 @@ import pytest
 from test_mpi_training import COMMON, FIXED, command, flags
 from test_training import kept_bits
 
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 

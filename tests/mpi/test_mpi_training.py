@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicmc import jobs
 from topicmc.cli.progress import Silent
-from topicmc.config import TrainConfig, available_cores
 from topicmc.corpora import Corpus
-from topicmc.distributed.launch import find_mpiexec
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.loop import Training
+from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.launch import find_mpiexec
 from topicmc.errors import UsageError
-from topicmc.interrupts import Interrupt
-from topicmc.runs import RunDirectory
-from topicmc.training import Training
+from topicmc.models.lda import jobs
+from topicmc.settings.config import TrainConfig, available_cores
+from topicmc.storage.runs import RunDirectory
 
 pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
 try:

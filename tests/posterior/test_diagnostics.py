@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fake_runs import autoregression, gamma_samples, make_run, topic_shapes
 
-from topicmc.posterior.diagnostics import diagnose
+from topicmc.topics.diagnostics import diagnose
 
 K, W = 5, 60
 SHAPES = topic_shapes(W, K)

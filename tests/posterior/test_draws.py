@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fake_runs import make_run, topic_shapes
 
-from topicmc.posterior.draws import LEAST, draw_of, gamma_draw
-from topicmc.posterior.samples import beta_of, posterior_mean, samples_of, share_of
+from topicmc.models.lda.draws import LEAST, draw_of, gamma_draw
+from topicmc.models.lda.samples import beta_of, posterior_mean, samples_of, share_of
 
 K, W = 5, 60
 SHAPES = topic_shapes(W, K).astype(np.float32)

@@ -5,11 +5,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicmc.distributed.transport import LocalTransport
-from topicmc.posterior.samples import KeptSamples
+from topicmc.engine.transport.base import LocalTransport
+from topicmc.models.lda.samples import KeptSamples
 from topicmc.posterior.thinning import is_kept, number_kept, reached
-from topicmc.runs import RunDirectory
 from topicmc.samplers import Chain
+from topicmc.storage.runs import RunDirectory
 
 
 def kept(now: int, samples: int) -> set[int]:

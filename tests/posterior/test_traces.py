@@ -7,7 +7,7 @@ import pytest
 
 from topicmc.errors import DataError
 from topicmc.posterior.traces import traces
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 
 def run_with(tmp_path, records) -> RunDirectory:

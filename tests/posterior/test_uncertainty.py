@@ -9,8 +9,8 @@ from fake_runs import gamma_samples, make_run, topic_shapes
 from scipy.stats import beta as beta_law
 
 from topicmc.errors import UsageError
-from topicmc.posterior.matching import assign, distances, match_topics
-from topicmc.posterior.uncertainty import posterior_of
+from topicmc.topics.matching import assign, distances, match_topics
+from topicmc.topics.uncertainty import posterior_of
 
 K, W = 6, 80
 SHAPES = topic_shapes(W, K)

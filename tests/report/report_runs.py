@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 from synthetic import lda_documents, write_docword
 
-from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus, prepare
-from topicmc.defaults import resolve
-from topicmc.runs import RunDirectory
+from topicmc.models.lda.defaults import resolve
+from topicmc.settings.config import TrainConfig
+from topicmc.storage.runs import RunDirectory
 
 HOSTILE = (
     "<script>alert(1)</script>",

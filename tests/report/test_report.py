@@ -12,10 +12,10 @@ from topicmc.errors import UsageError
 from topicmc.report import check_free, write_report
 from topicmc.report.documents import pick
 from topicmc.report.gather import gather
-from topicmc.report.layout import plane
 from topicmc.report.page import assemble, embedded
 from topicmc.report.topics import SHOWN, STEP, reachable
 from topicmc.report.trends import periods
+from topicmc.topics.layout import plane
 from topicmc.topics.ranking import relevance
 
 
@@ -99,7 +99,7 @@ def test_every_word_that_the_slider_can_bring_up_is_there():
 
 
 def test_topics_come_with_the_numbers_of_the_posterior(data, run):
-    from topicmc.posterior.uncertainty import posterior_of
+    from topicmc.topics.uncertainty import posterior_of
 
     posterior = posterior_of([run])
     assert [t["number"] for t in data["topics"]] == np.argsort(-posterior.share).tolist()

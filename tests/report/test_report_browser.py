@@ -9,11 +9,11 @@ from browser import chromium, pretend, resize
 from report_runs import HOSTILE, hostile_corpus, made_up_run
 
 from topicmc.corpora import Corpus
-from topicmc.posterior.uncertainty import posterior_of
 from topicmc.report import write_report
 from topicmc.report.gather import gather
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 from topicmc.topics.ranking import relevance
+from topicmc.topics.uncertainty import posterior_of
 
 ARROW_RIGHT, ARROW_DOWN, HOME, ENTER, TAB, ESCAPE = (
     "\ue014", "\ue015", "\ue011", "\ue007", "\ue004", "\ue00c",

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import digamma
 
 from topicmc.kernels.histograms import EXACT, N_BINS, bin_sizes, level_histogram, mix_histogram
-from topicmc.samplers.priors import BOUNDS, learned_alpha, learned_beta
+from topicmc.models.lda.learned_priors import BOUNDS, learned_alpha, learned_beta
 
 
 def documents(alpha, n_docs, mean_length, seed=0):

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from synthetic import write_docword
 
-from topicmc import jobs
 from topicmc.cli.progress import Silent
-from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus, prepare
-from topicmc.distributed.transport import LocalTransport
-from topicmc.interrupts import Interrupt
-from topicmc.posterior.samples import phi_of
-from topicmc.runs import RunDirectory
-from topicmc.training import Training
+from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.loop import Training
+from topicmc.engine.transport.base import LocalTransport
+from topicmc.models.lda import jobs
+from topicmc.models.lda.samples import phi_of
+from topicmc.settings.config import TrainConfig
+from topicmc.storage.runs import RunDirectory
 
 BETA = 0.1
 COUNTS = np.array([800, 100, 100, 4, 0, 0, 0])

@@ -8,14 +8,14 @@ seeds it was 0.904 with a standard deviation of 0.009: outside of 0.9 ± 0.05 on
 import pytest
 from synthetic import lda_documents, write_docword
 
-from topicmc import jobs
 from topicmc.cli.progress import Silent
-from topicmc.config import TrainConfig
 from topicmc.corpora import prepare
-from topicmc.distributed.transport import LocalTransport
-from topicmc.interrupts import Interrupt
-from topicmc.posterior.uncertainty import posterior_of
-from topicmc.training import Training
+from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.loop import Training
+from topicmc.engine.transport.base import LocalTransport
+from topicmc.models.lda import jobs
+from topicmc.settings.config import TrainConfig
+from topicmc.topics.uncertainty import posterior_of
 
 
 def trained(folder, corpus, seed: int, epochs: float):

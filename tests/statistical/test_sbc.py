@@ -14,16 +14,16 @@ from calibration.chains import Assigned, Minibatch, Stacked
 from calibration.models import Model
 from calibration.ranks import band, ecdf_difference, lag_one, p_value, rank
 
-from topicmc.config import TrainConfig
-from topicmc.distributed.updates import Updates
 from topicmc.kernels import collapsed
 from topicmc.kernels.batch import gather
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.updates import Updates
 from topicmc.samplers import Chain, sum_topics
-from topicmc.samplers.collapsed import CollapsedWorker
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.settings.config import TrainConfig
 
 FALSE_ALARM = 1e-6  # of a test, shared among the six quantities
 SHORT = {"burn_in": 24, "thin": 6}
@@ -49,7 +49,7 @@ def test_trained_samplers_are_calibrated(name):
 @pytest.mark.parametrize(("name", "n"), [("adlda", 200), ("remember", 130)])
 def test_alpha_added_twice_is_seen(name, n, monkeypatch):
     doubled = lambda alpha: padded_topics(2 * alpha)  # noqa: E731
-    monkeypatch.setattr("topicmc.samplers.collapsed.padded_topics", doubled)
+    monkeypatch.setattr("topicmc.models.lda.collapsed.worker.padded_topics", doubled)
     assert least(CASES[name], n) < FALSE_ALARM
 
 

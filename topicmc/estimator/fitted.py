@@ -66,9 +66,9 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         apart, and averages their probability over draws of the mix and over the samples. Of a
         prepared corpus the held-out documents are scored, if it has any.
         """
-        from topicmc.evaluation.completion import plug_in_probabilities, split_documents
-        from topicmc.evaluation.scoring import SPLIT_SEED
         from topicmc.inference.mixes import Mixer
+        from topicmc.models.lda.completion import plug_in_probabilities, split_documents
+        from topicmc.models.lda.scoring import SPLIT_SEED
 
         check_is_fitted(self, "components_")
         mixer = Mixer(self.components_, self.doc_topic_prior_, self._threads())
@@ -91,7 +91,7 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _draw(self, i: int) -> np.ndarray:
         """φ of a sample as a draw from the posterior: float32 (K, W)."""
-        from topicmc.posterior.draws import gamma_draw
+        from topicmc.models.lda.draws import gamma_draw
 
         phi = self.samples_[i]
         if not self._record.counted:

@@ -1,5 +1,5 @@
 """Training in a temporary folder, for who wants the result in memory: the one loop of
-`topicmc.training`, on documents that become a corpus for as long as it takes."""
+`topicmc.engine.loop`, on documents that become a corpus for as long as it takes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from topicmc import jobs
-from topicmc.config import TrainConfig
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.emission import write_parts
 from topicmc.corpora.store import count_dtype, id_dtype, write_index, write_vocabulary
-from topicmc.distributed.transport import LocalTransport
+from topicmc.engine.interrupts import Interrupt, exit_on_termination
+from topicmc.engine.loop import Training
+from topicmc.engine.transport.base import LocalTransport
 from topicmc.estimator.stored import IN_MEMORY, Record, read
 from topicmc.estimator.watching import Watcher
-from topicmc.interrupts import Interrupt, exit_on_termination
-from topicmc.training import Training
+from topicmc.models.lda import jobs
+from topicmc.settings.config import TrainConfig
 
 _WATCHED = 200  # documents at most, spread over those trained on, whose perplexity is told
 

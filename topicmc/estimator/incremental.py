@@ -24,7 +24,7 @@ from topicmc.kernels.gibbs import sample_assignments, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.samples import phi_of
+from topicmc.models.lda.samples import phi_of
 from topicmc.posterior.thinning import is_kept
 from topicmc.samplers import Chain, TopicCounts, annealed_beta, initial_chain, step_size, sum_topics
 from topicmc.samplers.scir import Scir

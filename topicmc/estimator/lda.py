@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from topicmc.config import TrainConfig
 from topicmc.estimator import inputs
 from topicmc.estimator.partial import PartialFit
 from topicmc.estimator.settings import SETTINGS, in_own_words
 from topicmc.estimator.stored import Record, read, write
+from topicmc.settings.config import TrainConfig
 
 _SEEDS = 2**31 - 1
 
@@ -187,7 +187,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Raises DataError when there is no run, it has no samples yet or a file is damaged,
         UsageError when there is no such chain.
         """
-        from topicmc.runs import RunDirectory
+        from topicmc.storage.runs import RunDirectory
 
         run = RunDirectory.open(Path(path))
         record, phis = read(run, chain)

@@ -7,7 +7,7 @@ from html import escape
 from time import monotonic
 from typing import Any
 
-from topicmc.training import Listener, Status
+from topicmc.engine.loop import Listener, Status
 
 _EVERY = 0.2  # seconds between two pictures
 

@@ -99,8 +99,8 @@ class PartialFit(Fitted):
 
     def _new_stream(self, n_tokens: float, n_batches: float) -> Any:
         """From the last sample of `fit`, or from the beginning."""
-        from topicmc.defaults import default_beta
         from topicmc.estimator.incremental import Stream
+        from topicmc.models.lda.defaults import default_beta
 
         settings: dict[str, Any] = {"n_samples": self.n_samples, "seed": self._seed}
         if hasattr(self, "components_"):

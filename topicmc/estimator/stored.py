@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from topicmc import __version__, jobs
-from topicmc.config import COLLAPSED, TrainConfig
-from topicmc.defaults import resolve
+from topicmc import __version__
 from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
-from topicmc.posterior.samples import alpha_of, beta_of, samples_of, share_of
-from topicmc.runs import RunDirectory
+from topicmc.models.lda import jobs
+from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
+from topicmc.settings.config import COLLAPSED, TrainConfig
+from topicmc.storage.runs import RunDirectory
 
 IN_MEMORY = "documents in memory"
 """Where a corpus lies that was never on disk."""

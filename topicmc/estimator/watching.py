@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.interrupts import Interrupt
-from topicmc.training import Listener, Status
+from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.loop import Listener, Status
 
 logger = logging.getLogger("topicmc")
 

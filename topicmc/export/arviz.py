@@ -12,7 +12,7 @@ constant_data ``word`` (topic, rank), whose probabilities ``phi`` are; ``found``
               chains have found the topic
 ============= ====================================================================================
 
-Chains are those of all runs; topics have the numbers of the first (`topicmc.posterior.chains`). Of
+Chains are those of all runs; topics have the numbers of the first (`topicmc.topics.chains`). Of
 chains with more draws than others the newest are taken.
 """
 
@@ -28,13 +28,13 @@ from topicmc import __version__
 from topicmc.errors import DataError
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
-from topicmc.posterior.chains import MatchedChain
+from topicmc.models.lda.draws import draw_of
 from topicmc.posterior.convergence import aligned
-from topicmc.posterior.diagnostics import log_likelihoods, traced
-from topicmc.posterior.draws import draw_of
-from topicmc.posterior.uncertainty import TOP, posterior_of
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
+from topicmc.topics.chains import MatchedChain
+from topicmc.topics.diagnostics import log_likelihoods, traced
 from topicmc.topics.ranking import top
+from topicmc.topics.uncertainty import TOP, posterior_of
 
 if TYPE_CHECKING:
     from xarray import DataTree

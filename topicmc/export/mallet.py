@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.config import available_cores
 from topicmc.corpora import Corpus
 from topicmc.corpora.naming import Named
 from topicmc.export.source import Source, Topics
@@ -26,6 +25,7 @@ from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.settings.config import available_cores
 from topicmc.topics.ranking import top
 
 KEYS = 20

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from topicmc.export.source import Source
-from topicmc.files import save_array
+from topicmc.storage.files import save_array
 
 
 def write(source: Source, folder: Path) -> None:

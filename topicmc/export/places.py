@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from topicmc.errors import UsageError
-from topicmc.files import put_in_place, speaking_of, sync_tree
+from topicmc.storage.files import put_in_place, speaking_of, sync_tree
 
 
 def check_free(path: Path, format: str, files: tuple[str, ...], force: bool) -> None:

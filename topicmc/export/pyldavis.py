@@ -13,8 +13,8 @@ import numpy as np
 
 from topicmc.export.libraries import library
 from topicmc.export.source import Source, Topics
-from topicmc.posterior.matching import distances
-from topicmc.report.layout import plane
+from topicmc.topics.layout import plane
+from topicmc.topics.matching import distances
 
 if TYPE_CHECKING:
     from pyLDAvis import PreparedData

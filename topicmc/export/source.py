@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.posterior.samples import posterior_mean
-from topicmc.runs import RunDirectory
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.storage.runs import RunDirectory
 
 TOP = 20
 """Words of each topic in tables, if nobody says how many."""
@@ -98,7 +98,7 @@ class Source:
 
     def open_corpus(self) -> Corpus:
         """The training corpus, its shards found sound; DataError when it is not the same."""
-        from topicmc.jobs import open_corpus
+        from topicmc.models.lda.jobs import open_corpus
 
         corpus = open_corpus(self.runs[0], self.corpus)
         corpus.check(range(corpus.n_shards))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from topicmc.errors import UsageError
-from topicmc.files import replacing, speaking_of
+from topicmc.storage.files import replacing, speaking_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,7 +19,6 @@ from tempfile import gettempdir
 
 import numpy as np
 
-from topicmc.config import available_cores
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.reading import Known, Reading
@@ -30,10 +29,11 @@ from topicmc.kernels import mixes
 from topicmc.kernels.lanes import aligned_zeros
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.draws import draw_of
-from topicmc.posterior.samples import alpha_of, posterior_mean, samples_of
-from topicmc.runs import RunDirectory
-from topicmc.scratch import IN_MEMORY, scratch_array
+from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
+from topicmc.settings.config import available_cores
+from topicmc.storage.runs import RunDirectory
+from topicmc.storage.scratch import IN_MEMORY, scratch_array
 
 _BLOCK_VALUES = 1 << 22  # documents × topics looked at together
 _BLOCK_DOCUMENTS = 1 << 13

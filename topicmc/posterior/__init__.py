@@ -1,1 +1,1 @@
-"""What the kept samples say: topics matched across chains, intervals, convergence and a verdict."""
+"""What draws of any model say: which are kept, intervals, convergence."""

@@ -1,6 +1,6 @@
 """Which positions of a chain are kept: a law that looks neither at the clock nor at what was kept.
 
-Positions are sweeps, or trajectories of each chain (`topicmc.distributed.methods.Method.position`).
+Positions are sweeps, or trajectories of each chain (`topicmc.engine.method.Method.position`).
 When a run is at position p, those in (p/2, p] that are multiples of a stride are kept; the stride
 doubles as p grows, so that there are between half of ``samples`` and all of them. So the first half
 of a run is burn-in, at whatever moment it is read, and what is kept depends on p alone: not on the

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.errors import DataError
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 Traces = dict[str, dict[int, np.ndarray]]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.errors import UsageError
-from topicmc.files import check_writable, replacing
+from topicmc.storage.files import check_writable, replacing
 
 _MARK = '<meta name="generator" content="topicmc '
 

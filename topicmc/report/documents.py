@@ -11,8 +11,8 @@ from topicmc.corpora.documents import Documents, offsets
 from topicmc.corpora.naming import one_line
 from topicmc.inference.mixes import Mixer, representative_documents
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.uncertainty import Posterior
 from topicmc.report.numbers import digits
+from topicmc.topics.uncertainty import Posterior
 
 BAG = 8
 """Words told of a document without a title."""

@@ -15,15 +15,15 @@ import numpy as np
 from topicmc import __version__
 from topicmc.corpora import Corpus
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.diagnostics import diagnose
-from topicmc.posterior.uncertainty import Posterior, posterior_of
 from topicmc.report.citation import citation
 from topicmc.report.documents import documents_of
 from topicmc.report.numbers import digits
 from topicmc.report.runs import corpus_name, names_of, run_of
 from topicmc.report.topics import SHOWN, STEP, topics_of, words_of
 from topicmc.report.trends import trends_of
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
+from topicmc.topics.diagnostics import diagnose
+from topicmc.topics.uncertainty import Posterior, posterior_of
 
 MOST_TOPICS = 1000
 """Topics on the page: of more, the largest."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.jobs import EMBEDDED
-from topicmc.posterior.samples import alpha_of, beta_of, samples_of
+from topicmc.models.lda.jobs import EMBEDDED
+from topicmc.models.lda.samples import alpha_of, beta_of, samples_of
 from topicmc.report.numbers import digits
-from topicmc.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 MOST_EVALUATIONS = 300
 """Points of a trace; longer ones are thinned out evenly."""

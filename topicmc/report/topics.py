@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.posterior.matching import distances
-from topicmc.posterior.uncertainty import Posterior
-from topicmc.report.layout import plane
 from topicmc.report.numbers import digits
+from topicmc.topics.layout import plane
+from topicmc.topics.matching import distances
 from topicmc.topics.ranking import relevance, top
 from topicmc.topics.reading import describe
+from topicmc.topics.uncertainty import Posterior
 
 STEP = 0.05
 """Step of the relevance slider."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.config import available_cores
 from topicmc.corpora import Corpus
 from topicmc.corpora.documents import Documents, offsets, select
 from topicmc.errors import UsageError
@@ -24,11 +23,12 @@ from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.posterior.chains import MatchedChain
-from topicmc.posterior.draws import draw_of
+from topicmc.models.lda.draws import draw_of
 from topicmc.posterior.intervals import credible_interval
-from topicmc.posterior.uncertainty import Posterior
 from topicmc.report.numbers import digits
+from topicmc.settings.config import available_cores
+from topicmc.topics.chains import MatchedChain
+from topicmc.topics.uncertainty import Posterior
 
 MOST_DOCUMENTS = 200_000
 """Documents that a trend rests on: of more, every n-th."""

@@ -1,1 +1,1 @@
-"""Reading topics: their words, order and coherence."""
+"""What people look at: topics, their words, how sure they are, how runs compare."""

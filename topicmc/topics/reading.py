@@ -11,8 +11,8 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.corpora.naming import Named
 from topicmc.errors import UsageError
-from topicmc.posterior.matching import distances
 from topicmc.topics import coherence as coherences
+from topicmc.topics.matching import distances
 from topicmc.topics.ranking import WEIGHT, exclusivity, rank, top
 
 SORTS = ("size", "coherence", "exclusivity")

@@ -1,1 +1,0 @@
-"""Who holds a chain, when it travels, and what a round is."""

@@ -1,0 +1,1 @@
+"""Training of any model: rounds, samples, checkpoints, and D-SGLD over workers."""

@@ -1,0 +1,1 @@
+"""How the states of chains travel and workers agree, in one process or over MPI."""

@@ -1,0 +1,266 @@
+"""How chains travel and workers agree: one protocol, in one process or over MPI.
+
+A *worker* holds documents and at most one chain; a *process* hosts workers: all of them with
+`LocalTransport`, one with `MpiTransport`. All methods but `abort` are collective: each process
+calls them in the same order (not so those of a `SharedTable`). Both transports give the same bits.
+
+`open_transport` chooses; the MPI one is in `topicmc.engine.transport.mpi`.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from topicmc.errors import TopicmcError, UsageError
+
+State = tuple[np.ndarray, ...]  # the arrays of one travelling chain
+Moves = Sequence[tuple[int, int]]  # (source worker, destination worker)
+Groups = Sequence[Sequence[int]]  # workers, in the order in which they are summed
+
+
+class SharedTable(Protocol):
+    """Integers that all processes add to and read without waiting for each other."""
+
+    def add(self, change: np.ndarray, out: np.ndarray) -> None:
+        """Adds int32 of the table's shape, and writes the table as it then is to `out`: with this
+        change, and others' as far as they have been added. Each element is changed and read at
+        once, but not all elements at the same moment."""
+
+    def read(self) -> np.ndarray:
+        """A copy of the table."""
+
+
+class Transport(Protocol):
+    n_workers: int
+    workers: range  # worker numbers hosted by this process
+    rank: int  # of this process
+    n_processes: int
+    is_root: bool
+    bytes_sent: int  # payload that this process has sent, in bytes
+    waited: float  # seconds that this process has spent waiting for others and for their bytes
+
+    def route(self, held: dict[int, State], moves: Moves) -> dict[int, State]:
+        """Moves states between workers; returns what the hosted workers hold now.
+
+        `held`: the state of each hosted worker that has one, C-contiguous arrays, alike in number,
+        shapes and dtypes for all. `moves` is the same on every process. Who is not named stays,
+        and moves to self cost nothing. States handed in belong to the transport from then on: it
+        receives into their memory later, so copy what must last. ValueError when two states would
+        meet, or a source holds none.
+        """
+
+    def average(self, held: dict[int, np.ndarray], groups: Groups) -> None:
+        """Replaces the arrays of each group by their mean, in place (float32 or float64,
+        C-contiguous, of one shape); summed in float64 in the order given. `groups` is the same on
+        every process; groups of one cost nothing."""
+
+    def gather(self, values: dict[int, float]) -> np.ndarray:
+        """One number per worker, float64 (n_workers,), on every process; NaN where none is given.
+        `values` is keyed by hosted workers."""
+
+    def sum(self, array: np.ndarray) -> np.ndarray:
+        """The sum over processes, a new array on every process. Floats are summed in float64, in
+        rank order; integers wrap in their own dtype."""
+
+    def shared_table(self, shape: tuple[int, ...]) -> SharedTable:
+        """A table of zeros, int32, for all processes."""
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set on any process."""
+
+    def barrier(self) -> None:
+        """Waits until all processes are here."""
+
+    def exchange(self, obj: Any) -> list[Any]:
+        """One JSON-able object per process, in rank order, on every process."""
+
+    def abort(self, message: str, status: int) -> NoReturn:
+        """Prints the message to stderr and ends all processes with the status, which is not 0."""
+
+
+def check_route(moves: Moves, n_workers: int) -> None:
+    """ValueError unless the moves of a round name workers, each at most once on either side, and no
+    move ends on a worker that keeps its state."""
+    sources, destinations = [m[0] for m in moves], [m[1] for m in moves]
+    for side in (sources, destinations):
+        if len(set(side)) != len(side) or not all(0 <= w < n_workers for w in side):
+            raise ValueError(f"moves {list(moves)} collide or leave 0 … {n_workers - 1}")
+
+
+def check_groups(groups: Groups) -> None:
+    """ValueError when a worker appears twice."""
+    members = [worker for group in groups for worker in group]
+    if len(set(members)) != len(members):
+        raise ValueError(f"groups {[list(g) for g in groups]} overlap")
+
+
+class LocalTable:
+    """A `SharedTable` within one process."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._table = np.zeros(shape, np.int32)
+
+    def add(self, change: np.ndarray, out: np.ndarray) -> None:
+        self._table += change
+        out[:] = self._table
+
+    def read(self) -> np.ndarray:
+        return self._table.copy()
+
+
+class LocalTransport:
+    """All workers in this process, one after another: for one machine, tests and study."""
+
+    def __init__(self, n_workers: int = 1) -> None:
+        self.n_workers = n_workers
+        self.workers = range(n_workers)
+        self.rank = 0
+        self.n_processes = 1
+        self.is_root = True
+        self.bytes_sent = 0
+        self.waited = 0.0
+
+    def route(self, held: dict[int, State], moves: Moves) -> dict[int, State]:
+        check_route(moves, self.n_workers)
+        missing = [source for source, _ in moves if source not in held]
+        sources = {source for source, _ in moves}
+        now = {worker: state for worker, state in held.items() if worker not in sources}
+        for source, destination in moves:
+            if missing or destination in now:
+                raise ValueError(f"moves {list(moves)} do not fit workers {sorted(held)}")
+            now[destination] = held[source]
+        return dict(sorted(now.items()))
+
+    def average(self, held: dict[int, np.ndarray], groups: Groups) -> None:
+        check_groups(groups)
+        for group in groups:
+            if len(group) > 1:
+                arrays = [held[worker].reshape(-1) for worker in group]
+                mean_into(arrays[0], arrays)
+                for array in arrays[1:]:
+                    array[:] = arrays[0]
+
+    def gather(self, values: dict[int, float]) -> np.ndarray:
+        return np.array([values.get(worker, np.nan) for worker in self.workers], np.float64)
+
+    def sum(self, array: np.ndarray) -> np.ndarray:
+        return array.copy()
+
+    def shared_table(self, shape: tuple[int, ...]) -> SharedTable:
+        return LocalTable(shape)
+
+    def any(self, flag: bool) -> bool:
+        return bool(flag)
+
+    def barrier(self) -> None:
+        pass
+
+    def exchange(self, obj: Any) -> list[Any]:
+        return [json.loads(json.dumps(obj))]
+
+    def abort(self, message: str, status: int) -> NoReturn:
+        print(message, file=sys.stderr, flush=True)
+        raise SystemExit(status)
+
+
+def mean_into(out: np.ndarray, arrays: Sequence[np.ndarray], divisor: int | None = None) -> None:
+    """out = Σ arrays / divisor (default: their number), flat arrays, added one after another:
+    floats in float64, integers in their own dtype. So an
+    element's bits depend neither on blocks nor on who computes them. `out` may be one of them."""
+    divisor = divisor or len(arrays)
+    sum_dtype = np.float64 if out.dtype.kind == "f" else out.dtype
+    block = 1 << 16
+    for first in range(0, len(out), block):
+        part = slice(first, first + block)
+        total = arrays[0][part].astype(sum_dtype)
+        for array in arrays[1:]:
+            total += array[part]
+        out[part] = total if divisor == 1 else total / divisor
+
+
+# --- the choice -----------------------------------------------------------------------------------
+
+_SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
+
+
+def launched_size() -> int:
+    """Ranks that mpiexec or srun started, from the environment; 1 when nobody did. 0 when a
+    launcher is there that does not say."""
+    for name in _SIZE_VARIABLES:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    if "PMIX_RANK" in os.environ or "PMI_RANK" in os.environ:
+        steps = os.environ.get("SLURM_STEP_NUM_TASKS", "")
+        return int(steps) if steps.isdigit() else 0
+    return 1
+
+
+def open_transport(kind: str = "auto", n_workers: int | None = None) -> Transport:
+    """The transport for a run: MPI when mpiexec or srun started several ranks ("auto"), or as told
+    ("mpi", "local"). `n_workers` None takes the ranks there are, or one worker.
+
+    UsageError when mpi4py is missing, or ranks and `n_workers` disagree.
+    """
+    launched = launched_size()
+    if kind == "local" or (kind == "auto" and launched == 1):
+        if launched > 1:
+            raise UsageError(
+                f"--transport local would run {launched} copies of the same job: "
+                "start it without mpiexec."
+            )
+        return LocalTransport(n_workers or 1)
+    if kind not in ("auto", "mpi"):
+        raise UsageError(f"unknown transport {kind!r}: choose auto, mpi or local.")
+    from topicmc.engine.transport.mpi import MpiTransport
+
+    transport = MpiTransport()
+    if transport.n_processes < launched:
+        beside = Path(sys.executable).with_name("mpiexec")
+        raise UsageError(
+            f"mpiexec started {launched} ranks, but mpi4py sees {transport.n_processes}: they "
+            f"belong to different MPI libraries; use {beside} or rebuild mpi4py for yours."
+        )
+    if n_workers not in (None, transport.n_processes):
+        raise UsageError(
+            f"--workers {n_workers}, but {transport.n_processes} MPI ranks are here: "
+            f"start with mpiexec -n {n_workers}."
+        )
+    return transport
+
+
+@contextlib.contextmanager
+def abort_on_error(transport: Transport) -> Iterator[None]:
+    """Ends the whole job when this process leaves the block by an exception: otherwise the others
+    would wait for it for ever. With one process, exceptions pass through untouched.
+
+    The message is the sentence of a TopicmcError, else a traceback; the status is the error's,
+    SystemExit's own, 130 for KeyboardInterrupt, else 1. An exit with status 0 passes through.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if transport.n_processes > 1:
+            message, status = describe(error)
+            if status:
+                transport.abort(message, status)
+        raise
+
+
+def describe(error: BaseException) -> tuple[str, int]:
+    """The message for people, and the exit status, of an exception."""
+    if isinstance(error, SystemExit):
+        if error.code is None or isinstance(error.code, int):
+            return "", error.code or 0
+        return str(error.code), 1
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", 130
+    if isinstance(error, TopicmcError):
+        return f"Error: {error}", error.exit_status
+    return "".join(traceback.format_exception(error)).rstrip(), 1

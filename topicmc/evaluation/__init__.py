@@ -1,1 +1,0 @@
-"""Held-out perplexity: the estimator, its use during a run, and for finished ones."""

@@ -1,0 +1,63 @@
+"""Facts about the installation and the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from topicmc import __version__
+from topicmc.host.machine import available_memory
+from topicmc.settings.config import available_cores
+
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "gensim", "pyarrow", "click", "mpi4py", "mpich")
+
+TESTED = ("3.11", "3.13")
+"""Versions of Python that the tests run on, all on Linux with x86-64 processors."""
+
+
+def diagnose() -> dict[str, Any]:
+    """Versions, cores, memory, MPI and the kernel cache, by name."""
+    import llvmlite.binding as llvm
+
+    facts: dict[str, Any] = {
+        "topicmc": __version__,
+        "installed in": str(Path(__file__).parents[1]),
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "tested on": f"Python {' and '.join(TESTED)}, on Linux with x86-64",
+        "system": platform.platform(),
+        "processor": llvm.get_host_cpu_name(),
+        "cores": available_cores(),
+        "memory free": _gigabytes(available_memory()),
+    }
+    for name in PACKAGES:
+        facts[name] = _version(name)
+    beside = Path(sys.executable).with_name("mpiexec")
+    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    facts["mpiexec"] = found or "none; pip install 'topicmc[mpi]' brings one"
+    facts["kernel cache"] = _kernel_cache()
+    return facts
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _gigabytes(n_bytes: int | None) -> str:
+    return "unknown" if n_bytes is None else f"{n_bytes / 1e9:.1f} GB"
+
+
+def _kernel_cache() -> str:
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    place = Path(folder) if folder else Path(__file__).parents[1] / "kernels" / "__pycache__"
+    kernels = len(list(place.rglob("*.nbc")))
+    writable = os.access(place if place.exists() else place.parent, os.W_OK)
+    note = "" if writable else ", not writable: kernels compile in each run"
+    return f"{kernels} kernels in {place}{note}"

@@ -1,0 +1,108 @@
+"""What a process may use of its machine: cores and memory, shared with others of the same job."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from topicmc.engine.transport.base import Transport
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one process of a job has for itself.
+
+    Attributes:
+        cores: the cores that it may run on, shared out among those that run on the same ones.
+        processes: how many there are on this machine.
+        least_cores: the cores of the process that has fewest.
+        least_memory: bytes of memory of the one that has least, None where no system says. The
+            least are the same on every process, so that all can decide alike.
+    """
+
+    cores: int
+    processes: int
+    least_cores: int
+    least_memory: int | None
+
+
+def share(transport: Transport) -> Share:
+    """What this process has; collective, for the launcher may not say who is where."""
+    everyone = transport.exchange([_identity(), sorted(usable_cores()), total_memory()])
+    shares = [_share(everyone, rank) for rank in range(len(everyone))]
+    cores, processes, _ = shares[transport.rank]
+    known = [memory for _, _, memory in shares if memory is not None]
+    return Share(
+        cores, processes, min(cores for cores, _, _ in shares), min(known) if known else None
+    )
+
+
+def _share(everyone: list[list], rank: int) -> tuple[int, int, int | None]:
+    machine, cores, memory = everyone[rank]
+    here = [set(others) for where, others, _ in everyone if where == machine]
+    sharing = sum(bool(others & set(cores)) for others in here)
+    return max(1, len(cores) // sharing), len(here), memory and memory // len(here)
+
+
+def _identity() -> str:
+    """The same for all processes of a machine, in containers too."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return platform.node()
+
+
+def usable_cores() -> set[int]:
+    """The numbers of the cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def total_memory() -> int | None:
+    """Bytes of memory of the machine, or of its part that this process is confined to; None where
+    the system does not say."""
+    limits = list(group_limits())
+    with suppress(ValueError, OSError, AttributeError):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits, default=None)
+
+
+def available_memory() -> int | None:
+    """Bytes of memory that can be had now, or None where the system does not say."""
+    limits = list(group_limits())
+    with suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return min([*limits, int(line.split()[1]) * 1024])
+    with suppress(ValueError, OSError, AttributeError):
+        limits.append(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits, default=None)
+
+
+def group_limits(
+    membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+) -> Iterator[int]:
+    """Bytes that the Linux control groups of this process, and those above them, allow it."""
+    lines = []
+    with suppress(OSError):
+        lines = membership.read_text().splitlines()
+    for line in lines:
+        number, controllers, path = line.split(":", 2)
+        if number == "0":
+            top, name = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            top, name = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        group = top / path.lstrip("/")
+        for folder in (group, *group.parents):
+            with suppress(OSError):
+                text = (folder / name).read_text().strip()
+                if text.isdigit():  # or "max"
+                    yield int(text)
+            if folder == top:
+                break

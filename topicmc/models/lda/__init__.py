@@ -1,0 +1,1 @@
+"""Latent Dirichlet allocation: documents, statistics, start, defaults and evaluation."""

@@ -1,0 +1,1 @@
+"""Samplers of LDA that keep the topic of every token."""

@@ -1,0 +1,321 @@
+"""AD-LDA: collapsed Gibbs sampling on all workers at once (Newman, Asuncion, Smyth & Welling 2007).
+
+Each worker draws topics for its own documents under its own copy of the counts; then the copies are
+made one, n_kw ← n_kw + Σ_s (n^s_kw − n_kw), by an integer sum that is exact in any order. With one
+worker there is nothing to reconcile.
+
+An *update* draws one block of each worker's documents (`topicmc.models.lda.collapsed.worker`). A
+round is ``trajectory`` updates, after which the workers synchronise; `rounds_per_sweep` rounds
+visit every document once. The result depends on the number of workers and on the blocks, not on
+threads; blocks of one document (``batch_size`` 1) on one worker are plain collapsed Gibbs sampling.
+
+Which documents a worker has at an update, and under which β they are drawn, is in
+`topicmc.models.lda.collapsed.growing`; topics are always reported under the final β.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.engine.method import RoundInfo, WaitedShare
+from topicmc.engine.transport.base import Transport
+from topicmc.kernels.collapsed import assignment_dtype
+from topicmc.kernels.joint import log_words
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed.growing import Schedule, Worker
+from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
+from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior_metrics
+from topicmc.models.lda.partition import share_out
+from topicmc.models.lda.workers import expand
+from topicmc.samplers import Chain
+from topicmc.settings.config import TrainConfig
+from topicmc.storage.runs import Checkpoint
+from topicmc.storage.scratch import scratch_array
+
+_STEPS = 5  # of the fixed point that priors are learned by, after each sweep
+
+
+class Adlda:
+    """The workers of this process, and the round that draws their documents.
+
+    Args:
+        config: resolved settings.
+        corpus: an open corpus; only the shard files of the hosted workers are read.
+        transport: who hosts which workers.
+        threads: the threads of this process.
+        slow: factor by which a worker is slowed down, for experiments.
+        scratch: a folder for the tokens and topics of large corpora (`topicmc.storage.scratch`).
+        number: of the chain, where a run has several (`topicmc.models.lda.collapsed.independent`).
+        tokens: `expand` of the documents of each hosted worker, where it is known.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        corpus: Corpus,
+        transport: Transport,
+        threads: Threads,
+        slow: Mapping[int, float] | None = None,
+        scratch: Path | None = None,
+        number: int = 0,
+        tokens: Mapping[int, tuple[np.ndarray, np.ndarray, int]] | None = None,
+    ) -> None:
+        self.config = config
+        self.number = number
+        self.transport = transport
+        self.threads = threads
+        self.slow = slow or {}
+        self.alpha = np.full(config.topics, config.alpha, np.float64)
+        self.beta = config.beta
+        self.schedule = Schedule(config, corpus)
+        self.round_number = 0
+        self._waited = WaitedShare(transport)
+        self._n_words = corpus.n_words
+        join = int(stream_key(config.seed, "join", number))
+        generator = np.random.Generator(np.random.Philox(key=join))
+        ranks = generator.random(corpus.n_docs, np.float32)
+        key = stream_key(config.seed, "collapsed", number)
+        ranges = share_out(corpus, config.workers)
+        self.tokens = tokens or {
+            worker: expand(corpus, ranges[worker], scratch) for worker in transport.workers
+        }
+        self.workers: dict[int, Worker] = {}
+        for worker in transport.workers:
+            offsets, words, first = self.tokens[worker]
+            z = scratch_array(len(words), assignment_dtype(config.topics), scratch)
+            sampler = CollapsedWorker(offsets, words, first, corpus.n_words, config.topics, key, z)
+            mine = ranks[first : first + len(offsets) - 1].copy()
+            self.workers[worker] = Worker(sampler, self.schedule, mine)
+        self.reconciliation = self._reconciliation(
+            next(iter(self.samplers.values())).word_topic.shape
+        )
+
+    def _reconciliation(self, shape: tuple[int, ...]) -> Reconciliation:
+        return AllReduce(self.transport, shape)
+
+    @property
+    def samplers(self) -> dict[int, CollapsedWorker]:
+        """The hosted workers' documents and counts."""
+        return {number: worker.sampler for number, worker in self.workers.items()}
+
+    # ---- one round
+
+    @property
+    def update(self) -> int:
+        """Updates that each worker has made."""
+        return self.round_number * self.config.trajectory
+
+    def round(self) -> RoundInfo:
+        """`trajectory` updates of every hosted worker, then everyone's counts become one."""
+        before = self.position
+        documents = tokens = 0
+        for number in self.workers:
+            done = self.advance(number)
+            documents += done[0]
+            tokens += done[1]
+        self.reconciliation.share(self.samplers)
+        self.round_number += 1
+        self._learn(before)
+        return RoundInfo(self.config.trajectory * len(self.workers), documents, tokens)
+
+    def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """θ float32 (W, Kp) and its sums, for tokens to be drawn given them; None: the counts."""
+        return None
+
+    def _learn(self, before: int) -> None:
+        """New priors if a sweep has ended since ``before``, while they are to be learned."""
+        config = self.config
+        if not self.schedule.learns(before, self.position):
+            return
+        if config.learn in ("alpha", "both"):
+            histogram = np.sum([s.mix_histogram() for s in self.samplers.values()], axis=0)
+            self.alpha = learned_alpha(self.alpha, self.transport.sum(histogram), steps=_STEPS)
+        if config.learn in ("beta", "both"):
+            counts = self.reconciliation.counts()
+            totals = counts[:, : config.topics].sum(axis=0, dtype=np.int64).astype(np.float64)
+            mass = self.beta * len(counts)
+            theta = counts[:, : config.topics].astype(np.float32, order="C")
+            theta += np.float32(self.beta)
+            beta = learned_beta(self.beta, theta, totals + mass, totals, steps=_STEPS)
+            # Where workers do not wait for each other, processes may see other counts.
+            self.beta = float(self.transport.sum(np.array([beta * self.transport.is_root]))[0])
+
+    def advance(self, number: int) -> tuple[int, int]:
+        """`trajectory` updates of one worker; returns documents and tokens drawn."""
+        worker, config = self.workers[number], self.config
+        start = time.perf_counter()
+        one_by_one = config.batch_size == 1
+        at_once = config.trajectory if one_by_one else 1
+        documents = tokens = 0
+        for _ in range(0, config.trajectory, at_once):
+            docs = worker.documents(worker.update, at_once)
+            tokens += worker.sampler.draw(
+                docs,
+                self.alpha,
+                self.beta * self.schedule.beta_factor(worker.update),
+                topics=self._topics(),
+                sweep=self.schedule.place(worker.update)[0],
+                one_by_one=one_by_one,
+                threads=self.threads,
+            )
+            documents += len(docs)
+            worker.update += at_once
+        if number in self.slow:
+            time.sleep((self.slow[number] - 1) * (time.perf_counter() - start))
+        return documents, tokens
+
+    # ---- what the loop asks
+
+    @property
+    def position(self) -> int:
+        """Sweeps completed."""
+        return self.schedule.position(self.update)
+
+    @property
+    def burning_in(self) -> bool:
+        """Whether the start is not over, so that no state is a sample yet."""
+        return self.schedule.burning_in(self.update)
+
+    def is_start(self, position: int) -> bool:
+        """Whether a state after so many sweeps is no sample."""
+        return self.schedule.is_start(position)
+
+    def log_joints(self) -> dict[int, float]:
+        """The log joint of the one chain, on every process."""
+        counts = self.reconciliation.counts()
+        words = log_words(counts, counts.sum(axis=0, dtype=np.int64)[: len(self.alpha)], self.beta)
+        mixes = sum(s.log_mixes(self.alpha) for s in self.samplers.values())
+        return {self.number: words + float(self.transport.sum(np.array([mixes]))[0])}
+
+    def position_of_round(self, number: int) -> int:
+        """Sweeps completed after that round, on as many workers as there are now."""
+        return self.schedule.position(number * self.config.trajectory)
+
+    @property
+    def chains(self) -> dict[int, Chain]:
+        """The one chain there is, with θ_wk = n_wk + β, on the process that hosts worker 0."""
+        if 0 not in self.workers:
+            return {}
+        counts = self.reconciliation.counts()[:, : self.config.topics]
+        sizes = counts.sum(axis=0, dtype=np.int64).astype(np.float64)
+        theta = counts.astype(np.float32, order="C")
+        theta += np.float32(self.beta)
+        chain = Chain(
+            self.number, theta, sizes + len(theta) * self.beta, self.update, alpha=self.alpha,
+            beta=self.beta, share=sizes / max(1.0, sizes.sum()), of_counts=True,
+        )  # fmt: skip
+        return {self.number: chain}
+
+    def distinct(self) -> list[int]:
+        """The chains whose states differ: the only one."""
+        return [self.number]
+
+    def metrics(self) -> dict[str, Any]:
+        """Where the start and the sweeps stand, and how the workers fare."""
+        facts: dict[str, Any] = {
+            "sweep": round(self.schedule.swept(self.update), 3),
+            "joined": round(self.schedule.share(max(0, self.update - 1)), 4),
+            "burn_in": self.burning_in,
+            **prior_metrics(self.config.learn, self.alpha, self.beta),
+        }
+        if self.config.workers > 1:
+            facts["waited"] = self._waited.of_workers()
+        return facts
+
+    # ---- checkpoints
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The assignments of the hosted workers, from which all counts follow."""
+        return {f"z-{number:03d}": sampler.z for number, sampler in self.samplers.items()}
+
+    def facts(self) -> dict[str, Any]:
+        """The numbers that go with `arrays`, as JSON values."""
+        return {
+            "round": self.round_number,
+            "updates": {str(number): worker.update for number, worker in self.workers.items()},
+            "alpha": self.alpha.tolist(),
+            "beta": self.beta,
+            "swept": max(self.schedule.swept(worker.update) for worker in self.workers.values()),
+        }
+
+    def restore(self, checkpoint: Checkpoint) -> str | None:
+        """Puts the hosted workers where the checkpoint left them.
+
+        On another number of workers each token keeps its topic, and the next sweep begins. Returns
+        a sentence that says so, or None.
+        """
+        parts = [checkpoint.facts(name) for name in checkpoint.parts()]
+        updates = {int(number): n for part in parts for number, n in part["updates"].items()}
+        self.alpha, self.beta = np.array(parts[0]["alpha"]), parts[0]["beta"]
+        if self._shared_out_alike(checkpoint, len(updates)):
+            self.round_number = parts[0]["round"]
+            for number, worker in self.workers.items():
+                worker.sampler.adopt(checkpoint.array(f"z-{number:03d}", mmap=True))
+                worker.update = updates[number]
+            self._share_all()
+            return None
+        z = [checkpoint.array(f"z-{number:03d}", mmap=True) for number in sorted(updates)]
+        sizes = self.transport.gather({n: len(s.tokens) for n, s in self.samplers.items()})
+        ends = np.cumsum(sizes).astype(np.int64)
+        start = self.schedule.after(max(part["swept"] for part in parts))
+        self.round_number = start // self.config.trajectory
+        for number, worker in self.workers.items():
+            first, last = ends[number] - int(sizes[number]), ends[number]
+            worker.sampler.adopt(*_between(z, first, last))
+            worker.update = start
+        self._share_all()
+        made = f"This run was made on {len(updates)} workers and goes on with {self.config.workers}"
+        if len(updates) == self.config.workers:
+            made = "The workers have other documents than when this run was saved"
+        return (
+            f"{made}: every token keeps its topic and the next sweep begins; the result is as valid"
+            " but not bit for bit what it would have been."
+        )
+
+    def _shared_out_alike(self, checkpoint: Checkpoint, n_workers: int) -> bool:
+        """Whether every worker had the documents that it has now."""
+        alike = n_workers == self.config.workers and all(
+            len(checkpoint.array(f"z-{number:03d}", mmap=True)) == len(worker.sampler.tokens)
+            for number, worker in self.workers.items()
+        )
+        return not self.transport.any(not alike)
+
+    def _share_all(self) -> None:
+        self.reconciliation.share(self.samplers)
+
+    # ---- compilation
+
+    def warm_up(self) -> None:
+        """Compiles every kernel a round needs, on throw-away data of the same types."""
+        config = self.config
+        for sampler in list(self.samplers.values())[:1]:
+            tokens = np.zeros(2, sampler.tokens.dtype)
+            offsets = np.array([0, 2])
+            tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
+            for sweep in range(2):
+                tiny.draw(
+                    np.zeros(1, np.int64), self.alpha, self.beta, sweep=sweep,
+                    one_by_one=config.batch_size == 1, threads=self.threads, topics=self._topics(),
+                )  # fmt: skip
+            tiny.adopt(tiny.z)
+            if config.learn != "none":
+                one = np.ones((1, config.topics), np.float32)
+                learned_alpha(self.alpha, tiny.mix_histogram())
+                learned_beta(self.beta, one, one[0].astype(np.float64), one[0].astype(np.float64))
+
+
+def _between(parts: list[np.ndarray], first: int, last: int) -> list[np.ndarray]:
+    """Elements first … last − 1 of arrays that lie one after another."""
+    starts = np.cumsum([0, *map(len, parts)])[:-1]
+    return [
+        part[max(0, first - start) : max(0, last - start)]
+        for part, start in zip(parts, starts, strict=True)
+    ]

@@ -1,0 +1,126 @@
+"""A growing start: which documents are drawn when, and under which β.
+
+It begins with a random subset of the documents, which grows from sweep to sweep, new ones being
+drawn under the counts so far, while β falls from 1 to its value. Blocks and rounds are shares of
+the subset: workers synchronise more often while it is small. Which documents are in it depends on
+the seed and the document alone.
+
+The clock is sweeps: how long the start is, which documents are in, β and what is learned depend on
+the sweep alone. How many updates a sweep has depends on the number of workers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.defaults import rounds_per_sweep
+from topicmc.models.lda.pace import ROUNDS
+from topicmc.models.lda.starts import GROWN_BY, NO_GROWTH, Growth
+from topicmc.settings.config import TrainConfig
+
+FIRST_BETA = 1.0  # what an annealed start begins with
+
+
+class Schedule:
+    """Which documents a worker visits when, and under which β: a function of the number of
+    updates that it has made.
+
+    Args:
+        config: resolved settings.
+        corpus: an open corpus.
+    """
+
+    def __init__(self, config: TrainConfig, corpus: Corpus) -> None:
+        self._config = config
+        self._least = 1 if config.remember else ROUNDS
+        self._rounds = rounds_per_sweep(config, corpus.n_docs)
+        self.per_sweep = config.trajectory * self._rounds
+        self.start_sweeps = config.start_sweeps
+        self._annealed = self.start_sweeps if config.start != "plain" else 0
+        self._growth = NO_GROWTH
+        if config.start == "grow":
+            self._growth = Growth.over(
+                self.start_sweeps, n_tokens=corpus.n_tokens, n_topics=config.topics,
+                n_words=corpus.n_words,
+            )  # fmt: skip
+        growing = range(self._growth.n_growing)
+        sizes = [config.trajectory * self._rounds_of(sweep) for sweep in growing]
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    def _rounds_of(self, sweep: int) -> int:
+        """Rounds of a sweep: fewer while there are few documents, but some."""
+        share = self._growth.share(sweep)
+        return min(self._rounds, max(self._least, math.ceil(share * self._rounds)))
+
+    def place(self, update: int) -> tuple[int, int, int]:
+        """The sweep that an update belongs to, its number there, and how many the sweep has."""
+        last = len(self._starts) - 1
+        if update >= self._starts[last]:
+            sweeps, within = divmod(update - int(self._starts[last]), self.per_sweep)
+            return last + sweeps, within, self.per_sweep
+        sweep = int(np.searchsorted(self._starts, update, side="right")) - 1
+        first, end = self._starts[sweep : sweep + 2]
+        return sweep, update - int(first), int(end - first)
+
+    def swept(self, update: int) -> float:
+        """Sweeps made after so many updates."""
+        sweep, within, size = self.place(update)
+        return sweep + within / size
+
+    def after(self, swept: float) -> int:
+        """The first update of the first sweep that begins after so many sweeps."""
+        sweep, last = math.ceil(swept), len(self._starts) - 1
+        return int(self._starts[min(sweep, last)]) + max(0, sweep - last) * self.per_sweep
+
+    def share(self, update: int) -> float:
+        """The share of the documents that have joined by then."""
+        return self._growth.share(self.position(update))
+
+    def position(self, update: int) -> int:
+        """Sweeps completed after so many updates."""
+        return self.place(update)[0]
+
+    def burning_in(self, update: int) -> bool:
+        """Whether a worker that has made so many updates is still starting."""
+        return self.swept(update) < self.start_sweeps or self.share(max(0, update - 1)) < 1
+
+    def is_start(self, position: int) -> bool:
+        """Whether a state after so many sweeps is one of the start."""
+        return position < self.start_sweeps or self._growth.share(position - 1) < 1
+
+    def learns(self, before: int, after: int) -> bool:
+        """Whether priors are learned when the sweeps completed go from ``before`` to ``after``: at
+        the end of a sweep, once all documents are in and annealing is nearly over (blunt topics
+        would have α grow, and keep them so)."""
+        config = self._config
+        if config.learn == "none" or after <= before or after < GROWN_BY * self.start_sweeps:
+            return False
+        return config.learn_until == "end" or self.is_start(before)
+
+    def beta_factor(self, update: int) -> float:
+        """What β is multiplied by at an update: less and less, down to 1, geometrically."""
+        left = max(0.0, 1 - self.swept(update) / self._annealed) if self._annealed else 0.0
+        return max(1.0, FIRST_BETA / self._config.beta) ** left
+
+
+class Worker:
+    """One worker's place in the schedule."""
+
+    def __init__(self, sampler: CollapsedWorker, schedule: Schedule, ranks: np.ndarray) -> None:
+        self.sampler = sampler
+        self.schedule = schedule
+        self.update = 0
+        self._ranks = ranks  # float (D_s,): documents join in this order
+        self._active: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))
+
+    def documents(self, update: int, n_updates: int) -> np.ndarray:
+        """The documents that so many updates of one sweep, from a given one on, draw."""
+        sweep, first, size = self.schedule.place(update)
+        if self._active[0] != sweep:
+            self._active = (sweep, np.flatnonzero(self._ranks < self.schedule.share(update)))
+        docs = self._active[1]
+        return docs[len(docs) * first // size : len(docs) * (first + n_updates) // size]

@@ -1,0 +1,150 @@
+"""Several chains of AD-LDA in one run, so that it knows more than one mode of the posterior.
+
+Each chain has assignments, counts, priors and random numbers of its own, and they never hear of
+each other. So where their samples agree, the posterior does; where not, what each shows of itself
+is less than the uncertainty there is, and the mean of their predictions is mostly better than each.
+
+On one worker the chains are spread over the threads, each drawn by one: nobody waits for anybody.
+On several workers every chain has all of them, and chains take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.engine.chains import MadeToBeRead
+from topicmc.engine.method import RoundInfo
+from topicmc.engine.transport.base import Transport
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed.adlda import Adlda
+from topicmc.samplers import Chain
+from topicmc.settings.config import TrainConfig
+from topicmc.storage.runs import Checkpoint
+
+
+class IndependentChains:
+    """``config.chains`` times `Adlda`; arguments as there."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        corpus: Corpus,
+        transport: Transport,
+        threads: Threads,
+        slow: Mapping[int, float] | None = None,
+        scratch: Path | None = None,
+    ) -> None:
+        # Processes must meet in the same order, so there chains cannot be drawn at the same time.
+        spread = config.workers == 1 and config.chains >= threads.n_threads
+        self._threads = threads if spread else Threads()
+        own = Threads() if spread else threads
+        self._members: list[Adlda] = []
+        for number in range(config.chains):
+            tokens = self._members[0].tokens if number else None
+            member = Adlda(config, corpus, transport, own, slow, scratch, number, tokens)
+            self._members.append(member)
+        self.round_number = 0
+        self.alpha = self._members[0].alpha
+
+    @property
+    def update(self) -> int:
+        """Updates that each chain has made."""
+        return self._members[0].update
+
+    @property
+    def position(self) -> int:
+        """Sweeps that each chain has completed."""
+        return self._members[0].position
+
+    def is_start(self, position: int) -> bool:
+        """As `Adlda.is_start`."""
+        return self._members[0].is_start(position)
+
+    def log_joints(self) -> dict[int, float]:
+        """Those of all chains."""
+        return {n: joint for member in self._members for n, joint in member.log_joints().items()}
+
+    def position_of_round(self, number: int) -> int:
+        """As `Adlda.position_of_round`."""
+        return self._members[0].position_of_round(number)
+
+    @property
+    def burning_in(self) -> bool:
+        """Whether the start is not over; it is equally long for all."""
+        return self._members[0].burning_in
+
+    @property
+    def chains(self) -> Mapping[int, Chain]:
+        """The chains, on the process that hosts worker 0."""
+        hosted = self.distinct() if 0 in self._members[0].workers else []
+        return MadeToBeRead(hosted, lambda number: self._members[number].chains[number])
+
+    def distinct(self) -> list[int]:
+        """The chains whose states differ: all of them."""
+        return list(range(len(self._members)))
+
+    def round(self) -> RoundInfo:
+        """A round of every chain."""
+        done = [RoundInfo(0, 0, 0)] * len(self._members)
+
+        def advance(number: int) -> None:
+            done[number] = self._members[number].round()
+
+        self._threads.run(advance, len(done))
+        self.round_number += 1
+        return RoundInfo(
+            sum(info.updates for info in done),
+            sum(info.documents for info in done),
+            sum(info.tokens for info in done),
+        )
+
+    def metrics(self) -> dict[str, Any]:
+        """Those of the first chain, which stand for all."""
+        return self._members[0].metrics()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The assignments of every chain."""
+        return {
+            _name(number, name): array
+            for number, member in enumerate(self._members)
+            for name, array in member.arrays().items()
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """The numbers that go with `arrays`, as JSON values."""
+        return {"chains": [member.facts() for member in self._members]}
+
+    def restore(self, checkpoint: Checkpoint) -> str | None:
+        """Puts every chain where the checkpoint left it, as `Adlda.restore` does."""
+        said = None
+        for number, member in enumerate(self._members):
+            said = member.restore(_OfChain(checkpoint, number))
+        self.round_number = self._members[0].round_number
+        return said
+
+    def warm_up(self) -> None:
+        """Compiles every kernel a round needs."""
+        self._members[0].warm_up()
+
+
+class _OfChain(Checkpoint):
+    """What a checkpoint holds of one chain."""
+
+    def __init__(self, whole: Checkpoint, number: int) -> None:
+        self.manifest, self.folder = whole.manifest, whole.folder
+        self._number = number
+
+    def array(self, key: str, mmap: bool = False) -> np.ndarray:
+        return super().array(_name(self._number, key), mmap)
+
+    def facts(self, name: str) -> Any:
+        return super().facts(name)["chains"][self._number]
+
+
+def _name(number: int, name: str) -> str:
+    return f"chain-{number:03d}-{name}"

@@ -1,0 +1,186 @@
+"""SCIR and SGRLD with remembered assignments: counts of the whole corpus, not of a minibatch.
+
+The topic of every token is kept. A round draws the next block of each worker's documents anew given
+θ, by one Gibbs sweep from where they were, and their counts replace those of their last visit in
+n_kw. After every few blocks θ makes a move towards â = β + n_kw. Nothing is scaled up, so the
+counts have no minibatch noise (as in SAGA, a control variate that has seen all the data).
+
+What is exact. For SCIR both parts leave the posterior of (φ, z) as it is: the draws are Gibbs steps
+given φ; then the sums Σ_w θ_wk, of which the draws take no notice, are drawn anew given z, and the
+CIR process given z has stationary law Gamma(β + n_kw, 1), whatever the step. So the chain is an
+exact sampler, on any number of workers, since all of them move the same θ. SGRLD
+keeps the error of its discretisation: an entry without tokens is reflected at zero, and holds some
+tenths of a token in place of β, which falls with the step by no more than its logarithm.
+
+The state that is reported is β + n_kw, the mean of θ given the topics of the tokens, like that of
+AD-LDA: of one state it predicts better than the draw θ, and what θ adds is a Gamma law, which is
+drawn from when intervals are made. It spares SGRLD's φ its error, but not the draws made given it.
+
+The start is AD-LDA's: no state of it is a sample, and draws given the counts find topics in fewer
+sweeps than draws given θ, in which a word hardly ever enters a topic that lacks it. When it is over
+θ is drawn from its law given z. A plain start begins with a random θ instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from topicmc.engine.method import RoundInfo
+from topicmc.errors import DivergedError, TopicmcError
+from topicmc.kernels.padding import padded_size
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.simplex import FLOOR
+from topicmc.models.lda.collapsed.adlda import Adlda
+from topicmc.models.lda.defaults import initial_total, rounds_per_sweep
+from topicmc.samplers import Chain, TopicCounts, initial_chain, step_size, sum_topics
+from topicmc.samplers.scir import Scir
+from topicmc.samplers.sgrld import Sgrld
+from topicmc.storage.runs import Checkpoint
+
+SAMPLERS: dict[str, type[Scir] | type[Sgrld]] = {"scir": Scir, "sgrld": Sgrld}
+# Tokens to be drawn for each entry of θ that is moved: as many as cost a multiple of the move.
+MOVE_TOKENS = {"scir": 1.5, "sgrld": 0.3}
+_FORGETTING = 50.0  # a time after which a CIR process does not know where it began
+
+
+class Remembered(Adlda):
+    """AD-LDA's workers, drawing given topics θ that every process moves alike."""
+
+    def __init__(self, config, corpus, transport, threads, slow=None, scratch=None) -> None:
+        super().__init__(config, corpus, transport, threads, slow, scratch)
+        self._total = initial_total(
+            config.sampler, config.beta, corpus.n_words, config.topics, corpus.n_tokens
+        )
+        # Topics are padded for the kernels; the padding moves like a topic without tokens.
+        self._chain = initial_chain(
+            0, corpus.n_words, padded_size(config.topics), beta=config.beta,
+            n_tokens=corpus.n_tokens, seed=config.seed, total=self._total,
+        )  # fmt: skip
+        self._words = np.arange(corpus.n_words, dtype=np.int32)
+        rounds = rounds_per_sweep(config, corpus.n_docs)
+        enough = MOVE_TOKENS[config.sampler] * corpus.n_words * config.topics
+        self._rounds_per_move = min(rounds, max(1, round(enough * rounds / corpus.n_tokens)))
+        self._by_counts = self._starts_by_counts
+
+    @property
+    def _starts_by_counts(self) -> bool:
+        """Whether tokens are drawn given the counts, as they are in a start that is not plain."""
+        return self.burning_in and self.config.start != "plain"
+
+    def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return None if self._by_counts else (self._chain.theta, self._chain.topic_sums)
+
+    def round(self) -> RoundInfo:
+        """A block of every hosted worker's documents, their counts summed, and a move of θ if one
+        is due."""
+        self._by_counts = self._starts_by_counts
+        if self._chain.update == 0 and not self._by_counts and self.config.start != "plain":
+            self._enter()
+        info = super().round()
+        if not self._by_counts and self.round_number % self._rounds_per_move == 0:
+            self._move(SAMPLERS[self.config.sampler], self._step())
+        return info
+
+    def _enter(self) -> None:
+        """Draws θ from Gamma(β + n_kw, 1); for SGRLD on its own scale, which says nothing of φ."""
+        chain = self._chain
+        self._move(Scir, _FORGETTING)
+        if self.config.sampler == "sgrld":
+            chain.theta *= (self._total / chain.topic_sums).astype(np.float32)
+            np.maximum(chain.theta, FLOOR, out=chain.theta)
+            chain.topic_sums = sum_topics(chain.theta, self.threads)
+
+    def _step(self) -> float:
+        """h; or ε, in proportion to Σ_w θ_wk: SGRLD's sums grow by what is reflected at zero, and φ
+        would move less and less. They are independent of φ, so this only sets the clock."""
+        config, chain = self.config, self._chain
+        step = step_size(chain.update, config.step_size, config.step_offset, config.step_decay)
+        if config.sampler == "sgrld":
+            step *= float(chain.topic_sums[: config.topics].mean()) / self._total
+        return step
+
+    def _move(self, sampler: type[Scir] | type[Sgrld], step: float) -> None:
+        config, chain = self.config, self._chain
+        if sampler is Scir:
+            Scir(self.beta).redraw_sums(
+                chain,
+                next(iter(self.samplers.values())).topic_totals,
+                key=stream_key(config.seed, "sums", 0),
+                threads=self.threads,
+            )
+        moved = sampler(beta=self.beta).move(
+            chain,
+            TopicCounts(self._words, self.reconciliation.counts().astype(np.float32)),
+            scale=1.0,
+            step=step,
+            key=stream_key(config.seed, "move", 0),
+            threads=self.threads,
+        )
+        self._compare()
+        if not moved.finite:
+            raise DivergedError(
+                f"the chain diverged at update {chain.update}: its weights are no longer finite;"
+                f" lower --step-size (now {config.step_size:g})"
+            )
+
+    def _compare(self) -> None:
+        """TopicmcError on every process unless all hold the same θ, α and β, bit for bit: each
+        would draw given topics of its own. Costs eight bytes a process."""
+        if self.transport.n_processes == 1:
+            return
+        state = (self._chain.topic_sums, self.alpha, np.array([self.beta]))
+        mine = hashlib.blake2b(b"".join(array.tobytes() for array in state), digest_size=8)
+        number = float(int.from_bytes(mine.digest(), "big") >> 11)  # of 53 bits: a float64 holds it
+        everyone = self.transport.gather(dict.fromkeys(self.transport.workers, number))
+        apart = np.flatnonzero(everyone != everyone[0]).tolist()
+        if apart:
+            some = ", ".join(map(str, apart[:8])) + (" and others" if len(apart) > 8 else "")
+            raise TopicmcError(
+                f"rank{'s' * (len(apart) > 1)} {some} hold{'s' * (len(apart) == 1)} other topics"
+                f" than rank 0 after move {self._chain.update}: their processors or mathematical"
+                " libraries round differently; run all ranks on machines of one kind, or train with"
+                " --sampler adlda, whose ranks exchange counts alone"
+            )
+
+    def metrics(self) -> dict[str, Any]:
+        return {**super().metrics(), "step_size": self._step()}
+
+    # ---- checkpoints
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The assignments of the hosted workers, and θ."""
+        mine = {"theta": self._chain.theta} if 0 in self.workers else {}
+        return {**super().arrays(), **mine}
+
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), "moves": self._chain.update}
+
+    def restore(self, checkpoint: Checkpoint) -> str | None:
+        notice = super().restore(checkpoint)
+        part = checkpoint.facts(next(iter(checkpoint.parts())))
+        theta = checkpoint.array("theta")
+        if theta.shape != self._chain.theta.shape or theta.dtype != np.float32:
+            raise ValueError(f"theta is {theta.dtype} {theta.shape}")
+        self._chain = Chain(0, theta, sum_topics(theta, self.threads), part["moves"])
+        return notice
+
+    def warm_up(self) -> None:
+        """Compiles what a round needs, on a copy of the topics of a few words."""
+        for by_counts in sorted({False, self._starts_by_counts}):
+            self._by_counts = by_counts
+            super().warm_up()
+        few = self._chain.theta[:32].copy()
+        for sampler in {Scir, SAMPLERS[self.config.sampler]}:
+            tiny = dataclasses.replace(self._chain, theta=few, topic_sums=sum_topics(few))
+            sampler(beta=self.beta).move(
+                tiny,
+                TopicCounts(self._words[: len(few)], np.zeros(few.shape, np.float32)),
+                scale=1.0,
+                step=1e-3,
+                key=np.uint64(0),
+                threads=self.threads,
+            )

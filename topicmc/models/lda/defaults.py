@@ -1,0 +1,331 @@
+"""The defaults: every setting that was left to the program, decided from the corpus.
+
+`resolve` replaces each ``"auto"`` by a number that depends only on the corpus, the number of
+workers, the cores and the memory, so that the configuration saved with a run is complete. The
+numbers are those that reached each perplexity soonest on blog posts, abstracts, articles and
+paragraphs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from topicmc.errors import UsageError
+from topicmc.models.lda.pace import Pace, documents_of_round
+from topicmc.models.lda.sampler_choice import choose, default_topics, or_default
+from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
+from topicmc.posterior.thinning import number_kept
+from topicmc.settings.config import COLLAPSED, TrainConfig
+
+# Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
+# seen, and articles are ten times as long as abstracts. Where a batch is scaled up more than some
+# hundred times, its noise drowns what it says of rarer words: large corpora need larger ones.
+_BATCH_TOKENS = (250_000, 2_000_000)  # at least, at most
+_BATCH_SHARE = 1 / 400  # of the corpus, in between
+_BATCH_DOCUMENTS = (50, 50_000)
+# Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
+# group need fewer by its size: averaging lets each learn from the documents of all.
+_ANNEAL_UPDATES = 400
+_LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
+_START_SHARE = 2 / 3  # of a run, which such a start takes at most
+ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
+BURN_IN_SHARE = 0.45  # of a time budget, which a start may take
+_STEP = {"scir": (0.5, 20.0, 0.6), "sgrld": (3.0, 20.0, 0.6)}
+_START = {"scir": "anneal", "sgrld": "plain"}
+
+
+def initial_total(sampler: str, beta: float, n_words: int, n_topics: int, n_tokens: int) -> float:
+    """Σ_w θ_wk of a new chain: on the scale of the counts for SCIR, of the prior for SGRLD.
+
+    SGRLD's θ keeps the scale that its prior gives it, β W, and φ then moves by the relative amount
+    ε/2 · (n_tokens / K) / β W in an update: `resolve` sizes its ε by that amount. A total so small
+    that it would wander to zero is avoided.
+    """
+    if sampler == "sgrld":
+        return max(beta, 0.01) * n_words
+    return beta * n_words + n_tokens / n_topics
+
+
+def default_beta(n_words: int, n_tokens: int) -> float:
+    """β for a corpus: 0.01, and more, up to 0.1, where words have few tokens to learn from."""
+    return min(0.1, max(0.01, n_words / n_tokens))
+
+
+def resolve(
+    config: TrainConfig,
+    *,
+    n_docs: int,
+    n_tokens: int,
+    n_words: int,
+    cores: int = 1,
+    memory: int | None = None,
+    pace: Pace | None = None,
+) -> TrainConfig:
+    """``config`` with every ``"auto"`` decided for a corpus of that size, so many cores and bytes
+    of memory of each worker, and a machine of that pace, or of the usual where none was measured.
+
+    Raises UsageError when the corpus cannot bear what was asked.
+    """
+    topics = or_default(config.topics, default_topics(n_docs))
+    if topics > n_tokens // 10:
+        raise UsageError(
+            f"--topics {topics} is more than a corpus of {n_tokens:,} tokens can bear:"
+            f" use at most {max(2, n_tokens // 10)}"
+        )
+    sampler = config.sampler
+    if sampler == "auto":
+        size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
+        sampler = choose(config, **size, cores=cores, memory=memory, pace=pace)[0]
+    targets = (config.updates, config.epochs, config.time_budget)
+    until = "converged" if targets == (None, None, None) else "end"
+    until = until if config.until == "auto" else config.until
+    config = replace(config, learn=_learned(config), until=until)
+    beta = or_default(config.beta, default_beta(n_words, n_tokens))
+    if sampler in COLLAPSED or config.remember:
+        config = replace(config, sampler=sampler)
+        config = replace(config, topics=topics, beta=beta)
+        return _resolve_collapsed(config, n_docs, n_tokens, n_words, cores, pace)
+    config.check_chains()
+    if config.start == "grow":
+        raise UsageError("--start grow needs --sampler adlda or asynclda, or --remember")
+    if config.start_sweeps != "auto":
+        raise UsageError(
+            f"--start-sweeps is of samplers that keep assignments; --sampler {sampler} has"
+            " --anneal-updates"
+        )
+    batch_tokens = _between(n_tokens * _BATCH_SHARE, _BATCH_TOKENS)
+    documents = _between(batch_tokens * n_docs / max(1, n_tokens), _BATCH_DOCUMENTS)
+    batch_size = max(
+        1, min(or_default(config.batch_size, round(documents)), n_docs // config.workers)
+    )
+    sweeps = or_default(config.sweeps, 5)
+    step_size, step_offset, step_decay = _STEP[sampler]
+    if sampler == "sgrld":
+        step_size *= initial_total(sampler, beta, n_words, topics, n_tokens) * topics / n_tokens
+    chains = or_default(config.chains, config.workers)
+    groups = or_default(config.groups, 1)
+    updates = config.updates
+    if updates is None and config.epochs is None and config.time_budget is None:
+        updates = round(_LONGEST * min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
+    start = max(1, _ANNEAL_UPDATES * groups // chains)
+    planned: float | None = updates
+    if planned is None and config.epochs is not None:
+        planned = config.epochs * n_docs / (chains * batch_size)
+    if planned is not None:
+        start = min(start, max(_LEAST_UPDATES, int(_START_SHARE * planned)))
+    if config.time_budget is not None:
+        pace = pace or Pace.reckoned(replace(config, topics=topics), n_words, cores)
+        tokens = n_tokens / n_docs * batch_size
+        update = pace.minibatch_update(tokens, sweeps, n_words * topics)
+        fitting = int(BURN_IN_SHARE * config.time_budget / update)
+        start = min(start, max(_LEAST_UPDATES, fitting))
+    start = or_default(config.anneal_updates, start)
+    average_until = config.average_until
+    if average_until is None:
+        average_until = start if groups < chains else 0
+    return replace(
+        config,
+        topics=topics,
+        sampler=sampler,
+        alpha=or_default(config.alpha, 0.1),
+        beta=beta,
+        batch_size=batch_size,
+        sweeps=sweeps,
+        burn_in=or_default(config.burn_in, sweeps // 2),
+        step_size=or_default(config.step_size, step_size),
+        step_offset=or_default(config.step_offset, step_offset),
+        step_decay=or_default(config.step_decay, step_decay),
+        start=_START[sampler] if config.start == "auto" else config.start,
+        anneal_updates=start,
+        average_until=average_until,
+        updates=updates,
+        threads=or_default(config.threads, cores),
+        chains=chains,
+        groups=groups,
+        trajectory=or_default(config.trajectory, 1 if config.workers == 1 else 10),
+    )
+
+
+def _learned(config: TrainConfig) -> str:
+    """Priors that were left to the program are learned."""
+    if config.learn != "auto":
+        return config.learn
+    free = {name for name in ("alpha", "beta") if getattr(config, name) == "auto"}
+    return "both" if len(free) == 2 else (free or {"none"}).pop()
+
+
+# A sweep of a collapsed sampler has so many blocks, but blocks have so many tokens, which keep
+# threads busy, unless a sweep would then have too few.
+_BLOCKS = (4, 64)
+_BLOCK_TOKENS = 120_000
+# The step of SGRLD with remembered assignments: twice the share by which a move changes topics.
+_REMEMBERED_STEP = 0.1
+_START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
+_LONGEST_START = 160
+_LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short the run
+# Where nothing says how long to train, a run is first asked whether it has converged after so many
+# tokens drawn, which take some seconds, within so many sweeps; and goes on for at most three times
+# as long.
+_GLADLY, _RUN_EPOCHS = 200_000_000, (150, 600)
+_LONGEST = 3
+
+
+def _resolve_collapsed(
+    config: TrainConfig, n_docs: int, n_tokens: int, n_words: int, cores: int, pace: Pace | None
+) -> TrainConfig:
+    """The same for AD-LDA, Async-LDA and remembered assignments; their updates are blocks of each
+    worker's documents."""
+    chains = or_default(config.chains, 1)
+    if config.groups not in ("auto", 1):
+        raise UsageError(
+            f"--groups is of chains that are averaged, not of --sampler {config.sampler}"
+        )
+    if config.average_until:
+        raise UsageError(
+            f"--average-until is of chains that are averaged, not of --sampler {config.sampler}"
+        )
+    if chains > 1 and (config.sampler != "adlda" or config.remember):
+        remember = " --remember" if config.remember else ""
+        raise UsageError(f"--sampler {config.sampler}{remember} has one chain: leave out --chains")
+    mine = -(-n_docs // config.workers)
+    step_size = 3.0
+    if config.remember and config.sampler == "sgrld":
+        total = initial_total("sgrld", config.beta, n_words, config.topics, n_tokens)
+        step_size = _REMEMBERED_STEP * total * config.topics / n_tokens
+    n_blocks = _between(n_tokens / config.workers / _BLOCK_TOKENS, _BLOCKS)
+    batch_size = min(mine, or_default(config.batch_size, max(1, round(mine / n_blocks))))
+    per_round = documents_of_round(n_docs, config.workers) if config.workers > 1 else 1
+    config = replace(
+        config,
+        alpha=or_default(config.alpha, 0.1),
+        batch_size=batch_size,
+        sweeps=or_default(config.sweeps, 1),
+        burn_in=or_default(config.burn_in, 0),
+        step_size=or_default(config.step_size, step_size),
+        step_offset=or_default(config.step_offset, 1.0),
+        step_decay=or_default(config.step_decay, 0.0),
+        start="grow" if config.start == "auto" else config.start,
+        threads=or_default(config.threads, cores),
+        chains=chains,
+        groups=1,
+        trajectory=or_default(config.trajectory, max(1, per_round // batch_size)),
+    )
+    per_sweep = config.trajectory * rounds_per_sweep(config, n_docs)
+    epochs = config.epochs
+    if config.updates is not None:
+        epochs = config.updates / per_sweep  # which holds on any number of workers
+    elif epochs is None and config.time_budget is None:
+        epochs = _LONGEST * round(_between(_GLADLY / n_tokens, _RUN_EPOCHS))
+    start = _START_SWEEPS
+    if config.anneal_updates != "auto":
+        start = max(1, round(config.anneal_updates / per_sweep))
+    elif config.time_budget is not None:
+        pace = pace or Pace.reckoned(config, n_words, cores)
+        sweeps = config.time_budget / (chains * sum(pace.sweep(config, n_docs, n_tokens)))
+        start = longest_start(
+            BURN_IN_SHARE * sweeps, _LONGEST_START, n_tokens=n_tokens, n_topics=config.topics,
+            n_words=n_words, grows=config.start == "grow",
+        )  # fmt: skip
+        start = max(_LEAST_SWEEPS, start)
+    if epochs is not None and config.anneal_updates == "auto":
+        start = min(start, max(_LEAST_SWEEPS, int(epochs / 2)))
+    return replace(
+        config,
+        epochs=epochs,
+        start_sweeps=or_default(config.start_sweeps, start),
+        average_until=0,
+    )
+
+
+def needs_pace(config: TrainConfig) -> bool:
+    """Whether something is left open that depends on the speed of the machine."""
+    start = config.start_sweeps if config.keeps_assignments else config.anneal_updates
+    return config.time_budget is not None and "auto" in (config.sampler, start)
+
+
+def remarks(
+    asked: TrainConfig, config: TrainConfig, bounds: dict[str, Any], pace: Pace | None
+) -> list[str]:
+    """What there is to say of settings once they are resolved, before training begins."""
+    told = []
+    if asked.sampler == "auto":
+        told.append(f"--sampler auto: {', '.join(choose(asked, **bounds, pace=pace))}")
+    size = {name: bounds[name] for name in ("n_docs", "n_tokens", "n_words")}
+    pace = pace or Pace.reckoned(config, bounds["n_words"], bounds["cores"])
+    if config.topics > bounds["n_docs"]:
+        told.append(
+            f"{config.topics} topics are more than there are documents ({bounds['n_docs']:,}): few"
+            " of them can be told from chance"
+        )
+    if asked.until == "auto" and config.until == "converged":
+        told.append(
+            f"trains until it has converged, {_target(config)} at most; --updates, --epochs or"
+            " --time-budget set another length"
+        )
+    samples = expected_samples(config, **size, pace=pace)
+    if samples < ENOUGH_SAMPLES:
+        what = "too short for any posterior sample" if samples < 1 else (
+            f"long enough for {samples} posterior sample{'s' * (samples > 1)} or so"
+        )  # fmt: skip
+        told.append(
+            f"{_target(config)} is {what} past the start; for intervals and a verdict on"
+            " convergence give more"
+        )
+    return told
+
+
+def _target(config: TrainConfig) -> str:
+    if config.time_budget is not None:
+        return f"--time-budget {config.time_budget:g}s"
+    if config.updates is not None:
+        return f"--updates {config.updates}"
+    return f"--epochs {config.epochs:g}"
+
+
+def expected_updates(config: TrainConfig, n_docs: int) -> float | None:
+    """About how many updates of a chain resolved settings come to; None where only time tells."""
+    if config.updates is not None or config.epochs is None:
+        return config.updates
+    together = config.workers if config.keeps_assignments else config.chains
+    return config.epochs * n_docs / (config.batch_size * together)
+
+
+def expected_samples(
+    config: TrainConfig, *, n_docs: int, n_tokens: int, n_words: int, pace: Pace
+) -> int:
+    """About how many posterior samples of a chain a run will keep, from its resolved settings."""
+    positions = []
+    if config.keeps_assignments:
+        growth = NO_GROWTH
+        if config.start == "grow":
+            size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
+            growth = Growth.over(config.start_sweeps, **size)
+        start = config.start_sweeps
+        spared = start - growth.cost(start)
+        sweep = config.chains * sum(pace.sweep(config, n_docs, n_tokens))
+        if config.epochs is not None:
+            positions.append(config.epochs + spared)
+        if config.time_budget is not None:
+            positions.append(config.time_budget / sweep + spared)
+    else:
+        burn_in = max(config.anneal_updates, config.average_until or 0)
+        start = -(-burn_in // config.trajectory)
+        tokens = n_tokens / n_docs * config.batch_size
+        update = pace.minibatch_update(tokens, config.sweeps, n_words * config.topics)
+        updates = [expected_updates(config, n_docs)]
+        if config.time_budget is not None:
+            updates.append(config.time_budget / update)
+        positions += [n / config.trajectory for n in updates if n is not None]
+    last = int(min(positions))
+    return number_kept(start, last, config.samples)
+
+
+def rounds_per_sweep(config: TrainConfig, n_docs: int) -> int:
+    """Rounds of `trajectory` blocks of `batch_size` documents on each worker that see them all."""
+    per_round = config.workers * config.trajectory * config.batch_size
+    return -(-n_docs // per_round)
+
+
+def _between(value: float, bounds: tuple[int, int]) -> float:
+    return min(max(value, bounds[0]), bounds[1])

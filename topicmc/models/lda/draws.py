@@ -1,0 +1,57 @@
+"""Kept samples as draws from the posterior, whatever the sampler.
+
+Samplers that keep the topic of every token store θ_wk = n_wk + β, the mean of θ given the topics:
+states alone would vary less than the posterior does. Given them φ_k has a Dirichlet law, and
+independent θ_wk ~ Gamma(n_wk + β) divided by their sums are a draw from it. Other samplers store
+draws.
+
+The random numbers of a draw are named by the settings that a run keeps for life, the fingerprint of
+its corpus, the chain and the place of the sample in it: the same run gives the same draws whenever
+it is asked, and others are independent of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from topicmc.settings.config import COLLAPSED
+from topicmc.storage.runs import RunDirectory
+
+LEAST = np.float32(1e-30)
+"""What a weight is drawn as at least: of shapes far below 1 many draws are no float32 above 0, and
+a document may hold no word but such ones."""
+_FOR_LIFE = ("seed", "sampler", "topics", "alpha", "beta", "remember", "learn", "start")
+
+
+def draw_of(run: RunDirectory, entry: Mapping[str, Any]) -> np.ndarray:
+    """θ of one index entry as a draw from the posterior: float32 (W, K).
+
+    Raises DataError when its file is missing or damaged.
+    """
+    theta = run.read_sample(entry)
+    return gamma_draw(theta, _generator(run, entry)) if keeps_counts(run) else theta
+
+
+def keeps_counts(run: RunDirectory) -> bool:
+    """Whether samples are n_kw + β, and not draws."""
+    config = run.facts()["config"]
+    return config["sampler"] in COLLAPSED or bool(config.get("remember"))
+
+
+def gamma_draw(shapes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Independent gamma variables of some shapes and scale one, at least `LEAST`: float32."""
+    drawn = generator.standard_gamma(shapes, dtype=np.float32)
+    return np.maximum(drawn, LEAST, out=drawn)
+
+
+def _generator(run: RunDirectory, entry: Mapping[str, Any]) -> np.random.Generator:
+    facts = run.facts()
+    settings = [facts["config"].get(name) for name in _FOR_LIFE]
+    place = entry["chain"], entry.get("position", entry["round"])
+    identity = json.dumps([settings, facts["corpus"].get("fingerprint"), *place])
+    return np.random.default_rng(list(hashlib.sha256(identity.encode()).digest()))

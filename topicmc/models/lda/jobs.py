@@ -1,0 +1,338 @@
+"""Starting a training run, or finding the one to go on with, and checking that it can work."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from topicmc import __version__
+from topicmc.corpora import Corpus
+from topicmc.engine.transport.base import LocalTransport, Transport
+from topicmc.engine.waiting import announced
+from topicmc.errors import DataError, UsageError
+from topicmc.host import machine
+from topicmc.host.machine import available_memory
+from topicmc.models.lda import memory
+from topicmc.models.lda.calibration import measured
+from topicmc.models.lda.defaults import needs_pace, remarks, resolve
+from topicmc.models.lda.formats import config_of_format_1
+from topicmc.models.lda.pace import Pace
+from topicmc.models.lda.partition import share_out
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.settings.config import AUTO, TrainConfig
+from topicmc.storage.files import remove_temporaries, speaking_of, write_json
+from topicmc.storage.lease import Lease, held
+from topicmc.storage.runs import FORMAT, RunDirectory
+from topicmc.topics.reading import Topic, describe
+
+EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
+RESUMABLE = (
+    "updates",
+    "epochs",
+    "time_budget",
+    "until",
+    "threads",
+    "evaluate_every",
+    "checkpoint_every",
+    "average_until",
+    "workers",
+)
+
+
+def start(
+    config: TrainConfig,
+    corpus_path: Path | None,
+    run_path: Path,
+    transport: Transport,
+    force: bool = False,
+    tell: Callable[[str], None] | None = None,
+    leases: ExitStack | None = None,
+) -> tuple[TrainConfig, Corpus, RunDirectory]:
+    """A new run: opens the corpus (None: the built-in extract), resolves the settings, checks the
+    memory, and creates the run directory. ``tell`` hears why it takes long, if it does. No other
+    job writes into the run until ``leases`` is closed; None leaves that to the caller.
+
+    Raises UsageError or DataError before anything is overwritten where it can be known by then.
+    """
+    run_path = Path(run_path)
+    if transport.is_root:
+        RunDirectory.check_free(run_path, force)
+    run = RunDirectory(run_path)
+    if corpus_path is None:
+        run.lease = _lease(run_path, transport, leases)
+        _create_with_extract(config, run_path, transport, force)
+        return _saved(run), Corpus.open(run_path / EMBEDDED), run
+    corpus = Corpus.open(corpus_path)
+    plan = planned(config, corpus, transport, tell=tell)
+    verify_share(corpus, plan.config, transport)
+    transport.barrier()
+    run.lease = _lease(run_path, transport, leases)
+    if transport.is_root:
+        _create(run_path, plan, corpus, str(Path(corpus_path).resolve()), force)
+    transport.barrier()
+    return plan.config, corpus, run
+
+
+def _lease(run_path: Path, transport: Transport, leases: ExitStack | None) -> Lease | None:
+    """The root's; UsageError on every process when another job has it."""
+    return None if leases is None else leases.enter_context(held(run_path, transport))
+
+
+def _saved(run: RunDirectory) -> TrainConfig:
+    """The settings of a run; DataError when they are none."""
+    facts = run.facts()
+    try:
+        config = TrainConfig.from_dict(facts["config"])
+    except UsageError as error:
+        raise DataError(f"{run.path / 'run.json'}: {error}") from None
+    if facts["format"] > 1:
+        return config
+    checkpoint = run.checkpoint()
+    rounds = 0 if checkpoint is None else checkpoint.manifest["round"]
+    return config_of_format_1(config, facts["corpus"]["documents"], rounds)
+
+
+def _create_with_extract(
+    config: TrainConfig, run_path: Path, transport: Transport, force: bool
+) -> None:
+    """A new run that holds the prepared extract; nothing is left behind when it cannot be."""
+    from topicmc.corpora import prepare, wikipedia_extract
+
+    share = machine.share(transport)
+    if transport.is_root:
+        with speaking_of(run_path.parent):
+            run_path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = TemporaryDirectory(prefix=f".{run_path.name}-", dir=run_path.parent)
+        with temporary as folder:
+            corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
+            plan = planned(config, corpus, transport, share)
+            run = _create(run_path, plan, corpus, EMBEDDED, force)
+            with speaking_of(run.path):
+                shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
+                corpus.path.rename(run.path / EMBEDDED)
+    transport.barrier()
+
+
+def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bool) -> RunDirectory:
+    facts = {
+        "topicmc": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "corpus": {
+            "path": location,
+            "fingerprint": corpus.fingerprint,
+            "documents": corpus.n_docs,
+            "tokens": corpus.n_tokens,
+            "words": corpus.n_words,
+            **{k: v for k, v in corpus.provenance.items() if k == "tokenizer"},
+        },
+        "config": plan.config.as_dict(),
+        "plan": {"remarks": plan.remarks, "pace": plan.pace and asdict(plan.pace)},
+    }
+    return RunDirectory.create(run_path, facts, force, corpus.vocabulary)
+
+
+def verify_share(corpus: Corpus, config: TrainConfig, transport: Transport) -> None:
+    """Reads the shards of this process's workers, and the held-out documents, against their
+    checksums; DataError names the file that is damaged."""
+    ranges = share_out(corpus, config.workers)
+    shards = {shard for worker in transport.workers for shard, _, _ in ranges[worker]}
+    corpus.check(sorted(shards))
+
+
+def resume(
+    run_path: Path,
+    changes: Mapping[str, Any],
+    transport: Transport,
+    corpus_path: Path | None,
+    leases: ExitStack | None = None,
+) -> tuple[TrainConfig, Corpus, RunDirectory]:
+    """An existing run with its corpus, and its settings with ``changes`` made; ``leases`` as in
+    `start`.
+
+    Raises UsageError when a change would make it another run, DataError when the corpus is not the
+    one that the run began with.
+    """
+    run = RunDirectory.open(run_path)
+    run.lease = _lease(run.path, transport, leases)
+    if transport.is_root:
+        run.recover()
+    transport.barrier()
+    facts, config = run.facts(), _saved(run)
+    if facts.get("saved"):
+        raise UsageError(
+            f"{run_path}: was saved from Python, without a checkpoint to go on from; go on there by"
+            " LDA.from_run and partial_fit, or start a new run"
+        )
+    for name, value in changes.items():
+        if name not in RESUMABLE and value != getattr(config, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} {value}: the run in {run_path} began with"
+                f" {getattr(config, name)}, which --resume cannot change; start a new run instead"
+            )
+    for name in ("alpha", "beta"):
+        if name in changes and config.learn in (name, "both"):
+            raise UsageError(
+                f"--{name} {changes[name]}: the run in {run_path} learns {name}, which --resume"
+                " cannot change; start a new run instead"
+            )
+    corpus = open_corpus(run, corpus_path)
+    config = on_workers(config, transport.n_workers)
+    if any(name in changes for name in ("updates", "epochs", "time_budget")):
+        config = replace(config, updates=None, epochs=None, time_budget=None, until="end")
+    config = replace(config, **changes)
+    config = checked(config, corpus, transport)
+    verify_share(corpus, config, transport)
+    if transport.is_root:
+        remove_temporaries(run.path)
+        run.update_facts(format=FORMAT, config=config.as_dict())
+        if corpus_path is not None:
+            run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
+    transport.barrier()
+    return config, corpus, run
+
+
+def finish(run: RunDirectory, update: int) -> list[Topic]:
+    """Writes the ``topics.json`` of a run that has ended; returns its topics, largest first."""
+    mean = posterior_mean(run)
+    topics = describe(mean.phi, mean.share, run.vocabulary())
+    described = [topic.as_dict() for topic in topics]
+    write_json(run.path / "topics.json", {"format": 1, "update": update, "topics": described})
+    return topics
+
+
+def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
+    """The settings with another number of workers: each still holds at most one chain of
+    minibatches, so such chains beyond their number are given up."""
+    if n_workers == config.workers:
+        return config
+    if config.keeps_assignments:
+        # Updates are blocks of each worker's documents; epochs mean the same on any number.
+        updates = config.updates if config.epochs is None else None
+        return replace(config, workers=n_workers, updates=updates)
+    chains = min(config.chains, n_workers)
+    return replace(config, workers=n_workers, chains=chains, groups=min(config.groups, chains))
+
+
+def workers_of(run_path: Path) -> int | None:
+    """How many workers the run in a directory last had; None where there is no run."""
+    if not (Path(run_path) / "run.json").is_file():
+        return None
+    return RunDirectory.open(run_path).facts()["config"].get("workers")
+
+
+def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
+    """The corpus of a run, from where it was or from ``corpus_path``; DataError unless the same."""
+    facts = run.facts()["corpus"]
+    path = Path(corpus_path) if corpus_path is not None else run.path / facts["path"]
+    if corpus_path is None and not path.exists():
+        raise DataError(
+            f"{path}: the corpus of the run in {run.path} is not there any more; name its new"
+            " place on the command line, as CORPUS to train and with --corpus elsewhere"
+        )
+    corpus = Corpus.open(path)
+    if corpus.fingerprint != facts["fingerprint"]:
+        raise DataError(
+            f"{path}: this corpus has changed since the run in {run.path} was made (fingerprint"
+            f" {corpus.fingerprint[:12]}, not {facts['fingerprint'][:12]}); restore it or start a"
+            " new run"
+        )
+    return corpus
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Settings with nothing left open, what there is to say of them, and the pace of the machine
+    that they rest on, where it was measured."""
+
+    config: TrainConfig
+    remarks: list[str]
+    pace: Pace | None
+
+
+def planned(
+    config: TrainConfig,
+    corpus: Corpus,
+    transport: Transport,
+    share: machine.Share | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Plan:
+    """The settings resolved for a corpus and, within a time budget, for the pace of this machine;
+    UsageError when memory or corpus cannot bear them.
+
+    Collective, unless the ``share`` of the machine is given, and then nothing is measured.
+    """
+    alone, share = share is not None, share or machine.share(transport)
+    threads = share.cores if config.threads == AUTO else config.threads
+    bounds = _bounds(corpus, transport, share)
+    resolved, pace = resolve(config, **bounds), None
+    _check_memory(resolved, corpus, transport, share)
+    if not alone and needs_pace(config):
+        with announced(tell):
+            pace = measured(corpus, resolved, threads, transport)
+        resolved = resolve(config, **bounds, pace=pace)
+        _check_memory(resolved, corpus, transport, share)
+    resolved = replace(resolved, threads=threads)
+    return Plan(resolved, remarks(config, resolved, bounds, pace), pace)
+
+
+def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
+    """The settings of `planned`."""
+    return planned(config, corpus, transport).config
+
+
+def _check_memory(
+    config: TrainConfig, corpus: Corpus, transport: Transport, share: machine.Share
+) -> None:
+    sizes, hosted = memory.sizes_of(corpus, config.batch_size), len(transport.workers)
+    needed = memory.needed(config, sizes, hosted, share.processes)
+    available = available_memory()
+    if available is None:
+        return
+    free = available - share.processes * memory.COMPILING
+    if needed <= free:
+        return
+    fewer = memory.most_topics(config, sizes, hosted, free, share.processes)
+    raise UsageError(
+        f"--topics {config.topics} over {corpus.n_words:,} words needs about"
+        f" {needed / 1e9:.1f} GB of memory, most of it for"
+        f" {memory.largest(config, sizes, hosted).name}, and {available / 1e9:.1f} GB are free; "
+        + (f"use --topics {fewer} or fewer," if fewer else "use fewer chains or local workers,")
+        + " or prune the vocabulary"
+    )
+
+
+def memory_of(config: TrainConfig, corpus: Corpus) -> tuple[TrainConfig, int]:
+    """The settings that a run on this machine would use, and the bytes of memory that it would
+    need at most; UsageError when the corpus cannot bear them."""
+    transport = LocalTransport(config.workers)
+    config = resolve(config, **_bounds(corpus, transport, machine.share(transport)))
+    sizes = memory.sizes_of(corpus, config.batch_size)
+    return config, memory.needed(config, sizes, config.workers)
+
+
+def _bounds(corpus: Corpus, transport: Transport, share: machine.Share) -> dict[str, Any]:
+    """What settings are decided by: the size of a corpus, and what each worker has, if those of a
+    process share what it has."""
+    memory, hosted = share.least_memory, len(transport.workers)
+    return {
+        "n_docs": corpus.n_docs,
+        "n_tokens": corpus.n_tokens,
+        "n_words": corpus.n_words,
+        "cores": max(1, share.least_cores // hosted),
+        "memory": None if memory is None else memory // hosted,
+    }
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on: Python and the numerical packages."""
+    packages = ("numpy", "numba", "scipy", "gensim")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

@@ -1,0 +1,230 @@
+"""The memory that training takes: every array that grows with the corpus or the model, by name.
+
+What is stated is what the processes of one machine hold at the same time at most, and the system
+cannot put aside: anonymous and shared memory, with Python and its libraries. Pages of mapped files
+(shards, large arrays of tokens in nameless files) make room when memory is short and are not
+counted. `bench/memory.py` measures the same beside it.
+
+Some arrays stay as long as training does, others for one phase of it; the phases come one after
+another, so the largest counts. The arrays of the end take the place of all those of training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.kernels.assignments import is_sparse
+from topicmc.kernels.padding import padded_size
+from topicmc.settings.config import COLLAPSED, TrainConfig
+from topicmc.storage.scratch import IN_MEMORY
+
+PROGRAM = 88_000_000
+"""Python, the libraries, the compiled kernels, and what the allocator keeps, of a process."""
+MPI = 8_000_000
+"""More of a process among several."""
+COMPILING = 75_000_000
+"""More while kernels are compiled, once after installation."""
+_SPELLED = 90  # bytes of a word of the vocabulary, as text
+_TRACED_WORDS = 5_000  # at most (`topicmc.models.lda.tracing`)
+_NUMBER = 32  # bytes of a number in a list
+ALWAYS, END = "always", "the end"
+_READ = "θ of a state", "the table of counts"
+
+
+class Sizes(NamedTuple):
+    """What of a corpus decides how much memory training takes."""
+
+    n_docs: int
+    n_words: int
+    n_tokens: int
+    id_bytes: int
+    batch_tokens: int  # of a minibatch
+    batch_words: int  # different ones in it
+    heldout_docs: int
+    heldout_tokens: int
+    heldout_words: int
+
+
+class Term(NamedTuple):
+    """Some bytes, the arrays that they are, and the phase in which they are held."""
+
+    phase: str
+    name: str
+    n_bytes: float
+
+
+def sizes_of(corpus: Corpus, batch_size: int) -> Sizes:
+    """The sizes of a corpus, and of a minibatch of its first documents; reads those, and the
+    held-out ones, and checks them: DataError names a file that is damaged."""
+    batch_tokens, seen = 0, np.zeros(corpus.n_words, bool)
+    left = batch_size
+    for number, n_docs in enumerate(corpus.shard_sizes):
+        if not (corpus.path / corpus.index["shards"][number]["name"]).is_dir():
+            continue  # another rank's, on another machine
+        corpus.check([number])
+        documents = corpus.shard(number).part(0, min(left, n_docs))
+        seen[documents.word_ids] = True
+        batch_tokens += int(documents.counts.sum(dtype=np.int64))
+        left -= documents.n_docs
+        if left == 0:
+            break
+    heldout = corpus.heldout
+    return Sizes(
+        n_docs=corpus.n_docs,
+        n_words=corpus.n_words,
+        n_tokens=corpus.n_tokens,
+        id_bytes=heldout.word_ids.dtype.itemsize,
+        batch_tokens=batch_tokens,
+        batch_words=int(seen.sum()),
+        heldout_docs=heldout.n_docs,
+        heldout_tokens=int(heldout.counts.sum(dtype=np.int64)),
+        heldout_words=len(np.unique(heldout.word_ids)),
+    )
+
+
+def needed(config: TrainConfig, sizes: Sizes, hosted: int, processes: int = 1) -> int:
+    """Bytes that the processes of one machine need at most, if each hosts so many of
+    ``config.workers``; resolved settings."""
+    others = processes - 1
+    return _of_one(config, sizes, hosted, True) + others * _of_one(config, sizes, hosted, False)
+
+
+def _of_one(config: TrainConfig, sizes: Sizes, hosted: int, reads: bool) -> int:
+    """Of one process. States are read one after another: one process has the copy that is read,
+    and writes the topics at the end."""
+    held: dict[str, float] = {END: 0.0}
+    for phase, name, n_bytes in terms(config, sizes, hosted):
+        if not reads and (phase == END or name in _READ):
+            continue
+        held[phase] = held.get(phase, 0.0) + n_bytes
+    always, end = held.pop(ALWAYS), held.pop(END)
+    program = PROGRAM + (MPI if hosted < config.workers else 0)
+    return round(program + max(always + max(held.values()), end))
+
+
+def largest(config: TrainConfig, sizes: Sizes, hosted: int) -> Term:
+    """The arrays that take most."""
+    return max(terms(config, sizes, hosted), key=lambda term: term.n_bytes)
+
+
+def most_topics(
+    config: TrainConfig, sizes: Sizes, hosted: int, n_bytes: float, processes: int = 1
+) -> int | None:
+    """The greatest number of topics for which so many bytes are enough; None if none is."""
+    fits, too_many = 1, config.topics
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        if needed(replace(config, topics=middle), sizes, hosted, processes) <= n_bytes:
+            fits = middle
+        else:
+            too_many = middle
+    return fits if fits > 1 else None
+
+
+def terms(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]:
+    """The arrays of a process that hosts so many workers, phase by phase."""
+    n_words, n_topics = sizes.n_words, config.topics
+    theta = 4.0 * n_words * n_topics
+    spelled = _SPELLED * n_words
+    state = 2.0 * n_topics * _NUMBER
+    yield Term(ALWAYS, "vocabulary", spelled)
+    yield Term(ALWAYS, "held-out tokens, cut in two", 20 * sizes.heldout_tokens)
+    yield Term(ALWAYS, "priors and shares of samples", config.samples * config.chains * state)
+    collapsed = config.sampler in COLLAPSED or config.remember
+    yield from (_collapsed if collapsed else _minibatch)(config, sizes, hosted)
+    yield from _scoring(config, sizes, hosted)
+    yield Term(END, "vocabulary", 2 * spelled)
+    yield Term(END, "mean of φ, float64", 2 * theta)
+    yield Term(END, "θ of a sample", theta)
+
+
+def _collapsed(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]:
+    """Of AD-LDA, Async-LDA and remembered assignments."""
+    chains, workers = config.chains, config.workers
+    theta = 4.0 * sizes.n_words * config.topics
+    counts = 4.0 * sizes.n_words * padded_size(config.topics)
+    tokens, docs = sizes.n_tokens / workers, sizes.n_docs / workers
+    stored = min(sizes.n_tokens, sizes.n_words * config.topics)
+    yield Term("writing", _READ[0], theta)
+    yield Term("tracing", _READ[0], theta)
+    yield Term("writing", "counts of a sample, as they are stored", 12 * stored)
+    yield Term(END, "counts of a sample, as they are stored", 4 * stored)
+    yield Term(ALWAYS, "counts as each worker knows them", chains * hosted * counts)
+    yield Term(ALWAYS, "words of tokens", hosted * _in_memory(tokens * sizes.id_bytes))
+    n_bytes = tokens * (1 if config.topics < 256 else 2)
+    yield Term(ALWAYS, "topics of tokens", chains * hosted * _in_memory(n_bytes))
+    yield Term(
+        ALWAYS, "where documents begin, and when they join", hosted * docs * (8 + 13 * chains)
+    )
+    yield Term("drawing", "a block of documents, in order", 60 * config.batch_size)
+    if is_sparse(padded_size(config.topics), "counts"):
+        at_once = min(chains, config.threads) if workers == 1 else 1
+        yield Term("drawing", "trees of words", at_once * counts / 15)
+    if config.sampler == "asynclda":
+        yield Term(ALWAYS, "counts as last told", hosted * counts)
+        yield Term(ALWAYS, "the shared table", hosted / workers * counts)
+        yield Term("reading", _READ[1], counts)
+    elif workers > 1:
+        yield Term(ALWAYS, "counts of all workers", chains * counts)
+        yield Term("synchronising", "changes, and their sum", 2 * counts)
+    if hosted < workers:
+        yield Term(ALWAYS, "what other processes send", counts * (1 - 1 / workers))
+    if config.remember:
+        yield Term(ALWAYS, "θ", counts)
+        yield Term("moving", "counts as float32", counts)
+    yield Term("reading", _READ[0], theta)
+
+
+def _minibatch(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]:
+    """Of SCIR and SGRLD on minibatches."""
+    theta = 4.0 * sizes.n_words * config.topics
+    chains = config.chains if hosted == config.workers else 1
+    rows = 4.0 * sizes.batch_words * padded_size(config.topics)
+    yield Term(ALWAYS, "θ", chains * theta)
+    yield Term("writing", "weights of a sample, as they are stored", theta / 2)
+    yield Term(END, "weights of a sample, as they are stored", theta / 2)
+    if hosted < config.workers:
+        if config.chains > 1:
+            yield Term(ALWAYS, "θ that was sent off last", theta)
+        yield Term(ALWAYS, "what other processes send", theta * (1 - 1 / config.workers))
+    yield Term("updating", "tokens of the minibatch", 8 * sizes.batch_tokens)
+    yield Term("updating", "φ of its words", rows)
+    if is_sparse(padded_size(config.topics), "afresh"):
+        kept = config.sweeps - config.burn_in
+        yield Term("updating", "their counts and trees", rows * (1 + 1 / 15))
+        yield Term("updating", "topics of its tokens", 2 * kept * sizes.batch_tokens)
+    else:
+        yield Term("updating", "their counts, of each thread", config.threads * rows)
+    if config.sampler == "scir":
+        yield Term(ALWAYS, "since when words wait", 8 * sizes.n_words * chains)
+        yield Term("reading", _READ[0], theta)
+        yield Term("writing", _READ[0], theta)
+        yield Term("tracing", _READ[0], theta)
+
+
+def _scoring(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]:
+    """Of the held-out documents under a state, while that is read."""
+    theta = 4.0 * sizes.n_words * config.topics
+    rows = 4.0 * sizes.heldout_words * padded_size(config.topics)
+    if hosted < config.workers:
+        yield Term("reading", "θ as others show it", theta)
+    yield Term("reading", "φ of the held-out words", rows)
+    if is_sparse(padded_size(config.topics), "afresh"):
+        yield Term("reading", "their counts and trees", rows * (1 + 1 / 15))
+        yield Term("reading", "topics of the tokens in each sweep", 60 * sizes.heldout_tokens)
+    else:
+        yield Term("reading", "their counts, of each thread", config.threads * rows)
+    traced = min(_TRACED_WORDS, sizes.heldout_words)
+    yield Term("tracing", "topics of the traced words", 24.0 * traced * config.topics)
+    mixes = 4.0 * sizes.heldout_docs * padded_size(config.topics)
+    yield Term("reading", "topic mixes", mixes)
+
+
+def _in_memory(n_bytes: float) -> float:
+    """Larger arrays are in files (`topicmc.storage.scratch`)."""
+    return n_bytes if n_bytes <= IN_MEMORY else 0.0

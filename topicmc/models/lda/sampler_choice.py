@@ -1,0 +1,75 @@
+"""The sampler that ``auto`` comes to: whether there is memory and time to remember every topic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from topicmc.models.lda.pace import Pace
+from topicmc.settings.config import TrainConfig
+
+# What `choose` reckons with: the part of the memory that assignments may take, and how much there
+# is where the system does not say; how long a run is that has no budget; and the sweeps over all
+# documents from which a start and some samples fit.
+_MEMORY_SHARE, _MEMORY = 0.5, 8e9
+_UNTIMED = 3600.0
+LEAST_SWEEPS = 10
+_OF_CHAINS = (
+    "groups", "average_until", "burn_in", "step_size", "step_offset", "step_decay",
+    "schedule", "remember",
+)  # fmt: skip
+
+
+def choose(
+    config: TrainConfig,
+    *,
+    n_docs: int,
+    n_tokens: int,
+    n_words: int,
+    cores: int,
+    memory: int | None,
+    pace: Pace | None = None,
+) -> tuple[str, str]:
+    """The sampler for a corpus, and why, as a phrase that follows its name.
+
+    Remembering every assignment (AD-LDA) finds better topics than minibatches wherever the
+    assignments fit into the memory of each worker, and the time allows for a start and samples: for
+    the more sweeps, the longer workers exchange their counts, since chains would draw more
+    meanwhile. Settings that only chains have are honoured. ``pace`` is that of the machine, if it
+    was measured.
+    """
+    asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(TrainConfig, name)]
+    if asked:
+        return "scir", f"because --{asked[0].replace('_', '-')} is a setting of its chains"
+    config = replace(config, topics=or_default(config.topics, default_topics(n_docs)))
+    tokens = f"{n_tokens / 1e6:,.1f} million tokens"
+    chains = or_default(config.chains, 1)
+    needed = chains * token_bytes(n_words, config.topics) * n_tokens / config.workers
+    if needed > _MEMORY_SHARE * (_MEMORY if memory is None else memory):
+        return "scir", f"because the topics of {tokens} would take too much memory to remember"
+    pace = pace or Pace.reckoned(config, n_words, cores)
+    draw, exchange = pace.sweep(config, n_docs, n_tokens)
+    sweeps = (config.time_budget or _UNTIMED) / (chains * (draw + exchange))
+    if sweeps < LEAST_SWEEPS * (draw + exchange) / draw:
+        if exchange > draw:
+            return "scir", f"because {config.workers} workers would mostly exchange counts"
+        return "scir", f"because the time is too short for sweeps over {tokens}"
+    why = f"which remembers the topic of every token, because those of {tokens} fit in memory"
+    if config.time_budget is not None:
+        why += f" and the time budget allows for some {sweeps:,.0f} sweeps"
+    return "adlda", why
+
+
+def token_bytes(n_words: int, n_topics: int) -> int:
+    """Bytes that the word and the topic of a remembered token take."""
+    return (2 if n_words <= 1 << 16 else 4) + (1 if n_topics < 256 else 2)
+
+
+def default_topics(n_docs: int) -> int:
+    """K for a corpus."""
+    return 20 if n_docs < 1_000 else 50 if n_docs < 10_000 else 100
+
+
+def or_default(value: Any, default: Any) -> Any:
+    """A setting, or its default where it was left to the program."""
+    return default if value == "auto" else value

@@ -1,0 +1,165 @@
+"""What an update does to one chain: its words brought up to date, counts of a minibatch, a move.
+
+Where the chain is, and how many others there are, does not matter here. While a chain starts, its
+β is annealed; late in the start, or to the end, it also learns its priors from its minibatches.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topicmc.errors import DivergedError
+from topicmc.kernels.assignments import sample_assignments
+from topicmc.kernels.batch import Minibatch
+from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
+from topicmc.kernels.histograms import mix_histogram
+from topicmc.kernels.padding import padded_topics
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.learned_priors import learned_alpha, learned_beta
+from topicmc.samplers import Chain, TopicCounts, annealed_beta, initial_chain, step_size
+from topicmc.samplers.lazy import LazyScir
+from topicmc.samplers.sgrld import Sgrld
+from topicmc.settings.config import TrainConfig
+
+_WAITS_BELOW = 0.5  # share of the words in a minibatch up to which SCIR lets the others wait
+# Priors are learned from minibatches: α by this rate at every update, and β, for which all of θ is
+# read, by that at every tenth; not while topics are blunt, so late in the start.
+_ALPHA_RATE, _BETA_RATE, _BETA_EVERY = 0.2, 0.5, 10
+_LEARN_FROM = 0.8
+_FORGET = 0.1  # weight of the newest minibatch in a topic's share of the tokens
+
+
+class Updates:
+    """The updates of any chain.
+
+    Args:
+        config: resolved settings.
+        n_tokens: of the whole corpus.
+        threads: the threads of this process.
+    """
+
+    def __init__(self, config: TrainConfig, n_tokens: int, threads: Threads) -> None:
+        self.config = config
+        self.threads = threads
+        self._n_tokens = n_tokens
+
+    def step_size(self, update: int) -> float:
+        """The step of that update."""
+        config = self.config
+        return step_size(update, config.step_size, config.step_offset, config.step_decay)
+
+    def anneals(self, update: int) -> bool:
+        """Whether a chain at that update is still in its annealed start."""
+        return self.config.start == "anneal" and update < self.config.anneal_updates
+
+    def learns(self, update: int) -> bool:
+        """Whether a chain learns its priors at that update."""
+        config = self.config
+        if config.learn == "none" or update < _LEARN_FROM * config.anneal_updates:
+            return False
+        return config.learn_until == "end" or self.burning_in(update)
+
+    def burning_in(self, update: int) -> bool:
+        """Whether a chain at that update is still in its start, of whatever kind."""
+        return update < self.config.anneal_updates
+
+    def move(self, chain: Chain, batch: Minibatch, scale: float, *, mean_update: int) -> None:
+        """One update of a chain, in place, on a minibatch whose counts are worth ``scale`` times
+        themselves. ``mean_update`` says how far the chains are in the mean.
+
+        Raises DivergedError when the chain's weights are no longer finite.
+        """
+        config = self.config
+        sampler, key = self._sampler(chain), self._move_key(chain)
+        if isinstance(sampler, LazyScir):
+            sampler.refresh(chain, batch.words, key=key, threads=self.threads)
+        # A chain that lags behind the mean must not go on learning when samples are kept.
+        learns = self.learns(chain.update) and self.learns(max(chain.update, mean_update))
+        z = np.full(batch.n_tokens, UNASSIGNED) if learns else None
+        counts = self._counts(chain, batch, z)
+        self._note_share(chain, counts)
+        step = self.step_size(chain.update)
+        info = sampler.move(
+            chain, TopicCounts(batch.words, counts), scale=scale, step=step, key=key,
+            threads=self.threads,
+        )  # fmt: skip
+        if z is not None:
+            self._learn(chain, batch, z)
+        if not info.finite:
+            raise DivergedError(
+                f"chain {chain.index} diverged at update {chain.update}: its weights are no longer"
+                f" finite; lower --step-size (now {config.step_size:g}) or raise --batch-size"
+            )
+
+    def settle(self, chain: Chain) -> Chain:
+        """The chain itself, with every word brought up to date."""
+        sampler = self._sampler(chain)
+        if isinstance(sampler, LazyScir) and chain.moved_at is not None:
+            sampler.settle(chain, key=self._move_key(chain), threads=self.threads)
+        return chain
+
+    def warm_up(self, document_tokens: int) -> None:
+        """Compiles every kernel of an update, on throw-away data of the same types: a document of
+        so many tokens, the usual number, for which the same kernel is chosen."""
+        config = self.config
+        topics = config.topics
+        tiny = initial_chain(0, 32, topics, beta=config.beta, n_tokens=100, seed=0)
+        tiny.alpha, tiny.beta, tiny.share = np.full(topics, 0.1), 0.1, np.full(topics, 0.1)
+        words = np.arange(2, dtype=np.int32)
+        tokens = np.arange(document_tokens, dtype=np.uint32) % 2
+        batch = Minibatch(np.zeros(1, np.int64), np.array([0, document_tokens]), tokens, words)
+        self.move(tiny, batch, 1.0, mean_update=0)
+        if config.learn != "none":
+            self._learn(tiny, batch, np.zeros(document_tokens, np.uint16))
+        self.settle(tiny)
+
+    def _sampler(self, chain: Chain) -> LazyScir | Sgrld:
+        config = self.config
+        beta = config.beta if chain.beta is None else chain.beta
+        if self.anneals(chain.update):
+            beta = annealed_beta(chain.update, beta, config.anneal_updates)
+        if config.sampler == "sgrld":
+            return Sgrld(beta)
+        return LazyScir(beta, _WAITS_BELOW)
+
+    def _move_key(self, chain: Chain) -> np.uint64:
+        return stream_key(self.config.seed, "move", chain.index)
+
+    def _counts(self, chain: Chain, batch: Minibatch, z: np.ndarray | None) -> np.ndarray:
+        """E[n_kw] of the minibatch given the chain's topics: float32 (B, Kp)."""
+        config = self.config
+        alpha = np.full(config.topics, config.alpha) if chain.alpha is None else chain.alpha
+        assignments = sample_assignments(
+            batch,
+            topic_rows(chain.theta, chain.topic_sums, batch.words, self.threads),
+            padded_topics(alpha),
+            sweeps=config.sweeps,
+            burn_in=config.burn_in,
+            key=stream_key(config.seed, "gibbs", chain.index),
+            update=chain.update,
+            threads=self.threads,
+            z=z,
+        )
+        counts = assignments.word_topic.astype(np.float32)
+        counts /= assignments.scale
+        return counts
+
+    def _note_share(self, chain: Chain, counts: np.ndarray) -> None:
+        share = counts[:, : self.config.topics].sum(axis=0, dtype=np.float64)
+        if chain.share is not None and share.any():
+            chain.share = (1 - _FORGET) * chain.share + _FORGET * share / share.sum()
+
+    def _learn(self, chain: Chain, batch: Minibatch, z: np.ndarray) -> None:
+        """Takes the chain's priors a step towards what the minibatch says of them."""
+        config = self.config
+        assert chain.alpha is not None and chain.beta is not None and chain.share is not None
+        if config.learn in ("alpha", "both"):
+            starts, lengths = batch.offsets[:-1], np.diff(batch.offsets)
+            histogram = mix_histogram(starts, lengths, z, config.topics)
+            chain.alpha = learned_alpha(chain.alpha, histogram, rate=_ALPHA_RATE)
+        if config.learn in ("beta", "both") and chain.update % _BETA_EVERY == 0:
+            totals = chain.share * self._n_tokens
+            chain.beta = learned_beta(
+                chain.beta, chain.theta, chain.topic_sums, totals, rate=_BETA_RATE
+            )

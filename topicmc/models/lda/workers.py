@@ -1,0 +1,105 @@
+"""The part of a corpus that one worker trains on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from topicmc.corpora import Corpus, Documents
+from topicmc.corpora.documents import offsets as offsets_of
+from topicmc.corpora.documents import take
+from topicmc.kernels.batch import Minibatch, gather
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.partition import pieces, token_lengths
+from topicmc.storage.scratch import scratch_array
+
+
+class WorkerDocuments:
+    """Contiguous ranges of documents over one or more shard files, opened by this worker only.
+
+    Args:
+        corpus: an open corpus.
+        ranges: (shard, first document, one past the last) in corpus order.
+    """
+
+    def __init__(self, corpus: Corpus, ranges: Sequence[tuple[int, int, int]]) -> None:
+        self.n_words = corpus.n_words
+        self._pieces = [(corpus.shard(shard), first) for shard, first, _ in ranges]
+        sizes = [last - first for _, first, last in ranges]
+        self._bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        shard_starts = np.concatenate([[0], np.cumsum(corpus.shard_sizes)])
+        self._global_first = [int(shard_starts[shard]) + first for shard, first, _ in ranges]
+
+    @property
+    def n_docs(self) -> int:
+        """D_s, the documents of this worker."""
+        return int(self._bounds[-1])
+
+    def minibatch(self, doc_ids: np.ndarray, threads: Threads | None = None) -> Minibatch:
+        """The documents numbered ``doc_ids`` (0 … D_s − 1) of this worker.
+
+        The minibatch carries their numbers in the whole corpus, which key their random streams.
+        """
+        piece_of = np.searchsorted(self._bounds, doc_ids, side="right") - 1
+        touched = np.unique(piece_of)
+        if len(touched) == 1:
+            piece = int(touched[0])
+            documents, first = self._pieces[piece]
+            local = doc_ids - self._bounds[piece]
+            batch = self._gather(documents, local + first, threads)
+            return batch._replace(doc_ids=local + self._global_first[piece])
+        parts = []
+        numbers = []
+        for piece in touched:
+            local = doc_ids[piece_of == piece] - self._bounds[piece]
+            documents, first = self._pieces[piece]
+            parts.append(take(documents, local + first))
+            numbers.append(local + self._global_first[piece])
+        merged = concatenate(parts)
+        batch = self._gather(merged, np.arange(merged.n_docs), threads)
+        return batch._replace(doc_ids=np.concatenate(numbers))
+
+    def _gather(
+        self, documents: Documents, doc_ids: np.ndarray, threads: Threads | None
+    ) -> Minibatch:
+        arrays = (documents.indptr, documents.word_ids, documents.counts)
+        return gather(*arrays, doc_ids, self.n_words, threads)
+
+
+def concatenate(parts: Sequence[Documents]) -> Documents:
+    """Documents one after another."""
+    return Documents(
+        offsets_of(np.concatenate([np.diff(part.indptr) for part in parts])),
+        np.concatenate([part.word_ids for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+    )
+
+
+def expand(
+    corpus: Corpus, ranges: Sequence[tuple[int, int, int]], scratch: Path | None = None
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """All tokens of a worker's documents, for samplers that remember their topics.
+
+    Args:
+        corpus: an open corpus.
+        ranges: as for `WorkerDocuments`.
+        scratch: where `scratch_array` may put the tokens.
+
+    Returns:
+        offsets: int64 (D_s + 1,), document d owns tokens[offsets[d] : offsets[d + 1]].
+        tokens: word ids (T,), of the corpus's own type.
+        first: the number of the first document in the whole corpus.
+    """
+    lengths = [token_lengths(documents) for documents in pieces(corpus, ranges)]
+    offsets = offsets_of(np.concatenate([[], *lengths]).astype(np.int64))
+    dtype = np.dtype(corpus.index["dtypes"]["word_ids"])
+    tokens = scratch_array(int(offsets[-1]), dtype, scratch)
+    start = 0
+    for documents, sizes in zip(pieces(corpus, ranges), lengths, strict=True):
+        end = start + int(sizes.sum())
+        tokens[start:end] = np.repeat(documents.word_ids, documents.counts)
+        start = end
+    shard, first, _ = ranges[0]
+    return offsets, tokens, sum(corpus.shard_sizes[:shard]) + first

@@ -1,0 +1,1 @@
+"""Runs on disk: whole files or none, leases, checkpoints, samples."""

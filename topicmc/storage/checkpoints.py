@@ -1,0 +1,191 @@
+"""The checkpoints of a run: the newest, and the one before it in case that is damaged some day.
+
+    current.json      the manifest of the newest: its folder, checksums of all its files, totals
+    previous.json     that of the one before
+    round-000000012/  the files of one
+
+A checkpoint counts once its manifest has been renamed into place, when every file of it has been
+synced and read back. Only then is the last but one deleted.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc.errors import DataError
+from topicmc.storage.fields import SHA256, Record
+from topicmc.storage.files import (
+    checksum,
+    read_array,
+    read_back,
+    read_json,
+    speaking_of,
+    sync_folder,
+    within,
+    write_array,
+    write_json,
+)
+
+FORMAT = 2
+CURRENT, PREVIOUS = "current.json", "previous.json"
+_FILE = r"[a-z0-9]+(-[a-z0-9]+)*\.(npy|json)"
+
+
+class Checkpoint:
+    """A committed checkpoint: lazily read, every file checked against the manifest."""
+
+    def __init__(self, root: Path, manifest: Mapping[str, Any]) -> None:
+        self.manifest = manifest
+        self.folder = root / manifest["folder"]
+
+    def array(self, key: str, mmap: bool = False) -> np.ndarray:
+        """One array, mapped if so wished; DataError when it is missing or damaged."""
+        name = f"{key}.npy"
+        return read_array(within(self.folder.parent, self.folder / name), self._sum(name), mmap)
+
+    def facts(self, name: str) -> Any:
+        """One part's JSON; DataError when it is missing or damaged."""
+        path = within(self.folder.parent, self.folder / f"{name}.json")
+        self._check(path)
+        return read_json(path)
+
+    def parts(self) -> Iterator[str]:
+        """Names of the JSON parts."""
+        return (name.removesuffix(".json") for name in self.manifest["files"] if ".json" in name)
+
+    def verify(self) -> None:
+        """Reads every file; DataError names one that is missing or damaged."""
+        for name in self.manifest["files"]:
+            self._check(within(self.folder.parent, self.folder / name))
+
+    def _check(self, path: Path) -> None:
+        if not path.is_file() or checksum(path) != self._sum(path.name):
+            raise DataError(f"{path}: missing or damaged; restore it, or start again with --force")
+
+    def _sum(self, name: str) -> str:
+        try:
+            return self.manifest["files"][name]
+        except KeyError:
+            raise DataError(f"{self.folder}: the checkpoint has no {name}") from None
+
+
+@contextmanager
+def believed(checkpoint: Checkpoint) -> Iterator[None]:
+    """A block that takes over the state of a checkpoint: what is not even a state of its run, in
+    spite of checksums that fit, is a DataError."""
+    from numba.core.errors import NumbaError
+
+    try:
+        yield
+    except (LookupError, ValueError, TypeError, AttributeError, OverflowError, NumbaError) as error:
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise DataError(
+            f"{checkpoint.folder}: holds no state of this run ({what}); start again with --force"
+        ) from error
+
+
+def folder_of(root: Path, round_number: int) -> Path:
+    """Where the files of the checkpoint of a round are."""
+    return root / f"round-{round_number:09d}"
+
+
+def write_part(
+    folder: Path, name: str, arrays: Mapping[str, np.ndarray], facts: Any
+) -> dict[str, str]:
+    """One process's part of a checkpoint; returns the checksums of its files by name. Then the
+    disk has them: they have been read back. DataError when it has something else."""
+    with speaking_of(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    checksums = {}
+    for key, array in arrays.items():
+        checksums[f"{key}.npy"] = write_array(folder / f"{key}.npy", array)
+    write_json(folder / f"{name}.json", facts)
+    checksums[f"{name}.json"] = checksum(folder / f"{name}.json")
+    for file, digest in checksums.items():
+        read_back(folder / file, digest)
+    return checksums
+
+
+def commit(
+    root: Path, round_number: int, checksums: Mapping[str, str], facts: Mapping[str, Any]
+) -> None:
+    """Makes a written checkpoint the newest, keeps the one before, deletes older ones."""
+    folder = folder_of(root, round_number)
+    with speaking_of(root):
+        sync_folder(root)
+    before = _sound_manifest(root / CURRENT)
+    if before is not None and before["folder"] != folder.name:
+        write_json(root / PREVIOUS, before)
+    files = {"round": round_number, "folder": folder.name, "files": dict(checksums)}
+    write_json(root / CURRENT, {"format": FORMAT, **files, **facts})
+    previous = _sound_manifest(root / PREVIOUS)
+    kept = {folder.name, previous["folder"] if previous else ""}
+    for other in root.glob("round-*"):
+        if other.name not in kept:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def newest(root: Path) -> Checkpoint | None:
+    """The checkpoint to resume from, or None when none was ever written."""
+    manifest = _manifest(root / CURRENT)
+    return None if manifest is None else Checkpoint(root, manifest)
+
+
+def recover(root: Path) -> str | None:
+    """Reads the newest checkpoint; where it is damaged and the one before is sound, that becomes
+    the newest. Returns a sentence that says so, or None. DataError when neither is sound."""
+    try:
+        current = newest(root)
+        if current is not None:
+            current.verify()
+            return None
+        damage = DataError(f"{root / CURRENT}: no such file")
+    except DataError as error:
+        damage = error
+    if not (root / PREVIOUS).exists():
+        if (root / CURRENT).exists():
+            raise damage
+        return None
+    try:
+        manifest = _manifest(root / PREVIOUS)
+        assert manifest is not None
+        Checkpoint(root, manifest).verify()
+    except DataError:
+        raise damage from None
+    write_json(root / CURRENT, manifest)
+    what = str(damage).partition(";")[0]
+    return (
+        f"{what}; the run goes on from the checkpoint before it, of round {manifest['round']:,},"
+        " which is sound"
+    )
+
+
+def _manifest(path: Path) -> dict[str, Any] | None:
+    """A manifest whose fields can be true; None when there is none."""
+    if not path.exists():
+        return None
+    manifest = Record(path, read_json(path))
+    number = manifest.whole("round", most=10**12)
+    manifest.text("folder", folder_of(Path(), number).name)
+    manifest.record("files").texts(_FILE, SHA256)
+    for name in {"documents", "tokens"} & manifest.value.keys():
+        manifest.whole(name)
+    if "seconds" in manifest:
+        manifest.number("seconds", least=0)
+    if "record" in manifest:
+        manifest.record("record")
+    return manifest.value
+
+
+def _sound_manifest(path: Path) -> dict[str, Any] | None:
+    """None also where it is damaged: of no use, and no reason not to write another."""
+    try:
+        return _manifest(path)
+    except DataError:
+        return None

@@ -1,0 +1,350 @@
+"""The run directory: what a training run leaves behind and resumes from.
+
+    run.json          format version, resolved configuration, versions, corpus fingerprint, and a
+                      checksum of itself
+    vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
+    metrics.jsonl     one object per evaluation
+    trace.jsonl       one object per recorded position: label-free scalars of every chain's state
+    samples/          kept states of each chain, one .npz per chain and round, and an index
+    checkpoint/       the state of every worker, the newest and the one before, each with a
+                      manifest of checksums
+    topics.json       the topics, written when training ends
+    lease.json        who is writing here, while somebody is (`topicmc.storage.lease`)
+
+Every file is written under a temporary name, synced and renamed, so that stopping at any moment
+leaves the previous one whole. ``run.json`` is written last: without it there is no run.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.formats import without_averages
+from topicmc.storage import checkpoints
+from topicmc.storage.checkpoints import Checkpoint
+from topicmc.storage.encoding import decode, encode_counts, encode_weights
+from topicmc.storage.files import (
+    checksum,
+    own_checksum,
+    read_array,
+    read_arrays,
+    read_json,
+    remove_temporaries,
+    replacing,
+    speaking_of,
+    within,
+    write_arrays,
+    write_json,
+)
+from topicmc.storage.lease import NAME as LEASE
+from topicmc.storage.lease import Lease
+from topicmc.storage.run_fields import (
+    check_complete,
+    check_facts,
+    check_line,
+    check_samples,
+    check_theta,
+)
+
+FORMAT = checkpoints.FORMAT
+READS = 1, 2  # formats; `topicmc.models.lda.formats` says what the first one meant
+__all__ = ["Checkpoint", "RunDirectory"]
+
+
+class RunDirectory:
+    """A run on disk.  Open one with `create` or `open`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.shape: tuple[int | None, int | None] = (None, None)  # W and K, once `open` knows them
+        self.lease: Lease | None = None  # of the process that writes here
+        self.notices: list[str] = []  # sentences about what was found, for who resumes
+
+    # ---- creation and opening
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        facts: Mapping[str, Any],
+        force: bool = False,
+        words: list[str] | None = None,
+    ) -> RunDirectory:
+        """A new run directory holding ``run.json``, and the vocabulary if ``words`` are given.
+        UsageError as `check_free` has it."""
+        cls.check_free(path, force)
+        run = cls(path)
+        with speaking_of(run.path):
+            run._clear()
+            run.path.mkdir(parents=True, exist_ok=True)
+            (run.path / "samples").mkdir()
+            (run.path / "checkpoint").mkdir()
+        run.write_sample_index([])
+        vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
+        run._write_facts({"format": FORMAT, **facts, **vocabulary})
+        return run
+
+    @staticmethod
+    def check_free(path: Path, force: bool = False) -> None:
+        """UsageError where a new run must not be written: a file is there, something that is not a
+        run, or, without ``force``, a run. One that was killed while it was being made left its
+        lease behind, or a draft of it, and no ``run.json``: that place is free."""
+        path = Path(path)
+        if not path.exists():
+            return
+        if not path.is_dir():
+            raise UsageError(f"{path}: is a file; give a directory that does not exist yet")
+        is_run = (path / "run.json").is_file()
+        names = [child.name for child in path.iterdir()]
+        if not is_run and (LEASE in names or all(LEASE in name for name in names)):
+            return
+        if not force:
+            raise UsageError(
+                f"{path}: exists already; add --resume to go on with it, --force to overwrite it,"
+                " or give another -o"
+            )
+        if not is_run:
+            raise UsageError(f"{path}: is not a run directory, so --force leaves it alone")
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        """An existing run.  DataError when there is none, it is damaged, or a newer version wrote
+        it."""
+        run = cls(path)
+        if not (run.path / "run.json").is_file():
+            raise DataError(f"{path}: no run here (run.json is missing); check the path")
+        for child in sorted(run.path.iterdir()):
+            if child.name != "corpus":  # which is only read, and may lie anywhere
+                within(run.path, child)
+        version = read_json(run.path / "run.json", format=int)["format"]
+        if version not in READS:
+            raise DataError(
+                f"{run.path / 'run.json'}: written in format {version!r}, this topicmc reads"
+                f" formats {READS[0]} to {FORMAT}; use the topicmc version that made the run"
+            )
+        facts = run.facts()
+        check_complete(run.path / "run.json", facts)
+        run.shape = facts["corpus"].get("words"), facts["config"]["topics"]
+        return run
+
+    @classmethod
+    def at(cls, run: RunDirectory | Path | str) -> RunDirectory:
+        """A run itself, or the one at a path, opened."""
+        return run if isinstance(run, RunDirectory) else cls.open(Path(run))
+
+    def _clear(self) -> None:
+        for name in ("run.json", "metrics.jsonl", "trace.jsonl", "topics.json", "vocabulary.txt"):
+            (self.path / name).unlink(missing_ok=True)
+        for name in ("samples", "checkpoint"):
+            if (self.path / name).exists():
+                shutil.rmtree(self.path / name)
+        remove_temporaries(self.path)
+
+    def facts(self) -> dict[str, Any]:
+        """The content of ``run.json``; DataError when it is damaged, or was changed by hand. Runs
+        of earlier versions have no checksum there."""
+        path = self.path / "run.json"
+        facts = read_json(path, config=dict, corpus=dict)
+        written = facts.pop("checksum", None)
+        if written is not None and written != own_checksum(facts):
+            raise DataError(
+                f"{path}: changed or damaged, its checksum is wrong; restore it, and change"
+                " settings by topicmc train --resume"
+            )
+        check_facts(path, facts)
+        return facts
+
+    def update_facts(self, **changes: Any) -> None:
+        """Rewrites ``run.json`` with some values changed."""
+        self._write_facts({**self.facts(), **changes})
+
+    def _write_facts(self, facts: Mapping[str, Any]) -> None:
+        write_json(self.path / "run.json", {**facts, "checksum": own_checksum(facts)})
+
+    # ---- vocabulary
+
+    def write_vocabulary(self, words: list[str]) -> str:
+        """Writes ``vocabulary.txt`` and returns its checksum, which belongs into ``run.json``."""
+        path = self.path / "vocabulary.txt"
+        with replacing(path) as stream:
+            stream.writelines(word + "\n" for word in words)
+        return checksum(path)
+
+    def vocabulary(self) -> list[str]:
+        """The words in the order of θ's rows; DataError when the file is missing or damaged."""
+        path = self.path / "vocabulary.txt"
+        if not path.is_file() or checksum(path) != self.facts().get("vocabulary"):
+            raise DataError(
+                f"{path}: missing or damaged; copy vocabulary.txt from the corpus of the run"
+            )
+        return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+    # ---- metrics and trace
+
+    def append_metrics(self, record: Mapping[str, Any]) -> None:
+        """Adds one line to ``metrics.jsonl`` in a single write."""
+        self._append_line("metrics.jsonl", record)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """All metrics so far; a last line cut short by a crash is left out."""
+        return self._lines("metrics.jsonl")
+
+    def rewind_metrics(self, round_number: int) -> None:
+        """Forgets metrics recorded after a round: a resumed run will record them again."""
+        self._rewind_lines("metrics.jsonl", "round", round_number)
+
+    def append_trace(self, record: Mapping[str, Any]) -> None:
+        """Adds one line to ``trace.jsonl`` in a single write: a ``position``, and under ``chains``
+        the scalars of each chain by name, which do not depend on how topics are numbered."""
+        self._append_line("trace.jsonl", record)
+
+    def trace(self) -> list[dict[str, Any]]:
+        """The trace so far; a last line cut short by a crash is left out. Runs of earlier versions
+        have none."""
+        return self._lines("trace.jsonl")
+
+    def rewind_trace(self, position: int) -> None:
+        """Forgets what was recorded after a position: a resumed run will record it again."""
+        self._rewind_lines("trace.jsonl", "position", position)
+
+    def _append_line(self, name: str, record: Mapping[str, Any]) -> None:
+        line = (json.dumps(record) + "\n").encode()
+        path = self.path / name
+        with speaking_of(path):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            try:
+                if os.write(descriptor, line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            finally:
+                os.close(descriptor)
+
+    def _lines(self, name: str) -> list[dict[str, Any]]:
+        path = self.path / name
+        if not path.exists():
+            return []
+        records = []
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, start=1):
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                if number == len(lines):
+                    break
+                raise DataError(f"{path}, line {number}: not JSON; restore or remake it") from None
+            check_line(path, number, record)
+            records.append(record)
+        return records
+
+    def _rewind_lines(self, name: str, clock: str, last: int) -> None:
+        kept = [record for record in self._lines(name) if record[clock] <= last]
+        with replacing(self.path / name) as stream:
+            stream.writelines(json.dumps(record) + "\n" for record in kept)
+
+    # ---- posterior samples
+
+    def sample_path(self, chain: int, round_number: int) -> Path:
+        """Where the state of a chain after a round lies."""
+        return self.path / "samples" / f"chain-{chain:03d}-round-{round_number:09d}.npz"
+
+    def keep_sample(
+        self,
+        chain: int,
+        round_number: int,
+        theta: np.ndarray,
+        *,
+        beta: float | None = None,
+        most_tokens: float = np.inf,
+    ) -> dict[str, Any]:
+        """Writes one state θ (W × K float32) as `topicmc.storage.encoding` has it and returns its
+        index entry: as counts where ``beta`` is given, for θ = n_kw + β, else as weights."""
+        path = self.sample_path(chain, round_number)
+        arrays = encode_weights(theta, most_tokens) if beta is None else encode_counts(theta, beta)
+        return {
+            "chain": chain,
+            "round": round_number,
+            "file": path.name,
+            "checksum": write_arrays(path, arrays),
+        }
+
+    def write_sample_index(
+        self, entries: list[dict[str, Any]], dropped: Iterable[str] = ()
+    ) -> None:
+        """Makes ``entries`` the kept samples, then deletes the files named ``dropped``. Files that
+        the index does not name may be another process's, about to be entered."""
+        entries = sorted(entries, key=lambda entry: (entry["round"], entry["chain"]))
+        write_json(self.path / "samples" / "index.json", {"format": FORMAT, "samples": entries})
+        for name in set(dropped) - {entry["file"] for entry in entries}:
+            (self.path / "samples" / name).unlink(missing_ok=True)
+
+    def sample_files(self) -> list[str]:
+        """Names of all files of samples, in the index or not."""
+        return [path.name for path in (self.path / "samples").glob("chain-*.np[yz]")]
+
+    def sample_index(self) -> list[dict[str, Any]]:
+        """The index entries of the kept samples, oldest first."""
+        path = self.path / "samples" / "index.json"
+        index = read_json(path, samples=list)
+        check_samples(path, index, self.shape[1])
+        if index.get("format") == 1:
+            return without_averages(index["samples"], self.facts()["config"])
+        return index["samples"]
+
+    def is_starting(self) -> bool:
+        """Whether there is no posterior sample yet, only a state of the start."""
+        return all(entry["burn_in"] for entry in self.sample_index())
+
+    def read_sample(self, entry: Mapping[str, Any]) -> np.ndarray:
+        """θ of one index entry, W × K float32; DataError when missing or damaged."""
+        path = within(self.path, self.path / "samples" / entry["file"])
+        if path.suffix == ".npy":  # of runs of format 1
+            return check_theta(path, read_array(path, entry["checksum"]), self.shape)
+        try:
+            theta = decode(read_arrays(path, entry["checksum"]), self.shape)
+        except (KeyError, ValueError) as error:
+            raise DataError(f"{path}: holds no topics ({error!r}); remake it") from None
+        return check_theta(path, theta, self.shape)
+
+    # ---- checkpoints (`topicmc.storage.checkpoints`)
+
+    @property
+    def _checkpoints(self) -> Path:
+        return self.path / "checkpoint"
+
+    def checkpoint_folder(self, round_number: int) -> Path:
+        """Where the files of the checkpoint of a round are written before it is committed."""
+        return checkpoints.folder_of(self._checkpoints, round_number)
+
+    def write_checkpoint_part(
+        self, round_number: int, name: str, arrays: Mapping[str, np.ndarray], facts: Any
+    ) -> dict[str, str]:
+        """One process's part of a checkpoint, on the disk when this returns; the checksums of its
+        files by name."""
+        return checkpoints.write_part(self.checkpoint_folder(round_number), name, arrays, facts)
+
+    def commit_checkpoint(
+        self, round_number: int, checksums: Mapping[str, str], facts: Mapping[str, Any]
+    ) -> None:
+        """Makes a written checkpoint the one to resume from. TopicmcError when another process has
+        taken the lease of this one."""
+        if self.lease is not None:
+            self.lease.check()
+        checkpoints.commit(self._checkpoints, round_number, checksums, facts)
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The checkpoint to resume from, or None when the run never wrote one."""
+        return checkpoints.newest(self._checkpoints)
+
+    def recover(self) -> None:
+        """Falls back to the checkpoint before the newest, if that is damaged; ``notices`` say so.
+        DataError when both are."""
+        notice = checkpoints.recover(self._checkpoints)
+        self.notices = [] if notice is None else [notice]

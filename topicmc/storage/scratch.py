@@ -1,0 +1,46 @@
+"""Working memory that the system can put aside: large arrays lie in files without a name.
+
+Pages of such a file that nobody has touched for a while make room for others when memory is short,
+while plain memory would have to stay. Nothing is left of the file when its process ends, however it
+does.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from topicmc.storage.files import speaking_of
+
+IN_MEMORY = 1 << 26
+"""Arrays of at most so many bytes stay in memory: files would free little, on disks that may be
+slow."""
+
+
+def scratch_array(n: int, dtype: DTypeLike, folder: Path | None) -> np.ndarray:
+    """Zeros (n,): in a nameless file of ``folder`` if they are many, in memory otherwise, or if the
+    folder is None.
+
+    Raises DataError when the disk is full; later it can no longer be.
+    """
+    n_bytes = n * np.dtype(dtype).itemsize
+    if folder is None or n_bytes <= IN_MEMORY:
+        return np.zeros(n, dtype)
+    with speaking_of(folder), TemporaryFile(dir=folder) as file:
+        _reserve(file, n_bytes)
+        return np.asarray(np.memmap(file, dtype, "r+", shape=n))
+
+
+def _reserve(file: IO[bytes], n_bytes: int) -> None:
+    """Has the disk set space aside: a map of a file with holes would crash when it is full."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+        return
+    for start in range(0, n_bytes, IN_MEMORY):
+        file.write(bytes(min(IN_MEMORY, n_bytes - start)))
+    file.flush()

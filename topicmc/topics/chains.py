@@ -1,0 +1,117 @@
+"""The kept samples of all chains of some runs, with topics matched across chains.
+
+Chains are matched to the first chain of the first run by their mean topics
+(`topicmc.topics.matching`); within a chain topics keep their numbers. A chain has *found* a
+topic when the one matched to it is also the one nearest to it, it is nearest to that one in turn,
+and their distance is at most `SAME`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.samples import add_phi, alpha_of, beta_of, samples_of, share_of
+from topicmc.storage.runs import RunDirectory
+from topicmc.topics.matching import SAME, assign, distances
+
+
+@dataclass(frozen=True)
+class MatchedChain:
+    """One chain, its topics in the order of the first chain's.
+
+    Attributes:
+        run: where it was trained.
+        entries: its n kept samples in the index of the run.
+        provisional: whether these are no samples yet, but a state of the start in their place.
+        order: int64 (K,), its own numbers of the topics.
+        distance: float64 (K,), Hellinger distance to the first chain's topics.
+        found: bool (K,), whether it has found the first chain's topics.
+        share: float64 (n, K), each topic's share of the tokens.
+        alpha: float64 (n, K), the prior of the topic mixes.
+        beta: float64 (n,), the prior of the topics.
+        mass: float64 (n, K), Σ_w θ_wk: a topic's number of tokens, and W β from its prior.
+    """
+
+    run: RunDirectory
+    entries: list[dict[str, Any]]
+    provisional: bool
+    order: np.ndarray
+    distance: np.ndarray
+    found: np.ndarray
+    share: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    mass: np.ndarray
+
+
+def matched_chains(runs: Sequence[RunDirectory]) -> Iterator[tuple[MatchedChain, np.ndarray]]:
+    """Every chain of every run, each with the mean of φ over its samples: float64 (K, W), rows in
+    the order of the first chain's topics.
+
+    Raises UsageError when the runs differ in vocabulary or number of topics; DataError when one has
+    no samples yet, or a file of theirs is damaged.
+    """
+    _check_alike(runs)
+    reference = None
+    for run in runs:
+        samples = samples_of(run)
+        for number in sorted({entry["chain"] for entry in samples}):
+            entries = [entry for entry in samples if entry["chain"] == number]
+            phi, share, mass = _read(run, entries)
+            alpha = np.array([alpha_of(run, entry) for entry in entries])
+            beta = np.array([beta_of(run, entry) for entry in entries])
+            reference = phi if reference is None else reference
+            order, distance, found = _match(reference, phi)
+            of_topics = share[:, order], alpha[:, order], beta, mass[:, order]
+            early = any(entry.get("burn_in", False) for entry in entries)
+            yield MatchedChain(run, entries, early, order, distance, found, *of_topics), phi[order]
+
+
+def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Order, distance and found of a chain by its mean topics; see `MatchedChain`."""
+    mine = np.arange(len(phi))
+    if phi is reference:
+        return mine, np.zeros(len(phi)), np.ones(len(phi), bool)
+    apart = distances(reference, phi)
+    order = assign(apart)
+    nearest = (apart.argmin(axis=1) == order) & (apart.argmin(axis=0)[order] == mine)
+    distance = apart[mine, order]
+    return order, distance, nearest & (distance <= SAME)
+
+
+def _check_alike(runs: Sequence[RunDirectory]) -> None:
+    first = runs[0].facts()
+    for run in runs[1:]:
+        facts = run.facts()
+        if facts["vocabulary"] != first["vocabulary"]:
+            raise UsageError(
+                f"{run.path}: has another vocabulary than {runs[0].path}; give runs on one corpus"
+            )
+        n, m = facts["config"]["topics"], first["config"]["topics"]
+        if n != m:
+            raise UsageError(
+                f"{run.path}: has {n} topics and {runs[0].path} has {m}; give runs with as many"
+            )
+
+
+def _read(
+    run: RunDirectory, entries: list[dict[str, Any]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of one chain: the mean of φ (K, W), and share and mass of each sample (n, K)."""
+    phi = np.zeros(())
+    share, mass = [], []
+    for entry in entries:
+        theta = run.read_sample(entry)
+        sums = theta.sum(axis=0, dtype=np.float64)
+        if not ((sums > 0) & (sums < np.inf)).all():
+            raise DataError(f"{run.path / 'samples' / entry['file']}: holds no topics; remake it")
+        phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
+        add_phi(phi, theta)
+        share.append(share_of(run, entry, theta))
+        mass.append(sums)
+    return phi / len(entries), np.array(share), np.array(mass)

@@ -1,0 +1,195 @@
+"""What runs with several numbers of topics show, and what to make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.storage.runs import RunDirectory
+from topicmc.topics.choose.plots import Panel, write_panels
+from topicmc.topics.coherence import document_counts, npmi
+from topicmc.topics.diagnostics import diagnose
+from topicmc.topics.ranking import top
+from topicmc.topics.reading import TOP, diversity
+from topicmc.topics.uncertainty import posterior_of
+
+CHANCE = 0.01  # relative difference of perplexities that one seed cannot tell from chance
+CAUTION = (
+    "Do not take the lowest perplexity on trust: it rewards prediction, not topics that people can"
+    " read, and more topics need longer training, while here all had the same budget. Read the"
+    " topics of two or three K (topicmc topics) before you choose."
+)
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """One run: held-out perplexity averaged over its samples, mean NPMI coherence of its topics'
+    ten likeliest words, share of different words among their 25 likeliest, training seconds."""
+
+    path: str
+    seed: int
+    updates: int
+    seconds: float
+    perplexity: float
+    npmi: float
+    diversity: float
+
+    @classmethod
+    def of(cls, run: RunDirectory, corpus: Corpus) -> RunFigures:
+        """Those of a run that has ended."""
+        phi = posterior_mean(run).phi
+        record = run.metrics()[-1]
+        return cls(
+            path=str(run.path),
+            seed=run.facts()["config"]["seed"],
+            updates=record["update"],
+            seconds=record["seconds"],
+            perplexity=record["perplexity_averaged"],
+            npmi=float(npmi(document_counts(top(phi, TOP), corpus)).mean()),
+            diversity=diversity(top(phi, 25)),
+        )
+
+
+@dataclass(frozen=True)
+class Point:
+    """The runs with one number of topics.
+
+    ``stable`` is the share of topics that all chains of all seeds find
+    (`topicmc.topics.uncertainty`), None where there is one chain; ``converged`` whether each run
+    has come to rest by the verdict of `topicmc.topics.diagnostics` on it alone, None where runs
+    are too short to tell.
+    """
+
+    topics: int
+    runs: tuple[RunFigures, ...]
+    stable: float | None
+    converged: bool | None
+
+    @classmethod
+    def of(cls, runs: Sequence[RunDirectory], corpus: Corpus) -> Point:
+        """That of runs that have ended, one for each seed."""
+        posterior = posterior_of(runs)
+        return cls(
+            topics=len(posterior.phi),
+            runs=tuple(RunFigures.of(run, corpus) for run in runs),
+            stable=float(posterior.stable.mean()) if posterior.n_chains > 1 else None,
+            converged=_all_converged(runs),
+        )
+
+    def mean(self, figure: str) -> float:
+        """The mean of a figure over the seeds."""
+        return float(np.mean(self.values(figure)))
+
+    def spread(self, figure: str) -> float | None:
+        """Its standard deviation over the seeds; None with a single one."""
+        values = self.values(figure)
+        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+    def values(self, figure: str) -> list[float]:
+        """A figure of each run."""
+        return [getattr(run, figure) for run in self.runs]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Means and spreads, and each run's own figures, as JSON values."""
+        return {
+            "topics": self.topics,
+            "perplexity": self.mean("perplexity"),
+            "perplexity_spread": self.spread("perplexity"),
+            "npmi": self.mean("npmi"),
+            "diversity": self.mean("diversity"),
+            "stable": self.stable,
+            "converged": self.converged,
+            "seconds": self.mean("seconds"),
+            "runs": [vars(run) for run in self.runs],
+        }
+
+
+def _all_converged(runs: Sequence[RunDirectory]) -> bool | None:
+    found = [diagnose([run]).converged for run in runs]
+    if False in found:
+        return False
+    return None if None in found else True
+
+
+def write_plot(folder: Path, points: Sequence[Point]) -> Path:
+    """Writes ``choice.svg``: every figure against K, a dot for each run."""
+    panels = [
+        Panel("Held-out perplexity (lower is better)", [p.values("perplexity") for p in points]),
+        Panel("NPMI coherence (higher is better)", [p.values("npmi") for p in points]),
+        Panel("Diversity: share of different top words", [p.values("diversity") for p in points]),
+        Panel("Training seconds", [p.values("seconds") for p in points]),
+    ]
+    stable = [[p.stable] for p in points if p.stable is not None]
+    if len(stable) == len(points):
+        panels.insert(3, Panel("Share of topics that all seeds find", stable))
+    ticks = [point.topics for point in points]
+    path = folder / "choice.svg"
+    write_panels(path, "Runs with several numbers of topics", ticks, "topics K", panels)
+    return path
+
+
+def advice(points: Sequence[Point]) -> str:
+    """What the figures suggest, and why not to trust the minimum blindly: a few sentences."""
+    best = min(points, key=lambda point: point.mean("perplexity"))
+    margin, why = _margin(points, best)
+    lowest = best.mean("perplexity")
+    alike = [p.topics for p in points if p.mean("perplexity") <= lowest + margin]
+    text = f"Perplexity is lowest at K = {best.topics} ({lowest:,.1f})"
+    others = [k for k in alike if k != best.topics]
+    if others:
+        text += f", from which {_listed(others)} cannot be told ({why})"
+    text += "."
+    numbers = [point.topics for point in points]
+    open_ended = alike == [max(numbers)]
+    if open_ended:
+        text += " That is the largest K tried, so larger ones may do better."
+    elif best.topics == min(numbers):
+        text += " That is the smallest K tried, so smaller ones may do as well."
+    text += f" NPMI coherence is highest at K = {_highest(points, lambda p: p.mean('npmi'))}"
+    if best.stable is not None:
+        text += f", and seeds agree most at K = {_highest(points, lambda p: p.stable or 0.0)}"
+    doubtful = _doubtful(points)
+    if not (doubtful or open_ended):
+        text += f". A first choice is K = {min(alike)}, the smallest that predicts as well as any"
+    return f"{text}. {doubtful}{CAUTION}"
+
+
+def _doubtful(points: Sequence[Point]) -> str:
+    """Where not all rows can be relied on: which can, and that therefore no K is suggested."""
+    moving = [point.topics for point in points if point.converged is False]
+    unknown = [point.topics for point in points if point.converged is None]
+    if not moving and not unknown:
+        return ""
+    reasons = [f"{_listed(moving)} had not converged"] if moving else []
+    reasons += [f"of {_listed(unknown)} it cannot be told"] if unknown else []
+    sound = [point.topics for point in points if point.converged]
+    rows = f"only the row of {_listed(sound)} is" if len(sound) == 1 else "no row is"
+    rows = f"the rows of {_listed(sound)} are" if len(sound) > 1 else rows
+    return (
+        f"But {' and '.join(reasons)}: {rows} to be relied on yet, so no K is suggested; the same"
+        " command with twice the --epochs trains all runs on. "
+    )
+
+
+def _margin(points: Sequence[Point], best: Point) -> tuple[float, str]:
+    """Up to which difference perplexities count as equal, and why."""
+    spreads = [point.spread("perplexity") for point in points]
+    known = [spread for spread in spreads if spread is not None]
+    if not known:
+        return CHANCE * best.mean("perplexity"), "one seed cannot tell differences below 1 %"
+    error = np.sqrt(np.mean(np.square(known)) * 2 / len(best.runs))
+    return 2 * float(error), "within two standard errors over the seeds"
+
+
+def _highest(points, figure) -> int:
+    return max(points, key=figure).topics
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return "K = " + ", ".join(str(number) for number in numbers)

@@ -1,0 +1,139 @@
+"""Choosing the number of topics: a run for each K and seed, with one budget, and what they show.
+
+Each run lies in a folder of its own and is an ordinary run. Runs that have ended are kept, others
+go on from their checkpoint, so that the same call again does only what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from topicmc.corpora import Corpus
+from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.loop import Listener, Training
+from topicmc.engine.transport.base import LocalTransport
+from topicmc.errors import DataError, UsageError
+from topicmc.models.lda import jobs
+from topicmc.settings.config import TrainConfig
+from topicmc.storage.files import read_json, speaking_of, write_json
+from topicmc.storage.runs import RunDirectory
+
+FORMAT = 1
+RESULT = "choice.json"
+
+
+class Grid:
+    """Runs over ``topics`` × ``seeds`` in one folder.
+
+    Args:
+        folder: of all runs; new, empty, or that of a grid on the same corpus.
+        corpus: a prepared corpus with held-out documents.
+        topics: the numbers of topics K.
+        seeds: of the runs with each K.
+        settings: other fields of TrainConfig, the same for all.
+
+    Raises:
+        UsageError: a setting cannot be honoured, memory is too small for the largest K, or the
+            folder holds something else.
+        DataError: the corpus has no held-out documents, or is not the one of the folder.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        corpus: Path,
+        topics: Sequence[int],
+        seeds: Sequence[int],
+        settings: Mapping[str, Any],
+    ) -> None:
+        self.folder = Path(folder)
+        self.corpus = Corpus.open(corpus)
+        self.topics = sorted(set(topics))
+        self.seeds = list(seeds)
+        self._settings = {name: value for name, value in settings.items() if value != "auto"}
+        if self.corpus.n_heldout == 0:
+            raise DataError(f"{corpus}: has no held-out documents; prepare it with --heldout N")
+        self._settings.setdefault("until", "end")  # the same length for all K
+        # One sampler for all K, whatever the time would allow for each of them.
+        self._settings["sampler"] = self._config(max(self.topics), self.seeds[0]).sampler
+        for n_topics in self.topics:
+            self._config(n_topics, self.seeds[0])
+        self._claim()
+
+    def path(self, n_topics: int, seed: int) -> Path:
+        """Where the run with so many topics and this seed lies."""
+        return self.folder / f"k{n_topics}-seed{seed}"
+
+    def train(self, interrupt: Interrupt, listener: Callable[[], Listener]) -> bool:
+        """Trains what has not ended yet, all K with the first seed first; False when interrupted.
+
+        Each run is told to a listener of its own.
+
+        Raises:
+            UsageError: a run is there that began with other settings.
+            DivergedError: as training does.
+        """
+        runs = [(n_topics, seed) for seed in self.seeds for n_topics in self.topics]
+        return all(
+            self._train(*run, f"run {i} of {len(runs)}", interrupt, listener())
+            for i, run in enumerate(runs, start=1)
+        )
+
+    def _train(
+        self, n_topics: int, seed: int, which: str, interrupt: Interrupt, told: Listener
+    ) -> bool:
+        path, transport = self.path(n_topics, seed), LocalTransport()
+        config = self._config(n_topics, seed)
+        there = (path / "run.json").is_file()
+        with ExitStack() as leases:
+            if there:
+                budget = {"updates": config.updates, "time_budget": config.time_budget}
+                changes = {**self._settings, "topics": n_topics, "seed": seed, **budget}
+                config, corpus, run = jobs.resume(
+                    path, changes, transport, self.corpus.path, leases
+                )
+            else:
+                config, corpus, run = jobs.start(
+                    config, self.corpus.path, path, transport, leases=leases
+                )
+            told.message(f"{which}: {n_topics} topics, seed {seed}, in {path}")
+            try:
+                training = Training(config, corpus, run, transport, told, resume=there)
+                outcome = training.train(interrupt)
+            finally:
+                told.close()
+            if not outcome.interrupted:
+                jobs.finish(run, outcome.update)
+        return not outcome.interrupted
+
+    def _config(self, n_topics: int, seed: int) -> TrainConfig:
+        config = TrainConfig(**{**self._settings, "topics": n_topics, "seed": seed})
+        return jobs.checked(config, self.corpus, LocalTransport())
+
+    def runs(self, n_topics: int) -> list[RunDirectory]:
+        """The runs with so many topics, one for each seed."""
+        return [RunDirectory.open(self.path(n_topics, seed)) for seed in self.seeds]
+
+    def write(self, **facts: Any) -> None:
+        """Writes what is known of the grid to its ``choice.json``."""
+        write_json(
+            self.folder / RESULT,
+            {"format": FORMAT, "corpus": self.corpus.fingerprint, **facts},
+        )
+
+    def _claim(self) -> None:
+        result = self.folder / RESULT
+        if not result.is_file():
+            if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
+                raise UsageError(
+                    f"{self.folder}: holds something else than runs of topicmc choose; give"
+                    " another -o"
+                )
+            with speaking_of(self.folder):
+                self.folder.mkdir(parents=True, exist_ok=True)
+            self.write()
+        elif read_json(result, corpus=str)["corpus"] != self.corpus.fingerprint:
+            raise DataError(f"{self.folder}: its runs are on another corpus; give another -o")

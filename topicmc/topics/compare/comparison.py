@@ -1,0 +1,208 @@
+"""Comparing topics: runs with each other, and with the topics of other systems.
+
+Everything is measured over the words that all models and the corpus have in common: topics are
+rescaled to them, and what is left out is stated. So figures are of one and the same thing, also
+where vocabularies differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.errors import DataError
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.completion import Split, perplexity, split_documents, token_probabilities
+from topicmc.models.lda.scoring import SPLIT_SEED
+from topicmc.topics.coherence import document_counts, npmi, u_mass
+from topicmc.topics.compare.models import Model
+from topicmc.topics.compare.pairing import Matching, matching
+from topicmc.topics.matching import SAME
+from topicmc.topics.ranking import top
+from topicmc.topics.reading import TOP, diversity
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What one model measures up to; None where it does not apply.
+
+    NPMI and u_mass are means over topics, of their ten likeliest words. ``left_out`` is the share
+    of the model's tokens on words that others lack.
+    """
+
+    name: str
+    topics: int
+    samples: int
+    perplexity: float
+    perplexity_averaged: float
+    npmi: float
+    u_mass: float
+    diversity: float
+    left_out: float
+    sampler: str | None = None
+    chains: int | None = None
+    updates: int | None = None
+    seconds: float | None = None
+    tokens_per_second: int | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Models beside each other, and the others' topics matched to the first one's."""
+
+    corpus: str
+    documents: int
+    tokens_scored: int
+    unknown_words: int
+    split: str
+    words: int
+    models: tuple[Measures, ...]
+    matchings: tuple[Matching, ...]
+    remarks: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self)
+
+
+def compare(
+    models: Sequence[Model], corpus: Corpus, threads: Threads, *, limit: float = SAME
+) -> Comparison:
+    """Measures models on one corpus, and matches the topics of each to those of the first.
+
+    Args:
+        models: two or more.
+        corpus: whose held-out documents are scored and on whose training documents coherence is
+            measured.
+        threads: who works; it does not change the result.
+        limit: the Hellinger distance up to which matched topics count as similar.
+
+    Raises:
+        DataError: the corpus has no held-out documents, or no words that all models know.
+    """
+    ground, columns = _common_ground(models, corpus)
+    words = [corpus.vocabulary[w] for w in ground.ids]
+    measures, matchings = [], []
+    first = restricted(models[0].phi, columns[0])
+    for model, mine in zip(models, columns, strict=True):
+        phi = restricted(model.phi, mine)
+        measures.append(_measures(model, mine, phi, ground, threads))
+        if model is not models[0]:
+            matchings.append(matching(model.name, first, phi, words, limit))
+    split = ground.split
+    return Comparison(
+        corpus=str(corpus.path),
+        documents=split.n_docs,
+        tokens_scored=split.n_scored,
+        unknown_words=split.unknown_words,
+        split=split.fingerprint,
+        words=len(words),
+        models=tuple(measures),
+        matchings=tuple(matchings),
+        remarks=tuple(_remarks(models, measures, ground)),
+    )
+
+
+def restricted(phi: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Topics (K, W) over some of the words only, rows scaled to sum to one again. A topic without
+    any of these words is left all zero: it is unlike every other."""
+    phi = phi[:, columns]
+    totals = phi.sum(axis=1, keepdims=True)
+    return phi / np.where(totals > 0, totals, 1)
+
+
+class Ground(NamedTuple):
+    """What all models are measured on: a corpus, the ids of the words that all know, ascending, and
+    the held-out documents without other words."""
+
+    corpus: Corpus
+    ids: np.ndarray
+    split: Split
+
+
+def _common_ground(models: Sequence[Model], corpus: Corpus) -> tuple[Ground, list[np.ndarray]]:
+    """The ground, and where each model has its words."""
+    places = [{word: w for w, word in enumerate(model.words)} for model in models]
+    words = corpus.vocabulary
+    ids = [w for w, word in enumerate(words) if all(word in place for place in places)]
+    if corpus.heldout.n_docs == 0:
+        raise DataError(f"{corpus.path}: has no held-out documents; prepare it with --heldout N")
+    corpus.check([])
+    known = np.zeros(corpus.n_words, bool)
+    known[ids] = True
+    split = split_documents(corpus.heldout, seed=SPLIT_SEED, known=known)
+    if split.n_scored == 0:
+        raise DataError(f"{corpus.path}: none of the held-out words is known to all the topics")
+    columns = [np.array([place[words[w]] for w in ids]) for place in places]
+    return Ground(corpus, np.array(ids), split), columns
+
+
+def _measures(
+    model: Model, columns: np.ndarray, phi: np.ndarray, ground: Ground, threads: Threads
+) -> Measures:
+    scores = _scores(model, columns, ground, threads)
+    counts = document_counts(ground.ids[top(phi, TOP)], ground.corpus)
+    return Measures(
+        name=model.name,
+        topics=len(phi),
+        samples=0 if model.unfinished else len(scores),
+        perplexity=perplexity(np.array([scores[i] for i in model.newest])),
+        perplexity_averaged=perplexity(np.mean(scores, axis=0)),
+        npmi=float(npmi(counts).mean()),
+        u_mass=float(u_mass(counts).mean()),
+        diversity=diversity(top(phi, 25)),
+        left_out=_left_out(model, columns),
+        **model.facts,
+    )
+
+
+def _scores(
+    model: Model, columns: np.ndarray, ground: Ground, threads: Threads
+) -> list[np.ndarray]:
+    """p of each scored token under each sample, topics being rescaled to the common words."""
+    found = []
+    for theta, alpha in model.samples():
+        common = np.zeros((ground.corpus.n_words, theta.shape[1]), np.float32)
+        common[ground.ids] = theta[columns]
+        sums = common.sum(axis=0, dtype=np.float64)
+        sums[sums == 0] = 1  # a topic without any of these words predicts none of them
+        found.append(
+            token_probabilities(ground.split, common, sums, alpha, seed=SPLIT_SEED, threads=threads)
+        )
+    return found
+
+
+def _left_out(model: Model, columns: np.ndarray) -> float:
+    others = np.delete(model.phi, columns, axis=1)
+    return float(model.share @ others.sum(axis=1))
+
+
+def _remarks(
+    models: Sequence[Model], measures: Sequence[Measures], ground: Ground
+) -> Iterator[str]:
+    """What makes figures less comparable than they look."""
+    corpus, unknown = ground.corpus, ground.split.unknown_words
+    for model in models:
+        if model.corpus not in (None, corpus.fingerprint):
+            yield (
+                f"{model.name} was trained on another corpus, or on another split of the same: it"
+                f" may have seen documents that are held out in {corpus.path}"
+            )
+        if model.unfinished:
+            yield (
+                f"{model.name} has states of its start in place of samples so far; train it longer"
+            )
+    if any(m.left_out for m in measures) or unknown:
+        parts = ", ".join(f"{m.left_out:.1%} of {m.name}" for m in measures)
+        yield (
+            f"the vocabularies differ: only words that all know count, which leaves out {parts},"
+            f" and {unknown:,} tokens of the held-out documents"
+        )
+    threads = {m.threads for m in measures if m.threads is not None}
+    if len(threads) > 1:
+        yield "seconds do not compare: the runs had different numbers of threads"

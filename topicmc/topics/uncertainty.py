@@ -1,0 +1,260 @@
+"""How sure a run is of its topics: intervals from the kept samples of all chains, and whether
+independent chains find the same topics.
+
+What is said of a topic rests on the chains that have found it (`topicmc.topics.chains`), the
+first among them: the mean of two different topics would be neither. A topic that every chain has
+found is *stable*. Samples are read one after another; memory holds a few K × W arrays, never all
+samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topicmc.errors import UsageError
+from topicmc.models.lda.draws import draw_of
+from topicmc.posterior.coverage import Coverage, coverage
+from topicmc.posterior.intervals import credible_interval
+from topicmc.storage.runs import RunDirectory
+from topicmc.topics.chains import MatchedChain, matched_chains
+from topicmc.topics.matching import SAME, match_topics
+from topicmc.topics.ranking import top
+
+__all__ = ["SAME", "Posterior", "WordIntervals", "WordPosterior", "match_topics", "posterior_of"]
+
+TOP = 10
+"""Words that are a topic's top words."""
+
+
+class WordPosterior(NamedTuple):
+    """A word of a topic: its id ``w``, the mean of its probability, the ends of its credible
+    interval, and the probability that it is among the topic's ten likeliest words."""
+
+    word: str
+    w: int
+    mean: float
+    low: float
+    high: float
+    in_top: float
+
+
+class WordIntervals(NamedTuple):
+    """The same for some words of each topic: float64 (K, M) each."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    in_top: np.ndarray
+
+
+@dataclass
+class Posterior:
+    """What the kept samples of all chains say. Topics have the numbers of the first chain.
+
+    Attributes:
+        level: of the credible intervals.
+        vocabulary: the words.
+        phi: float64 (K, W), mean over the samples of the chains that found the topic; rows sum to
+            one.
+        share, share_low, share_high: float64 (K,), each topic's share of the tokens, likewise.
+        alpha: float64 (K,), the prior of the topic mixes, likewise.
+        chains: all chains, matched.
+    """
+
+    level: float
+    vocabulary: list[str]
+    phi: np.ndarray
+    share: np.ndarray
+    share_low: np.ndarray
+    share_high: np.ndarray
+    alpha: np.ndarray
+    chains: list[MatchedChain] = field(repr=False)
+
+    @property
+    def n_chains(self) -> int:
+        """Chains of all runs."""
+        return len(self.chains)
+
+    @property
+    def n_samples(self) -> int:
+        """Kept samples of all chains; states of the start are none."""
+        return sum(len(chain.entries) for chain in self.chains if not chain.provisional)
+
+    @property
+    def in_their_start(self) -> list[RunDirectory]:
+        """The runs that have no posterior sample yet."""
+        return list({c.run.path: c.run for c in self.chains if c.provisional}.values())
+
+    @cached_property
+    def found(self) -> np.ndarray:
+        """bool (C, K): which chains have found which topics; the first has found its own."""
+        return np.array([chain.found for chain in self.chains])
+
+    @property
+    def _told_by(self) -> np.ndarray:
+        """bool (C, K): which chains have samples of which topics."""
+        return _with_samples(self.chains)
+
+    @property
+    def stable(self) -> np.ndarray:
+        """bool (K,): whether all chains have found the topic; of one chain alone nobody knows, and
+        no topic is."""
+        return np.logical_and(self.found.all(axis=0), self.n_chains > 1)
+
+    @property
+    def distance(self) -> np.ndarray:
+        """float64 (K,): mean distance of the matched topics to the first chain's; NaN when that is
+        the only chain."""
+        if self.n_chains == 1:
+            return np.full(len(self.phi), np.nan)
+        return np.mean([chain.distance for chain in self.chains[1:]], axis=0)
+
+    def words(self, k: int, n: int = TOP) -> list[WordPosterior]:
+        """The ``n`` likeliest words of topic k, likeliest first."""
+        words, intervals = self._top
+        if words.shape[1] < min(n, self.phi.shape[1]):
+            words, intervals = self.__dict__["_top"] = self._of_top(n)
+        return [
+            WordPosterior(self.vocabulary[w], int(w), *(float(array[k, i]) for array in intervals))
+            for i, w in enumerate(words[k, :n])
+        ]
+
+    def intervals(self, words: np.ndarray) -> WordIntervals:
+        """The same for any words of each topic: int (K, M); reads every sample once."""
+        drawn = [_draws(chain, words) for chain in self.chains]
+        low, high = _pooled(self._told_by, [weights for weights, _ in drawn], self.level)
+        in_top = _mean(self._told_by, [among for _, among in drawn])
+        return WordIntervals(np.take_along_axis(self.phi, words, axis=1), low, high, in_top)
+
+    def coverage(self) -> Coverage:
+        """How often intervals of one chain hold what another finds, of topics' top words."""
+        words = top(self.phi, TOP)
+        drawn = [_draws(chain, words)[0] for chain in self.chains]
+        return coverage(drawn, self.stable, self.level)
+
+    def remark(self) -> str:
+        """What is to be believed, in a sentence or two."""
+        if self.in_their_start:
+            names = " and ".join(str(run.path) for run in self.in_their_start)
+            return f"No posterior sample yet of {names}; train for longer (--resume)."
+        if self.n_chains == 1:
+            return (
+                f"Intervals rest on {self.n_samples} samples of one chain, which cannot know what"
+                " others find; train another run with another --seed and name both."
+            )
+        told = f"{self.stable.sum()} of {len(self.phi)} topics are found by all {self.n_chains}"
+        return f"{told} chains. {self.coverage().sentence()}"
+
+    def as_dict(self, k: int, n: int = TOP) -> dict[str, Any]:
+        """What is known of topic k and its ``n`` likeliest words, as JSON values; None in place of
+        NaN."""
+        alone = self.n_chains == 1
+        return {
+            "share_low": _or_none(self.share_low[k]),
+            "share_high": _or_none(self.share_high[k]),
+            "stable": None if alone else bool(self.stable[k]),
+            "found": int(self.found[:, k].sum()),
+            "distance": _or_none(self.distance[k]),
+            "words": [
+                {
+                    "word": word.word,
+                    "probability": word.mean,
+                    "low": _or_none(word.low),
+                    "high": _or_none(word.high),
+                    "in_top": _or_none(word.in_top),
+                }
+                for word in self.words(k, n)
+            ],
+        }
+
+    @cached_property
+    def _top(self) -> tuple[np.ndarray, WordIntervals]:
+        return self._of_top(3 * TOP)
+
+    def _of_top(self, n: int) -> tuple[np.ndarray, WordIntervals]:
+        words = top(self.phi, n)
+        return words, self.intervals(words)
+
+
+def posterior_of(runs: Sequence[RunDirectory], level: float = 0.9) -> Posterior:
+    """The posterior by the kept samples of all chains of some runs.
+
+    Raises UsageError when ``level`` is no probability or the runs differ in vocabulary or number of
+    topics; DataError when one has no samples yet, or a file of theirs is damaged.
+    """
+    if not 0 < level < 1:
+        raise UsageError(f"--level {level:g}: the probability of intervals is between 0 and 1")
+    chains = []
+    phi = np.zeros(())
+    for chain, mean in matched_chains(runs):
+        phi = phi + mean * (len(chain.entries) * chain.found)[:, None]
+        chains.append(chain)
+    found = np.array([chain.found for chain in chains])
+    shares = [chain.share for chain in chains]
+    low, high = _pooled(_with_samples(chains), shares, level)
+    return Posterior(
+        level=level,
+        vocabulary=runs[0].vocabulary(),
+        phi=phi / phi.sum(axis=1, keepdims=True),
+        share=_mean(found, shares),
+        share_low=low,
+        share_high=high,
+        alpha=_mean(found, [chain.alpha for chain in chains]),
+        chains=chains,
+    )
+
+
+def _draws(chain: MatchedChain, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each sample of a chain φ of words (K, M) in the order of the first chain's topics, and
+    whether they are among the topic's top words: float64 and bool (n, K, M)."""
+    weights = np.empty((len(chain.entries), *words.shape))
+    among = np.empty(weights.shape, bool)
+    columns = chain.order[:, None]
+    for i, entry in enumerate(chain.entries):
+        theta = draw_of(chain.run, entry)
+        rank = max(len(theta) - TOP, 0)
+        least = np.partition(theta, rank, axis=0)[rank]
+        picked = theta[words, columns]
+        weights[i] = picked / theta.sum(axis=0, dtype=np.float64)[columns]
+        among[i] = picked >= least[columns]
+    return weights, among
+
+
+def _with_samples(chains: Sequence[MatchedChain]) -> np.ndarray:
+    """bool (C, K): which chains have posterior samples of which topics."""
+    return np.array([chain.found & (not chain.provisional) for chain in chains])
+
+
+def _mean(found: np.ndarray, chains: Sequence[np.ndarray]) -> np.ndarray:
+    """The mean over all samples of the chains that found a topic: (n, K, …) each, to (K, …); NaN
+    where none did."""
+    trailing = (1,) * (chains[0].ndim - 2)
+    total, n = np.zeros(()), np.zeros(())
+    for chain, mine in zip(chains, found, strict=True):
+        weight = mine.reshape(-1, *trailing)
+        total = total + weight * chain.sum(axis=0)
+        n = n + weight * len(chain)
+    with np.errstate(invalid="ignore"):
+        return total / n
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _pooled(
+    found: np.ndarray, chains: Sequence[np.ndarray], level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Credible intervals (K, …) by the chains (n, K, …) that found a topic; NaN where none did."""
+    low = np.full(chains[0].shape[1:], np.nan)
+    high = np.full_like(low, np.nan)
+    for pattern in np.unique(found[:, found.any(axis=0)], axis=1).T:
+        topics = (found == pattern[:, None]).all(axis=0)
+        mine = [chain[:, topics] for chain, holds in zip(chains, pattern, strict=True) if holds]
+        low[topics], high[topics] = credible_interval(mine, level)
+    return low, high
