@@ -17,7 +17,23 @@ from numba import njit
 from topicmc.kernels.draws import normal_pair
 from topicmc.kernels.random import philox
 
-_ONE = np.float32(1)
+
+@njit(nogil=True, cache=True)
+def _fill_normals(out, key, number, update):
+    """out[k] ~ N(0, 1), float32: four columns to a counter (columns, number in 64 bits, update)."""
+    low, high = np.uint32(number & 0xFFFFFFFF), np.uint32(number >> 32)
+    for block in range((out.size + 3) // 4):
+        a, b, c, d = philox(key, np.uint32(block), low, high, update)
+        first = 4 * block
+        w, x = normal_pair(a, b)
+        y, z = normal_pair(c, d)
+        out[first] = w
+        if first + 1 < out.size:
+            out[first + 1] = x
+        if first + 2 < out.size:
+            out[first + 2] = y
+        if first + 3 < out.size:
+            out[first + 3] = z
 
 
 @njit(nogil=True, cache=True)
@@ -48,10 +64,10 @@ def flow(
 
         θ ← e^(−λt/2) θ + N(0, T (1 − e^(−λt)) / λ),        T the temperature.
 
-    Counters of the draws: four columns, the row's number in the whole matrix (`offset` + row), 0,
-    and the update.
+    The draws are those of row `offset` + row, its number in the whole matrix, and of the update.
     """
     width = factors.shape[1]
+    draws = np.empty(width, np.float32)
     for i in range(first, last):
         row = rows[i]
         waited = (clock - moved_at[row]) * rates[row]
@@ -60,23 +76,11 @@ def flow(
         moved_at[row] = clock
         theta = factors[row]
         number = np.int64(offset + row)
-        low, high = np.uint32(number & 0xFFFFFFFF), np.uint32(number >> 32)
-        for block in range((width + 3) // 4):
-            a, b, c, d = philox(key, np.uint32(block), low, high, update)
-            w, x = normal_pair(a, b)
-            y, z = normal_pair(c, d)
-            draws = (w, x, y, z)
-            for k in range(4 * block, min(4 * block + 4, width)):
-                lost = -math.expm1(-precision[k] * waited)
-                noise = math.sqrt(temperature * lost / precision[k])
-                theta[k] = math.sqrt(1.0 - lost) * theta[k] + noise * draws[k & 3]
-
-
-@njit(nogil=True, cache=True)
-def gather(factors, rows, first, last, out):
-    """Copies rows: out[i] = factors[rows[i]] for i in first … last − 1."""
-    for i in range(first, last):
-        out[i] = factors[rows[i]]
+        _fill_normals(draws, key, number, update)
+        for k in range(width):
+            lost = -math.expm1(-precision[k] * waited)
+            noise = math.sqrt(temperature * lost / precision[k])
+            theta[k] = math.sqrt(1.0 - lost) * theta[k] + noise * draws[k]
 
 
 @njit(nogil=True, cache=True)
@@ -119,10 +123,11 @@ def draw_rows(
 
     (Salakhutdinov & Mnih 2008, equations 11 to 13). `offsets`, int64 (rows + 1,), tell where a row's
     ratings stand in `other_of` and `ratings`; `precision` is float64 (W, W), `shift` that times the
-    prior's mean, (W,). Counters of the draws: four columns, the row (64 bits), and the sweep.
+    prior's mean, (W,).
     """
     width = factors.shape[1]
     root, draw, x = np.empty((width, width)), np.empty(width), np.empty(width)
+    normals = np.empty(width, np.float32)
     x[width - 1] = 1.0
     for row in range(first, last):
         root[:], draw[:] = precision, shift
@@ -141,8 +146,9 @@ def draw_rows(
             draw[j] /= root[j, j]
             for k in range(j + 1, width):
                 draw[k] -= root[j, k] * draw[j]
-        _add_normals(draw, key, row, sweep)
+        _fill_normals(normals, key, row, sweep)
         for j in range(width - 1, -1, -1):
+            draw[j] += normals[j]
             for k in range(j + 1, width):
                 draw[j] -= root[j, k] * draw[k]
             draw[j] /= root[j, j]
@@ -163,13 +169,9 @@ def _cholesky(a):
 
 
 @njit(nogil=True, cache=True)
-def _add_normals(values, key, row, update):
-    """Adds N(0, 1) to each of `values`."""
-    low, high = np.uint32(row & 0xFFFFFFFF), np.uint32(row >> 32)
-    for block in range((values.size + 3) // 4):
-        a, b, c, d = philox(key, np.uint32(block), low, high, update)
-        w, x = normal_pair(a, b)
-        y, z = normal_pair(c, d)
-        draws = (w, x, y, z)
-        for k in range(4 * block, min(4 * block + 4, values.size)):
-            values[k] += draws[k & 3]
+def add_squares(factors, total):
+    """total[k] += Σ_i factors[i, k]², in float64 and in the order of the rows."""
+    for i in range(factors.shape[0]):
+        for k in range(factors.shape[1]):
+            value = np.float64(factors[i, k])
+            total[k] += value * value
