@@ -14,26 +14,38 @@ import math
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.draws import normal_pair
-from topicmc.kernels.random import philox
+from topicmc.kernels.draws import exp32, fill_words, normals
+from topicmc.kernels.padding import LANES
+
+_ONE, _ENOUGH, _SMALL = np.float32(1), np.float32(60), np.float32(0.125)
+_C2, _C3, _C4, _C5 = (np.float32(1 / n) for n in (2, 3, 4, 5))
 
 
 @njit(nogil=True, cache=True)
-def _fill_normals(out, key, number, update):
-    """out[k] ~ N(0, 1), float32: four columns to a counter (columns, number in 64 bits, update)."""
-    low, high = np.uint32(number & 0xFFFFFFFF), np.uint32(number >> 32)
-    for block in range((out.size + 3) // 4):
-        a, b, c, d = philox(key, np.uint32(block), low, high, update)
-        first = 4 * block
-        w, x = normal_pair(a, b)
-        y, z = normal_pair(c, d)
-        out[first] = w
-        if first + 1 < out.size:
-            out[first + 1] = x
-        if first + 2 < out.size:
-            out[first + 2] = y
-        if first + 3 < out.size:
-            out[first + 3] = z
+def _blocks(width):
+    """Philox counters that a row of so many columns takes: full vector registers."""
+    return -(-width // (4 * LANES)) * LANES
+
+
+@njit(nogil=True, cache=True)
+def _fill_normals(words, out, key, number, update):
+    """out, float32 (4n,), ~ N(0, 1): entries k, n + k, 2n + k and 3n + k are of the Philox counter
+    (k, number in 64 bits, update); `words`, uint32 (4, n), is scratch."""
+    n = words.shape[1]
+    fill_words(words, key, np.uint32(number & 0xFFFFFFFF), np.uint32(number >> 32), update)
+    normals(words[0], words[1], out[:n], out[n : 2 * n])
+    normals(words[2], words[3], out[2 * n : 3 * n], out[3 * n :])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _flow_row(theta, draws, precision, waited, temperature):
+    """The move of `flow` for one row; λt beyond 60 leaves nothing of θ."""
+    for k in range(theta.size):
+        x = min(precision[k] * waited, _ENOUGH)
+        series = x * (_ONE - x * _C2 * (_ONE - x * _C3 * (_ONE - x * _C4 * (_ONE - x * _C5))))
+        lost = series if x < _SMALL else _ONE - exp32(-x)
+        noise = np.float32(math.sqrt(temperature * lost / precision[k]))
+        theta[k] = np.float32(math.sqrt(_ONE - lost)) * theta[k] + noise * draws[k]
 
 
 @njit(nogil=True, cache=True)
@@ -66,21 +78,17 @@ def flow(
 
     The draws are those of row `offset` + row, its number in the whole matrix, and of the update.
     """
-    width = factors.shape[1]
-    draws = np.empty(width, np.float32)
+    blocks = _blocks(factors.shape[1])
+    words, draws = np.empty((4, blocks), np.uint32), np.empty(4 * blocks, np.float32)
+    rate = precision.astype(np.float32)
     for i in range(first, last):
         row = rows[i]
         waited = (clock - moved_at[row]) * rates[row]
         if waited <= 0.0:
             continue
         moved_at[row] = clock
-        theta = factors[row]
-        number = np.int64(offset + row)
-        _fill_normals(draws, key, number, update)
-        for k in range(width):
-            lost = -math.expm1(-precision[k] * waited)
-            noise = math.sqrt(temperature * lost / precision[k])
-            theta[k] = math.sqrt(1.0 - lost) * theta[k] + noise * draws[k]
+        _fill_normals(words, draws, key, np.int64(offset + row), update)
+        _flow_row(factors[row], draws, rate, np.float32(waited), np.float32(temperature))
 
 
 @njit(nogil=True, cache=True)
@@ -126,11 +134,12 @@ def draw_rows(
     prior's mean, (W,).
     """
     width = factors.shape[1]
-    root, draw, x = np.empty((width, width)), np.empty(width), np.empty(width)
-    normals = np.empty(width, np.float32)
+    root, mean, x = np.empty((width, width)), np.empty(width), np.empty(width)
+    blocks = _blocks(width)
+    words, draws = np.empty((4, blocks), np.uint32), np.empty(4 * blocks, np.float32)
     x[width - 1] = 1.0
     for row in range(first, last):
-        root[:], draw[:] = precision, shift
+        root[:], mean[:] = precision, shift
         for n in range(offsets[row], offsets[row + 1]):
             other = others[other_of[n]]
             rating = tau * (np.float64(ratings[n]) - np.float64(other[width - 1]))
@@ -140,19 +149,19 @@ def draw_rows(
                 weight = tau * x[j]
                 for k in range(j, width):
                     root[j, k] += weight * x[k]
-                draw[j] += rating * x[j]
+                mean[j] += rating * x[j]
         _cholesky(root)
         for j in range(width):
-            draw[j] /= root[j, j]
+            mean[j] /= root[j, j]
             for k in range(j + 1, width):
-                draw[k] -= root[j, k] * draw[j]
-        _fill_normals(normals, key, row, sweep)
+                mean[k] -= root[j, k] * mean[j]
+        _fill_normals(words, draws, key, row, sweep)
         for j in range(width - 1, -1, -1):
-            draw[j] += normals[j]
+            mean[j] += draws[j]
             for k in range(j + 1, width):
-                draw[j] -= root[j, k] * draw[k]
-            draw[j] /= root[j, j]
-            factors[row, j] = draw[j]
+                mean[j] -= root[j, k] * mean[k]
+            mean[j] /= root[j, j]
+            factors[row, j] = mean[j]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -13,7 +13,7 @@ from topicmc.kernels.threads import Threads
 
 SIDES = ("users", "items")
 _LEAST = 256  # rows that are worth a thread
-_START_PRECISION = 10.0  # λ of the draw that a chain starts from
+START_PRECISION = 10.0  # λ of the draw that a chain starts from
 
 
 @dataclass
@@ -54,7 +54,7 @@ def initial_rows(
         chain,
         first,
         np.zeros((count, width), np.float32),
-        np.full(width, _START_PRECISION),
+        np.full(width, START_PRECISION),
         np.full(count, -np.inf),
     )
     settle(rows, np.ones(count), 1.0, seed=seed, threads=Threads())

@@ -11,10 +11,10 @@ exact solution over any time, so a row that is not rated waits and is moved at o
 read: in law as if it had been moved in every update. (The update of the text, with noise N(0, ε) on
 touched rows only, samples a distribution that is too narrow by the chance of being touched.)
 
-Each row has a step of its own, ε_i = ε / (τ (n_i + w)), n_i its number of ratings: Langevin dynamics
-under a constant diagonal preconditioner, which leaves the target as it is. So ε is in units of the
-curvature of the rows' own likelihood, and one step suits rows with few ratings and with many, and
-data of any size.
+Each row has a step of its own, ε_i = ε / (w (τ n_i + λ₀)), n_i its number of ratings and λ₀ = 10:
+Langevin dynamics under a constant diagonal preconditioner, which leaves the target as it is. So in
+one pass over the ratings a row takes steps of about ε/2 of the way to its mode, however many
+ratings it has and however many there are, and the noise of minibatches widens all rows alike.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from topicmc.engine.schedule import batch_documents
 from topicmc.kernels import factors as kernels
 from topicmc.kernels.threads import Threads
-from topicmc.models.factors.rows import Rows, flow, settle
+from topicmc.models.factors.rows import START_PRECISION, Rows, flow, settle
 
 _LEAST = 256  # rows or ratings that are worth a thread
 
@@ -37,7 +37,7 @@ class Block:
 
     users, items            int32 (n,), counted from the first row of the worker's part
     values                  float32 (n,)
-    user_rates, item_rates  float64, 1 / (τ (n_i + w)) of each row of the part (`rates`)
+    user_rates, item_rates  float64, of each row of the part, from `rates`
     """
 
     users: np.ndarray
@@ -51,8 +51,8 @@ class Block:
 
 
 def rates(counts: np.ndarray, worth: float, tau: float) -> np.ndarray:
-    """ε_i / ε of rows with so many ratings, float64: 1 / (τ (n_i + w))."""
-    return 1 / (tau * (counts + worth))
+    """ε_i / ε of rows with so many ratings, float64, where one of a minibatch is worth `worth`."""
+    return 1 / (worth * (tau * counts + START_PRECISION))
 
 
 class Sgld:
