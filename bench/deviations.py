@@ -15,14 +15,14 @@ import itertools
 
 import numpy as np
 
+from topicmc.host.machine import available_cores
 from topicmc.inference.deviations import MOST, Sample, deviations
-from topicmc.inference.mixes import Mixer
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import gamma_draw, keeps_counts
 from topicmc.models.lda.jobs import open_corpus
+from topicmc.models.lda.mixes import Mixer
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
-from topicmc.settings.config import available_cores
-from topicmc.storage.runs import RunDirectory
 
 BANDS = (0, 0.003, 0.03, 0.1, 1)
 
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20)
     options = parser.parse_args()
     for path in options.runs:
-        run = RunDirectory.open(path)
+        run = TopicRun.open(path)
         documents = open_corpus(run).shard(0)
         documents = documents.part(0, min(options.documents, documents.n_docs))
         threads = Threads(available_cores())
@@ -60,7 +60,7 @@ def main() -> None:
             )
 
 
-def drawn(run: RunDirectory, seed: int) -> list[Sample]:
+def drawn(run: TopicRun, seed: int) -> list[Sample]:
     """Draws of the topics at some of the kept samples of the first chain."""
     generator = np.random.default_rng(seed)
     entries = samples_of(run, 0)

@@ -27,14 +27,14 @@ import numpy as np
 import quiet
 
 from topicmc.corpora import Corpus, Documents
-from topicmc.inference.mixes import Mixer, parts
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import sample_assignments, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import perplexity, split_documents
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.mixes import Mixer, parts
+from topicmc.models.lda.run import TopicRun
 
 REFERENCE, BURN_IN = 2000, 200  # Gibbs sweeps
 COMPARED = 500  # documents
@@ -151,7 +151,7 @@ def rows(documents: Documents) -> Iterator[np.ndarray]:
 def as_run(path: Path, corpus: Corpus, phi: np.ndarray, alpha: np.ndarray) -> Path:
     """A run whose one sample are these topics."""
     config = {"topics": len(phi), "alpha": 0.1}
-    run = RunDirectory.create(path, {"config": config, "corpus": {}})
+    run = TopicRun.create(path, {"config": config, "corpus": {}})
     run.update_facts(vocabulary=run.write_vocabulary(corpus.vocabulary))
     entry = run.keep_sample(0, 1, np.ascontiguousarray(phi.T, np.float32))
     run.write_sample_index([{**entry, "alpha": alpha.tolist()}])

@@ -28,12 +28,13 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Dsgld
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.collapsed.kept_assignments import Remembered
+from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import step_size, sum_topics
-from topicmc.settings.config import TrainConfig
 
 BANDS = ((1, 10), (10, 100), (100, np.inf))
 RELAXATIONS = 4  # between samples
@@ -97,11 +98,11 @@ def main() -> None:
     per_sweep = -(-corpus.n_docs // whole.batch_size)
     whole = replace(whole, anneal_updates=options.sweeps * per_sweep * 4 // 5)
 
-    remembered = Remembered(whole, corpus, LocalTransport(1), Threads(1))
+    remembered = KeptAssignments(whole, corpus, LocalTransport(1), Threads(1))
     for _ in range(options.sweeps * per_sweep):
         remembered.round()
     state = state_of(remembered, options.topics)
-    chain = Dsgld(batches, corpus, LocalTransport(1), Threads(1))
+    chain = open_method(batches, corpus, LocalTransport(1), Threads(1))
     noise = noise_of(chain, state, options.samples)
     between = round(RELAXATIONS / h)
     minibatch = spread(chain, options.samples, between)
@@ -115,11 +116,11 @@ def main() -> None:
     table(minibatch, exact, noise, batches.beta, h)
 
 
-def state_of(method: Remembered, n_topics: int) -> np.ndarray:
+def state_of(method: KeptAssignments, n_topics: int) -> np.ndarray:
     return np.ascontiguousarray(method._chain.theta[:, :n_topics])
 
 
-def spread(method: Remembered | Dsgld, samples: int, rounds: int) -> Spread:
+def spread(method: KeptAssignments | Dsgld, samples: int, rounds: int) -> Spread:
     """Moments over samples that are so many rounds apart; the first comes after two such times."""
     theta, phi = Moments(), Moments()
     size = None
@@ -130,7 +131,7 @@ def spread(method: Remembered | Dsgld, samples: int, rounds: int) -> Spread:
             continue
         (chain,) = method.chains.values()
         draw = chain.theta
-        if isinstance(method, Remembered):
+        if isinstance(method, KeptAssignments):
             draw = state_of(method, chain.theta.shape[1])
         sums = draw.sum(axis=0, dtype=np.float64)
         size = sums if size is None else size
@@ -142,7 +143,7 @@ def spread(method: Remembered | Dsgld, samples: int, rounds: int) -> Spread:
 def noise_of(chain: Dsgld, theta: np.ndarray, batches: int) -> np.ndarray:
     """The variance of N̂ Σ E[n_kw] over minibatches at θ, where the chain is left."""
     (state,) = chain.chains.values()
-    documents = chain.documents[0]
+    documents = chain.target.documents[0]
     moments = Moments()
     generator = np.random.default_rng(chain.config.seed)
     state.theta[:] = theta
@@ -154,7 +155,7 @@ def noise_of(chain: Dsgld, theta: np.ndarray, batches: int) -> np.ndarray:
         )
         estimate = np.zeros(theta.shape, np.float32)
         state.update = number
-        counts = chain.updates._counts(state, batch, None)
+        counts = chain.target.updates._counts(state, batch, None)
         estimate[batch.words] = documents.n_docs / size * counts[:, : theta.shape[1]]
         moments.add(estimate)
     state.update = 0

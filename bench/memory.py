@@ -30,7 +30,7 @@ from topicmc.corpora import Corpus
 from topicmc.models.lda import memory
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.jobs import versions
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 _EVERY = 0.003  # seconds between looks

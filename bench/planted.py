@@ -218,14 +218,13 @@ PLANTED = [
     ),
     Planted(
         "D-SGLD: how often a worker is used is left out", "topicmc/engine/dsgld.py",
-        "(self.balance.plan.selection_freq[worker] * len(doc_ids))",
-        "(len(doc_ids) / self.config.workers)",
+        "self.balance.plan.selection_freq[worker]", "(1 / self.config.workers)",
         "tests/distributed/test_dsgld.py::test_chains_sample_the_posterior_of_the_whole_corpus",
     ),
     Planted(
         "averages of chains are kept as samples", "topicmc/engine/dsgld.py",
-        "self.updates.burning_in(update) or (self._averages(update) and self._coupled)",
-        "self.updates.burning_in(update)",
+        "self.target.in_start(update) or (self._averages(update) and self._coupled)",
+        "self.target.in_start(update)",
         "tests/statistical/test_averages.py::test_averages_that_go_on_are_no_samples",
     ),
     Planted(
@@ -254,7 +253,7 @@ PLANTED = [
         "tests/posterior/test_convergence.py",
     ),
     Planted(
-        "exported counts: β of another state", "topicmc/storage/encoding.py",
+        "exported counts: β of another state", "topicmc/models/lda/encoding.py",
         "np.rint(theta[words] - np.float32(beta))", "np.rint(theta[words] - np.float32(2 * beta))",
         "tests/test_encoding.py",
     ),

@@ -62,11 +62,11 @@ def time_updates(corpus_path: Path, topics: int, sampler: str, n: int = 60) -> t
     """Median seconds of an update by one thread, and its spread: half of the middle 68 % over the
     median, which a few disturbed updates do not move."""
     from topicmc.corpora import Corpus
-    from topicmc.engine.method import open_method
-    from topicmc.engine.transport.base import LocalTransport
+    from topicmc.engine.transport.local import LocalTransport
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda import jobs
-    from topicmc.settings.config import TrainConfig
+    from topicmc.models.lda.methods import open_method
+    from topicmc.models.lda.settings import TrainConfig
 
     corpus, transport = Corpus.open(corpus_path), LocalTransport(1)
     config = TrainConfig(topics=topics, sampler=sampler, threads=1, time_budget=1.0)
@@ -105,7 +105,7 @@ def measure(update: float, spread: float) -> Costs:
 
 def rank_job() -> None:
     """What each of the two ranks runs: the least of 30 timings per size, printed by the root."""
-    from topicmc.engine.transport.base import open_transport
+    from topicmc.engine.transport.open import open_transport
 
     transport = open_transport("mpi")
     timings: dict[str, list[float]] = {"bytes": [], "route": [], "average": []}

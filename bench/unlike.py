@@ -25,14 +25,14 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.cli.progress import Silent
-from topicmc.corpora import Corpus, care
-from topicmc.engine.interrupts import Interrupt
-from topicmc.engine.loop import Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.corpora import Corpus, maintenance
+from topicmc.engine.listeners import Silent
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
+from topicmc.models.lda.model import training_of
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 GENERATED = "generated"
 
@@ -41,7 +41,7 @@ def trained(config: TrainConfig, corpus: Corpus, folder: Path):
     """A run, and what its training came to."""
     transport = LocalTransport(config.workers)
     config, corpus, run = jobs.start(config, corpus.path, folder, transport, force=True)
-    return run, Training(config, corpus, run, transport, Silent()).train(Interrupt())
+    return run, training_of(config, corpus, run, transport, Silent()).train(Interrupt())
 
 
 def generated(folder: Path) -> tuple[Corpus, np.ndarray]:
@@ -101,8 +101,8 @@ def run(name: str, options, results: list[dict], save) -> None:
             phi = found_topics(corpus, options.topics, place / "run")
         by_topic, n_shards = dominant_topics(corpus, phi), options.workers
         corpora = {
-            "sorted": care.sort(corpus.path, place / "sorted", n_shards, by_topic),
-            "shuffled": care.reshard(
+            "sorted": maintenance.sort(corpus.path, place / "sorted", n_shards, by_topic),
+            "shuffled": maintenance.reshard(
                 corpus.path, place / "shuffled", options.workers, shuffle=True
             ),
         }
@@ -121,8 +121,8 @@ def run(name: str, options, results: list[dict], save) -> None:
                 config = TrainConfig(**{**config.as_dict(), "workers": 1})
             outcome = trained(config, corpora[order], place / "run")[1]
             found = {
-                "perplexity": outcome.perplexity,
-                "perplexity_averaged": outcome.perplexity_averaged,
+                "perplexity": outcome.score,
+                "perplexity_averaged": outcome.score_averaged,
                 "load": os.getloadavg()[0],
             }
             results.append(entry | found)

@@ -16,11 +16,13 @@ import numpy as np
 import quiet
 
 from topicmc.engine.dsgld import Dsgld
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.target import CHAINS
 
 
 def main() -> None:
@@ -41,9 +43,9 @@ def main() -> None:
     for _ in range(options.updates):
         for n_words, method in chains.items():
             batch = minibatch(n_words, options, generator)
-            (chain,) = method._chains.values()
+            (chain,) = method.held[CHAINS].values()
             start = time.perf_counter()
-            method.updates.move(chain, batch, 100.0, mean_update=0)
+            method.target.updates.move(chain, batch, 100.0, mean_update=0)
             seconds[n_words].append(time.perf_counter() - start)
     base = None
     for n_words, times in seconds.items():
@@ -62,7 +64,7 @@ def chain_of(n_words: int, options) -> Dsgld:
         **sizes,
     )  # fmt: skip
     empty = SimpleNamespace(**sizes, shard_sizes=(n_docs,), shard=lambda number: None)
-    return Dsgld(config, empty, LocalTransport(1), Threads(1))  # type: ignore[arg-type]
+    return open_method(config, empty, LocalTransport(1), Threads(1))  # type: ignore[arg-type]
 
 
 def minibatch(n_words: int, options, generator) -> Minibatch:

@@ -19,8 +19,8 @@ from typing import Any
 
 import click
 
-from topicmc import __version__
 from topicmc.errors import TopicmcError
+from topicmc.host.version import VERSION
 
 # name → (module, one line of help); the help is repeated here so that listing imports nothing.
 COMMANDS = {
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="topicmc")
+@click.version_option(VERSION, prog_name="topicmc")
 def topicmc() -> None:
     """Topic models of large corpora, by stochastic-gradient MCMC.
 

@@ -14,7 +14,7 @@ from topicmc.cli.options import json_option, output_option, print_json
 from topicmc.cli.tables import print_table
 from topicmc.cli.train import PROGRESS, Number, setting, settings_of
 from topicmc.errors import UsageError
-from topicmc.settings.config import SAMPLERS
+from topicmc.models.lda.settings import SAMPLERS
 
 if TYPE_CHECKING:
     from topicmc.topics.choose.choice import Point
@@ -71,8 +71,8 @@ def choose(
     Runs that have ended are kept: the same command again goes on where it stopped, and may name
     more numbers or seeds.
     """
-    from topicmc.cli.progress import listener
-    from topicmc.engine.interrupts import interruptible
+    from topicmc.engine.listeners import listener
+    from topicmc.host.interrupts import interruptible
     from topicmc.topics.choose.choice import Point, advice, write_plot
     from topicmc.topics.choose.selection import Grid
 

@@ -60,10 +60,10 @@ def compare(
     All are measured on the same documents and words.
     """
     from topicmc.corpora import Corpus
+    from topicmc.host.machine import available_cores
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.jobs import open_corpus
-    from topicmc.settings.config import available_cores
-    from topicmc.storage.runs import RunDirectory
+    from topicmc.models.lda.run import TopicRun
     from topicmc.topics.compare.comparison import compare as compared
     from topicmc.topics.compare.models import MatrixModel, Model, RunModel
     from topicmc.topics.matching import SAME
@@ -76,7 +76,7 @@ def compare(
         raise UsageError("--alpha goes with --topics-file; a RUN has its own")
     if corpus is None and not runs:
         raise UsageError("--topics-file alone needs --corpus CORPUS, whose words are its columns")
-    documents = Corpus.open(corpus) if corpus else open_corpus(RunDirectory.open(runs[0]))
+    documents = Corpus.open(corpus) if corpus else open_corpus(TopicRun.open(runs[0]))
     models: list[Model] = [RunModel(path) for path in runs]
     models += [MatrixModel(path, documents.vocabulary, alpha or 0) for path in topics_files]
     workers = Threads(threads or available_cores())

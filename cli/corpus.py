@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topicmc.cli.accounts import dropped_notes, duplicates_row, metadata_rows, warn_of_ids
 from topicmc.cli.options import (
+    columns_of,
     force_option,
     json_option,
-    names_of,
     output_option,
     print_json,
-    reading_options,
+    rereading_options,
 )
 
 if TYPE_CHECKING:
@@ -85,28 +86,19 @@ def verify(corpus: Path, as_json: bool) -> None:
 @json_option
 def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_json: bool) -> None:
     """Put the documents of several CORPORA over one vocabulary into one corpus."""
-    from topicmc.corpora import care
+    from topicmc.corpora import maintenance
 
     if len(corpora) < 2:
         raise click.UsageError("Give two corpora or more.")
-    _print_made(care.merge(corpora, output, union=union, force=force), as_json)
+    _print_made(maintenance.merge(corpora, output, union=union, force=force), as_json)
 
 
 @corpus.command()
 @_corpus_argument
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_option("Folder of the corpus to make [CORPUS itself].", required=False)
-@click.option("--format", default="auto", help="Format of the sources, as in prepare [auto].")
-@click.option("--vocab", type=click.Path(path_type=Path), help="Vocabulary of SOURCES of word ids.")
-@click.option("--field", metavar="NAME", help="Field or column of the text [text].")
-@click.option("--title", metavar="NAME|none", help="Field or column of the titles [title].")
-@click.option("--time", metavar="NAME", help="Field or column of the times [none].")
-@click.option("--tokens", metavar="NAME", help="Field of lists of words, instead of --field.")
-@click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts texts, as in prepare.")
-@reading_options
-@click.option(
-    "--keep", multiple=True, metavar="NAME,…|all", help="Fields to keep of each document."
-)
+@rereading_options
+@click.option("--time", metavar="NAME", help="Field or column of the times [as prepared].")
 @click.option("--heldout", type=int, default=0, help="New documents kept out of training [0].")
 @click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
 @force_option
@@ -120,12 +112,14 @@ def add(
     keep: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is. Texts are cut into
-    words as those of CORPUS were."""
-    from topicmc.corpora import care
+    """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is. They are read and
+    cut into words as those of CORPUS were."""
+    from topicmc.corpora import maintenance
 
-    options["columns"] = names_of(keep)
-    _print_made(care.add(corpus, sources, output, n_heldout=heldout, **options), as_json)
+    options["columns"] = columns_of(keep)
+    made = maintenance.add(corpus, sources, output, n_heldout=heldout, **options)
+    warn_of_ids(made.provenance["history"][-1])
+    _print_made(made, as_json)
 
 
 @corpus.command()
@@ -147,11 +141,11 @@ def reshard(
 ) -> None:
     """Cut CORPUS into shards near equal in tokens, for as many workers; or shuffle it, so that
     shards are alike."""
-    from topicmc.corpora import care
+    from topicmc.corpora import maintenance
 
     if seed is not None and not shuffle:
         raise click.UsageError("--seed decides the order of --shuffle: give both or neither.")
-    made = care.reshard(corpus, output, shards, shuffle=shuffle, seed=seed or 0, force=force)
+    made = maintenance.reshard(corpus, output, shards, shuffle=shuffle, seed=seed or 0, force=force)
     _print_made(made, as_json)
 
 
@@ -180,7 +174,8 @@ def _memory(corpus: Corpus, topics: int | None) -> dict[str, Any]:
     corpus is too small for any."""
     from topicmc.errors import UsageError
     from topicmc.models.lda.jobs import memory_of
-    from topicmc.settings.config import AUTO, TrainConfig
+    from topicmc.models.lda.settings import TrainConfig
+    from topicmc.settings.values import AUTO
 
     try:
         config, needed = memory_of(TrainConfig(topics=topics or AUTO), corpus)
@@ -235,42 +230,6 @@ def _rows_rows(facts: dict[str, Any]) -> dict[str, str]:
         rows["left out"] = ", ".join(f"{number:,} {what}" for what, number in notes.items())
     if facts["duplicates"]:
         rows["duplicates"] = duplicates_row(facts["duplicates"], left_out)
-    return rows
-
-
-def dropped_notes(dropped: dict[str, int]) -> dict[str, int]:
-    """Numbers of rows by why they were left out, as a list of them reads."""
-    told = {"no words": "without words", "no words left": "without words left"}
-    told["duplicate"] = "duplicates"
-    return {told.get(why, why): number for why, number in dropped.items()}
-
-
-def duplicates_row(number: int, dropped: dict[str, int]) -> str:
-    """How many documents repeat another, and what has become of them."""
-    gone = dropped.get("duplicate", 0)
-    repeat = (
-        f"{number:,} document repeats another"
-        if number == 1
-        else (f"{number:,} documents repeat another")
-    )
-    return repeat + (", left out" if gone == number else ", some left out" if gone else "")
-
-
-def metadata_rows(facts: dict[str, Any]) -> dict[str, str]:
-    """What there is to say of ids, titles, times and columns, given the facts of
-    `describe_metadata`."""
-    of = f"of {facts['documents']:,} documents"
-    rows = {}
-    if facts["ids"] is not None:
-        rows["ids"] = f"{facts['ids']:,} {of}"
-    if facts["columns"]:
-        rows["columns"] = ", ".join(facts["columns"])
-    if facts["titles"] is not None:
-        rows["titles"] = f"{facts['titles']:,} {of}"
-    if facts["times"] is not None:
-        rows["times"] = f"{facts['times']:,} {of}"
-        if facts["times"]:
-            rows["times"] += f", from {facts['first_time']} to {facts['last_time']}"
     return rows
 
 

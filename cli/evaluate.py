@@ -15,8 +15,8 @@ from topicmc.errors import UsageError
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
     from topicmc.kernels.threads import Threads
+    from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.scoring import Score
-    from topicmc.storage.runs import RunDirectory
     from topicmc.topics.diagnostics import Diagnostics, Trace
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -48,11 +48,11 @@ def evaluate(
     Lower is better. 90 % of each held-out document is seen, 10 % is scored.
     """
     from topicmc.corpora import Corpus
+    from topicmc.host.machine import available_cores
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.jobs import open_corpus
+    from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.scoring import score_run
-    from topicmc.settings.config import available_cores
-    from topicmc.storage.runs import RunDirectory
     from topicmc.topics.diagnostics import diagnose
 
     if alpha is not None and topics_file is None:
@@ -62,7 +62,7 @@ def evaluate(
     if not runs and topics_file is None:
         raise UsageError("--corpus alone says nothing of the topics; add RUN or --topics-file")
     workers = Threads(threads or available_cores())
-    opened = [RunDirectory.open(run) for run in runs]
+    opened = [TopicRun.open(run) for run in runs]
     other = Corpus.open(corpus) if corpus is not None else None
     if topics_file is not None:
         _evaluate_file(topics_file, opened, other, alpha, workers, as_json)
@@ -86,7 +86,7 @@ def evaluate(
 
 def _evaluate_file(
     path: Path,
-    runs: Sequence[RunDirectory],
+    runs: Sequence[TopicRun],
     corpus: Corpus | None,
     alpha: float | None,
     workers: Threads,

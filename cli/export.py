@@ -60,9 +60,9 @@ def export(
     """
     from topicmc.export import export as write
     from topicmc.export.source import Source
-    from topicmc.storage.runs import RunDirectory
+    from topicmc.models.lda.run import TopicRun
 
-    opened = [RunDirectory.open(run) for run in runs]
+    opened = [TopicRun.open(run) for run in runs]
     note_progress(opened)
     source = Source(opened, chain=chain, words=words, corpus=corpus, threads=threads)
     files = write(source, format, output, force)

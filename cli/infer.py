@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.options import (
+    columns_of,
     corpus_option,
     force_option,
     json_option,
-    names_of,
     note_progress,
     output_option,
     print_json,
+    rereading_options,
     run_argument,
     threads_option,
 )
@@ -23,9 +24,8 @@ from topicmc.errors import DataError, UsageError
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
     from topicmc.corpora.readers import Tally
-    from topicmc.corpora.readers.named_fields import Fields
     from topicmc.inference.mixes import Totals
-    from topicmc.storage.runs import RunDirectory
+    from topicmc.models.lda.run import TopicRun
 
 
 @click.command()
@@ -34,20 +34,7 @@ if TYPE_CHECKING:
 @output_option("File to write; its name ends in .csv, .jsonl, .npy or .parquet.")
 @click.option("--se", is_flag=True, help="Add the posterior standard deviation of each share.")
 @click.option("--chain", type=click.IntRange(0), default=0, help="Which chain's topics [0].")
-@click.option("--format", default="auto", help="Format of the sources, as in prepare [auto].")
-@click.option("--vocab", type=click.Path(path_type=Path), help="Vocabulary of SOURCES of word ids.")
-@click.option("--field", metavar="NAME", help="Field or column of the text [as prepared, or text].")
-@click.option(
-    "--title", metavar="NAME|none", help="Field or column of the title [as prepared, or title]."
-)
-@click.option("--id", metavar="NAME|none", help="Field or column of the id [as prepared].")
-@click.option(
-    "--keep", multiple=True, metavar="NAME,…|all|none", help="Fields to tell, too [as prepared]."
-)
-@click.option("--delimiter", metavar="C", help="What parts the columns of CSV [as found].")
-@click.option("--encoding", metavar="NAME", help="Encoding of text, JSON, CSV [utf-8].")
-@click.option("--tokens", metavar="NAME", help="Field of lists of words, instead of --field.")
-@click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts texts, as in prepare.")
+@rereading_options
 @corpus_option
 @click.option("--seed", type=click.IntRange(0), default=0, help="Of the draws behind --se [0].")
 @threads_option
@@ -82,21 +69,22 @@ def infer(
     from topicmc.cli.prepare import reading_progress
     from topicmc.corpora.readers import Tally
     from topicmc.corpora.reading import read_known
+    from topicmc.corpora.remembered import fields_like
     from topicmc.corpora.tokenizer import Tokenizer
+    from topicmc.host.machine import available_cores
     from topicmc.inference.files import check_place, write_mixes
     from topicmc.inference.mixes import Totals, infer_under
     from topicmc.kernels.threads import Threads
-    from topicmc.settings.config import available_cores
-    from topicmc.storage.runs import RunDirectory
+    from topicmc.models.lda.run import TopicRun
 
     check_place(output, sd=se, force=force)
-    opened = RunDirectory.open(run)
+    opened = TopicRun.open(run)
     note_progress([opened])
     facts = opened.facts()
     n_topics = facts["config"]["topics"]
     known = _corpus(opened, corpus, needed=not sources)
     sources = sources or (known.path,) if known else sources
-    fields, stop = _fields(known, keep, names), _stop_words(known)
+    fields, stop = fields_like(known, columns=columns_of(keep), **names), _stop_words(known)
     cut = Tokenizer.read(opened.path / "run.json", facts["corpus"]).again(tokens, tokenizer)
     tally, totals = Tally(), Totals(stop=0 if stop else None)
     workers = Threads(threads or available_cores())
@@ -131,7 +119,7 @@ def infer(
         _print_summary(output, n_topics, tally, totals)
 
 
-def _corpus(run: RunDirectory, place: Path | None, *, needed: bool) -> Corpus | None:
+def _corpus(run: TopicRun, place: Path | None, *, needed: bool) -> Corpus | None:
     """The corpus of a run; None when it is gone, and need not be there."""
     from topicmc.models.lda.jobs import open_corpus
 
@@ -141,20 +129,6 @@ def _corpus(run: RunDirectory, place: Path | None, *, needed: bool) -> Corpus | 
         if needed or place is not None:
             raise
         return None
-
-
-def _fields(corpus: Corpus | None, keep: tuple[str, ...], names: dict[str, str | None]) -> Fields:
-    """Names of fields as asked for, or else as the corpus was prepared."""
-    from topicmc.corpora.readers.named_fields import Fields
-    from topicmc.corpora.reading import remembered
-
-    fields = Fields() if corpus is None else remembered(corpus)
-    asked: dict[str, Any] = {option: name for option, name in names.items() if name is not None}
-    optional = fields.optional - asked.keys()
-    if keep:
-        asked["columns"] = () if keep == ("none",) else names_of(keep)
-        optional -= {"keep"}
-    return fields._replace(**asked, optional=optional)
 
 
 def _stop_words(corpus: Corpus | None) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from topicmc.storage.runs import RunDirectory
+    from topicmc.models.lda.run import TopicRun
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 force_option = click.option("--force", is_flag=True, help="Overwrite what is there.")
@@ -22,6 +22,27 @@ corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Where the corpus of RUN lies now."
 )
 run_argument = click.argument("run", type=click.Path(path_type=Path))
+
+
+class Headed(click.Command):
+    """A command whose options are listed under headings, in the order that people need them.
+
+    Args:
+        headings: names of parameters by heading; what is under none comes last.
+    """
+
+    def __init__(self, *args: Any, headings: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.headings = headings
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shown = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        under = {name for names in self.headings.values() for name in names}
+        rest = [str(name) for name in shown if name not in under]
+        for heading, names in {**self.headings, "Other": rest}.items():
+            records = [shown[name] for name in names if shown.get(name) is not None]
+            with formatter.section(heading):
+                formatter.write_dl([record for record in records if record is not None])
 
 
 class NumberOrAll(click.ParamType):
@@ -40,13 +61,53 @@ class NumberOrAll(click.ParamType):
 
 
 def reading_options(command: Any) -> Any:
-    """Options that tell how documents are read from files."""
-    options = [
+    """How ``prepare`` reads documents from files."""
+    return _with(
+        command,
         click.option("--id", metavar="NAME|none", help="Field or column of their ids [none]."),
         click.option("--delimiter", metavar="C", help="What parts the columns of CSV [as found]."),
         click.option("--encoding", metavar="NAME", help="Encoding of text, JSON, CSV [utf-8]."),
-    ]
+    )
+
+
+def rereading_options(command: Any) -> Any:
+    """How commands read documents that are to fit to a corpus: as it was read, unless told."""
+    named = "NAME|none"
+    return _with(
+        command,
+        click.option("--format", default="auto", help="Format of the sources, as in prepare."),
+        click.option(
+            "--vocab",
+            type=click.Path(path_type=Path),
+            help="Vocabulary of SOURCES of word ids.",
+        ),
+        click.option("--field", metavar="NAME", help="Field of the text [as prepared, or text]."),
+        click.option("--title", metavar=named, help="Field of the title [as prepared, or title]."),
+        click.option("--id", metavar=named, help="Field or column of the id [as prepared]."),
+        click.option(
+            "--keep",
+            multiple=True,
+            metavar="NAME,…|all|none",
+            help="Further fields to carry along [as prepared].",
+        ),
+        click.option("--delimiter", metavar="C", help="What parts columns of CSV [as found]."),
+        click.option(
+            "--encoding", metavar="NAME", help="Encoding of text [utf-8, or as prepared]."
+        ),
+        click.option("--tokens", metavar="NAME", help="Field of lists of words [as prepared]."),
+        click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts texts, as in prepare."),
+    )
+
+
+def _with(command: Any, *options: Any) -> Any:
     return reduce(lambda done, option: option(done), reversed(options), command)
+
+
+def columns_of(keep: Sequence[str]) -> tuple[str, ...] | None:
+    """The fields that --keep asks for; None where it was not given."""
+    if not keep:
+        return None
+    return () if tuple(keep) == ("none",) else names_of(keep)
 
 
 def names_of(lists: Sequence[str]) -> tuple[str, ...]:
@@ -71,9 +132,9 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False))
 
 
-def note_progress(runs: Sequence[RunDirectory]) -> None:
+def note_progress(runs: Sequence[TopicRun]) -> None:
     """What a reader of some runs should know of how far they are, on stderr."""
-    from topicmc.engine.progress import remarks
+    from topicmc.models.lda.progress import remarks
 
     for run in runs:
         for remark in remarks(run):
@@ -82,7 +143,8 @@ def note_progress(runs: Sequence[RunDirectory]) -> None:
 
 def tokenizer_options(command: Any) -> Any:
     """How ``prepare`` cuts texts into words."""
-    options = [
+    return _with(
+        command,
         click.option(
             "--tokens", metavar="NAME", help="Field of lists of words, instead of a text."
         ),
@@ -94,7 +156,4 @@ def tokenizer_options(command: Any) -> Any:
         click.option("--strip", metavar="LIST", help="Markup to remove: html, latex [none]."),
         click.option("--min-length", type=int, help="Letters of a word, at least [2]."),
         click.option("--max-length", type=int, help="Letters of a word, at most [40]."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )

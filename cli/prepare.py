@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.corpus import dropped_notes, duplicates_row, metadata_rows
+from topicmc.cli.accounts import dropped_notes, duplicates_row, metadata_rows, warn_of_ids
 from topicmc.cli.options import (
     force_option,
     json_option,
@@ -147,7 +147,7 @@ def prepare(
             "--duplicates drop keeps one of each.",
             err=True,
         )
-    _warn_of_ids(told)
+    warn_of_ids(told)
     if as_json:
         print_json(_summary(corpus))
     else:
@@ -174,20 +174,6 @@ def _kept(values: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
         raise click.UsageError("--keep: give one number of words.")
     fields = [value for value in values if not value.strip().lstrip("+-").isdecimal()]
     return (numbers[0] if numbers else None), names_of(fields)
-
-
-def _warn_of_ids(told: dict[str, Any]) -> None:
-    if told.get("ids_repeated"):
-        click.echo(
-            f"Warning: {told['ids_repeated']:,} rows have the id of a row before them, the first "
-            f"{told['id_repeated']}: by these ids documents cannot be told apart.",
-            err=True,
-        )
-    if told.get("ids_missing"):
-        click.echo(
-            f"Warning: {told['ids_missing']:,} rows have no id; they are named by file and row.",
-            err=True,
-        )
 
 
 @contextmanager
@@ -253,8 +239,8 @@ def _print_summary(corpus: Corpus, facts: dict[str, Any]) -> None:
         + (f"; of {told['documents_read']:,} read, {aside}" if aside else ""),
         "vocabulary": f"{corpus.n_words:,} words"
         + (f", {told['words_left_out']:,} left out" if told["words_left_out"] else ""),
-        "tokens": f"{corpus.n_tokens:,} in {corpus.n_entries:,} entries"
-        + (f", {told['tokens_left_out']:,} left out" if told["tokens_left_out"] else ""),
+        "tokens": f"{corpus.n_tokens:,} kept"
+        + (f", {told['tokens_left_out']:,} of words left out" if told["tokens_left_out"] else ""),
     }
     if told["entries_merged"]:
         rows["merged"] = f"{told['entries_merged']:,} entries that repeated a word"

@@ -20,7 +20,7 @@ from topicmc.errors import DataError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
-    from topicmc.storage.runs import RunDirectory
+    from topicmc.models.lda.run import TopicRun
 
 
 @click.command()
@@ -57,14 +57,14 @@ def report(
     With several RUNs of one corpus their topics are matched, and those that all chains have found
     are marked.
     """
+    from topicmc.host.machine import available_cores
     from topicmc.kernels.threads import Threads
+    from topicmc.models.lda.run import TopicRun
     from topicmc.report import check_free, write_report
     from topicmc.report.gather import gather
-    from topicmc.settings.config import available_cores
-    from topicmc.storage.runs import RunDirectory
 
     check_free(output, force)
-    opened = [RunDirectory.open(run) for run in runs]
+    opened = [TopicRun.open(run) for run in runs]
     note_progress(opened)
     data = gather(
         opened,
@@ -90,7 +90,7 @@ def report(
         click.echo(output)
 
 
-def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:
+def _corpus(run: TopicRun, place: Path | None) -> Corpus | None:
     """The corpus of a run; without it, if nobody has said where it is, the report lacks parts."""
     from topicmc.models.lda.jobs import open_corpus
 

@@ -67,12 +67,12 @@ def topics(
     With several RUNs of one corpus, whose topics are matched, also which topics all chains find.
     """
     from topicmc.models.lda.jobs import open_corpus
+    from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.samples import posterior_mean
-    from topicmc.storage.runs import RunDirectory
     from topicmc.topics.reading import describe
     from topicmc.topics.uncertainty import posterior_of
 
-    opened = [RunDirectory.open(run) for run in runs]
+    opened = [TopicRun.open(run) for run in runs]
     note_progress(opened)
     pages = bool(numbers or n_documents)
     several = uncertainty or pages or len(runs) > 1

@@ -12,21 +12,33 @@ from typing import Any
 
 import click
 
-from topicmc.cli.options import force_option, json_option, output_option, print_json
+from topicmc.cli.options import Headed, force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
 from topicmc.errors import UsageError
-from topicmc.settings.config import (
-    LEARN,
-    MAX_WORKERS,
-    SAMPLERS,
-    SCHEDULES,
-    STARTS,
-    UNTIL,
-    TrainConfig,
-    parse_duration,
-)
+from topicmc.models.lda.settings import LEARN, SAMPLERS, STARTS, TrainConfig
+from topicmc.settings.groups import SCHEDULES, UNTIL
+from topicmc.settings.values import MAX_WORKERS, parse_duration
 
 PROGRESS = ("auto", "bar", "plain", "json", "none")
+
+
+HEADINGS = {
+    "Most used": (
+        "output", "topics", "time_budget", "epochs", "until", "resume", "seed", "workers", "chains",
+        "dry_run",
+    ),
+    "Length and what is kept": ("updates", "evaluate_every", "checkpoint_every", "samples"),
+    "Priors": ("alpha", "beta", "learn", "learn_until"),
+    "Sampler": (
+        "sampler", "remember", "batch_size", "sweeps", "burn_in", "step_size", "step_offset",
+        "step_decay", "start", "anneal_updates", "start_sweeps",
+    ),
+    "Workers and chains": (
+        "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",
+        "slow",
+    ),
+    "How it is called": ("config_file", "force", "progress", "as_json"),
+}  # fmt: skip
 
 
 class Number(click.ParamType):
@@ -51,9 +63,9 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
     return click.option(flag, type=type, default=None, help=help, **more)
 
 
-@click.command()
+@click.command(cls=Headed, headings=HEADINGS)
 @click.argument("corpus", required=False, type=click.Path(path_type=Path))
-@output_option("The run directory (default: topicmc-run when no corpus is named).", required=False)
+@output_option("The run directory [topicmc-run].", required=False)
 @setting("--topics", Number(int), "Number of topics K [auto: by corpus size].")
 @setting(
     "--sampler",
@@ -127,20 +139,18 @@ def train(
 
     Only --topics matters to most people. Ctrl-C stops with a checkpoint; --resume goes on.
     """
-    from topicmc.cli.progress import listener
-    from topicmc.engine.interrupts import exit_on_termination
-    from topicmc.engine.transport.base import abort_on_error, launched_size, open_transport
+    from topicmc.engine.listeners import listener
+    from topicmc.engine.transport.base import abort_on_error
     from topicmc.engine.transport.launch import launch, must_launch
+    from topicmc.engine.transport.open import launched_size, open_transport
+    from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.lda import jobs
 
     if resume and force:
         raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
     settings = settings_of(given, config_file)
     slowed = _slow(slow)
-    if output is None:
-        if corpus is not None and not dry_run:
-            raise UsageError("-o RUN is missing: name the run directory to write")
-        output = Path("topicmc-run")
+    output = output or Path("topicmc-run")
     workers = settings.get("workers")
     if workers is None and resume and launched_size() == 1:
         workers = jobs.workers_of(output)
@@ -173,12 +183,12 @@ def train(
 
 
 def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
-    from topicmc.engine.interrupts import interruptible
-    from topicmc.engine.loop import Training
-    from topicmc.models.lda.jobs import finish
+    from topicmc.host.interrupts import interruptible
+    from topicmc.models.lda.model import training_of
+    from topicmc.topics.reading import write_topics
 
     with interruptible() as interrupt:
-        training = Training(config, corpus, run, channel, told, resume=resume, slow=slow)
+        training = training_of(config, corpus, run, channel, told, resume=resume, slow=slow)
         if channel.is_root:
             told.message(_headline(config, corpus))
             for remark in run.notices if resume else run.facts()["plan"]["remarks"]:
@@ -202,16 +212,16 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
         )
         return 130
     nothing = resume and outcome.update == begun and (run.path / "topics.json").exists()
-    topics = [] if nothing else finish(run, outcome.update)
+    topics = [] if nothing else write_topics(run, outcome.update)
     if as_json:
         print_json(
             {
                 "run": str(run.path),
                 "updates": outcome.update,
-                "documents": outcome.documents,
+                "documents": outcome.items,
                 "seconds": outcome.seconds,
-                "perplexity": outcome.perplexity,
-                "perplexity_averaged": outcome.perplexity_averaged,
+                "perplexity": outcome.score,
+                "perplexity_averaged": outcome.score_averaged,
                 "samples": outcome.samples,
             }
         )
@@ -251,12 +261,12 @@ def _chains(config) -> str:
 
 def _result(outcome) -> str:
     text = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
-    if outcome.perplexity is None:
+    if outcome.score is None:
         text += "; no perplexity, for no documents are held out (topicmc prepare --heldout N)"
     else:
-        text += f", held-out perplexity {outcome.perplexity:,.1f}"
-    if outcome.perplexity_averaged is not None:
-        averaged = f"{outcome.perplexity_averaged:,.1f} averaged over {outcome.samples}"
+        text += f", held-out perplexity {outcome.score:,.1f}"
+    if outcome.score_averaged is not None:
+        averaged = f"{outcome.score_averaged:,.1f} averaged over {outcome.samples}"
         text += f" of the newest sample, {averaged}"
     return text
 
@@ -329,12 +339,11 @@ def _dry_run(corpus, settings, channel, as_json) -> None:
     from topicmc.models.lda import jobs
 
     config = TrainConfig(**settings)
-    if corpus is not None:
-        config = jobs.checked(config, Corpus.open(corpus), channel)
+    told = config if corpus is None else jobs.checked(config, Corpus.open(corpus), channel)
     if as_json:
-        print_json(config.as_dict())
+        print_json(told.as_dict())
         return
-    for name, value in config.as_dict().items():
+    for name, value in told.as_dict().items():
         if value is not None:
             click.echo(f"{name.replace('_', '-')} = {value}")
 

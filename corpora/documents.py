@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from topicmc.corpora.offsets import offsets, spans
 from topicmc.errors import DataError
 
 if TYPE_CHECKING:
@@ -73,19 +74,6 @@ def blocks(documents: Documents) -> Iterator[Documents]:
         stop = min(max(stop, start + 1), documents.n_docs)
         yield documents.part(start, stop)
         start = stop
-
-
-def offsets(lengths: np.ndarray) -> np.ndarray:
-    """int64 (n + 1,) running sums of lengths, from 0."""
-    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    return indptr
-
-
-def spans(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """int64 (Σ lengths,): the places starts[i] … starts[i] + lengths[i] − 1, i after i."""
-    ends = offsets(lengths)
-    return np.repeat(starts - ends[:-1], lengths) + np.arange(ends[-1])
 
 
 def take(documents: Documents, rows: np.ndarray) -> Documents:

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicmc import __version__
 from topicmc.corpora.streams import Stream, compression
 from topicmc.errors import DataError, TopicmcError, UsageError
+from topicmc.host.version import VERSION
 from topicmc.storage.files import put_in_place, sync_file
 
 Progress = Callable[[str, int, int | None], None]  # file, bytes so far, bytes in all
@@ -223,7 +223,7 @@ def _validator(response: Any) -> str | None:
 
 def _open(url: str, method: str = "GET", headers: dict[str, str] | None = None) -> Any:
     """The response: 200, 206, or 416 to a range. Raises _Refused for any other."""
-    own = {"User-Agent": f"topicmc/{__version__}", "Accept-Encoding": "identity"}
+    own = {"User-Agent": f"topicmc/{VERSION}", "Accept-Encoding": "identity"}
     request = urllib.request.Request(url, method=method, headers=own | (headers or {}))
     try:
         response = urllib.request.urlopen(request, timeout=TIMEOUT)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicmc.corpora.documents import offsets
 from topicmc.corpora.files import NpyWriter, sha256
 from topicmc.corpora.metadata import NO_ROW, Metadata
+from topicmc.corpora.offsets import offsets
 from topicmc.corpora.shards import MetadataWriter, file_of, map_array, map_metadata
 
 NAME = "dropped"

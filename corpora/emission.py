@@ -10,10 +10,9 @@ import numpy as np
 from topicmc.corpora.documents import Documents, kept_lengths, remap, select
 from topicmc.corpora.dropped import KEPT, PRUNED, REPEATED, DroppedWriter
 from topicmc.corpora.duplicates import first_of_each
-from topicmc.corpora.shards import ShardWriter
+from topicmc.corpora.shards import ShardWriter, count_dtype, id_dtype
 from topicmc.corpora.split import choose_heldout
 from topicmc.corpora.spool import Block, Spool
-from topicmc.corpora.store import count_dtype, id_dtype
 from topicmc.errors import UsageError
 
 _SHARD_DOCS = 1_000_000

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
-from topicmc.engine.interrupts import exit_on_termination
 from topicmc.errors import DataError, UsageError
+from topicmc.host.interrupts import exit_on_termination
 from topicmc.storage.files import atomic_write, put_in_place, sync_tree
 
 
@@ -82,7 +82,10 @@ def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
             raise DataError(
                 f"No space left for {output}: free some or write to another disk with -o."
             ) from error
-        raise DataError(f"{error.filename or output}: {error.strerror or error}.") from error
+        named = Path(error.filename or folder)
+        ours = folder in (named, *named.parents) or named in folder.parents
+        where = f"{output}: cannot be written" if ours else f"{named}: cannot be used"
+        raise DataError(f"{where} ({error.strerror or error}).") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

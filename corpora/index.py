@@ -1,4 +1,4 @@
-"""corpus.json: what it says, believed only where it can be true.
+"""corpus.json, read and written: what it says is believed only where it can be true.
 
 A corpus may come from anybody, with checksums that fit. So names are those that `topicmc prepare`
 gives, sizes are numbers that can be sizes, and totals are sums, before anything is made of them.
@@ -6,13 +6,17 @@ gives, sizes are numbers that can be sizes, and totals are sums, before anything
 
 from __future__ import annotations
 
+import hashlib
 import json
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from topicmc.corpora.dropped import ARRAYS as DROPPED
 from topicmc.corpora.dropped import NAME, REASONS
+from topicmc.corpora.files import sha256, write_text
 from topicmc.corpora.metadata import FILES
 from topicmc.corpora.shards import ARRAYS
 from topicmc.errors import DataError
@@ -119,3 +123,50 @@ def _check_arrays(part: Record, own: tuple[str, ...]) -> None:
         if together == own or set(together) & set(sums):
             for array in together:
                 part.record("sha256").text(array)
+
+
+def write_vocabulary(path: Path, words: list[str]) -> None:
+    write_text(path, "".join(f"{word}\n" for word in words))
+
+
+def write_index(
+    root: Path,
+    *,
+    n_words: int,
+    dtypes: tuple[np.dtype, np.dtype],
+    shards: list[dict[str, Any]],
+    heldout: dict[str, Any],
+    provenance: dict[str, Any],
+    dropped: dict[str, Any] | None = None,
+    sources: list[dict[str, Any]] | None = None,
+    columns: list[str] | None = None,
+) -> None:
+    """Writes corpus.json, last of all: a folder without it is no corpus."""
+    of_rows = {"dropped": dropped, "sources": sources, "columns": columns}
+    index: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "n_docs": sum(shard["n_docs"] for shard in shards),
+        "n_words": n_words,
+        "n_tokens": sum(shard["n_tokens"] for shard in shards),
+        "n_entries": sum(shard["n_entries"] for shard in shards),
+        "n_heldout": heldout["n_docs"],
+        "dtypes": {"word_ids": dtypes[0].name, "counts": dtypes[1].name},
+        "vocabulary": {"name": VOCABULARY, "sha256": sha256(root / VOCABULARY)},
+        "shards": shards,
+        "heldout": heldout,
+        **{name: value for name, value in of_rows.items() if value},
+        "provenance": provenance,
+    }
+    index["fingerprint"] = content_fingerprint(index)
+    index["checksum"] = own_checksum(index)
+    write_text(root / INDEX, json.dumps(index, indent=1, ensure_ascii=False) + "\n")
+
+
+def content_fingerprint(index: dict[str, Any]) -> str:
+    """Of what is trained on: the checksums of vocabulary, shards and held-out documents. Metadata
+    do not enter: they may come and go without making another corpus of it."""
+    parts = [index["vocabulary"]["sha256"]]
+    for table in [*index["shards"], index["heldout"]]:
+        parts += [table["sha256"][array] for array in ARRAYS]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
@@ -18,7 +19,7 @@ from topicmc.corpora.readers import IdReader, Progress, Tally
 from topicmc.corpora.readers.records import Batch, RecordReader
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.tokenizer import Tokenizer
-from topicmc.corpora.tokens import WordCounts, count_words, naming_documents
+from topicmc.corpora.tokens import WordCounts, count_words, naming_rows
 from topicmc.corpora.vocabulary import WordTable
 from topicmc.errors import DataError
 
@@ -134,8 +135,8 @@ def counted(
             tokenizer=tokenizer,
         )
         before = tally.rows_before
-        counts = process_map(partial(_count, count), reader.batches(tally), inline=2)
-        for batch, metadata, blank in naming_documents(counts, _size, reader.path):
+        of_batch = partial(_count, count, reader.path, reader.unit)
+        for batch, metadata, blank in process_map(of_batch, reader.batches(tally), inline=2):
             tally.noticed.update(batch.noticed)
             if batch.n_skipped:
                 tally.skip(f"of under {reader.min_tokens} words", batch.n_skipped)
@@ -148,13 +149,12 @@ def counted(
 Counted = tuple[WordCounts, Metadata, np.ndarray]
 
 
-def _size(counted: Counted) -> int:
-    return len(counted[0].kept)
-
-
-def _count(count: Callable[[list[str]], WordCounts], batch: Batch) -> Counted:
+def _count(
+    count: Callable[[list[str]], WordCounts], path: Path, unit: str, batch: Batch
+) -> Counted:
     """The words of a batch, its metadata, and which texts hold nothing at all."""
-    counts = count(batch.texts)
+    with naming_rows(batch, path, unit):
+        counts = count(batch.texts)
     metadata = Metadata.of(batch.titles, batch.days, np.array(batch.rows), batch.ids, batch.columns)
     blank = np.array([not text or text.isspace() for text in batch.texts], dtype=bool)
     return counts, metadata.select(counts.kept), blank[counts.kept]

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents, offsets, take
+from topicmc.corpora.documents import Documents, take
 from topicmc.corpora.dropped import KEPT
 from topicmc.corpora.metadata import NO_ROW, Metadata
+from topicmc.corpora.offsets import offsets
 from topicmc.corpora.shards import ShardWriter
 from topicmc.corpora.split import position_hash
 from topicmc.corpora.store import Corpus

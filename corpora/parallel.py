@@ -22,15 +22,10 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from topicmc.errors import TopicmcError
+from topicmc.host.machine import available_cores as usable_cores
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-def usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def thread_map(

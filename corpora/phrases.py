@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from topicmc.corpora.parallel import process_map
 from topicmc.corpora.readers import Progress, Tally
-from topicmc.corpora.readers.records import RecordReader
+from topicmc.corpora.readers.records import Batch, RecordReader
 from topicmc.corpora.tokenizer import Tokenizer
-from topicmc.corpora.tokens import naming_documents, token_lists
+from topicmc.corpora.tokens import Plain, naming_rows, token_lists
 
 # Words and pairs counted at a time, some 100 bytes each: beyond, the rarest are forgotten.
 _MAX_COUNTS = 4_000_000
@@ -29,13 +30,19 @@ def learn_phrases(
 
     model = Phrases(connector_words=stop, max_vocab_size=_MAX_COUNTS)
     for reader in readers:
-        split = partial(token_lists, plain=reader.plain, tokenizer=tokenizer)
-        batches = process_map(split, reader.texts(tally), inline=2)
-        for documents in naming_documents(batches, len, reader.path):
+        split = partial(_split, reader.plain, tokenizer, reader.path, reader.unit)
+        for documents in process_map(split, reader.batches(tally), inline=2):
             model.add_vocab(words for words in documents if len(words) >= reader.min_tokens)
             report(tally)
         tally.next_source(reader.path, reader.unit)
     return FrozenPhrases(model)
+
+
+def _split(
+    plain: Plain, tokenizer: Tokenizer, path: Path, unit: str, batch: Batch
+) -> list[list[str]]:
+    with naming_rows(batch, path, unit):
+        return token_lists(batch.texts, plain, tokenizer)
 
 
 def phrases_among(words: Iterable[str]) -> Any:

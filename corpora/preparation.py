@@ -6,17 +6,17 @@ the end.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from topicmc import __version__
 from topicmc.corpora.accounts import account, account_of_ids
 from topicmc.corpora.emission import Pruned, emit, repeated_rows
 from topicmc.corpora.files import staging
+from topicmc.corpora.index import INDEX, write_index, write_vocabulary
 from topicmc.corpora.ingestion import (
     Ingested,
     ingest_ids,
@@ -34,10 +34,12 @@ from topicmc.corpora.readers.sources import ID_READERS, find_vocabulary, open_so
 from topicmc.corpora.scripts import advice, uncut
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.stopwords import stop_words
-from topicmc.corpora.store import INDEX, Corpus, write_index, write_vocabulary
+from topicmc.corpora.store import Corpus
 from topicmc.corpora.tokenizer import EARLIER, Tokenizer
 from topicmc.corpora.vocabulary import Pruning, read_vocabulary
 from topicmc.errors import DataError, UsageError
+from topicmc.host.version import VERSION
+from topicmc.storage.fields import shown
 
 
 def prepare(
@@ -62,6 +64,7 @@ def prepare(
     n_shards: int | None = None,
     n_heldout: int | None = None,
     phrases: bool = False,
+    optional: Collection[str] = (),
     seed: int = 0,
     force: bool = False,
     progress: Progress | None = None,
@@ -74,6 +77,7 @@ def prepare(
     by ``seed``, stay out of the shards. ``field``, ``title``, ``time`` and ``id`` name the fields
     of a document's text, title, time and id, and ``columns`` those that are kept with it, ("all",)
     for all others; titles are kept unasked where they are at hand, unless ``title`` is "none".
+    What ``optional`` names of all these, and of delimiter and encoding, is used only where it fits.
     ``tokenizer`` says how texts are cut into words, ``delimiter`` is that of CSV and ``encoding``
     that of text, UTF-8 by default. Equal documents are counted and stay on one side of the split;
     with ``duplicates="drop"`` only the first of them is kept. Sources may be pipes, and "-" is
@@ -94,7 +98,11 @@ def prepare(
 
     if duplicates not in ("keep", "drop"):
         raise UsageError(f"--duplicates {duplicates}: it is keep or drop.")
-    fields = Fields(field, title, time, id, tuple(columns), delimiter, encoding, tokens=cut.field)
+    fields = Fields(
+        *(field, title, time, id, tuple(columns), delimiter, encoding),
+        tokens=cut.field,
+        optional=frozenset(optional),
+    )
 
     tally = Tally()
     with ExitStack() as stack:
@@ -151,7 +159,7 @@ def prepare(
         shutil.rmtree(folder / "spool")
         write_vocabulary(folder / "vocabulary.txt", words)
         provenance = {
-            "topicmc": __version__,
+            "topicmc": VERSION,
             "format": format,
             "sources": [str(path) for path in paths],
             "field": field,
@@ -239,6 +247,8 @@ def _why(given: tuple[str, list[str]] | None, tokenizer: Tokenizer, tally: Tally
         return advice(whole)
     if given:
         return f"check it against the vocabulary {given[0]}"
+    if tokenizer.pattern is not None:
+        return f"check what --token-pattern {shown(tokenizer.pattern)} finds in them"
     if tally.noticed["letters"]:
         least, most = tokenizer.min_length, tokenizer.max_length
         return f"a word has {least} to {most} letters unless --min-length and --max-length say more"

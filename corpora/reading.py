@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents, offsets, remap
+from topicmc.corpora.documents import Documents, remap
+from topicmc.corpora.index import INDEX
 from topicmc.corpora.ingestion import counted, numbered, spelled
 from topicmc.corpora.naming import Place, short_names
+from topicmc.corpora.offsets import offsets
 from topicmc.corpora.ordering import in_source_order
 from topicmc.corpora.phrases import phrases_among
 from topicmc.corpora.pipes import readable
@@ -23,7 +25,7 @@ from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.named_fields import ALL, Fields
 from topicmc.corpora.readers.records import RecordReader
 from topicmc.corpora.readers.sources import FIELD_READERS, GAPPED, ID_READERS, open_sources
-from topicmc.corpora.store import INDEX, Corpus
+from topicmc.corpora.store import Corpus
 from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
 
@@ -92,7 +94,7 @@ def read_known(
 
     Raises UsageError and DataError as `prepare` does, the latter also where there is no document.
     """
-    fields = fields or Fields()
+    fields = (fields or Fields())._replace(time=None)
     cut = tokenizer or Tokenizer()
     asked = tokenizer is not None and tokenizer.owner is None
     if any((path / INDEX).is_file() for path in sources):
@@ -124,18 +126,6 @@ def read_known(
     except BaseException:
         opened.close()
         raise
-
-
-def remembered(corpus: Corpus) -> Fields:
-    """The names of fields by which a corpus was prepared, and the delimiter, each to be used where
-    it is there."""
-    told = {
-        option: name
-        for option in ("field", "title", "id", "delimiter")
-        if isinstance(name := corpus.provenance.get(option), str)
-    }
-    columns = tuple(corpus.index.get("columns", ()))
-    return Fields(**told, columns=columns, optional=frozenset({*told, "keep"}))
 
 
 def _told(
@@ -207,10 +197,9 @@ def _reading_of_corpora(
     fields: Fields,
     progress: Progress | None,
 ) -> Reading:
-    given = {"vocab": vocab, **{o: v for o, v in fields._asdict().items() if o != "optional"}}
-    given["keep"] = ",".join(given.pop("columns"))
+    given = {"vocab": vocab, **fields.asked}
     for option, value in given.items():
-        if value and option not in fields.optional:
+        if value:
             raise UsageError(f"--{option} {value}: a prepared corpus has its own.")
     corpora = [Corpus.open(path) for path in sources]
     tables = [row for corpus in corpora for row in corpus.index["shards"]]

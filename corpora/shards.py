@@ -18,6 +18,14 @@ ARRAYS = ("indptr", "word_ids", "counts")
 _DTYPES: dict[str, tuple[np.dtype, ...]] = {"times": (TIME,), "rows": (np.dtype(np.int64),)}
 
 
+def id_dtype(n_words: int) -> np.dtype:
+    return np.dtype(np.uint16 if n_words <= 1 << 16 else np.uint32)
+
+
+def count_dtype(largest: int) -> np.dtype:
+    return np.dtype(np.uint16 if largest < 1 << 16 else np.uint32)
+
+
 class MetadataWriter:
     """Appends metadata of some kinds, of those in `FILES`, to files in a folder."""
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents, offsets
+from topicmc.corpora.documents import Documents
 from topicmc.corpora.metadata import NO_DAY, NO_ROW, TEXTS, TIME, Metadata
+from topicmc.corpora.offsets import offsets
 from topicmc.corpora.strings import Strings
 
 _BLOCK_ENTRIES = 1 << 20

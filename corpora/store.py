@@ -1,4 +1,4 @@
-"""A prepared corpus on disk: what its folder holds, how it is written and opened.
+"""A prepared corpus on disk: what its folder holds, opened and checked.
 
 corpus.json      format version, counts, shard table with SHA-256 checksums, provenance
 vocabulary.txt   one word a line; line i is word id i
@@ -9,8 +9,6 @@ heldout/         the same
 dropped/         spans.npy  reasons.npy, and what is known of the rows that made no document
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -24,8 +22,8 @@ from topicmc.corpora import stamps
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.dropped import ARRAYS as DROPPED
 from topicmc.corpora.dropped import Dropped, map_dropped
-from topicmc.corpora.files import sha256, write_text
-from topicmc.corpora.index import FORMAT, INDEX, VERSION, VOCABULARY, read_index
+from topicmc.corpora.files import sha256
+from topicmc.corpora.index import INDEX, VOCABULARY, read_index
 from topicmc.corpora.metadata import FILES, Metadata, kinds
 from topicmc.corpora.naming import Named, Places, read_columns
 from topicmc.corpora.parallel import thread_map, usable_cores
@@ -34,64 +32,9 @@ from topicmc.corpora.soundness import check_documents, check_metadata, damaged
 from topicmc.corpora.strings import Texts
 from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError
-from topicmc.storage.files import own_checksum, within
+from topicmc.storage.files import within
 
 T = TypeVar("T")
-
-
-def id_dtype(n_words: int) -> np.dtype:
-    return np.dtype(np.uint16 if n_words <= 1 << 16 else np.uint32)
-
-
-def count_dtype(largest: int) -> np.dtype:
-    return np.dtype(np.uint16 if largest < 1 << 16 else np.uint32)
-
-
-def write_vocabulary(path: Path, words: list[str]) -> None:
-    write_text(path, "".join(f"{word}\n" for word in words))
-
-
-def write_index(
-    root: Path,
-    *,
-    n_words: int,
-    dtypes: tuple[np.dtype, np.dtype],
-    shards: list[dict[str, Any]],
-    heldout: dict[str, Any],
-    provenance: dict[str, Any],
-    dropped: dict[str, Any] | None = None,
-    sources: list[dict[str, Any]] | None = None,
-    columns: list[str] | None = None,
-) -> None:
-    """Writes corpus.json, last of all: a folder without it is no corpus."""
-    of_rows = {"dropped": dropped, "sources": sources, "columns": columns}
-    index: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "n_docs": sum(shard["n_docs"] for shard in shards),
-        "n_words": n_words,
-        "n_tokens": sum(shard["n_tokens"] for shard in shards),
-        "n_entries": sum(shard["n_entries"] for shard in shards),
-        "n_heldout": heldout["n_docs"],
-        "dtypes": {"word_ids": dtypes[0].name, "counts": dtypes[1].name},
-        "vocabulary": {"name": VOCABULARY, "sha256": sha256(root / VOCABULARY)},
-        "shards": shards,
-        "heldout": heldout,
-        **{name: value for name, value in of_rows.items() if value},
-        "provenance": provenance,
-    }
-    index["fingerprint"] = content_fingerprint(index)
-    index["checksum"] = own_checksum(index)
-    write_text(root / INDEX, json.dumps(index, indent=1, ensure_ascii=False) + "\n")
-
-
-def content_fingerprint(index: dict[str, Any]) -> str:
-    """Of what is trained on: the checksums of vocabulary, shards and held-out documents. Metadata
-    do not enter: they may come and go without making another corpus of it."""
-    parts = [index["vocabulary"]["sha256"]]
-    for table in [*index["shards"], index["heldout"]]:
-        parts += [table["sha256"][array] for array in ARRAYS]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 class Corpus:

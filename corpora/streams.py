@@ -13,6 +13,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\
 # Far beyond any document; more would be a file that asks for all memory.
 _MAX_LINE = 1 << 26
 _MAX_HEADER = 1 << 20
+_SEVEN_BIT = ("utf-7", "hz", "iso2022")  # all of it looks like ASCII
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
 
@@ -130,6 +131,23 @@ class Stream:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def unless_utf8(path: Path, encoding: str | None) -> str | None:
+    """The encoding, but None, which is UTF-8, where a file can be read as that: text in another
+    encoding that is not ASCII can hardly be. Raises DataError as `Stream` does."""
+    if encoding is None or encoding.startswith(_SEVEN_BIT):
+        return encoding
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with Stream(path) as stream:
+        while chunk := stream.read(1 << 20):
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError:
+                return encoding
+            if b"\0" in chunk:  # half of a UTF-16 letter
+                return encoding
+    return encoding if decoder.getstate()[0] else None
 
 
 def _sentence(error: Exception) -> str:

@@ -10,8 +10,8 @@ from typing import Generic, TypeVar, overload
 
 import numpy as np
 
-from topicmc.corpora.documents import offsets as running
-from topicmc.corpora.documents import spans
+from topicmc.corpora.offsets import offsets as running
+from topicmc.corpora.offsets import spans
 
 T = TypeVar("T")
 

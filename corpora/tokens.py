@@ -3,19 +3,21 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import compress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from topicmc.corpora.cutting import CutError
 from topicmc.corpora.markup import KINDS, looks_like
+from topicmc.corpora.metadata import clean_title
+from topicmc.corpora.readers.records import Batch
 from topicmc.corpora.scripts import letters_of
 from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError
 
-T = TypeVar("T")
 Plain = Callable[[str], str] | None
 tokenize = Tokenizer()
 _LOOK = 20  # texts of a batch whose scripts are looked at
@@ -106,13 +108,13 @@ def notice(texts: Sequence[str], tokenizer: Tokenizer) -> Counter[str]:
     return noticed
 
 
-def naming_documents(results: Iterator[T], size: Callable[[T], int], path: Path) -> Iterator[T]:
-    """The results of one batch after the other; ``size`` says of how many documents each is. A
-    CutError becomes a DataError that names the document."""
-    n_done = 0
+@contextmanager
+def naming_rows(batch: Batch, path: Path, unit: str) -> Iterator[None]:
+    """A CutError becomes a DataError that names the row of the document, and its id if it has
+    one."""
     try:
-        for result in results:
-            yield result
-            n_done += size(result)
+        yield
     except CutError as error:
-        raise DataError(f"{path}, document {n_done + error.number:,}: {error}.") from error
+        row, id = batch.rows[error.number - 1], clean_title(batch.ids[error.number - 1])
+        named = f" (id {id})" if id else ""
+        raise DataError(f"{path}, {unit} {row:,}{named}: {error}.") from error

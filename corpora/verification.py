@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora.files import sha256
+from topicmc.corpora.index import INDEX, content_fingerprint
 from topicmc.corpora.shards import file_of
 from topicmc.corpora.soundness import check_documents, check_metadata, damaged
-from topicmc.corpora.store import INDEX, Corpus, content_fingerprint
+from topicmc.corpora.store import Corpus
 
 
 def verify(path: str | Path, progress: Callable[[str], None] | None = None) -> Corpus:

@@ -28,7 +28,7 @@ PUBLIC = {
     "topicmc": ("LDA",),
     "topicmc.estimator": ("Evaluation",),
     "topicmc.corpora": ("prepare", "Tokenizer", "stop_words", "Corpus", "verify"),
-    "topicmc.storage.runs": ("RunDirectory",),
+    "topicmc.models.lda.run": ("TopicRun",),
     "topicmc.models.lda.samples": ("samples_of", "posterior_mean", "PosteriorMean", "phi_of",
                                   "share_of", "alpha_of"),
     "topicmc.topics.reading": ("describe", "Topic", "diversity"),
@@ -50,7 +50,7 @@ PUBLIC = {
 
 # Of these classes only some methods: others are for whoever writes what they read.
 MEMBERS = {
-    "RunDirectory": ("open", "facts", "vocabulary", "metrics", "sample_index", "read_sample"),
+    "TopicRun": ("open", "facts", "vocabulary", "metrics", "sample_index", "read_sample"),
     "Corpus": ("open", "vocabulary", "titles", "times", "shard", "heldout", "check"),
 }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from scipy.signal import lfilter
 
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
 
 SETTINGS = {"sampler": "scir", "alpha": 0.1, "beta": 0.01, "samples": 32, "time_budget": None,
             "epochs": None, "updates": 100, "seed": 0}  # fmt: skip
@@ -21,14 +21,14 @@ def make_run(
     trace: Mapping[str, np.ndarray] | None = None,
     fingerprint: str = "a corpus",
     **settings,
-) -> RunDirectory:
+) -> TopicRun:
     """A run with the samples θ (W × K) of each chain; for each evaluation since burn-in the chains'
     log-likelihoods (None: nothing is held out); and of each scalar of the trace, if there is one,
     the draws (C, n) past burn-in of the chains."""
     n_words, n_topics = next(iter(samples.values()))[0].shape
     config = {**SETTINGS, "topics": n_topics, **settings}
     corpus = {"tokens": 1000, "fingerprint": fingerprint, "path": "corpus"}
-    run = RunDirectory.create(path, {"config": config, "corpus": corpus})
+    run = TopicRun.create(path, {"config": config, "corpus": corpus})
     (path / "corpus").mkdir()
     words = [f"word{w:03d}" for w in range(n_words)]
     run.update_facts(vocabulary=run.write_vocabulary(words))
@@ -48,7 +48,7 @@ def make_run(
     return run
 
 
-def record_trace(run: RunDirectory, trace: Mapping[str, np.ndarray], chains: Sequence[int]) -> None:
+def record_trace(run: TopicRun, trace: Mapping[str, np.ndarray], chains: Sequence[int]) -> None:
     """Adds draws (C, n) past burn-in, preceded by as many of the start, which are far off."""
     n = len(next(iter(trace.values()))[0])
     for i in range(-n, n):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora import Documents
-from topicmc.corpora.documents import offsets
+from topicmc.corpora.offsets import offsets
 
 
 def write_docword(folder: Path, documents: list[np.ndarray], n_words: int) -> Path:

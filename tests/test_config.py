@@ -5,7 +5,8 @@ import pytest
 from topicmc.engine.clock import Due
 from topicmc.errors import UsageError
 from topicmc.models.lda.defaults import expected_updates, resolve
-from topicmc.settings.config import Interval, TrainConfig, parse_duration
+from topicmc.models.lda.settings import Resolved, TrainConfig
+from topicmc.settings.values import Interval, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_resolving_leaves_no_auto_and_round_trips():
     config = resolve(TrainConfig(), n_docs=94_095, n_tokens=11_561_909, n_words=1000)
     left = {name for name, value in config.as_dict().items() if value == "auto"}
     assert left == {"evaluate_every", "anneal_updates"}
-    assert TrainConfig.from_dict(config.as_dict()) == config
+    assert Resolved.from_dict(config.as_dict()) == config
     assert resolve(config, n_docs=94_095, n_tokens=11_561_909, n_words=1000) == config
 
 

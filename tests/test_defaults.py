@@ -1,10 +1,13 @@
 """What ``--sampler auto`` comes to: for laptops, large corpora, little time, and slow networks."""
 
+from contextlib import nullcontext
+
 import pytest
 
+from topicmc.errors import UsageError
 from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.sampler_choice import choose, token_bytes
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.sampler_choice import check_honoured, choose, token_bytes
+from topicmc.models.lda.settings import TrainConfig
 
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
 WIKIPEDIA = {"n_docs": 6_000_000, "n_tokens": 3_500_000_000, "n_words": 100_000}
@@ -53,3 +56,22 @@ def test_workers_remember_together_what_one_cannot():
 @pytest.mark.parametrize(("n_words", "n_topics", "n"), [(65_536, 255, 3), (65_537, 256, 6)])
 def test_bytes_of_a_token(n_words, n_topics, n):
     assert token_bytes(n_words, n_topics) == n
+
+
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ({"sampler": "adlda", "step_size": 0.1}, "--step-size"),
+        ({"sampler": "adlda", "sweeps": 3}, "--sweeps"),
+        ({"sampler": "asynclda", "schedule": "permute"}, "--schedule"),
+        ({"sampler": "scir", "remember": True, "burn_in": 2}, "--burn-in"),
+        ({"sampler": "scir", "remember": True, "step_size": 2.0}, None),
+        ({"sampler": "scir", "step_size": 0.1, "sweeps": 3, "schedule": "permute"}, None),
+        ({"step_size": 0.1, "sweeps": 3}, None),
+    ],
+)
+def test_a_setting_that_the_sampler_cannot_honour_is_refused(settings, refused):
+    asked = TrainConfig(**settings)
+    resolved = resolve(asked, n_docs=1000, n_tokens=100_000, n_words=1000)
+    with pytest.raises(UsageError, match=refused) if refused else nullcontext():
+        check_honoured(asked, resolved)

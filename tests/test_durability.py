@@ -12,8 +12,8 @@ from synthetic import lda_documents, write_docword
 
 from topicmc.corpora import Corpus, prepare, verify
 from topicmc.errors import DataError
+from topicmc.models.lda.run import TopicRun
 from topicmc.storage import checkpoints, files
-from topicmc.storage.runs import RunDirectory
 
 
 class Crash(BaseException):
@@ -67,13 +67,13 @@ def test_a_temporary_name_that_is_a_link_is_not_followed(tmp_path):
     assert (tmp_path / "precious").read_text() == "all of it"
 
 
-def write(run: RunDirectory, number: int) -> None:
+def write(run: TopicRun, number: int) -> None:
     theta = np.full((3, 2), number, np.float32)
     sums = run.write_checkpoint_part(number, "rank-000", {"theta-000": theta}, {"round": number})
     run.commit_checkpoint(number, sums, {"seconds": float(number)})
 
 
-def found(run: RunDirectory) -> int:
+def found(run: TopicRun) -> int:
     """The round to go on from, every file of it sound."""
     run.recover()
     checkpoint = run.checkpoint()
@@ -87,7 +87,7 @@ def found(run: RunDirectory) -> int:
 
 
 def test_a_manifest_comes_after_its_files_and_before_anything_is_deleted(tmp_path, monkeypatch):
-    run = RunDirectory.create(tmp_path / "run", {})
+    run = TopicRun.create(tmp_path / "run", {})
     for number in (1, 2):
         write(run, number)
     disk = Disk(monkeypatch)
@@ -108,12 +108,12 @@ def test_a_manifest_comes_after_its_files_and_before_anything_is_deleted(tmp_pat
 
 def test_a_crash_between_any_two_steps_leaves_the_old_checkpoint_or_the_new(tmp_path):
     """Every prefix of the steps of a third checkpoint; and the run goes on from there."""
-    run = RunDirectory.create(tmp_path / "run", {})
+    run = TopicRun.create(tmp_path / "run", {})
     for number in (1, 2):
         write(run, number)
     last, seen = 0, set()
     while True:
-        copy = RunDirectory(Path(shutil.copytree(run.path, tmp_path / f"crash-{last}")))
+        copy = TopicRun(Path(shutil.copytree(run.path, tmp_path / f"crash-{last}")))
         with pytest.MonkeyPatch.context() as monkeypatch:
             Disk(monkeypatch, last)
             try:
@@ -133,7 +133,7 @@ def test_a_crash_between_any_two_steps_leaves_the_old_checkpoint_or_the_new(tmp_
 
 def test_what_is_not_read_back_as_it_was_written_is_no_checkpoint(tmp_path, monkeypatch):
     """A disk that takes a byte for another: the checkpoint before stays the newest."""
-    run = RunDirectory.create(tmp_path / "run", {})
+    run = TopicRun.create(tmp_path / "run", {})
     write(run, 1)
     save = files.save_array
 
@@ -151,7 +151,7 @@ def test_what_is_not_read_back_as_it_was_written_is_no_checkpoint(tmp_path, monk
 @pytest.mark.parametrize("name", ["theta-000.npy", "rank-000.json", "current.json"])
 @pytest.mark.parametrize("how", ["flip", "cut", "gone"])
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path, name, how):
-    run = RunDirectory.create(tmp_path / "run", {})
+    run = TopicRun.create(tmp_path / "run", {})
     for number in (1, 2, 3):
         write(run, number)
     path = next((run.path / "checkpoint").rglob(name) if name == "current.json" else
@@ -210,7 +210,7 @@ def test_a_crash_while_a_corpus_is_replaced_leaves_the_old_or_the_new(tmp_path):
 
 def test_the_one_before_is_not_taken_for_its_successor(tmp_path):
     """A checkpoint of the same round made again, after a fallback, replaces the damaged one."""
-    run = RunDirectory.create(tmp_path / "run", {})
+    run = TopicRun.create(tmp_path / "run", {})
     for number in (1, 2):
         write(run, number)
     (run.path / "checkpoint" / "round-000000002" / "theta-000.npy").write_bytes(b"")

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicmc.storage import encoding
-from topicmc.storage.encoding import SPAN, decode, encode_counts, encode_weights
+from topicmc.models.lda import encoding
+from topicmc.models.lda.encoding import SPAN, decode, encode_counts, encode_weights
 
 
 @given(st.integers(0, 2**31), st.sampled_from([2, 255, 256, 300]), st.sampled_from([0.01, 0.5, 20]))

@@ -8,15 +8,17 @@ from fake_runs import autoregression
 from test_resuming import begun
 from test_training import StopAfter, kept_bits
 
-from topicmc.cli.progress import Silent
-from topicmc.engine.ending import first_look, has_converged, is_due
-from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.ending import has_converged, is_due
+from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
-from topicmc.engine.progress import remarks, unfinished
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
-from topicmc.settings.config import TrainConfig
-from topicmc.topics.verdict import is_final
+from topicmc.models.lda.model import look_of, training_of
+from topicmc.models.lda.progress import reached, remarks
+from topicmc.models.lda.settings import TrainConfig
+from topicmc.posterior.verdict import is_final
+from topicmc.topics.reading import write_topics
 
 CONFIG = TrainConfig(
     topics=2, sampler="adlda", seed=4, threads=1, batch_size=100, alpha=0.5, beta=0.3, learn="none",
@@ -27,7 +29,7 @@ CONFIG = TrainConfig(
 def resumed(path, **changes) -> Training:
     transport = LocalTransport(1)
     config, corpus, run = jobs.resume(path, changes, transport, None)
-    return Training(config, corpus, run, transport, Silent(), resume=True)
+    return training_of(config, corpus, run, transport, Silent(), resume=True)
 
 
 def test_looks_are_half_as_far_apart_again_each_time():
@@ -46,7 +48,7 @@ def test_looks_are_half_as_far_apart_again_each_time():
     ],
 )
 def test_the_first_look_is_behind_twice_the_start_and_a_third_of_the_way(config, position):
-    assert first_look(TrainConfig(**config, batch_size=10, workers=2, chains=1), 1000) == position
+    assert look_of(TrainConfig(**config, batch_size=10, workers=2, chains=1), 1000) == position
 
 
 def test_what_ends_a_run():
@@ -70,11 +72,11 @@ def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
     assert end.converged and has_converged(whole.run)
     assert is_due(whole.method.position - 1, whole.method.position, 100)
     assert whole.method.position < 300
-    jobs.finish(whole.run, end.update)
+    write_topics(whole.run, end.update)
     assert remarks(whole.run) == []
     stopped = begun(CONFIG, small_corpus, tmp_path / "stopped")
     assert stopped.train(StopAfter(150)).interrupted
-    assert unfinished(stopped.run) is not None
+    assert reached(stopped.run).is_unfinished
     again = resumed(tmp_path / "stopped")
     assert again.train(Interrupt()).update == end.update
     assert kept_bits(again.run) == kept_bits(whole.run)

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from topicmc.errors import TopicmcError, UsageError
+from topicmc.models.lda.run import TopicRun
 from topicmc.storage import lease
 from topicmc.storage.lease import NAME, STALE, Holder, Lease
-from topicmc.storage.runs import RunDirectory
 
 HOLD = """
 import sys, time
@@ -172,7 +172,7 @@ def test_a_holder_shows_that_it_lives(tmp_path, monkeypatch):
 
 
 def test_who_lost_its_lease_writes_no_checkpoint(tmp_path):
-    run = RunDirectory.create(tmp_path / "run", {})
+    run = TopicRun.create(tmp_path / "run", {})
     run.lease = Lease(run.path)
     run.commit_checkpoint(1, {}, {})
     taker = left_behind(run.path, process=7)
@@ -193,10 +193,10 @@ def test_a_run_killed_while_it_was_made_is_no_obstacle(tmp_path):
     """Its lease says whose the folder was; without one it might be anybody's."""
     (tmp_path / "run" / "samples").mkdir(parents=True)
     with pytest.raises(UsageError, match="exists already"):
-        RunDirectory.create(tmp_path / "run", {})
+        TopicRun.create(tmp_path / "run", {})
     left_behind(tmp_path / "run", started="1")
-    RunDirectory.create(tmp_path / "run", {"config": {}, "corpus": {}}, words=["a"])
-    assert RunDirectory(tmp_path / "run").vocabulary() == ["a"]
+    TopicRun.create(tmp_path / "run", {"config": {}, "corpus": {}}, words=["a"])
+    assert TopicRun(tmp_path / "run").vocabulary() == ["a"]
 
 
 @pytest.mark.parametrize("step", ["link", "fsync"])
@@ -208,7 +208,7 @@ def test_a_run_killed_while_its_lease_was_drafted_is_no_obstacle(tmp_path, step)
     done = subprocess.run([sys.executable, "-P", "-c", killed, str(tmp_path / "run")], timeout=60)
     assert done.returncode == -signal.SIGKILL
     assert [child.suffix for child in (tmp_path / "run").iterdir()] == [".tmp"]
-    RunDirectory.check_free(tmp_path / "run")
+    TopicRun.check_free(tmp_path / "run")
     held = Lease(tmp_path / "run")
     assert [child.name for child in (tmp_path / "run").iterdir()] == [NAME]
     held.release()

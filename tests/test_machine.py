@@ -3,7 +3,7 @@ there, not among all, and control groups are believed."""
 
 import pytest
 
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.host import machine
 
 

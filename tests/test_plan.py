@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from test_training import train
 
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.lda import jobs
 from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.defaults import (
@@ -16,8 +16,8 @@ from topicmc.models.lda.defaults import (
     resolve,
 )
 from topicmc.models.lda.pace import Pace
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
-from topicmc.settings.config import TrainConfig
 
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
 PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}

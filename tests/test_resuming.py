@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from test_training import StopAfter, kept_bits
 
-from topicmc.cli.progress import Silent
-from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
-from topicmc.settings.config import TrainConfig
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.target import CHAINS
 
 BASE = TrainConfig(
     topics=5, seed=3, threads=1, balance=False, batch_size=15, trajectory=2, learn="both",
@@ -57,13 +59,13 @@ class Stand(NamedTuple):
 def begun(config, corpus, path) -> Training:
     transport = LocalTransport(config.workers)
     config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    return Training(config, corpus, run, transport, Silent())
+    return training_of(config, corpus, run, transport, Silent())
 
 
 def resumed(path, workers, **changes) -> Training:
     transport = LocalTransport(workers)
     config, corpus, run = jobs.resume(path, changes, transport, None)
-    return Training(config, corpus, run, transport, Silent(), resume=True)
+    return training_of(config, corpus, run, transport, Silent(), resume=True)
 
 
 def length_of_start(training: Training) -> int:
@@ -82,10 +84,11 @@ def stand(training: Training) -> Stand:
         worker = next(iter(first.workers.values()))
         factor = first.schedule.beta_factor(worker.update)
     else:
-        chain = next(iter(method._chains.values()))
+        chain = next(iter(method.held[CHAINS].values()))
         alpha, beta = chain.alpha, chain.beta
-        factor = method.updates._sampler(chain).beta / beta
-    return Stand(method.position, method.burning_in, training.documents, list(alpha), beta, factor)
+        factor = method.target.updates._sampler(chain).beta / beta
+    documents = int(training.drawn[0])
+    return Stand(method.position, method.in_burn_in, documents, list(alpha), beta, factor)
 
 
 def go(training: Training, rounds: int) -> None:
@@ -104,7 +107,7 @@ def test_a_resumed_run_goes_on_where_it_was(small_corpus, tmp_path, name, before
     while training.method.position < PHASES[phase] * start:
         training._round()
     training._checkpoint()
-    was, run = stand(training), RunDirectory.open(tmp_path / "run")
+    was, run = stand(training), TopicRun.open(tmp_path / "run")
     kept = [(e["position"], e["chain"], e["burn_in"]) for e in run.sample_index()]
     assert was.burn_in == (phase != "after")
 
@@ -125,7 +128,7 @@ def test_a_resumed_run_goes_on_where_it_was(small_corpus, tmp_path, name, before
 
     training.train(Interrupt())
     end = training.method.position
-    assert not training.method.burning_in
+    assert not training.method.in_burn_in
     samples = run.sample_index()
     positions = {entry["position"] for entry in samples}
     assert all(not entry["burn_in"] for entry in samples)
@@ -133,7 +136,7 @@ def test_a_resumed_run_goes_on_where_it_was(small_corpus, tmp_path, name, before
     assert len(positions) >= 3
     assert {entry["chain"] for entry in samples} >= set(range(min(chains, before)))
     if training.config.keeps_assignments:
-        passes = training.documents / small_corpus.n_docs / chains
+        passes = int(training.drawn[0]) / small_corpus.n_docs / chains
         assert EPOCHS <= passes <= EPOCHS + 1.1
         assert run.metrics()[-1]["sweep"] >= EPOCHS - 1
     else:
@@ -143,7 +146,7 @@ def test_a_resumed_run_goes_on_where_it_was(small_corpus, tmp_path, name, before
     training = resumed(tmp_path / "run", after, **more)
     training.train(Interrupt())
     if training.config.keeps_assignments:
-        passes = training.documents / small_corpus.n_docs / chains
+        passes = int(training.drawn[0]) / small_corpus.n_docs / chains
         assert 2 * EPOCHS <= passes <= 2 * EPOCHS + 1.1
     else:
         assert training.update == 96
@@ -167,7 +170,7 @@ def test_burn_in_is_one_interval_from_the_beginning(small_corpus, tmp_path, name
     assert LEARNT_FROM / START * start - 1 <= story[first].position
     assert story[last].position <= start + 1
     assert betas[-1] < betas[0]
-    run = RunDirectory.open(tmp_path / "run")
+    run = TopicRun.open(tmp_path / "run")
     for entry in [entry for entry in run.sample_index() if entry["chain"] == 0]:
         assert entry["beta"] == betas[-1]
         np.testing.assert_allclose(entry["alpha"], story[-1].alpha)
@@ -182,7 +185,7 @@ def test_a_run_whose_target_was_blocks_ends_where_it_would_have(small_corpus, tm
     go(training, 6)
     training = resumed(tmp_path / "run", 1)
     training.train(Interrupt())
-    passes = training.documents / small_corpus.n_docs
+    passes = int(training.drawn[0]) / small_corpus.n_docs
     assert 40 / per_sweep <= passes <= 40 / per_sweep + 1.1
 
 
@@ -190,7 +193,7 @@ def test_nothing_is_trained_twice(small_corpus, tmp_path):
     """A finished run that is resumed as it is makes no round and keeps its samples."""
     config = replace(BASE, **SAMPLERS["adlda"])
     begun(config, small_corpus, tmp_path / "run").train(Interrupt())
-    run = RunDirectory.open(tmp_path / "run")
+    run = TopicRun.open(tmp_path / "run")
     bits, rounds = kept_bits(run), run.metrics()[-1]["round"]
     training = resumed(tmp_path / "run", 1)
     training.train(Interrupt())

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from topicmc.errors import DataError, TopicmcError, UsageError
+from topicmc.models.lda.run import TopicRun
 from topicmc.storage.files import (
     read_array,
     read_json,
@@ -19,7 +20,6 @@ from topicmc.storage.files import (
     write_array,
     write_json,
 )
-from topicmc.storage.runs import RunDirectory
 
 FACTS = {
     "config": {"topics": 2, "alpha": 0.1, "beta": 0.01, "sampler": "scir"},
@@ -52,7 +52,7 @@ def test_no_space_left_is_one_sentence():
 def test_an_unwritable_place_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(TopicmcError, match="cannot be written"):
-        RunDirectory.create(tmp_path / "file" / "run", {})
+        TopicRun.create(tmp_path / "file" / "run", {})
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "gone"])
@@ -77,51 +77,51 @@ def test_arrays_never_need_pickle(tmp_path):
 
 
 def test_runs_are_not_overwritten_unasked(tmp_path):
-    RunDirectory.create(tmp_path / "run", {"config": {}})
+    TopicRun.create(tmp_path / "run", {"config": {}})
     with pytest.raises(UsageError, match="--resume.*--force"):
-        RunDirectory.create(tmp_path / "run", {})
+        TopicRun.create(tmp_path / "run", {})
     new = {**FACTS, "config": {**FACTS["config"], "new": 1}}
-    RunDirectory.create(tmp_path / "run", new, force=True)
-    assert RunDirectory.open(tmp_path / "run").facts()["config"] == new["config"]
+    TopicRun.create(tmp_path / "run", new, force=True)
+    assert TopicRun.open(tmp_path / "run").facts()["config"] == new["config"]
 
 
 def test_force_leaves_folders_that_are_not_runs_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("precious")
-    with pytest.raises(UsageError, match="is not a run directory"):
-        RunDirectory.create(tmp_path, {}, force=True)
+    with pytest.raises(UsageError, match="exists and is not a run"):
+        TopicRun.create(tmp_path, {}, force=True)
     assert (tmp_path / "thesis.txt").read_text() == "precious"
 
 
 @pytest.mark.parametrize("change", [{"config": {"topics": 7}}, {"created": ""}])
 def test_facts_changed_by_hand_are_refused(tmp_path, change):
-    run = RunDirectory.create(tmp_path / "run", FACTS)
+    run = TopicRun.create(tmp_path / "run", FACTS)
     run.update_facts(created="1999 é")
     path = run.path / "run.json"
     written = read_json(path)
     write_json(path, written | change)
     with pytest.raises(DataError, match=r"run.json: changed or damaged.*--resume"):
-        RunDirectory.open(run.path)
+        TopicRun.open(run.path)
     write_json(path, written)
-    assert RunDirectory.open(run.path).facts()["created"] == "1999 é"
+    assert TopicRun.open(run.path).facts()["created"] == "1999 é"
 
 
 def test_runs_of_before_there_was_a_checksum_open(tmp_path):
-    run = RunDirectory.create(tmp_path / "run", FACTS)
+    run = TopicRun.create(tmp_path / "run", FACTS)
     facts = run.facts()
     write_json(run.path / "run.json", facts)
-    assert RunDirectory.open(run.path).facts() == facts
+    assert TopicRun.open(run.path).facts() == facts
 
 
 def test_newer_formats_are_refused(tmp_path):
-    RunDirectory.create(tmp_path / "run", {})
+    TopicRun.create(tmp_path / "run", {})
     write_json(tmp_path / "run" / "run.json", {"format": 99})
     with pytest.raises(DataError, match="format 99"):
-        RunDirectory.open(tmp_path / "run")
+        TopicRun.open(tmp_path / "run")
 
 
 @pytest.mark.parametrize(("name", "clock"), [("metrics", "round"), ("trace", "position")])
 def test_records_survive_a_line_cut_short(tmp_path, name, clock):
-    run = RunDirectory.create(tmp_path / "run", {})
+    run = TopicRun.create(tmp_path / "run", {})
     append, records, rewind = (
         getattr(run, method) for method in (f"append_{name}", name, f"rewind_{name}")
     )
@@ -136,13 +136,13 @@ def test_records_survive_a_line_cut_short(tmp_path, name, clock):
     path.write_text('{"torn\n' + path.read_text())
     with pytest.raises(DataError, match=f"{name}.jsonl, line 1: not JSON"):
         records()
-    assert RunDirectory.create(run.path, {"config": {}}, force=True).path == run.path
+    assert TopicRun.create(run.path, {"config": {}}, force=True).path == run.path
     assert not path.exists()
 
 
 def test_the_sample_index_deletes_what_it_is_told_to(tmp_path):
     """But nothing that it names, and nothing that it does not know."""
-    run = RunDirectory.create(tmp_path / "run", {})
+    run = TopicRun.create(tmp_path / "run", {})
     entries = [run.keep_sample(0, number, np.ones((4, 2), np.float32)) for number in (1, 2, 3)]
     files = [entry["file"] for entry in entries]
     run.write_sample_index(entries[1:2], files[:2])
@@ -153,8 +153,8 @@ def test_the_sample_index_deletes_what_it_is_told_to(tmp_path):
 _WRITER = """
 import sys, numpy as np
 from pathlib import Path
-from topicmc.storage.runs import RunDirectory
-run = RunDirectory(Path(sys.argv[1]))
+from topicmc.models.lda.run import TopicRun
+run = TopicRun(Path(sys.argv[1]))
 theta = np.zeros((400, 400))
 for number in range(1, 10**9):
     theta[:] = number
@@ -169,7 +169,7 @@ for number in range(1, 10**9):
 @pytest.mark.parametrize("delay", [0.05, 0.11, 0.23])
 def test_kill_9_leaves_a_whole_checkpoint(tmp_path, delay):
     """Killed at any moment, the newest committed checkpoint reads back whole and consistent."""
-    run = RunDirectory.create(tmp_path / "run", {})
+    run = TopicRun.create(tmp_path / "run", {})
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", _WRITER, str(run.path)], stdout=subprocess.PIPE, text=True
     )

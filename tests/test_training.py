@@ -6,16 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topicmc.cli.progress import Silent
-from topicmc.engine.interrupts import Interrupt
+from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, DivergedError, UsageError
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.heldout import HeldOut
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.settings.config import TrainConfig
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.settings import TrainConfig
 
 SMALL = TrainConfig(
     sampler="scir",
@@ -54,15 +55,15 @@ def train(config, corpus, path, interrupt=None, resume=False, transport=None):
         config, corpus, run = jobs.resume(path, {}, transport, corpus.path)
     else:
         config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    training = Training(config, corpus, run, transport, Silent(), resume=resume)
+    training = training_of(config, corpus, run, transport, Silent(), resume=resume)
     return run, training.train(interrupt or Interrupt())
 
 
-def kept_bits(run: RunDirectory) -> list[tuple[str, str]]:
+def kept_bits(run: TopicRun) -> list[tuple[str, str]]:
     return [(entry["file"], entry["checksum"]) for entry in run.sample_index()]
 
 
-def checkpoint_bits(run: RunDirectory) -> dict[str, str]:
+def checkpoint_bits(run: TopicRun) -> dict[str, str]:
     checkpoint = run.checkpoint()
     assert checkpoint is not None
     return {k: v for k, v in checkpoint.manifest["files"].items() if k.startswith("theta")}
@@ -73,7 +74,7 @@ def test_training_finds_the_topics(small_corpus, tmp_path, sampler):
     """Uniform guessing has a perplexity near 120; the true topics near 40."""
     config = replace(SMALL, sampler=sampler, updates=150)
     run, outcome = train(config, small_corpus, tmp_path / "run")
-    assert outcome.perplexity_averaged < 65
+    assert outcome.score_averaged < 65
     assert [record["update"] for record in run.metrics()] == [*range(15, 151, 15)]
     phi, share, _, _ = posterior_mean(run)
     assert phi.shape == (5, 120)
@@ -188,7 +189,7 @@ def test_a_longer_run_goes_on_from_a_finished_one(small_corpus, tmp_path):
     train(SMALL, small_corpus, tmp_path / "run")
     transport = LocalTransport()
     config, corpus, run = jobs.resume(tmp_path / "run", {"updates": 60}, transport, None)
-    Training(config, corpus, run, transport, Silent(), resume=True).train(Interrupt())
+    training_of(config, corpus, run, transport, Silent(), resume=True).train(Interrupt())
     whole, _ = train(replace(SMALL, updates=60), small_corpus, tmp_path / "whole")
     assert kept_bits(run) == kept_bits(whole)
 
@@ -206,7 +207,7 @@ def test_words_that_wait_change_nothing_for_who_reads_when(small_corpus, tmp_pat
     config = replace(SMALL, batch_size=2, sampler="scir", anneal_updates=5)
     whole, _ = train(config, small_corpus, tmp_path / "whole")
     checkpoint = whole.checkpoint()
-    assert "moved-000.npy" in checkpoint.manifest["files"]
+    assert "moved-at-000.npy" in checkpoint.manifest["files"]
     often = replace(config, evaluate_every="1", checkpoint_every="1")
     watched, _ = train(often, small_corpus, tmp_path / "watched")
     assert kept_bits(watched) == kept_bits(whole)

@@ -1,21 +1,22 @@
 """topicmc: large-scale topic modelling by stochastic-gradient MCMC.
 
-Importing this package starts no MPI, compiles nothing and loads no heavy dependency; `LDA` is
-imported when it is first asked for.
+Importing this package starts no MPI, compiles nothing and loads no heavy dependency; what it offers
+is imported when it is first asked for.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from topicmc.host.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from topicmc.estimator import LDA
 
-__version__ = "0.1.0"
+_PLACES = {"LDA": "topicmc.estimator"}
 __all__ = ["LDA", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "LDA":
-        from topicmc.estimator import LDA
-
-        return LDA
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'topicmc' has no attribute {name!r}")

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from calibration.models import Model, State, TinyCorpus
-from topicmc.engine.method import Method, open_method
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.method import Method
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import gather
 from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
@@ -25,10 +25,11 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve, rounds_per_sweep
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import Chain, TopicCounts, initial_chain
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
-from topicmc.settings.config import TrainConfig
 
 _SETTLING_SWEEPS = 30  # from φ alone to assignments given φ
 _RUN = TrainConfig(start="plain", learn="none", threads=1, epochs=1e6)
@@ -48,7 +49,7 @@ class Assigned:
         a_sweep = rounds_per_sweep(method.config, corpus.n_docs)
         generator = np.random.default_rng([seed, 1])
         rounds = self.burn_in * a_sweep
-        while method.burning_in:
+        while method.in_burn_in:
             method.round()
         for _ in range(n):
             for _ in range(rounds):

@@ -39,8 +39,9 @@ def suffix_format(path: Path) -> str | None:
     return _SUFFIXES.get(Path(bare_name(path)).suffix.lower())
 
 
-def detect(path: Path, encoding: str | None = None) -> str:
-    """The name of the format; DataError, which names --format, when nothing fits."""
+def detect(path: Path, encoding: str | None = None, likely: str | None = None) -> str:
+    """The name of the format, ``likely`` where neither content nor name tells it; DataError, which
+    names --format, when there is none."""
     if path.is_dir():
         if (path / "corpus.json").is_file():
             raise UsageError(f"{path} is a prepared corpus already: train on it.")
@@ -50,9 +51,11 @@ def detect(path: Path, encoding: str | None = None) -> str:
     found = _by_content(_head(path, encoding)) or suffix_format(path)
     if found is None and "pages-articles" in path.name:
         found = "wikipedia"
-    if found is None:
-        raise DataError(f"{path}: its format is not clear from name or content; pass --format.")
-    return found
+    if found or likely:
+        return found or likely or ""
+    raise DataError(
+        f"{path}: its format is not clear from name or content; pass --format, for instance csv."
+    )
 
 
 def _head(path: Path, encoding: str | None = None) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.named_fields import ALL, FieldReader, words_as_text
 from topicmc.corpora.readers.records import Record, columns_text, read_day, read_id, read_title
-from topicmc.corpora.streams import Stream, numbered_lines
+from topicmc.corpora.streams import numbered_lines
 from topicmc.errors import DataError
 
 # A title or time may be missing here and there; one that so many objects lack is misspelt.
@@ -17,7 +17,7 @@ _LOOK = 1000
 class JsonLinesReader(FieldReader):
     def records(self, tally: Tally) -> Iterator[Record]:
         unseen, n_read = self.fields.required, 0
-        with Stream(self.path, self.encoding) as stream:
+        with self.stream(self.path) as stream:
             for number, line in numbered_lines(stream):
                 if not line.strip():
                     continue

@@ -20,7 +20,8 @@ class Fields(NamedTuple):
     By default the text is ``text``, the title is ``title`` where there is one, and nothing else is
     read; the title and the id ``none`` stand for none. ``columns`` are the fields to be kept, or
     `ALL`: all others. ``tokens`` is read instead of a text. ``optional`` names the options whose
-    fields may be missing.
+    fields may be missing; an optional delimiter or encoding is used where it fits. ``likely`` is
+    the format of sources whose name and content tell none.
     """
 
     field: str | None = None
@@ -32,6 +33,7 @@ class Fields(NamedTuple):
     encoding: str | None = None
     tokens: str | None = None
     optional: frozenset[str] = frozenset()
+    likely: str | None = None
 
     @property
     def has_titles(self) -> bool:
@@ -40,6 +42,13 @@ class Fields(NamedTuple):
     @property
     def id_name(self) -> str | None:
         return None if self.id == NONE else self.id
+
+    @property
+    def asked(self) -> dict[str, str | None]:
+        """What is not optional, by the names of options."""
+        options = {**self._asdict(), "keep": ",".join(self.columns)}
+        others = {"columns", "optional", "likely", *self.optional}
+        return {option: value for option, value in options.items() if option not in others}
 
     @property
     def required(self) -> list[tuple[str, str]]:
@@ -72,7 +81,7 @@ class FieldReader(RecordReader):
 
     def __init__(self, path: Path, fields: Fields | None = None) -> None:
         self.fields = fields or Fields()
-        super().__init__(path, self.fields.encoding)
+        super().__init__(path, self.fields.encoding, unless_utf8="encoding" in self.fields.optional)
         self.text_option = "field" if self.fields.tokens is None else "tokens"
         self.text_asked = self.fields.tokens or self.fields.field
         self.text_name = self.text_asked or "text"

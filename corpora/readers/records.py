@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from topicmc.corpora.metadata import NO_DAY, parse_day
 from topicmc.corpora.readers import Tally
+from topicmc.corpora.streams import Stream, unless_utf8
 from topicmc.errors import DataError
 
 _MAX_TEXTS = 1000
@@ -41,9 +42,16 @@ class RecordReader:
     plain: Callable[[str], str] | None = None  # strips markup, in worker processes
     column_names: list[str] | None = None  # those that are kept, where any are
 
-    def __init__(self, path: Path, encoding: str | None = None) -> None:
+    def __init__(
+        self, path: Path, encoding: str | None = None, *, unless_utf8: bool = False
+    ) -> None:
         self.path = path
-        self.encoding = encoding
+        self._encoding, self._unless_utf8 = encoding, unless_utf8
+
+    def stream(self, path: Path) -> Stream:
+        """A file in the encoding of the source."""
+        encoding = self._encoding
+        return Stream(path, unless_utf8(path, encoding) if self._unless_utf8 else encoding)
 
     def records(self, tally: Tally) -> Iterator[Record]:
         """All documents in order; DataError names file and line of what is wrong."""
@@ -52,10 +60,6 @@ class RecordReader:
     def batches(self, tally: Tally) -> Iterator[Batch]:
         """Up to 1,000 documents, or about half a million letters, at a time."""
         return _batches(self.records(tally))
-
-    def texts(self, tally: Tally) -> Iterator[list[str]]:
-        """The texts of each batch."""
-        return (batch.texts for batch in self.batches(tally))
 
 
 def _batches(records: Iterable[Record]) -> Iterator[Batch]:

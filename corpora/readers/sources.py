@@ -50,7 +50,7 @@ def open_sources(paths: Sequence[Path], format: str, fields: Fields) -> tuple[st
         if not (path.is_dir() and format in ("auto", "text")):
             require_file(path)
     if format == "auto":
-        format = _common_format(paths, fields.encoding)
+        format = _common_format(paths, fields)
     if format not in FORMATS:
         raise UsageError(f"--format {format}: it is one of auto, {', '.join(FORMATS)}.")
     _check_fields(format, fields, paths)
@@ -92,7 +92,8 @@ def _reader(format: str, path: Path, fields: Fields) -> Any:
     if format == "wikipedia":
         return WikipediaReader(path, fields.has_titles, fields.time is not None)
     if format == "text":
-        return TextReader(path, fields.has_titles, fields.encoding)
+        unless_utf8 = "encoding" in fields.optional
+        return TextReader(path, fields.has_titles, fields.encoding, unless_utf8=unless_utf8)
     return ID_READERS[format](path)
 
 
@@ -129,8 +130,12 @@ def _check_fields(format: str, fields: Fields, paths: Sequence[Path]) -> None:
     raise UsageError(f"--{option} {name}: {known}.")
 
 
-def _common_format(paths: Sequence[Path], encoding: str | None) -> str:
-    formats = [detect(path, encoding) for path in paths]
+def _common_format(paths: Sequence[Path], fields: Fields) -> str:
+    asked = fields.asked
+    # JSON Lines and Parquet, which have fields too, are known by their content.
+    is_table = fields.required or asked.get("field") or asked.get("delimiter")
+    likely = "csv" if is_table else fields.likely
+    formats = [detect(path, asked.get("encoding"), likely) for path in paths]
     for path, format in zip(paths, formats, strict=True):
         if format != formats[0]:
             raise DataError(

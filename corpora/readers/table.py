@@ -24,7 +24,7 @@ class CsvReader(FieldReader):
 
     def records(self, tally: Tally) -> Iterator[Record]:
         csv.field_size_limit(_MAX_FIELD)
-        with Stream(self.path, self.encoding) as stream:
+        with self.stream(self.path) as stream:
             lines = (line for _, line in numbered_lines(stream))
             first, n_above = next(lines, ""), 0
             stated = _STATED.fullmatch(first)

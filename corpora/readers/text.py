@@ -5,7 +5,7 @@ from pathlib import Path
 
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.records import Record, RecordReader
-from topicmc.corpora.streams import Stream, decode, numbered_lines
+from topicmc.corpora.streams import decode, numbered_lines
 from topicmc.errors import DataError
 
 _MAX_FILE = 1 << 26
@@ -14,8 +14,15 @@ _MAX_FILE = 1 << 26
 class TextReader(RecordReader):
     """The title and the id of a file are its path in the folder; a line has none."""
 
-    def __init__(self, path: Path, titles: bool = True, encoding: str | None = None) -> None:
-        super().__init__(path, encoding)
+    def __init__(
+        self,
+        path: Path,
+        titles: bool = True,
+        encoding: str | None = None,
+        *,
+        unless_utf8: bool = False,
+    ) -> None:
+        super().__init__(path, encoding, unless_utf8=unless_utf8)
         self._titles = titles
         if path.is_dir():
             self.unit = "file"
@@ -24,7 +31,7 @@ class TextReader(RecordReader):
         return self._files(tally) if self.path.is_dir() else self._lines(tally)
 
     def _lines(self, tally: Tally) -> Iterator[Record]:
-        with Stream(self.path, self.encoding) as stream:
+        with self.stream(self.path) as stream:
             for number, line in numbered_lines(stream):
                 tally.n_read += 1
                 tally.row = number
@@ -36,7 +43,7 @@ class TextReader(RecordReader):
         if not paths:
             raise DataError(f"{self.path} holds no files: give a folder of text files.")
         for path in paths:
-            with Stream(path, self.encoding) as stream:
+            with self.stream(path) as stream:
                 raw = stream.read_all(_MAX_FILE)
             tally.n_read += 1
             tally.row += 1

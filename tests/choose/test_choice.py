@@ -26,7 +26,7 @@ def test_the_smallest_number_among_those_that_seeds_cannot_tell_apart_is_suggest
         point(200, [1530, 1540], stable=0.3),
     ]
     told = advice(points)
-    assert "lowest at K = 100 (1,495.0), from which K = 50 cannot be told" in told
+    assert "lowest at K = 100 (1,495.0); K = 50 is not measurably worse (by less than" in told
     assert "NPMI coherence is highest at K = 50" in told
     assert "seeds agree most at K = 20" in told
     assert "A first choice is K = 50" in told
@@ -35,7 +35,7 @@ def test_the_smallest_number_among_those_that_seeds_cannot_tell_apart_is_suggest
 def test_one_seed_knows_no_spread():
     points = [point(20, [1005]), point(50, [1000]), point(100, [1020])]
     told = advice(points)
-    assert "from which K = 20 cannot be told (one seed cannot tell differences below 1 %)" in told
+    assert "; K = 20 is not measurably worse (one seed cannot show differences below 1 %)" in told
     assert "seeds agree" not in told
     assert "A first choice is K = 20" in told
 
@@ -63,7 +63,7 @@ def test_nothing_is_suggested_before_runs_have_converged():
 
 def test_rows_of_which_nothing_can_be_told_are_named():
     told = advice([point(20, [1000], converged=None), point(50, [900], converged=False)])
-    assert "But K = 50 had not converged and of K = 20 it cannot be told: no row is to be" in told
+    assert "But K = 50 had not converged and K = 20 cannot be judged yet: no row is to be" in told
 
 
 def test_dots_lie_where_values_are_and_text_is_escaped(tmp_path):

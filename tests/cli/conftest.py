@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from shell import LENGTH, SETTINGS, Command, copy_of, topicmc
 
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def finished(small_corpus, tmp_path_factory) -> Path:
 def run(finished, tmp_path, monkeypatch) -> Path:
     """A copy of the finished run in the current folder; its corpus lies in ``corpus``."""
     monkeypatch.chdir(copy_of(finished, tmp_path / "work"))
-    run = RunDirectory(Path("run"))
+    run = TopicRun(Path("run"))
     corpus = {**run.facts()["corpus"], "path": str(tmp_path / "work" / "corpus")}
     run.update_facts(corpus=corpus)
     return run.path

@@ -11,7 +11,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import numpy as np
 from numpy.lib import format as npy
 
-from topicmc.corpora.store import content_fingerprint
+from topicmc.corpora.index import content_fingerprint
 from topicmc.storage.files import own_checksum
 
 ROOM = 6 << 30  # bytes of address space that a command may take beyond what the tests have

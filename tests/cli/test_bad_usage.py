@@ -9,7 +9,6 @@ from shell import one_sentence, tree
 TRAIN = ("train", "corpus", "-o", "new", "--progress", "none")
 
 USAGE = [
-    (("train", "corpus"), "-o RUN is missing"),
     ((*TRAIN, "--topics", 1), "--topics 1 is out of range.*at least 2"),
     ((*TRAIN, "--topics", 70000), "--topics 70000 is out of range"),
     ((*TRAIN, "--topics", 60000), "--topics 60000 is more than a corpus of .* tokens can bear"),
@@ -34,7 +33,10 @@ USAGE = [
     ((*TRAIN, "--slow", "fast"), "--slow 'fast': write RANK=FACTOR"),
     ((*TRAIN, "--sampler", "gibbs"), "--sampler"),
     (("train", "corpus", "-o", "run"), "run: exists already; add --resume.*--force"),
-    (("train", "corpus", "-o", "corpus", "--force"), "corpus: is not a run directory"),
+    (("train", "corpus", "-o", "corpus", "--force"), "corpus: exists and is not a run"),
+    (("train", "corpus", "-o", "corpus"), "corpus: exists and is not a run; give another -o"),
+    (("export", "run", "--to", "csv", "-o", "topics.xlsx"), "topics.xlsx: the name .* in .csv"),
+    (("export", "run", "--to", "jsonl", "-o", "topics.jsonl.gz"), "ends in .jsonl or .ndjson"),
     (("train", "corpus", "-o", "corpus/corpus.json"), "corpus.json: is a file"),
     (("train", "-o", "run", "--resume", "--force"), "give one of them"),
     (("train", "-o", "run", "--resume", "--topics", 7), "--topics 7: .*began with 5"),
@@ -86,6 +88,7 @@ DATA = [
     (("evaluate", "run", "--topics-file", "corpus/corpus.json"), "corpus.json: not a readable"),
     (("evaluate", "run", "--topics-file", "corpus/heldout/indptr.npy"), "not a K × W matrix"),
     (("corpus", "info", "run"), "run is not a corpus"),
+    (("prepare", "corpus/vocabulary.txt", "-o", "/proc/new"), "^/proc/new: cannot be written"),
     (("corpus", "verify", "nowhere"), "nowhere does not exist"),
 ]
 

@@ -123,3 +123,12 @@ def test_a_mistyped_option_is_named(command):
     result = command("train", "--topisc", 5)
     assert result.status == 2
     assert "--topisc" in result.stderr
+
+
+def test_every_option_of_train_is_under_a_heading():
+    from topicmc.cli.train import HEADINGS, train
+
+    under = [name for names in HEADINGS.values() for name in names]
+    options = {param.name for param in train.params if param.param_type_name == "option"}
+    assert sorted(under) == sorted(options)
+    assert len(HEADINGS["Most used"]) == 10

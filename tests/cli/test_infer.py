@@ -10,10 +10,10 @@ from fake_runs import make_run
 from shell import one_sentence
 
 from topicmc.corpora import prepare
-from topicmc.inference.mixes import Mixer
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.mixes import Mixer
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.storage.runs import RunDirectory
 
 WORDS = ["ant", "bee", "cow", "dog", "eel", "fox"]
 TEXTS = ["ant ant bee unheard", "", "dog eel eel fox", "of words unknown", "cow", "Fox, fox! bee"]
@@ -22,7 +22,7 @@ FILES = ("mixes.csv", "mixes.jsonl", "mixes.npy", "mixes.parquet")
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch) -> RunDirectory:
+def run(tmp_path, monkeypatch) -> TopicRun:
     """Three samples of a chain with three topics over six words, and another chain; the folder is
     the current one, and holds the documents as JSON Lines."""
     monkeypatch.chdir(tmp_path)
@@ -53,7 +53,7 @@ def read(path: Path) -> tuple[np.ndarray, list[dict]]:
     return np.array([[float(row[f"topic_{k}"]) for k in range(3)] for row in rows]), rows
 
 
-def mixes_of(run: RunDirectory, chain: int = 0) -> np.ndarray:
+def mixes_of(run: TopicRun, chain: int = 0) -> np.ndarray:
     """Those of TEXTS, from the function beneath."""
     from synthetic import documents_of
 

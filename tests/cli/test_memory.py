@@ -10,7 +10,7 @@ import pytest
 from topicmc.corpora import Corpus
 from topicmc.models.lda import memory
 from topicmc.models.lda.defaults import resolve
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 _path = Path(__file__).parents[2] / "bench" / "memory.py"
 _spec = importlib.util.spec_from_file_location("bench_memory", _path)

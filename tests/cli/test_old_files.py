@@ -15,7 +15,7 @@ from shell import copy_of
 
 from topicmc.cli import COMMANDS
 from topicmc.export import FORMATS
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
 
 FORMATS_FOLDER = Path(__file__).parent.parent / "formats"
 # Sweeps, or epochs of minibatches, that a run is resumed to, about twice as many as it has made;
@@ -91,7 +91,7 @@ def test_old_corpora_are_sound_and_can_be_cared_for(old, done):
 def test_old_samples_are_read_as_they_were_written(name, old, done):
     """The mean of φ of the first chain, in float64, from the files themselves."""
     entries = [entry for entry in written(name) if entry["chain"] == 0]
-    run = RunDirectory.open(Path(name))
+    run = TopicRun.open(Path(name))
     read = [run.read_sample(entry) for entry in run.sample_index() if entry["chain"] == 0]
     for entry, theta in zip(entries, read, strict=True):
         assert theta.dtype == np.float32
@@ -132,7 +132,7 @@ def test_old_runs_go_on(name, old, done):
     assert math.isfinite(told["perplexity"]) and 1 < told["perplexity"] < 20 * WORDS
     assert after[-1]["burn_in"] == starting
 
-    run = RunDirectory.open(Path(name))
+    run = TopicRun.open(Path(name))
     index = run.sample_index()
     numbers = sorted({entry["chain"] for entry in index})
     if name not in AVERAGED:

@@ -13,6 +13,7 @@ import pytest
 from shell import LENGTH, SETTINGS, TOPICMC, one_sentence, topicmc, tree
 
 from topicmc.export import FORMATS
+from topicmc.models.lda.run import TopicRun
 
 TRAIN = ("train", "corpus", "-o", "new", *SETTINGS[:-1])  # a style of progress comes last
 TOPIC = re.compile(r" {0,4}\d+  ?\d\d?\.\d%( +-?\d+\.\d\d)?  word\d{3}( word\d{3})*")
@@ -151,6 +152,12 @@ def test_settings_come_from_options_then_the_file_then_the_corpus(run, command):
     assert not Path("topicmc-run").exists()
     plain = command("train", "corpus", "--dry-run", "--topics", 6).stdout.splitlines()
     assert "topics = 6" in plain
+
+
+def test_a_run_has_a_name_when_none_is_given(run, command):
+    assert command("train", "corpus", *SETTINGS, "--updates", 2).status == 0
+    assert TopicRun.open(Path("topicmc-run")).facts()["config"]["updates"] == 2
+    assert command("train", "corpus", *SETTINGS).status == 2
 
 
 def test_force_replaces_a_run_and_nothing_else(run, command):

@@ -12,7 +12,7 @@ from topicmc.corpora import Corpus
 from topicmc.corpora.readers.sources import FORMATS
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.jobs import memory_of
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 DOCWORD = "4\n5\n6\n1 1 2\n1 5 1\n2 2 1\n3 2 1\n3 3 40\n3 4 1\n"
 
@@ -36,7 +36,7 @@ def test_summary(source, tmp_path):
     assert result.stdout.splitlines() == [
         "documents   3 to train on, 0 held out; of 4 read, 1 empty",
         "vocabulary  5 words",
-        "tokens      46 in 6 entries",
+        "tokens      46 kept",
         "shards      2",
         f"written to  {tmp_path / 'out'}",
     ]

@@ -13,8 +13,8 @@ import pytest
 from shell import LENGTH, SETTINGS, one_sentence, topicmc
 
 from topicmc.corpora import Corpus
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.storage.runs import RunDirectory
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +78,7 @@ def test_intervals_of_several_runs(runs, command):
     assert shown[0].split()[:6] == ["topic", "share", "50%", "interval", "found", "by"]
     assert all(re.search(r"\d–\d+\.\d%  +[12] of 2 ", line) for line in shown[1:6])
     found = sum(" 2 of 2 " in line for line in shown[1:6])
-    assert shown[-1].startswith(f"{found} of 5 topics are found by all 2 chains. Of stable topics")
+    assert shown[-1].startswith(f"{found} of 5 topics are found by all 2 chains. Intervals are")
     assert "one chain" in lines(command("topics", runs[0], "--uncertainty"))[-1]
 
 
@@ -127,7 +127,7 @@ def json_words(command, run, number: int, n: int) -> list[str]:
 def test_documents_of_topics_hold_them(run, command):
     """The five documents of a topic have more of the words that are likeliest in it than others."""
     told = json.loads(command("topics", run, "--documents", 5, "--json").stdout)["topics"]
-    corpus, phi = Corpus.open("corpus"), posterior_mean(RunDirectory.open(run)).phi
+    corpus, phi = Corpus.open("corpus"), posterior_mean(TopicRun.open(run)).phi
     held = [
         np.bincount(phi[:, words].argmax(axis=0), weights=counts, minlength=5) / counts.sum()
         for shard in map(corpus.shard, range(corpus.n_shards))
@@ -227,20 +227,49 @@ def test_a_matrix_has_no_verdict(run, command):
 )
 def test_a_run_that_was_stopped_says_so(run, command, asked, done):
     """12 updates of 40 of the 300 documents were made."""
-    opened = RunDirectory(run)
+    opened = TopicRun(run)
     assert command("topics", run).stderr == ""
     opened.update_facts(config={**opened.facts()["config"], **asked})
-    told = f"Note: run has done {done}; go on with topicmc train -o run --resume.\n"
+    on = "when it was last evaluated; go on with topicmc train -o run --resume"
+    told = f"Note: run had done {done} {on}.\n"
     assert command("topics", run).stderr == told
     assert command("infer", run, "corpus", "-o", "mixes.csv").stderr == told
     assert "finish it (topicmc train -o run --resume" in lines(command("evaluate", run))[-1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "advice"),
+    [
+        ({}, "train on ({} --updates 24), some 30 s more."),
+        ({"updates": 5}, "train on ({} --updates 24), some 30 s more."),
+        ({"updates": 36}, "finish it ({}), some 60 s more."),
+        (
+            {"updates": None, "epochs": 1.0, "until": "converged"},
+            "train on ({} --epochs 3.2 --until converged), some 30 s more.",
+        ),
+        (
+            {"updates": None, "time_budget": 10.0},
+            "train on ({} --time-budget 60s), some 30 s more.",
+        ),
+    ],
+)
+def test_the_advice_can_be_followed_and_says_how_long_it_takes(run, command, asked, advice):
+    """A run that made its 12 updates, 1.6 epochs, in 30 seconds, also when less was asked for
+    since."""
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    metrics[-1]["seconds"] = 30.0
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in metrics))
+    opened = TopicRun(run)
+    opened.update_facts(config={**opened.facts()["config"], **asked})
+    verdict = lines(command("evaluate", run))[-1]
+    assert verdict.endswith("; " + advice.format("topicmc train -o run --resume"))
 
 
 def test_the_advice_is_for_all_runs(runs, command):
     verdict = lines(command("evaluate", *runs))[-1]
     more = [f"topicmc train -o {name} --resume --updates 24" for name in runs]
     assert f"; train on both ({'; '.join(more)})." in verdict
-    opened = RunDirectory(Path("second"))
+    opened = TopicRun(Path("second"))
     opened.update_facts(config={**opened.facts()["config"], "updates": 40})
     verdict = lines(command("evaluate", *runs))[-1]
     assert "; finish it (topicmc train -o second --resume" in verdict
@@ -255,7 +284,7 @@ def test_resuming_says_what_it_cannot_do(run, command):
             "Nothing to do: run has made its 12 updates; it goes on with more --updates, --epochs"
             " or --time-budget\n"
         )
-    opened = RunDirectory(run)
+    opened = TopicRun(run)
     opened.update_facts(config={**opened.facts()["config"], "learn": "both"})
     beta = opened.facts()["config"]["beta"]
     refused = command("train", "-o", run, "--resume", "--beta", beta)
@@ -263,7 +292,7 @@ def test_resuming_says_what_it_cannot_do(run, command):
 
 
 def test_the_advice_names_a_corpus_that_is_gone(run, command):
-    opened = RunDirectory(run)
+    opened = TopicRun(run)
     opened.update_facts(
         config={**opened.facts()["config"], "updates": 40},
         corpus={**opened.facts()["corpus"], "path": "moved"},

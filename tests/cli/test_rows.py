@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 from shell import one_sentence, topicmc
 
-from topicmc.corpora import Corpus, care, prepare, verify
+from topicmc.corpora import Corpus, maintenance, prepare, verify
 
 SUBJECTS = ("star planet orbit moon comet", "bread butter flour oven salt", "river boat sail wind")
 DIRT = {3: "", 5: " \n ", 8: "12345 !!", 11: "the and of", 20: "Космос и планеты", 21: "γαλαξίας"}
@@ -211,7 +211,7 @@ def test_duplicate_and_missing_ids_are_told(here, command):
     result = command("prepare", "t.csv", "--id", "id", "-o", "c")
     assert "1 rows have the id of a row before them, the first '0704.0020' " in result.stderr
     assert "(t.csv, row 3 and t.csv, row 8)" in result.stderr
-    assert "1 rows have no id" in result.stderr
+    assert "1 row has no id" in result.stderr
     assert Corpus.open("c").provenance["ids_repeated"] == 1
     assert command("prepare", "t.csv", "--id", "year", "-o", "d").stderr.count("55 rows") == 1
 
@@ -312,7 +312,7 @@ def test_columns_of_any_type_and_any_row(here):
     verify("c")
 
 
-def test_cared_for_corpora_keep_all(here, command):
+def test_corpora_made_of_corpora_keep_all(here, command):
     """Merged, added to, cut anew and shuffled: every id stays with its row and its words."""
     rows = table()
     Path("a.csv").write_bytes(as_csv(rows[:35]))
@@ -320,9 +320,9 @@ def test_cared_for_corpora_keep_all(here, command):
     Path("words").write_text(" ".join(SUBJECTS).replace(" ", "\n") + "\n")
     options = {**OPTIONS, "n_heldout": 5, "vocab": "words", "id": "id", "columns": ["year"]}
     one, two = prepare("a.csv", "a", **options), prepare("b.jsonl", "b", **options)
-    merged = care.merge([one.path, two.path], "m")
-    added = care.add("a", ["b.jsonl"], "added", id="id", columns=["year"])
-    shuffled = care.reshard("m", "s", 2, shuffle=True, seed=4)
+    merged = maintenance.merge([one.path, two.path], "m")
+    added = maintenance.add("a", ["b.jsonl"], "added", id="id", columns=["year"])
+    shuffled = maintenance.reshard("m", "s", 2, shuffle=True, seed=4)
     for corpus in (merged, added, shuffled):
         verify(corpus.path)
         lost = corpus.dropped.each()[0]
@@ -344,7 +344,7 @@ def test_rows_move_along_when_words_get_other_numbers(here):
     Path("b.txt").write_text("\nant bee\ndog ant\n")
     options = {"min_df": 1, "max_df": 1.0, "n_heldout": 0}
     parts = [prepare(f"{name}.txt", name, **options).path for name in "ab"]
-    merged = care.merge(parts[::-1], "m", union=True)
+    merged = maintenance.merge(parts[::-1], "m", union=True)
     assert [merged.about(d).place[::2] for d in range(4)] == [
         ("b.txt", 2), ("b.txt", 3), ("a.txt", 1), ("a.txt", 3)
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -35,7 +36,8 @@ def write(name: str, rows: list[dict[str, str]], delimiter: str) -> None:
 
 
 def run_on(name: str, words: list[str]) -> None:
-    """A run on a corpus, over these words."""
+    """A run on a corpus, over these words, in place of one that is there."""
+    shutil.rmtree("run", ignore_errors=True)
     corpus = Corpus.open(name)
     theta = np.random.default_rng(0).gamma(np.ones((len(words), 2))) + 1e-3
     run = make_run(Path("run"), {0: [theta]}, fingerprint=corpus.fingerprint)
@@ -118,3 +120,83 @@ def test_a_field_of_the_corpus_gives_way_to_tokens(command):
     done = command("infer", "run", "t.csv", "-o", "m.jsonl", "--tokens", "words")
     assert done.status == 0, done.stderr
     assert [row["tokens"] for row in told_of("m.jsonl")] == [2, 0, 2]
+
+
+LATIN = [
+    {"nr": "7", "year": "1999", "body": "façade naïve", "called": "É"},
+    {"nr": "007", "year": "2001", "body": "naïve façade façade", "called": "Ü"},
+]
+NAMED = ("--field", "body", "--id", "nr", "--keep", "year", "--title", "called", "--time", "year")
+
+
+def test_further_documents_are_read_as_the_corpus_was(command):
+    """Names, delimiter and encoding are told once; a file in UTF-8 is read as that all the same."""
+    write("u.csv", LATIN, "~")
+    in_latin = Path("u.csv").read_bytes().decode().encode("latin-1")
+    Path("l.csv").write_bytes(in_latin)
+    how = (*NAMED, "--delimiter", "~", "--encoding", "latin-1")
+    done = command("prepare", "l.csv", "-o", "c", *how, *KEPT)
+    assert done.status == 0, done.stderr
+    run_on("c", ["façade", "naïve"])
+    for number, source in enumerate(("l.csv", "u.csv")):
+        added = command("corpus", "add", "c", source, "-o", f"d{number}")
+        assert added.status == 0, added.stderr
+        corpus = Corpus.open(f"d{number}")
+        assert corpus.ids[:] == ["7", "007"] * 2
+        assert corpus.columns[:] == [{"year": "1999"}, {"year": "2001"}] * 2
+        assert corpus.titles[:] == ["É", "Ü"] * 2
+        assert corpus.times.astype(str).tolist() == ["1999-01-01", "2001-01-01"] * 2
+        assert corpus.n_tokens == 10
+        done = command("infer", "run", source, "-o", f"m{number}.jsonl")
+        assert done.status == 0, done.stderr
+        assert [(row["id"], row["tokens"]) for row in told_of(f"m{number}.jsonl")] == [
+            ("7", 2), ("007", 3),
+        ]  # fmt: skip
+    assert told_of("m0.jsonl") == told_of("m1.jsonl")
+    wrong = command("infer", "run", "l.csv", "-o", "no.jsonl", "--encoding", "utf-8")
+    assert wrong.status == 3 and "not UTF-8" in one_sentence(wrong)
+    lacking = command("corpus", "add", "c", "l.csv", "-o", "e", "--id", "number")
+    assert lacking.status == 3 and "pass another --id" in one_sentence(lacking)
+    for option in ("--id", "--title", "--keep"):
+        added = command("corpus", "add", "c", "l.csv", "-o", "e", "--force", option, "none")
+        assert added.status == 0, added.stderr
+        corpus = Corpus.open("e")
+        assert (corpus.ids[2], corpus.titles[2], corpus.columns[2]) == (
+            "" if option == "--id" else "7",
+            "" if option == "--title" else "É",
+            {} if option == "--keep" else {"year": "1999"},
+        )
+
+
+def test_further_documents_without_ids_are_told(command):
+    named = ("--field", "body", "--id", "nr", "--delimiter", "~")
+    assert command("prepare", "t.csv", "-o", "c", *named, *KEPT).status == 0
+    write("more.csv", [{"body": "comet gpt"}], "~")
+    added = command("corpus", "add", "c", "more.csv", "-o", "d")
+    assert added.status == 0 and "1 row has no id" in added.stderr
+    write("more.csv", [{"body": "comet gpt", "nr": "x"}], "~")
+    added = command("corpus", "add", "c", "more.csv", "-o", "e")
+    assert added.status == 0 and added.stderr == ""
+
+
+def test_a_pipe_is_taken_for_what_it_must_be(command):
+    """A source with fields that is neither JSON Lines nor Parquet is CSV; and a pipe into infer is
+    read as the source of the corpus was."""
+    content = Path("t.csv").read_bytes()
+    plain = ("--delimiter", "~")
+    refused = command("prepare", through_pipe("zero", content), "-o", "c", *KEPT)
+    assert refused.status == 3 and "pass --format" in one_sentence(refused)
+    named = ("--field", "body", *plain, "--id", "nr")
+    done = command("prepare", through_pipe("one", content), "-o", "c", *named, *KEPT)
+    assert done.status == 0, done.stderr
+    assert Corpus.open("c").ids[:] == ["7", "b"]
+    run_on("c", ["comet", "gpt"])
+    done = command("infer", "run", through_pipe("two", content), "-o", "m.jsonl")
+    assert done.status == 0, done.stderr
+    assert [row["id"] for row in told_of("m.jsonl")] == ["7", "007", "b"]
+    Path("lines.txt").write_text("comet gpt\ngpt\n")
+    assert command("prepare", "lines.txt", "-o", "t", *KEPT).status == 0
+    run_on("t", ["comet", "gpt"])
+    done = command("infer", "run", through_pipe("three", b"gpt gpt comet"), "-o", "n.jsonl")
+    assert done.status == 0, done.stderr
+    assert [row["tokens"] for row in told_of("n.jsonl")] == [3]

@@ -82,6 +82,7 @@ def test_tokens_of_every_format(command):
 
 
 def test_a_tokenizer_in_workers_and_the_document_that_it_fails_on(command):
+    """Batches are of 1,000; the one that fails is cut in a worker."""
     rows = [{"text": f"ab {number:04d}"} for number in range(3500)]
     write("x.jsonl", rows)
     done = command("prepare", "x.jsonl", "-o", "c", "--tokenizer", "cutter:words", *KEPT)
@@ -91,7 +92,40 @@ def test_a_tokenizer_in_workers_and_the_document_that_it_fails_on(command):
     write("x.jsonl", rows)
     failed = command("prepare", "x.jsonl", "-o", "d", "--tokenizer", "cutter:words", *KEPT)
     assert failed.status == 3 and not Path("d").exists()
-    assert "x.jsonl, document 3,206: the tokenizer cutter:words failed" in one_sentence(failed)
+    assert "x.jsonl, line 3,206: the tokenizer cutter:words failed" in one_sentence(failed)
+
+
+def test_a_pattern_that_finds_nothing_is_named(command):
+    write("x.jsonl", [{"text": "ab"}])
+    failed = command("prepare", "x.jsonl", "-o", "c", "--token-pattern", r"\d+", *KEPT)
+    assert failed.status == 3 and r"--token-pattern '\\d+'" in one_sentence(failed)
+
+
+def test_a_text_that_cannot_be_cut_is_named_by_its_row_and_id(command):
+    """In a second source, by ``--phrases``, which read first, and in a folder of files."""
+    Path("a.csv").write_text('id,text\n7,"ab\ncd"\n8,ab\n')
+    Path("b.csv").write_text('id,text\n9,"ab\ncd"\n007,poison\n')
+    how = ("--id", "id", "--tokenizer", "cutter:words", *KEPT)
+    for more in ((), ("--phrases",)):
+        failed = command("prepare", "a.csv", "b.csv", "-o", "c", *how, *more)
+        told = "b.csv, row 2 (id 007): the tokenizer cutter:words failed"
+        assert failed.status == 3 and told in one_sentence(failed)
+    Path("texts").mkdir()
+    Path("texts/a").write_text("ab")
+    Path("texts/b").write_text("poison")
+    failed = command("prepare", "texts", "-o", "c", "--tokenizer", "cutter:words", *KEPT)
+    assert "texts, file 2 (id b): the tokenizer" in one_sentence(failed)
+
+
+def test_a_run_that_was_trained_says_how_texts_are_cut(command):
+    rows = [{"text": f"gpt-4 e-mail word-{number % 3} other"} for number in range(40)]
+    write("x.jsonl", rows)
+    assert command("prepare", "x.jsonl", "-o", "c", "--allow", "digits,hyphens", *KEPT).status == 0
+    settings = ("--sampler", "scir", "--topics", 2, "--updates", 4, "--anneal-updates", 1)
+    trained = command("train", "c", "-o", "run", *settings, "--threads", 1)
+    assert trained.status == 0, trained.stderr
+    assert command("infer", "run", "x.jsonl", "-o", "m.jsonl").status == 0
+    assert tokens_of("m.jsonl") == [4] * 40
 
 
 def test_scripts_without_spaces_are_told(command):
@@ -168,9 +202,9 @@ def test_runs_that_do_not_say_how_are_read_by_the_old_pattern(command):
     assert tokens_of("m.jsonl") == [1]
     index = Corpus.open("c").index
     assert index["provenance"]["tokenizer"] == Tokenizer().as_dict()
-    from topicmc.storage.runs import RunDirectory
+    from topicmc.models.lda.run import TopicRun
 
-    run = RunDirectory.open(Path("run"))
+    run = TopicRun.open(Path("run"))
     corpus = run.facts()["corpus"]
     del corpus["tokenizer"]
     run.update_facts(corpus=corpus, vocabulary=run.write_vocabulary(["стина"]))

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from topicmc.corpora import Corpus, care, emission, parallel, prepare, spool, streams, verify
+from topicmc.corpora import Corpus, emission, maintenance, parallel, prepare, spool, streams, verify
 from topicmc.corpora.files import sha256
 from topicmc.corpora.metadata import clean_title, parse_day
 from topicmc.corpora.readers import jsonl, records
@@ -133,7 +133,7 @@ def test_round_trip(name, drawn, n_shards, n_heldout, size):
         unread = sum(time == "31.12.99" for _, _, (time, _) in drawn)
         assert corpus.provenance["times_unread"] == unread
 
-        cut = care.reshard(corpus.path, Path(folder) / "b", min(2, corpus.n_docs))
+        cut = maintenance.reshard(corpus.path, Path(folder) / "b", min(2, corpus.n_docs))
         verify(cut.path)
         assert same(found(cut), expected(drawn))
         plain = prepare(source, Path(folder) / "c", title="none", **options)
@@ -167,11 +167,11 @@ def test_merge_of_corpora_that_lack_some(tmp_path, turned, lacking):
     words.write_text("\n".join([*COMMON, *NAMES[::-1]] if turned else [*NAMES, *COMMON]))
     two = made(tmp_path, "b", SECOND, 20, vocab=words, **lacking)
     for order in ([one, two], [two, one]):
-        merged = care.merge([corpus.path for corpus in order], tmp_path / "c", force=True)
+        merged = maintenance.merge([corpus.path for corpus in order], tmp_path / "c", force=True)
         verify(merged.path)
         rest = without(SECOND, "title" in lacking, "time" in lacking)
         assert same(found(merged), expected(FIRST) | expected(rest, 20))
-        again = care.reshard(merged.path, tmp_path / "d", 3, force=True)
+        again = maintenance.reshard(merged.path, tmp_path / "d", 3, force=True)
         verify(again.path)
         assert same(found(again), found(merged))
 
@@ -183,7 +183,8 @@ def test_add(tmp_path, in_place, old):
     source = tmp_path / "more.jsonl"
     write_jsonl(source, rows_of(SECOND, 20))
     output = None if in_place else tmp_path / "c"
-    grown = care.add(first.path, [source], output, time="when", n_heldout=2)
+    told = {"title": "title", "time": "when"} if old else {}  # else as in the corpus
+    grown = maintenance.add(first.path, [source], output, n_heldout=2, **told)
     verify(grown.path)
     kept = without(FIRST, bool(old), bool(old))
     assert same(found(grown), expected(kept) | expected(SECOND, 20))
@@ -198,7 +199,7 @@ def test_the_order_is_that_of_training(tmp_path):
         corpus.titles[corpus.n_docs]
     assert {held.title(d) for d in range(3)} == {t for _, t, _ in FIRST} - set(titles)
     assert corpus.times.dtype == np.dtype("datetime64[D]") and not corpus.times.flags.writeable
-    one = care.reshard(corpus.path, tmp_path / "one", 1)
+    one = maintenance.reshard(corpus.path, tmp_path / "one", 1)
     assert isinstance(one.times.base, np.memmap)
     assert (one.times == corpus.times).all() and list(one.titles) == titles
 
@@ -395,7 +396,7 @@ def test_damage_is_found_where_it_matters(corpus, tmp_path, part, name, damage):
     pattern = rf"{part}/{name}\.npy (was changed|is damaged|is missing)"
     for look in (
         lambda: verify(corpus),
-        lambda: care.reshard(corpus, tmp_path / "out", 1),
+        lambda: maintenance.reshard(corpus, tmp_path / "out", 1),
         lambda: (part == "heldout" and verify(corpus)) or (opened.titles, opened.times),
     ):
         with pytest.raises(DataError, match=pattern):

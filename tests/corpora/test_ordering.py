@@ -8,9 +8,9 @@ import bags
 import numpy as np
 import pytest
 from scipy.stats import chi2
-from test_care import WORDS, made, random_bags, spelled
+from test_maintenance import WORDS, made, random_bags, spelled
 
-from topicmc.corpora import Corpus, care, ordering, prepare, verify
+from topicmc.corpora import Corpus, maintenance, ordering, prepare, verify
 from topicmc.corpora.ordering import random_keys
 
 
@@ -39,7 +39,7 @@ def known(corpus):
 @pytest.mark.parametrize("bucket", [1 << 23, 16])
 def test_a_shuffled_corpus_holds_the_same_documents(tmp_path, plain, bucket, monkeypatch):
     monkeypatch.setattr(ordering, "_BUCKET_ENTRIES", bucket)
-    shuffled = care.reshard(plain.path, tmp_path / "c", 4, shuffle=True, seed=7)
+    shuffled = maintenance.reshard(plain.path, tmp_path / "c", 4, shuffle=True, seed=7)
     verify(shuffled.path)
     before, after = map(str, spelled(plain)), map(str, spelled(shuffled))
     assert sorted(before) == sorted(after)
@@ -52,7 +52,7 @@ def test_a_shuffled_corpus_holds_the_same_documents(tmp_path, plain, bucket, mon
 
 
 def test_titles_and_times_move_along(tmp_path, titled):
-    shuffled = care.reshard(titled.path, tmp_path / "c", 2, shuffle=True)
+    shuffled = maintenance.reshard(titled.path, tmp_path / "c", 2, shuffle=True)
     verify(shuffled.path)
     assert sorted(known(shuffled)) == sorted(known(titled))
     assert known(shuffled) != known(titled)
@@ -61,13 +61,13 @@ def test_titles_and_times_move_along(tmp_path, titled):
 
 def test_the_seed_decides_the_order_and_nothing_else(tmp_path, plain, monkeypatch):
     """Not the shards before, nor how many documents are sorted at a time."""
-    one = care.reshard(plain.path, tmp_path / "one", 3, shuffle=True, seed=1)
-    cut = care.reshard(plain.path, tmp_path / "cut", 7)
+    one = maintenance.reshard(plain.path, tmp_path / "one", 3, shuffle=True, seed=1)
+    cut = maintenance.reshard(plain.path, tmp_path / "cut", 7)
     monkeypatch.setattr(ordering, "_BUCKET_ENTRIES", 40)
     monkeypatch.setattr(ordering, "_CHUNK", 11)
-    again = care.reshard(cut.path, tmp_path / "again", 3, shuffle=True, seed=1)
+    again = maintenance.reshard(cut.path, tmp_path / "again", 3, shuffle=True, seed=1)
     assert again.fingerprint == one.fingerprint
-    other = care.reshard(plain.path, tmp_path / "other", 3, shuffle=True, seed=2)
+    other = maintenance.reshard(plain.path, tmp_path / "other", 3, shuffle=True, seed=2)
     assert other.fingerprint != one.fingerprint
 
 
@@ -93,7 +93,7 @@ def test_orders_are_uniform():
 def test_a_sorted_corpus(tmp_path, titled):
     """In ascending order of the values; documents of equal values keep theirs."""
     values = np.arange(titled.n_docs) % 3
-    done = care.sort(titled.path, tmp_path / "c", 3, -values)
+    done = maintenance.sort(titled.path, tmp_path / "c", 3, -values)
     verify(done.path)
     rows = known(titled)
     assert known(done) == [rows[i] for i in np.argsort(-values, kind="stable")]
@@ -104,12 +104,12 @@ def test_shards_are_near_equal_in_tokens(tmp_path, n_shards, monkeypatch):
     """Long documents first; also where documents arrive one by one."""
     lengths = np.sort(np.random.default_rng(1).pareto(1.2, 200) * 5 + 1).astype(int)[::-1]
     corpus = made(tmp_path, "a", [{0: min(n, 400)} for n in map(int, lengths)], WORDS, n_heldout=0)
-    cut = care.reshard(corpus.path, tmp_path / "c", n_shards)
+    cut = maintenance.reshard(corpus.path, tmp_path / "c", n_shards)
     tokens = [row["n_tokens"] for row in cut.index["shards"]]
     assert max(tokens) <= cut.n_tokens / n_shards + 400
     assert spelled(cut) == spelled(corpus)
     monkeypatch.setattr("topicmc.corpora.documents._BLOCK_ENTRIES", 1)
-    again = care.reshard(corpus.path, tmp_path / "d", n_shards)
+    again = maintenance.reshard(corpus.path, tmp_path / "d", n_shards)
     assert again.fingerprint == cut.fingerprint
 
 
@@ -121,6 +121,6 @@ def test_each_shard_has_a_document(tmp_path):
         corpus = made(tmp_path, f"a{place}", rows, WORDS, n_heldout=0)
         for n_shards in (2, 5, 7):
             output = tmp_path / f"c{place}-{n_shards}"
-            assert min(care.reshard(corpus.path, output, n_shards).shard_sizes) >= 1
+            assert min(maintenance.reshard(corpus.path, output, n_shards).shard_sizes) >= 1
             assert spelled(Corpus.open(output)) == spelled(corpus)
             assert bags.training(corpus)[place] == {0: 1000}

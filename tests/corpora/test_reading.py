@@ -63,3 +63,28 @@ def test_options_that_do_not_fit_are_refused(tmp_path):
     path.write_text("ant bee\n")
     with pytest.raises(UsageError, match="only sources of word ids need one"):
         read(path, vocab=path)
+
+
+@pytest.mark.parametrize(
+    ("written", "encoding", "is_utf8"),
+    [
+        ("café", "latin-1", False),
+        ("plain", "latin-1", True),
+        ("plain", "utf-16-le", False),
+        ("カフェ", "iso2022_jp", False),
+        ("x" * ((1 << 20) - 1) + "é", "utf-8", True),  # a letter over the border of two chunks
+        ("é", "utf-8", True),
+    ],
+)
+def test_an_encoding_for_what_is_not_utf8(tmp_path, written, encoding, is_utf8):
+    path = tmp_path / "x.txt"
+    path.write_bytes(written.encode(encoding))
+    asked = "latin-1" if encoding == "utf-8" else encoding
+    found = streams.unless_utf8(path, asked)
+    assert found == (None if is_utf8 else asked)
+    assert path.read_bytes().decode(found or "utf-8") == written
+
+
+def test_half_a_letter_at_the_end_is_no_utf8(tmp_path):
+    (tmp_path / "x.txt").write_bytes("café".encode()[:-1])
+    assert streams.unless_utf8(tmp_path / "x.txt", "latin-1") == "latin-1"

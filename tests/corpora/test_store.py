@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from topicmc.corpora import Corpus, Documents, prepare, stamps, store, verify
-from topicmc.corpora.documents import offsets
 from topicmc.corpora.files import NpyWriter
+from topicmc.corpora.offsets import offsets
 from topicmc.errors import DataError
 from topicmc.storage.files import own_checksum
 
@@ -91,7 +91,7 @@ def test_swapped_shards(corpus, array):
 def resign(corpus, name, change):
     """Changes an array and every checksum with it, as a faulty writer would."""
     from topicmc.corpora.files import sha256
-    from topicmc.corpora.store import content_fingerprint
+    from topicmc.corpora.index import content_fingerprint
 
     path = corpus / name
     array = np.load(path)

@@ -10,8 +10,7 @@ from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
 
 from topicmc.corpora import prepare
-from topicmc.engine.method import open_method
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.kernels import assignments as assignments_kernels
 from topicmc.kernels import gibbs
@@ -19,7 +18,8 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed import worker as collapsed
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve, rounds_per_sweep
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.storage import scratch
 
 CONFIG = TrainConfig(topics=5, sampler="adlda", alpha=0.1, beta=0.05, seed=3, threads=1)
@@ -237,10 +237,10 @@ def test_the_start_is_annealed_and_grows(small_corpus):
     assert schedule.beta_factor(500) == 1
     shares = [schedule.share(update) for update in range(0, 510, 10)]
     assert shares == sorted(shares) and shares[-1] == 1
-    assert [schedule.burning_in(update) for update in (0, 499, 500)] == [True, True, False]
+    assert [schedule.in_burn_in(update) for update in (0, 499, 500)] == [True, True, False]
     plain = method(replace(config, start="plain"), small_corpus).schedule
     assert plain.share(0) == 1 and plain.beta_factor(0) == 1
-    assert [plain.burning_in(update) for update in (0, 499, 500)] == [True, True, False]
+    assert [plain.in_burn_in(update) for update in (0, 499, 500)] == [True, True, False]
 
 
 @pytest.mark.parametrize("start", ["plain", "anneal", "grow"])
@@ -252,7 +252,7 @@ def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start
     for seed in range(3):
         config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
         _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")
-        assert outcome.perplexity < 32 and outcome.perplexity_averaged < 32
+        assert outcome.score < 32 and outcome.score_averaged < 32
 
 
 def test_options_that_make_no_sense():

@@ -14,15 +14,16 @@ import pytest
 from scipy.stats import t
 from synthetic import write_docword
 
-from topicmc.corpora import care, prepare
-from topicmc.engine.dsgld import Dsgld
+from topicmc.corpora import maintenance, prepare
 from topicmc.engine.schedule import SCHEDULES, Plan, worker_of
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.target import CHAINS
 from topicmc.posterior.thinning import is_kept
 from topicmc.samplers import step_size, sum_topics
-from topicmc.settings.config import TrainConfig
 
 WORDS = 6  # of each topic
 LAW = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # of a topic's words, in another order per shard
@@ -45,7 +46,7 @@ def unlike(tmp_path_factory, request):
         (folder / str(number)).mkdir()
         source = write_docword(folder / str(number), documents, 2 * WORDS)
         parts.append(prepare([source], folder / f"part-{number}", n_heldout=0, stopwords="none"))
-    corpus = care.merge([part.path for part in parts], folder / "corpus", union=True)
+    corpus = maintenance.merge([part.path for part in parts], folder / "corpus", union=True)
     counts = np.zeros((2 * WORDS, 2), np.int64)
     for shard in range(corpus.n_shards):
         documents = corpus.shard(shard)
@@ -63,7 +64,7 @@ def started(corpus, counts, n_chains, seed, step=STEP):
         chains=n_chains, groups=n_chains, balance=False, seed=seed, threads=1, updates=1,
     )  # fmt: skip
     config = resolve(config, n_docs=corpus.n_docs, n_tokens=corpus.n_tokens, n_words=2 * WORDS)
-    method = Dsgld(config, corpus, LocalTransport(config.workers), Threads(1))
+    method = open_method(config, corpus, LocalTransport(config.workers), Threads(1))
     method.balance.plan = Plan(TRAJECTORIES[: config.workers])
     for chain in method.chains.values():
         chain.theta[:] = BETA + counts
@@ -74,16 +75,17 @@ def started(corpus, counts, n_chains, seed, step=STEP):
 def recorded(method, factors):
     """Sums of the states of each chain after its updates, float64 (2W,) by number; the scale of
     worker s is multiplied by factors[s], as a wrong formula would."""
-    move = method.updates.move
-    starts = np.cumsum([0, *(method.documents[w].n_docs for w in sorted(method.documents))])
+    move = method.target.updates.move
+    documents = method.target.documents
+    starts = np.cumsum([0, *(documents[w].n_docs for w in sorted(documents))])
     totals = {chain.index: np.zeros(2 * WORDS) for chain in method.chains.values()}
 
     def recording(chain, batch, scale, **more):
         worker = np.searchsorted(starts, batch.doc_ids[0], side="right") - 1
         move(chain, batch, scale * factors[worker], **more)
-        totals[chain.index] += method.updates.settle(chain).theta.max(axis=1)
+        totals[chain.index] += method.target.updates.settle(chain).theta.max(axis=1)
 
-    method.updates.move = recording
+    method.target.updates.move = recording
     return totals
 
 
@@ -151,7 +153,7 @@ def test_words_of_one_worker_swing_with_the_trajectory(tmp_path):
     ends = {worker: [] for worker in range(n_workers)}
     for number in range(100 * n_workers):
         method.round()
-        (chain,), (worker,) = method.chains.values(), method._places(number)
+        (chain,), (worker,) = method.chains.values(), method.target.parts[CHAINS].places(number)
         if number >= 5 * n_workers:
             ends[worker].append(chain.theta.max(axis=1))
     u = np.exp(-0.05 * trajectory)

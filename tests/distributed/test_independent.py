@@ -7,7 +7,7 @@ import pytest
 from test_adlda import CONFIG
 from test_training import StopAfter, kept_bits, train
 
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
@@ -68,7 +68,7 @@ def test_together_they_predict_better(small_corpus, tmp_path):
         train(replace(TWO, chains=1, seed=seed), small_corpus, tmp_path / str(seed))[1]
         for seed in range(4)
     ]
-    assert two.perplexity_averaged < np.mean([one.perplexity_averaged for one in alone])
+    assert two.score_averaged < np.mean([one.score_averaged for one in alone])
 
 
 def test_what_chains_cost_is_reckoned_with():

@@ -106,7 +106,7 @@ def test_both_kinds_of_workers_have_these_documents(heavy):
     assert len(set(numbers)) == 3
     collapsed = method(replace(SETTINGS, workers=3), heavy).samplers
     assert [len(collapsed[worker].offsets) - 1 for worker in range(3)] == numbers
-    minibatch = method(replace(SETTINGS, sampler="scir", workers=3), heavy).documents
+    minibatch = method(replace(SETTINGS, sampler="scir", workers=3), heavy).target.documents
     assert [minibatch[worker].n_docs for worker in range(3)] == numbers
 
 

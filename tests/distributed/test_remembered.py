@@ -10,12 +10,12 @@ from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
 
 from topicmc.corpora import prepare
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.collapsed.kept_assignments import Remembered
+from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import sum_topics
-from topicmc.settings.config import TrainConfig
 
 CONFIG = TrainConfig(
     topics=5, sampler="scir", remember=True, alpha=0.1, beta=0.05, seed=3, threads=1, epochs=20
@@ -25,7 +25,7 @@ CONFIG = TrainConfig(
 def method(config, corpus):
     sizes = {"n_docs": corpus.n_docs, "n_tokens": max(20, corpus.n_tokens)}
     config = resolve(config, **sizes, n_words=corpus.n_words)
-    return Remembered(config, corpus, LocalTransport(config.workers), Threads(config.threads))
+    return KeptAssignments(config, corpus, LocalTransport(config.workers), Threads(config.threads))
 
 
 @pytest.mark.parametrize(("workers", "fault"), [(1, False), (2, False), (1, True)])
@@ -79,7 +79,7 @@ def test_topics_are_found_and_an_interrupted_run_equals_a_whole_one(
     """Guessing has a perplexity near 120, the true topics one near 23."""
     config = replace(CONFIG, sampler=sampler, workers=workers, epochs=60)
     whole, outcome = train(config, small_corpus, tmp_path / "whole")
-    assert outcome.perplexity_averaged < 40
+    assert outcome.score_averaged < 40
     run, outcome = train(replace(config, threads=3), small_corpus, tmp_path / "run", StopAfter(7))
     assert outcome.interrupted and all(entry["burn_in"] for entry in run.sample_index())
     run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
@@ -108,7 +108,7 @@ def test_theta_follows_the_assignments_from_the_end_of_the_start_on(small_corpus
     errors right after the start; until its end tokens are drawn given the counts."""
     chain = method(replace(CONFIG, sampler=sampler, anneal_updates=20), small_corpus)
     before = chain._chain.theta.copy()
-    while chain.burning_in:
+    while chain.in_burn_in:
         assert chain._topics() is None
         chain.round()
     np.testing.assert_array_equal(chain._chain.theta, before)

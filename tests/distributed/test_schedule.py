@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from topicmc.engine import schedule
 from topicmc.engine.schedule import (
-    batch_documents,
+    batch_items,
     ideal_trajectories,
     plan_trajectories,
     should_replan,
@@ -160,7 +160,7 @@ def test_a_pass_takes_each_document_at_most_once(seed, worker, n_docs, batch_siz
     n_batches = n_docs // size
     seen = np.concatenate(
         [
-            batch_documents(seed, worker, sweep * n_batches + i, n_docs, batch_size)
+            batch_items(seed, worker, sweep * n_batches + i, n_docs, batch_size)
             for i in range(n_batches)
         ]
     )
@@ -185,7 +185,7 @@ def test_batches_are_uniform_samples(n_docs):
     """Ordered pairs in batches of two are all equally likely. A Feistel network over so few bits,
     or an order that only rotates a fixed one, is caught."""
     n_batches = n_docs // 2
-    batches = [batch_documents(5, 1, i * n_batches, n_docs, 2) for i in range(8000)]
+    batches = [batch_items(5, 1, i * n_batches, n_docs, 2) for i in range(8000)]
     first, second = np.array(batches).T
     seen = np.bincount(first * n_docs + second, minlength=n_docs**2)
     chances = (1 - np.eye(n_docs)) / (n_docs * (n_docs - 1))
@@ -212,7 +212,7 @@ def test_long_orders_are_uniform_too():
 
 def test_passes_workers_and_seeds_have_orders_of_their_own():
     orders = {
-        tuple(batch_documents(seed, worker, sweep, 100, 100).tolist())
+        tuple(batch_items(seed, worker, sweep, 100, 100).tolist())
         for seed in range(3)
         for worker in range(3)
         for sweep in range(3)

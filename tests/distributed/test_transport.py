@@ -6,15 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from topicmc.engine.transport.base import (
-    LocalTransport,
-    abort_on_error,
-    describe,
-    launched_size,
-    mean_into,
-    open_transport,
-)
+from topicmc.engine.transport.base import abort_on_error, describe, mean_into
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.engine.transport.mpi import MpiTable
+from topicmc.engine.transport.open import launched_size, open_transport
 from topicmc.errors import DataError, UsageError
 
 LAUNCHER_VARIABLES = (
@@ -93,7 +88,7 @@ def test_without_mpi4py_the_error_says_how_to_get_it(monkeypatch):
 
 def test_the_local_transport_never_imports_mpi():
     program = (
-        "import sys; from topicmc.engine.transport.base import open_transport;"
+        "import sys; from topicmc.engine.transport.open import open_transport;"
         "open_transport('auto'); sys.exit('mpi4py' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-P", "-c", program], timeout=60).returncode == 0

@@ -281,7 +281,7 @@ def test_minibatches_go_on_where_fit_ended(fitted):
 
 
 def test_minibatches_need_to_know_their_words():
-    with pytest.raises(ValueError, match="needs vocabulary"):
+    with pytest.raises(ValueError, match=r"give LDA\(vocabulary="):
         LDA(n_components=2).partial_fit(TOKENS)
     with pytest.raises(ValueError, match="n_components 1"):
         streaming().set_params(n_components=1).partial_fit(COUNTS)

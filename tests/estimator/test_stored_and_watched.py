@@ -20,8 +20,8 @@ from topicmc.estimator import Evaluation
 from topicmc.estimator.incremental import LEAST_START, MOST_START
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import split_documents, token_probabilities
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.storage.runs import RunDirectory
 
 TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
 TOKENS = [text.split() for text in TEXTS]
@@ -57,7 +57,7 @@ def test_columns_of_token_lists(fitted, name):
     streamed = LDA(2, vocabulary=WORDS, random_state=0, n_jobs=1)
     with pytest.warns(ConvergenceWarning):
         assert streamed.partial_fit(X).vocabulary_ == WORDS
-    with pytest.raises(ValueError, match="needs vocabulary"):
+    with pytest.raises(ValueError, match=r"give LDA\(vocabulary="):
         LDA(2).partial_fit(X)
 
 
@@ -212,7 +212,7 @@ def test_what_cannot_be_saved(fitted, tmp_path):
             nameless.save(tmp_path / "run", vocabulary=[*WORDS[:5], odd])
     assert not list(tmp_path.iterdir())
     nameless.save(tmp_path / "run", vocabulary=WORDS)
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="a run is there already; .* force=True"):
         fitted.save(tmp_path / "run")
     fitted.save(tmp_path / "run", force=True)
     assert LDA.from_run(tmp_path / "run").vocabulary_ == WORDS
@@ -223,14 +223,14 @@ def test_what_cannot_be_saved(fitted, tmp_path):
 
 
 def test_a_saved_model_is_not_resumed(fitted, tmp_path):
-    from topicmc.engine.transport.base import LocalTransport
+    from topicmc.engine.transport.local import LocalTransport
     from topicmc.models.lda.jobs import resume
 
     fitted.save(tmp_path / "run")
-    samples = RunDirectory.open(tmp_path / "run").sample_index()
+    samples = TopicRun.open(tmp_path / "run").sample_index()
     with pytest.raises(UsageError, match="saved from Python"):
         resume(tmp_path / "run", {}, LocalTransport(1), None)
-    assert RunDirectory.open(tmp_path / "run").sample_index() == samples
+    assert TopicRun.open(tmp_path / "run").sample_index() == samples
 
 
 # --- watching and stopping ------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topicmc.export.source import Source
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
 
 ODD = {3: "naïve", 7: "new york", 11: "</script><b>", 13: 'a,"b', 17: "nan", 19: "NA"}
 ALPHA = np.array([0.05, 0.1, 0.2, 0.8, 2.0])
@@ -28,7 +28,7 @@ class Made(NamedTuple):
     fit: np.ndarray
 
     def source(self, **options) -> Source:
-        return Source([RunDirectory.open(self.path)], **options)
+        return Source([TopicRun.open(self.path)], **options)
 
 
 def make_run(corpus, path: Path, seed: int, heldout: bool = True) -> Made:
@@ -44,7 +44,7 @@ def make_run(corpus, path: Path, seed: int, heldout: bool = True) -> Made:
             "documents": corpus.n_docs, "tokens": corpus.n_tokens,
         },
     }  # fmt: skip
-    run = RunDirectory.create(path, facts)
+    run = TopicRun.create(path, facts)
     words = [ODD.get(w, word) for w, word in enumerate(corpus.vocabulary)]
     run.update_facts(vocabulary=run.write_vocabulary(words))
     sizes = np.array([3000, 900, 4000, 2500, 1600])

@@ -9,8 +9,8 @@ import pytest
 from topicmc.errors import TopicmcError, UsageError
 from topicmc.export import FORMATS, export
 
-FOLDERS = [format for format, (_, files) in FORMATS.items() if files]
-FILES = [format for format, (_, files) in FORMATS.items() if not files]
+FOLDERS = [format for format, kind in FORMATS.items() if kind.files]
+FILES = [format for format, kind in FORMATS.items() if not kind.files]
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -8,7 +8,7 @@ from made_run import ALPHA, N_DRAWS, make_run
 
 from topicmc.export import export
 from topicmc.export.arviz import inference_data
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
 
 xarray = pytest.importorskip("xarray")
 with warnings.catch_warnings():
@@ -38,7 +38,7 @@ def test_samples_are_ours_and_chains_are_matched(data, made):
     np.testing.assert_allclose(posterior["share"], made.share, atol=1e-12)
     np.testing.assert_allclose(posterior["alpha"], np.broadcast_to(ALPHA, (2, N_DRAWS, 5)))
     assert posterior["topic"].values.tolist() == [0, 1, 2, 3, 4]
-    vocabulary = np.array(RunDirectory.open(made.path).vocabulary())
+    vocabulary = np.array(TopicRun.open(made.path).vocabulary())
     assert data["constant_data"]["word"].values.tolist() == vocabulary[words].tolist()
     assert data["constant_data"]["found"].values.tolist() == [2] * 5
     np.testing.assert_allclose(data["sample_stats"]["log_likelihood"], made.fit)
@@ -56,7 +56,7 @@ def test_arviz_summarises_them(file, made):
 def test_several_runs_and_all_words(made, small_corpus, tmp_path):
     """Chains of all runs, in the numbers of the first; only as many draws as every chain has."""
     other = make_run(small_corpus, tmp_path / "other", seed=6)
-    run = RunDirectory.open(other.path)
+    run = TopicRun.open(other.path)
     run.write_sample_index([entry for entry in run.sample_index() if entry["round"] > 10])
     source = made.source(words=1000)
     source.runs = [*source.runs, run]
@@ -70,14 +70,14 @@ def test_several_runs_and_all_words(made, small_corpus, tmp_path):
 
 def test_a_run_without_held_out_documents(small_corpus, tmp_path):
     made = make_run(small_corpus, tmp_path / "run", seed=7, heldout=False)
-    tree = inference_data([RunDirectory.open(made.path)])
+    tree = inference_data([TopicRun.open(made.path)])
     assert set(tree.children) == {"posterior", "constant_data"}
 
 
 def test_collapsed_samplers_are_drawn_from(made, small_corpus, tmp_path):
     """Their states are counts; the probabilities must vary as the posterior does, not less."""
     other = make_run(small_corpus, tmp_path / "run", seed=5)
-    run = RunDirectory.open(other.path)
+    run = TopicRun.open(other.path)
     run.update_facts(config={**run.facts()["config"], "sampler": "adlda"})
     drawn = inference_data([run])["posterior"]["phi"].values
     kept = inference_data(made.source().runs)["posterior"]["phi"].values

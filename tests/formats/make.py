@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
 
 TOPICMC = Path(sysconfig.get_path("scripts")) / "topicmc"
 WORDS = (
@@ -108,7 +108,7 @@ def main() -> None:
         cwd=folder,
     )
     for facts in folder.rglob("run.json"):
-        run = RunDirectory.open(facts.parent)
+        run = TopicRun.open(facts.parent)
         place = Path(run.facts()["corpus"]["path"])
         run.update_facts(corpus={**run.facts()["corpus"], "path": os.path.relpath(place, run.path)})
     (folder / "corpus" / ".checked.json").unlink(missing_ok=True)  # of files of this machine

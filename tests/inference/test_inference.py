@@ -14,10 +14,12 @@ from topicmc.corpora import Documents
 from topicmc.corpora.reading import Known
 from topicmc.inference import mixes as inference
 from topicmc.inference.deviations import Sample, deviations, spread
-from topicmc.inference.mixes import Mixer, Totals, infer, infer_under, representative_documents
+from topicmc.inference.mixes import Totals, infer, infer_under, representative_documents
 from topicmc.kernels import mixes
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda import mixes as lda_mixes
+from topicmc.models.lda.mixes import Mixer
 from topicmc.storage import scratch
 
 ONE = Threads(1)
@@ -158,7 +160,7 @@ def test_a_mix_depends_on_its_document_alone(monkeypatch):
     parts = [documents.part(start, start + 1) for start in range(300)]
     assert (mix_of(phi, parts, alpha) == whole).all()
     assert (Mixer(phi, alpha, Threads(3)).mixes(documents) == whole).all()
-    monkeypatch.setattr(inference, "_BLOCK_DOCUMENTS", 7)
+    monkeypatch.setattr(lda_mixes, "_BLOCK_DOCUMENTS", 7)
     assert (mix_of(phi, documents, alpha) == whole).all()
 
 
@@ -295,7 +297,7 @@ def topics(small_corpus):
 def test_representative_documents_have_the_largest_shares(small_corpus, topics, monkeypatch):
     shards = [small_corpus.shard(number) for number in range(small_corpus.n_shards)]
     shares = mix_of(topics[0], shards, topics[1])
-    monkeypatch.setattr(inference, "_BLOCK_DOCUMENTS", 37)
+    monkeypatch.setattr(lda_mixes, "_BLOCK_DOCUMENTS", 37)
     found = representative_documents(*topics, small_corpus, 6)
     assert (found == np.argsort(-shares, axis=0, kind="stable")[:6].T).all()
     everyone = representative_documents(*topics, small_corpus, 10_000)
@@ -305,7 +307,7 @@ def test_representative_documents_have_the_largest_shares(small_corpus, topics, 
 def test_of_a_large_corpus_every_so_many_documents_are_looked_at(small_corpus, topics, monkeypatch):
     shards = [small_corpus.shard(number) for number in range(small_corpus.n_shards)]
     shares = mix_of(topics[0], shards, topics[1])[::3]
-    monkeypatch.setattr(inference, "_BLOCK_DOCUMENTS", 20)
+    monkeypatch.setattr(lda_mixes, "_BLOCK_DOCUMENTS", 20)
     monkeypatch.setattr(inference, "_MOST_TOKENS", small_corpus.n_tokens // 3 + 1)
     found = representative_documents(*topics, small_corpus, 4)
     assert (found == 3 * np.argsort(-shares, axis=0, kind="stable")[:4].T).all()

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.engine.method import open_method
-from topicmc.engine.transport.base import abort_on_error, open_transport
+from topicmc.engine.transport.base import abort_on_error
+from topicmc.engine.transport.open import open_transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import sum_topics
 from topicmc.samplers.scir import Scir
-from topicmc.settings.config import TrainConfig
 
 
 def opened(sampler, corpus, transport, **settings):

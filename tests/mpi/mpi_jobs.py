@@ -11,8 +11,9 @@ import time
 import numpy as np
 
 from topicmc.engine.schedule import split_groups, worker_of
-from topicmc.engine.transport.base import abort_on_error, open_transport
+from topicmc.engine.transport.base import abort_on_error
 from topicmc.engine.transport.mpi import MpiTransport
+from topicmc.engine.transport.open import open_transport
 from topicmc.errors import DataError
 
 

@@ -9,7 +9,7 @@ import pytest
 from topicmc.corpora import Corpus
 from topicmc.engine.transport.launch import find_mpiexec
 from topicmc.errors import UsageError
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
 
 pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
 try:
@@ -33,10 +33,10 @@ def run(*command):
 def train(corpus: Corpus, path, sampler, *launcher, workers=()):
     options = ["-o", path, "--sampler", sampler, *OPTIONS, *workers]
     run(*launcher, sys.executable, "-P", "-m", "topicmc.cli", "train", corpus.path, *options)
-    return RunDirectory(path)
+    return TopicRun(path)
 
 
-def bits(run: RunDirectory):
+def bits(run: TopicRun):
     files = run.checkpoint().manifest["files"]
     samples = [(entry["round"], entry["checksum"]) for entry in run.sample_index()]
     return {k: v for k, v in files.items() if "z-" in k}, samples

@@ -14,7 +14,7 @@ import pytest
 from test_mpi_training import COMMON, FIXED, command, flags
 from test_training import kept_bits
 
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 
@@ -89,7 +89,7 @@ def test_hosts_file(place, tmp_path, small_corpus):
     alone = tmp_path / "alone"
     local = command(None, alone, corpus=small_corpus, transport="local", workers=4, **settings)
     subprocess.run(local, check=True, capture_output=True, timeout=120)
-    assert kept_bits(RunDirectory(tmp_path / "run")) == kept_bits(RunDirectory(alone))
+    assert kept_bits(TopicRun(tmp_path / "run")) == kept_bits(TopicRun(alone))
 
 
 def test_slurm_script(place, tmp_path):
@@ -129,13 +129,13 @@ def test_slurm_script(place, tmp_path):
         job.send_signal(signal.SIGTERM)
         job.wait(timeout=60)
     assert "--resume" in (tmp_path / "err").read_text()
-    stopped = RunDirectory(tmp_path / "run").checkpoint()
+    stopped = TopicRun(tmp_path / "run").checkpoint()
     assert stopped is not None
     assert len((tmp_path / "log").read_text().splitlines()) == 1
-    first = RunDirectory(tmp_path / "run").facts()["config"]
+    first = TopicRun(tmp_path / "run").facts()["config"]
     assert first["workers"] == 8
     update = 4 * stopped.facts(next(iter(stopped.parts())))["round"] + 8
     with submitted(update) as job:
         assert job.wait(timeout=100) == 0, (tmp_path / "err").read_text()
     assert len((tmp_path / "log").read_text().splitlines()) == 2
-    assert RunDirectory(tmp_path / "run").metrics()[-1]["update"] == update
+    assert TopicRun(tmp_path / "run").metrics()[-1]["update"] == update

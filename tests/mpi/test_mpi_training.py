@@ -13,16 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicmc.cli.progress import Silent
 from topicmc.corpora import Corpus
-from topicmc.engine.interrupts import Interrupt
-from topicmc.engine.loop import Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.launch import find_mpiexec
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
+from topicmc.host.interrupts import Interrupt
+from topicmc.host.machine import available_cores
 from topicmc.models.lda import jobs
-from topicmc.settings.config import TrainConfig, available_cores
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.settings import TrainConfig
 
 pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
 try:
@@ -91,7 +92,7 @@ def in_process(run, corpus, workers, **settings):
     config = TrainConfig(**settings, workers=workers)
     transport = LocalTransport(workers)
     config, corpus, directory = jobs.start(config, corpus.path, run, transport)
-    Training(config, corpus, directory, transport, Silent()).train(Interrupt())
+    training_of(config, corpus, directory, transport, Silent()).train(Interrupt())
     return run
 
 
@@ -101,7 +102,7 @@ def assert_alike(run, other):
     assert bits(run) == bits(other)
     names = ("update", "documents", "perplexity", "perplexity_averaged")
     figures = [
-        np.array([[record[n] for n in names] for record in RunDirectory(one).metrics()], float)
+        np.array([[record[n] for n in names] for record in TopicRun(one).metrics()], float)
         for one in (run, other)
     ]
     np.testing.assert_allclose(*figures, rtol=1e-12)
@@ -109,7 +110,7 @@ def assert_alike(run, other):
 
 def bits(run):
     """Checksums of samples and of the last states of chains."""
-    directory = RunDirectory(run)
+    directory = TopicRun(run)
     checkpoint = directory.checkpoint()
     assert checkpoint is not None
     samples = {entry["file"]: entry["checksum"] for entry in directory.sample_index()}
@@ -149,7 +150,7 @@ def test_an_interrupted_job_goes_on_bit_for_bit_and_on_other_numbers_of_ranks(
         assert job.wait(20) == 130
     assert "Stopped after update" in told(run)
     assert f"mpiexec -n 2 topicmc train -o {run} --resume" in told(run)
-    updates = RunDirectory(run).checkpoint().facts("rank-000")["round"] * 4 + 20
+    updates = TopicRun(run).checkpoint().facts("rank-000")["round"] * 4 + 20
     finish(2, run, "--resume", updates=updates)
     whole = in_process(tmp_path / "whole", small_corpus, 2, **FIXED, updates=updates)
     assert_alike(run, whole)
@@ -159,7 +160,7 @@ def test_an_interrupted_job_goes_on_bit_for_bit_and_on_other_numbers_of_ranks(
         done = finish(launched, run, "--resume", workers=ranks, updates=updates)
         assert f"made on {before} workers and goes on with {ranks}" in done.stderr
         assert "not bit for bit" in done.stderr
-        assert RunDirectory(run).metrics()[-1]["update"] == updates
+        assert TopicRun(run).metrics()[-1]["update"] == updates
 
 
 def ranks_of(job):
@@ -199,7 +200,7 @@ def test_a_killed_rank_ends_the_job_and_its_checkpoint_goes_on(small_corpus, tmp
         while any(map(alive, ranks)):
             assert time.monotonic() - start < 10
             time.sleep(0.05)
-    updates = RunDirectory(run).checkpoint().manifest["round"] * 4 + 20
+    updates = TopicRun(run).checkpoint().manifest["round"] * 4 + 20
     finish(2, run, "--resume", updates=updates)
     whole = in_process(tmp_path / "whole", small_corpus, 2, **FIXED, updates=updates)
     assert_alike(run, whole)
@@ -228,7 +229,7 @@ def test_one_job_at_a_time_writes_into_a_run(small_corpus, tmp_path):
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()
     wait_for_the_end_of([holder])
-    finish(2, run, "--resume", updates=RunDirectory(run).checkpoint().manifest["round"] * 4 + 20)
+    finish(2, run, "--resume", updates=TopicRun(run).checkpoint().manifest["round"] * 4 + 20)
     assert list(run.rglob(".*")) == [] and not (run / "lease.json").exists()
 
 
@@ -259,7 +260,7 @@ def test_ranks_agree_on_the_sampler(small_corpus, tmp_path):
     run = tmp_path / "run"
     done = finish(2, run, "--progress", "plain", corpus=small_corpus, topics=5, updates=4)
     assert done.stderr.count("--sampler auto: adlda, which remembers the topic of every token") == 1
-    config = RunDirectory(run).facts()["config"]
+    config = TopicRun(run).facts()["config"]
     assert config["sampler"] == "adlda"
     assert config["threads"] == max(1, available_cores() // 2)
 
@@ -269,11 +270,11 @@ def test_workers_without_mpiexec(small_corpus, tmp_path):
     run = tmp_path / "run"
     settings = FIXED | {"threads": "auto", "updates": ENDLESS, "workers": 2}
     with running(None, run, corpus=small_corpus, until="metrics.jsonl", **settings) as job:
-        threads = RunDirectory(run).facts()["config"]["threads"]
+        threads = TopicRun(run).facts()["config"]["threads"]
         assert 1 <= threads <= max(1, available_cores() // 2)
         job.send_signal(signal.SIGINT)
         assert job.wait(20) == 130
-    assert RunDirectory(run).checkpoint() is not None
+    assert TopicRun(run).checkpoint() is not None
     assert told(run).count("a checkpoint is written") == 1
 
 
@@ -303,7 +304,7 @@ def test_what_ranks_read_and_send_and_how_they_are_balanced(small_corpus, tmp_pa
         sent = json.loads((tmp_path / f"sent-{rank}.json").read_text())
         assert sent == [averaging] + [handover + averaging] * 39
 
-    records = RunDirectory(tmp_path / "run").metrics()
+    records = TopicRun(tmp_path / "run").metrics()
     for record in records:
         assert sum(record["trajectory"]) == 8
         assert len(record["delays"]) == len(record["waited"]) == 2

@@ -11,7 +11,7 @@ from pathlib import Path
 import mpi_jobs
 import pytest
 
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.transport.local import LocalTransport
 
 pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
 _beside = Path(sys.executable).with_name("mpiexec")

@@ -92,8 +92,8 @@ def test_too_few_to_tell(tmp_path, chains, n):
     found = told(tmp_path, sampled(8, chains), scores(n, *[-7.0] * chains) if n else [])
     assert found.converged is None
     needed = 8 if chains == 1 else 4
-    told_so = f"Cannot tell whether it has converged: it takes {needed} evaluations of a chain"
-    assert found.verdict.startswith(told_so)
+    told_so = "Cannot tell whether it has converged: too few evaluations of a chain since burn-in"
+    assert found.verdict.startswith(f"{told_so} ({n}, and it takes {needed}); ")
     assert f"--resume --updates 200 --evaluate-every {100 if n else 1})" in found.verdict
     assert found.as_dict()["rhat"]["held-out log-likelihood"] is None
 
@@ -206,7 +206,8 @@ def test_a_trace_too_short(tmp_path, chains, n):
     found = traced(tmp_path, 0.0, n, *[0.0] * chains)
     assert found.converged is None
     needed = 8 if chains == 1 else 4
-    assert f"it takes {needed} recorded states of a chain since burn-in, and" in found.verdict
+    why = f"too few recorded states of a chain since burn-in ({n}, and it takes {needed}); "
+    assert why in found.verdict
     assert found.verdict.endswith("--resume --updates 200).")
 
 

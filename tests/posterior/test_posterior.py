@@ -5,11 +5,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicmc.engine.transport.base import LocalTransport
-from topicmc.models.lda.samples import KeptSamples
+from topicmc.engine.samples import KeptSamples
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import write_sample
 from topicmc.posterior.thinning import is_kept, number_kept, reached
 from topicmc.samplers import Chain
-from topicmc.storage.runs import RunDirectory
 
 
 def kept(now: int, samples: int) -> set[int]:
@@ -57,7 +58,7 @@ class Start:
         return self.rounds // 2
 
     @property
-    def burning_in(self) -> bool:
+    def in_burn_in(self) -> bool:
         return self.is_start(self.position)
 
     def is_start(self, position: int) -> bool:
@@ -70,7 +71,14 @@ class Start:
         return [0]
 
 
-def seen(run: RunDirectory) -> list[tuple[int, bool]]:
+def kept_samples(run: TopicRun, n_samples: int) -> KeptSamples:
+    def write(chain, number):
+        return write_sample(run, chain, number, n_tokens=100)
+
+    return KeptSamples(run, LocalTransport(1), n_samples, write)
+
+
+def seen(run: TopicRun) -> list[tuple[int, bool]]:
     """Positions in the index, each of which has its file, and no file is there besides."""
     entries = run.sample_index()
     assert sorted(run.sample_files()) == sorted(entry["file"] for entry in entries)
@@ -78,13 +86,13 @@ def seen(run: RunDirectory) -> list[tuple[int, bool]]:
 
 
 def test_a_state_of_the_start_stands_in_until_there_is_a_sample(tmp_path):
-    run = RunDirectory.create(tmp_path / "run", {})
-    samples, method = KeptSamples(run, LocalTransport(1), 4, 100), Start()
+    run = TopicRun.create(tmp_path / "run", {})
+    samples, method = kept_samples(run, 4), Start()
     story = []
     for number in range(1, 11):
         method.rounds = number
         samples.keep(method, number)
-        samples.stand_in(method, number)
+        samples.keep_provisional(method, number)
         story.append(seen(run))
     assert story[:5] == [[(0, True)], [(1, True)], [(1, True)], [(2, True)], [(2, True)]]
     assert story[5:] == 2 * [[(3, False)]] + 2 * [[(3, False), (4, False)]] + [
@@ -98,11 +106,11 @@ def test_a_state_of_the_start_stands_in_until_there_is_a_sample(tmp_path):
 
 def test_what_another_process_is_writing_is_not_deleted(tmp_path):
     """A file that the index does not name yet stays, whatever is kept or dropped meanwhile."""
-    run = RunDirectory.create(tmp_path / "run", {})
-    samples, method = KeptSamples(run, LocalTransport(1), 2, 100), Start()
+    run = TopicRun.create(tmp_path / "run", {})
+    samples, method = kept_samples(run, 2), Start()
     for number in range(1, 40):
         method.rounds = number
         run.keep_sample(1, number, np.ones((2, 2), np.float32))
         samples.keep(method, number)
-        samples.stand_in(method, number)
+        samples.keep_provisional(method, number)
         assert run.sample_path(1, number).exists()

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from topicmc.errors import DataError
+from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.traces import traces
-from topicmc.storage.runs import RunDirectory
 
 
-def run_with(tmp_path, records) -> RunDirectory:
-    run = RunDirectory.create(tmp_path / "run", {"config": {}, "corpus": {}})
+def run_with(tmp_path, records) -> TopicRun:
+    run = TopicRun.create(tmp_path / "run", {"config": {}, "corpus": {}})
     for record in records:
         run.append_trace(record)
     return run

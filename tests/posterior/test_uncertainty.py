@@ -84,7 +84,7 @@ def test_intervals_that_are_too_narrow_are_noticed(tmp_path):
     posterior = posterior_of(runs)
     assert posterior.stable.all()
     assert posterior.coverage().stable_means < 0.5
-    assert "which is too few" in posterior.remark()
+    assert "Intervals are too narrow: of stable topics, 90% intervals" in posterior.remark()
 
 
 def test_a_topic_that_one_chain_has_not_found(tmp_path):

@@ -7,8 +7,8 @@ from synthetic import lda_documents, write_docword
 
 from topicmc.corpora import Corpus, prepare
 from topicmc.models.lda.defaults import resolve
-from topicmc.settings.config import TrainConfig
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.settings import TrainConfig
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -38,7 +38,7 @@ def hostile_corpus(folder: Path) -> Corpus:
 
 def made_up_run(
     folder: Path, n_topics: int, words: list[str], corpus: Corpus | None = None, chains: int = 2
-) -> RunDirectory:
+) -> TopicRun:
     """A run that nobody trained: two samples a chain of sparse random topics, and a metric of each
     of four evaluations. Topics of one chain are those of the first in another order."""
     config = TrainConfig(
@@ -58,7 +58,7 @@ def made_up_run(
         },
         "config": resolve(config, **sizes, cores=1).as_dict(),
     }
-    run = RunDirectory.create(folder / "run", facts)
+    run = TopicRun.create(folder / "run", facts)
     run.update_facts(vocabulary=run.write_vocabulary(words))
     generator = np.random.default_rng(0)
     truth = generator.gamma(0.05, size=(len(words), n_topics)) * generator.gamma(3, size=n_topics)

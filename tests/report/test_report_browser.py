@@ -9,9 +9,9 @@ from browser import chromium, pretend, resize
 from report_runs import HOSTILE, hostile_corpus, made_up_run
 
 from topicmc.corpora import Corpus
+from topicmc.models.lda.run import TopicRun
 from topicmc.report import write_report
 from topicmc.report.gather import gather
-from topicmc.storage.runs import RunDirectory
 from topicmc.topics.ranking import relevance
 from topicmc.topics.uncertainty import posterior_of
 
@@ -242,7 +242,7 @@ def test_charts_are_told_again_as_tables(page):
 def test_a_trend_has_gaps_intervals_and_numbers_of_documents(browser, page_and_posterior, tmp_path):
     """Nobody knows what lies between 2011 and 2015, and the line does not say."""
     corpus = Corpus.open(page_and_posterior[0].parent / "corpus")
-    run = RunDirectory.open(page_and_posterior[0].parent / "run")
+    run = TopicRun.open(page_and_posterior[0].parent / "run")
     years = np.repeat([2010, 2011, 2015, 2017], [60, 60, 60, corpus.n_docs - 180]) - 1970
     corpus.times = years.astype("datetime64[Y]").astype("datetime64[D]")
     data = gather([run], corpus, by="year")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from test_training import kept_bits, train
 
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import annealed_beta
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.sgrld import Sgrld
-from topicmc.settings.config import TrainConfig
 
 SAMPLERS = {"scir": LazyScir, "sgrld": Sgrld}
 CONFIG = TrainConfig(

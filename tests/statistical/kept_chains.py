@@ -2,7 +2,7 @@
 
 For the draws word w of chain r is row r W + w of one φ; for the moves its topic k is column r K + k
 of one θ (W, R K). Neither kernel mixes rows of the one or columns of the other, so chains are
-independent. `test_geweke.test_side_by_side_is_as_in_training` holds them to `Remembered`.
+independent. `test_geweke.test_side_by_side_is_as_in_training` holds them to `KeptAssignments`.
 """
 
 from dataclasses import dataclass, field

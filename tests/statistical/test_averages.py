@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from synthetic import write_docword
 
-from topicmc.cli.progress import Silent
 from topicmc.corpora import Corpus, prepare
-from topicmc.engine.interrupts import Interrupt
-from topicmc.engine.loop import Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.listeners import Silent
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import phi_of
-from topicmc.settings.config import TrainConfig
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.settings import TrainConfig
 
 BETA = 0.1
 COUNTS = np.array([800, 100, 100, 4, 0, 0, 0])
@@ -43,14 +43,14 @@ def sparse(tmp_path_factory) -> Corpus:
     return prepare([source], folder / "corpus", n_heldout=0, n_shards=4, stopwords="none")
 
 
-def train(config: TrainConfig, corpus: Corpus, path) -> RunDirectory:
+def train(config: TrainConfig, corpus: Corpus, path) -> TopicRun:
     transport = LocalTransport(config.workers)
     config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    Training(config, corpus, run, transport, Silent()).train(Interrupt())
+    training_of(config, corpus, run, transport, Silent()).train(Interrupt())
     return run
 
 
-def draws(run: RunDirectory) -> np.ndarray:
+def draws(run: TopicRun) -> np.ndarray:
     """φ of the kept samples: (chains × n, K, W)."""
     entries = run.sample_index()
     assert not any(entry["burn_in"] for entry in entries)

@@ -8,13 +8,13 @@ seeds it was 0.904 with a standard deviation of 0.009: outside of 0.9 ± 0.05 on
 import pytest
 from synthetic import lda_documents, write_docword
 
-from topicmc.cli.progress import Silent
 from topicmc.corpora import prepare
-from topicmc.engine.interrupts import Interrupt
-from topicmc.engine.loop import Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.listeners import Silent
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.topics.uncertainty import posterior_of
 
 
@@ -25,7 +25,7 @@ def trained(folder, corpus, seed: int, epochs: float):
     )  # fmt: skip
     transport = LocalTransport(1)
     config, corpus, run = jobs.start(config, corpus.path, folder / f"run-{seed}", transport)
-    Training(config, corpus, run, transport, Silent()).train(Interrupt())
+    training_of(config, corpus, run, transport, Silent()).train(Interrupt())
     return run
 
 

@@ -174,8 +174,8 @@ def test_sums_are_drawn_anew_before_topics_move(fault):
 
 
 def test_side_by_side_is_as_in_training():
-    """Three rounds of `Remembered` and of one chain of `KeptChains` from the same state: the same
-    topics of 700 tokens and θ, but for the rounding of φ."""
+    """Three rounds of `KeptAssignments` and of one chain of `KeptChains` from the same state: the
+    same topics of 700 tokens and θ, but for the rounding of φ."""
     model = Model(n_topics=3, n_words=12, n_docs=40)
     corpus, _ = model.draw(np.random.default_rng(5))
     options = {"sampler": "scir", "remember": True, "batch_size": 40, "step_size": 0.5}

@@ -19,11 +19,11 @@ from topicmc.kernels.batch import gather
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.updates import Updates
 from topicmc.samplers import Chain, sum_topics
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
-from topicmc.settings.config import TrainConfig
 
 FALSE_ALARM = 1e-6  # of a test, shared among the six quantities
 SHORT = {"burn_in": 24, "thin": 6}

@@ -9,7 +9,7 @@ import numpy as np
 
 from topicmc.engine.schedule import Plan, plan_trajectories, should_replan, smooth_delays
 from topicmc.engine.transport.base import Transport
-from topicmc.settings.config import TrainConfig
+from topicmc.settings.groups import DsgldRun
 
 
 class Balance:
@@ -20,7 +20,7 @@ class Balance:
         transport: who hosts which workers.
     """
 
-    def __init__(self, config: TrainConfig, transport: Transport) -> None:
+    def __init__(self, config: DsgldRun, transport: Transport) -> None:
         self.plan: Plan = plan_trajectories([1.0] * config.workers, config.trajectory)
         self._config = config
         self._transport = transport

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from topicmc.settings.config import Interval
+from topicmc.settings.values import Interval
 
 
 class Clock:

@@ -1,99 +1,136 @@
 """Distributed stochastic-gradient MCMC: what one round is (Ahn, Shahbaba & Welling 2014, Alg. 1).
 
-In a round each chain visits a worker and makes a trajectory of τ_s updates on that worker's
-documents; then its last state moves on and, during burn-in, the chains of a group are averaged. An
-average is no posterior sample. Training on one machine is the same thing with one worker and one
-chain: the chain stays, τ = 1, and nothing moves.
+In a round each chain visits a worker and makes a trajectory of τ_s updates on that worker's data;
+then its last state moves on and, during burn-in, the chains of a group are averaged. An average is
+no posterior sample. Training on one machine is the same thing with one worker and one chain: the
+chain stays, τ = 1, and nothing moves.
 
-A minibatch of n documents from worker s estimates the sum over the whole corpus without bias when
-scaled by D_s / (q_s n), q_s being how often the worker is used (Proposition 3.1 with N_s / (N q_s);
-with one worker it is D / n).
+Worker s makes a fraction q_s of the updates of a chain, so what it estimates of its own data is
+worth 1 / q_s times as much (Proposition 3.1 with N_s / (N q_s)). That is all that the driver adds:
+how a minibatch estimates its worker's data, say by D_s / n for n of D_s documents, is the target's
+business.
+
+A chain may travel in several parts, each on its own itinerary, and be on several workers at once;
+then the q_s sum to that number.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol
 
 import numpy as np
 
-from topicmc.corpora import Corpus
-from topicmc.engine import chains
 from topicmc.engine.balance import Balance
-from topicmc.engine.method import RoundInfo, WaitedShare
-from topicmc.engine.schedule import batch_documents, split_groups, worker_of
+from topicmc.engine.method import RoundInfo, WaitFraction
+from topicmc.engine.schedule import split_groups
+from topicmc.engine.state import S, Table
 from topicmc.engine.transport.base import Transport
-from topicmc.kernels.batch import Minibatch
-from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import initial_total
-from topicmc.models.lda.learned_priors import prior_metrics
-from topicmc.models.lda.partition import share_out
-from topicmc.models.lda.updates import Updates
-from topicmc.models.lda.workers import WorkerDocuments
-from topicmc.samplers import Chain, initial_chain
-from topicmc.settings.config import TrainConfig
-from topicmc.storage.runs import Checkpoint
+from topicmc.settings.groups import DsgldRun
+from topicmc.storage.checkpoints import Checkpoint
+
+
+@dataclass(frozen=True)
+class Part(Generic[S]):
+    """One kind of state that travels: whole chains, or one part of each."""
+
+    table: Table[S]
+    places: Callable[[int], Sequence[int]]
+    """By the number of a round the worker of each state; no two share one."""
+
+
+Held = Mapping[str, Mapping[int, Any]]
+"""States by the name of their part and by worker."""
+
+
+class Target(Protocol):
+    """A posterior that D-SGLD samples. States are changed in place."""
+
+    parts: Mapping[str, Part]
+    at_once: int
+    """Workers that a chain is on in a round."""
+
+    def initial(self, part: str, index: int) -> Any:
+        """The state that one of a part begins with; deterministic."""
+
+    def update(
+        self, worker: int, states: Mapping[str, Any], position: int, *, frequency: float,
+        mean_update: int,
+    ) -> tuple[int, ...]:  # fmt: skip
+        """One update on the minibatch at a position of a worker's data, by an estimate that is
+        divided by ``frequency``, q_s; what was drawn, as `Model.counted` says. ``mean_update`` is
+        how far the chains are in the mean.
+
+        Raises DivergedError when the state is no longer finite."""
+
+    def settle(self, state: Any) -> Any:
+        """The state itself, with all of it brought up to date."""
+
+    def after_averaging(self, state: Any) -> None:
+        """Renews what follows from what was averaged."""
+
+    def after_round(self, number: int, held: Held) -> None:
+        """What is drawn once a round given whole chains. Collective."""
+
+    def chains(self, held: Held) -> Mapping[int, Any]:
+        """The hosted chains to be read, by number; reading does not change what comes next.
+        Collective where chains travel in parts."""
+
+    def in_start(self, update: int) -> bool:
+        """Whether a chain at that update is still in its start."""
+
+    def metrics(self, update: int, states: Sequence[Any]) -> dict[str, Any]:
+        """What a metrics record should hold of the hosted states."""
+
+    def restored(
+        self, part: str, index: int, saved: Mapping[int, Any], checkpoint: Checkpoint
+    ) -> Any:
+        """A state from a checkpoint, with the facts of all states of the part, by index."""
+
+    def warm_up(self) -> None:
+        """Compiles every kernel of an update."""
 
 
 class Dsgld:
-    """The chains and workers of this process, and the round that moves them.
+    """The chains and workers of this process, and the round that moves them: a `Method`.
 
     Args:
+        target: what is sampled.
         config: resolved settings.
-        corpus: an open corpus; only the shard files of the hosted workers are read.
         transport: who hosts which workers.
-        threads: the threads of this process.
         slow: factor by which a worker is slowed down, for experiments.
     """
 
     def __init__(
         self,
-        config: TrainConfig,
-        corpus: Corpus,
+        target: Target,
+        config: DsgldRun,
         transport: Transport,
-        threads: Threads,
         slow: Mapping[int, float] | None = None,
     ) -> None:
+        self.target = target
         self.config = config
         self.transport = transport
-        self.threads = threads
         self.slow = slow or {}
-        self.alpha = np.full(config.topics, config.alpha, np.float64)
-        ranges = share_out(corpus, config.workers)
-        self.documents = {
-            worker: WorkerDocuments(corpus, ranges[worker]) for worker in transport.workers
-        }
         self.groups = split_groups(config.chains, config.groups)
         self.round_number = 0
-        self.updates = Updates(config, corpus.n_tokens, threads)
         self.balance = Balance(config, transport)
         self.positions = dict.fromkeys(transport.workers, 0)
-        self._waited = WaitedShare(transport)
-        self._document_tokens = max(2, round(corpus.n_tokens / max(1, corpus.n_docs)))
-        self._n_words = corpus.n_words
-        self._chains: dict[int, Chain] = {
-            worker: self._initial_chain(chain, corpus)
-            for chain, worker in enumerate(self._places(0))
-            if worker in transport.workers
+        self._waited = WaitFraction(transport)
+        self.held = self._hosted(0, target.initial)
+
+    def _hosted(self, round_number: int, make: Callable[[str, int], Any]) -> dict[str, dict]:
+        """The states that are on the hosted workers in a round, each made by its part and index."""
+        return {
+            name: {
+                worker: make(name, index)
+                for index, worker in enumerate(part.places(round_number))
+                if worker in self.transport.workers
+            }
+            for name, part in self.target.parts.items()
         }
-
-    def _initial_chain(self, number: int, corpus: Corpus) -> Chain:
-        config = self.config
-        n_words, n_tokens, topics = corpus.n_words, corpus.n_tokens, config.topics
-        total = initial_total(config.sampler, config.beta, n_words, topics, n_tokens)
-        chain = initial_chain(
-            number, n_words, topics, beta=config.beta, n_tokens=n_tokens, seed=config.seed,
-            total=total,
-        )  # fmt: skip
-        chain.alpha, chain.beta = self.alpha.copy(), config.beta
-        chain.share = np.full(topics, 1 / topics)
-        return chain
-
-    def _places(self, round_number: int) -> tuple[int, ...]:
-        config = self.config
-        return worker_of(config.schedule, round_number, config.chains, config.workers, config.seed)
 
     @property
     def update(self) -> int:
@@ -106,7 +143,7 @@ class Dsgld:
         return self.round_number
 
     @property
-    def burning_in(self) -> bool:
+    def in_burn_in(self) -> bool:
         """Whether the chains, in the mean, are still in their start, or are averages."""
         return self.is_start(self.position)
 
@@ -114,30 +151,16 @@ class Dsgld:
         """Whether a state after so many trajectories is no sample: one of the start, or an average
         of chains, whose variance is too small by the size of the group."""
         update = position * self.config.trajectory
-        return self.updates.burning_in(update) or (self._averages(update) and self._coupled)
-
-    def log_joints(self) -> dict[int, float]:
-        """None: assignments are not kept."""
-        return {}
+        return self.target.in_start(update) or (self._averages(update) and self._coupled)
 
     def position_of_round(self, number: int) -> int:
         """The same number: a round is a trajectory."""
         return number
 
     @property
-    def chains(self) -> Mapping[int, Chain]:
-        """The hosted chains to be read, by number. A chain in which words wait is copied when it is
-        looked up, so that who reads when does not change what comes next."""
-        hosted = {chain.index: chain for chain in self._chains.values()}
-
-        def settled(number: int) -> Chain:
-            chain = hosted[number]
-            if chain.moved_at is None:
-                return chain
-            copied = replace(chain, theta=chain.theta.copy(), moved_at=chain.moved_at.copy())
-            return self.updates.settle(copied)
-
-        return chains.MadeToBeRead(list(hosted), settled)
+    def chains(self) -> Mapping[int, Any]:
+        """The hosted chains to be read, by number."""
+        return self.target.chains(self.held)
 
     # ---- one round
 
@@ -145,46 +168,47 @@ class Dsgld:
         """Moves the chains on, makes every hosted trajectory, averages groups, renews the plan."""
         if self.round_number > 0:
             self._travel()
-        updates = documents = tokens = 0
+        updates, drawn = 0, np.zeros(1, np.int64)
         measured = dict.fromkeys(self.transport.workers, np.nan)
-        for worker, chain in self._chains.items():
+        for worker in self._working():
             start = time.perf_counter()
             n_updates = self.balance.plan.trajectory[worker]
             for _ in range(n_updates):
-                batch = self._update(worker, chain)
-                documents += batch.n_docs
-                tokens += batch.n_tokens
+                drawn = drawn + self._update(worker)
             if worker in self.slow:
                 time.sleep((self.slow[worker] - 1) * (time.perf_counter() - start))
             measured[worker] = (time.perf_counter() - start) / n_updates
             updates += n_updates
         self.round_number += 1
         self._average()
+        self.target.after_round(self.round_number, self.held)
         if self.config.workers > 1:
             self.balance.renew(measured)
-        return RoundInfo(updates, documents, tokens)
+        return RoundInfo(updates, tuple(int(n) for n in drawn))
 
-    def _update(self, worker: int, chain: Chain) -> Minibatch:
-        """One update of a chain on a minibatch of a worker's documents."""
-        config = self.config
-        documents = self.documents[worker]
-        doc_ids = batch_documents(
-            config.seed, worker, self.positions[worker], documents.n_docs, config.batch_size
-        )
+    def _working(self) -> list[int]:
+        """The hosted workers that have a chain to move, or a part of one."""
+        return list(next(iter(self.held.values())))
+
+    def _update(self, worker: int) -> tuple[int, ...]:
+        position = self.positions[worker]
         self.positions[worker] += 1
-        batch = documents.minibatch(doc_ids, self.threads)
-        scale = documents.n_docs / (self.balance.plan.selection_freq[worker] * len(doc_ids))
-        self.updates.move(chain, batch, scale, mean_update=self.update)
-        return batch
+        frequency = self.target.at_once * self.balance.plan.selection_freq[worker]
+        states = {name: states[worker] for name, states in self.held.items()}
+        return self.target.update(
+            worker, states, position, frequency=frequency, mean_update=self.update
+        )
 
-    def _settled(self) -> dict[int, Chain]:
-        """The hosted chains themselves, brought up to date."""
-        return {worker: self.updates.settle(chain) for worker, chain in self._chains.items()}
+    def _settled(self, name: str) -> dict[int, Any]:
+        """The hosted states of a part themselves, brought up to date."""
+        return {worker: self.target.settle(state) for worker, state in self.held[name].items()}
 
     def _travel(self) -> None:
-        before, after = self._places(self.round_number - 1), self._places(self.round_number)
-        if before != after:
-            self._chains = chains.hand_over(self._settled(), self.transport, before, after)
+        for name, part in self.target.parts.items():
+            before, after = part.places(self.round_number - 1), part.places(self.round_number)
+            if before != after:
+                held = self._settled(name)
+                self.held[name] = part.table.hand_over(held, self.transport, before, after)
 
     @property
     def _coupled(self) -> bool:
@@ -201,18 +225,20 @@ class Dsgld:
         return list(range(self.config.chains))
 
     def _average(self) -> None:
-        if self._coupled and self._averages(self.update):
-            places = self._places(self.round_number - 1)
+        if not (self._coupled and self._averages(self.update)):
+            return
+        for name, part in self.target.parts.items():
+            places = part.places(self.round_number - 1)
             groups = [[places[chain] for chain in group] for group in self.groups]
-            chains.average(self._settled(), self.transport, groups, self.threads)
+            held = self._settled(name)
+            part.table.average(held, self.transport, groups)
+            for state in held.values():
+                self.target.after_averaging(state)
 
     def metrics(self) -> dict[str, Any]:
-        """The step size and the start; and how the workers fare, when there are several."""
-        step = self.updates.step_size(self.update)
-        known: dict[str, Any] = {"step_size": step, "burn_in": self.burning_in}
-        for chain in list(self._chains.values())[:1]:
-            assert chain.alpha is not None and chain.beta is not None
-            known |= prior_metrics(self.config.learn, chain.alpha, chain.beta)
+        """What the target says; and how the workers fare, when there are several."""
+        states = [state for states in self.held.values() for state in states.values()]
+        known = {**self.target.metrics(self.update, states), "burn_in": self.in_burn_in}
         if self.config.workers > 1:
             known |= self.balance.metrics() | {"waited": self._waited.of_workers()}
         return known
@@ -220,8 +246,12 @@ class Dsgld:
     # ---- checkpoints
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """What a checkpoint must hold of the hosted chains."""
-        return chains.arrays(self._chains.values())
+        """What a checkpoint must hold of the hosted states."""
+        return {
+            file: array
+            for name, part in self.target.parts.items()
+            for file, array in part.table.arrays(self.held[name].values()).items()
+        }
 
     def facts(self) -> dict[str, Any]:
         """The numbers that go with `arrays`, as JSON values."""
@@ -229,45 +259,48 @@ class Dsgld:
             "round": self.round_number,
             **self.balance.facts(),
             "positions": {str(worker): n for worker, n in self.positions.items()},
-            "chains": chains.facts(self._chains.values()),
+            **{
+                name: part.table.facts(self.held[name].values())
+                for name, part in self.target.parts.items()
+            },
         }
 
     def restore(self, checkpoint: Checkpoint) -> str | None:
         """Puts the hosted chains and workers where the checkpoint left them.
 
-        On another number of workers the documents are shared out anew: the plan starts over, each
-        worker goes on past the minibatches that any had seen, and chains beyond the number of
-        workers are dropped. Returns a sentence that says so, or None.
+        On another number of workers the data are shared out anew: the plan starts over, each worker
+        goes on past the minibatches that any had seen, and chains beyond the number of workers are
+        dropped. Returns a sentence that says so, or None.
         """
-        parts = [checkpoint.facts(name) for name in checkpoint.parts()]
-        positions = {int(w): int(n) for part in parts for w, n in part["positions"].items()}
-        saved = {int(c): facts for part in parts for c, facts in part["chains"].items()}
-        self.round_number = parts[0]["round"]
-        n_before, n_workers = len(parts[0]["trajectory"]), self.config.workers
+        ranks = [checkpoint.facts(name) for name in checkpoint.parts()]
+        positions = {int(w): int(n) for rank in ranks for w, n in rank["positions"].items()}
+        saved = {
+            name: {int(index): of for rank in ranks for index, of in rank[name].items()}
+            for name in self.target.parts
+        }
+        self.round_number = ranks[0]["round"]
+        n_before, n_workers = len(ranks[0]["trajectory"]), self.config.workers
         if n_before == n_workers:
-            self.balance.restore(parts)
+            self.balance.restore(ranks)
         else:
             positions = dict.fromkeys(range(n_workers), max(positions.values()))
         self.positions = {worker: positions[worker] for worker in self.transport.workers}
-        shape = self._n_words, self.config.topics
-        self._chains = {
-            worker: chains.restored(chain, saved[chain], checkpoint, self.threads, shape)
-            for chain, worker in enumerate(self._places(self.round_number - 1))
-            if worker in self.transport.workers
-        }
+        self.held = self._hosted(
+            self.round_number - 1,
+            lambda name, index: self.target.restored(name, index, saved[name], checkpoint),
+        )
         if n_before == n_workers:
             return None
         return (
             f"This run was made on {n_before} workers and goes on with {n_workers}: the"
-            f" documents are shared out anew, {self.config.chains} of {len(saved)} chains go on"
-            " from their last state, and the result is as valid but not bit for bit what the"
-            f" {n_before} workers would have given."
+            f" data are shared out anew, {self.config.chains} of"
+            f" {self._n_chains(saved)} chains go on from their last state, and the result is as"
+            f" valid but not bit for bit what the {n_before} workers would have given."
         )
+
+    def _n_chains(self, saved: Mapping[str, Mapping[int, Any]]) -> int:
+        return min(len(states) for states in saved.values()) // self.target.at_once
 
     def warm_up(self) -> None:
         """Compiles every kernel that a round needs."""
-        for worker in list(self.transport.workers)[:1]:
-            # The documents of several pieces are merged, which has kernels of its own.
-            documents = self.documents[worker]
-            documents.minibatch(np.array([0, documents.n_docs - 1]))
-        self.updates.warm_up(self._document_tokens)
+        self.target.warm_up()

@@ -1,34 +1,41 @@
-"""When a run that trains until it has converged is looked at, and what is looked for.
+"""When a run ends: when what was asked for is done, or when it has converged.
 
-What is seen does not depend on the clock: a run ends at the same state on any machine. It is looked
-at a third of the way to its maximum, or where half of it is past the start if that is later, and
-then whenever it has become half as long again: the verdict rests on the newer half of a run.
+Whether it has converged does not depend on the clock: a run ends at the same state on any machine.
+It is looked at a third of the way to its maximum, or where half of it is past the start if that is
+later, and then whenever it has become half as long again: the verdict rests on the newer half of a
+run.
 """
 
 from __future__ import annotations
 
 import math
 
-from topicmc.models.lda.defaults import expected_updates
 from topicmc.posterior.convergence import aligned
 from topicmc.posterior.traces import traces
-from topicmc.settings.config import TrainConfig
+from topicmc.posterior.verdict import is_final
+from topicmc.settings.groups import Run
 from topicmc.storage.runs import RunDirectory
-from topicmc.topics.verdict import is_final
 
 _FIRST = 1 / 3  # of the maximum
 _LONGER = 1.5
 
 
-def first_look(config: TrainConfig, n_docs: int) -> int:
-    """The position of the first look at a run with these resolved settings."""
-    if config.keeps_assignments:
-        start, most = config.start_sweeps, config.epochs
-    else:
-        start, most = -(-config.anneal_updates // config.trajectory), None
-        updates = expected_updates(config, n_docs)
-        if updates is not None:
-            most = updates / config.trajectory
+def fraction(config: Run, epoch: int, *, update: int, items: int, seconds: float) -> float:
+    """The fraction that is done, 1 or more at the end: of the updates, or else of the epochs, each
+    of which draws ``epoch`` items, or of the time budget, whichever is used up first."""
+    done = 0.0
+    if config.updates is not None:
+        done = update / config.updates
+    elif config.epochs is not None:
+        done = items / (config.epochs * epoch)
+    if config.time_budget is not None:
+        done = max(done, seconds / config.time_budget)
+    return done
+
+
+def first_look(start: int, most: float | None) -> int:
+    """The position of the first look at a run whose start is so long, and which is at most so long
+    where that is known."""
     return max(2 * start, math.ceil(_FIRST * (most or 0)))
 
 

@@ -1,36 +1,30 @@
 """The training loop: rounds, samples, evaluation, checkpoints, stopping.
 
-The loop knows nothing of what a round does; it asks a method (`topicmc.distributed`) for the next
-one, and a transport whether the other processes agree. The clock counts rounds: neither loading,
+The loop knows neither model nor sampler; it asks a method (`topicmc.engine.method`) for the next
+round, and a transport whether the other processes agree. The clock counts rounds: neither loading,
 nor the compilation of kernels, nor evaluation.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from topicmc.corpora import Corpus
 from topicmc.engine.clock import Clock, Due
-from topicmc.engine.ending import first_look, has_converged, is_due
-from topicmc.engine.interrupts import Interrupt
-from topicmc.engine.method import open_method
-from topicmc.engine.progress import fraction
+from topicmc.engine.ending import fraction, has_converged, is_due
+from topicmc.engine.method import Model
+from topicmc.engine.samples import KeptSamples
+from topicmc.engine.trace import Tracer
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.waiting import announced
 from topicmc.errors import DivergedError
-from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import expected_updates
-from topicmc.models.lda.heldout import HeldOut
-from topicmc.models.lda.samples import KeptSamples
-from topicmc.models.lda.scoring import SPLIT_SEED
-from topicmc.models.lda.tracing import Tracer
-from topicmc.settings.config import Interval, TrainConfig
+from topicmc.host.interrupts import Interrupt
+from topicmc.settings.groups import Run
+from topicmc.settings.values import Interval
 from topicmc.storage.checkpoints import believed
 from topicmc.storage.runs import RunDirectory
 
@@ -41,14 +35,15 @@ EVALUATION_SHARE, EVALUATION_SECONDS = 0.15, 1.0
 
 @dataclass(frozen=True)
 class Status:
-    """Where training stands: ``fraction`` of what was asked for, updates per chain, documents and
-    training seconds so far, and corpus tokens visited per second."""
+    """Where training stands: ``fraction`` of what was asked for, updates per chain, items of the
+    data drawn and training seconds so far, and ``speed`` in units of the data per second, both as
+    `Model.counted` names them."""
 
     fraction: float
     update: int
-    documents: int
+    items: int
     seconds: float
-    tokens_per_second: float
+    speed: float
 
 
 @dataclass(frozen=True)
@@ -57,11 +52,13 @@ class Outcome:
 
     interrupted: bool
     update: int
-    documents: int
+    items: int
+    """Of the data drawn."""
     seconds: float
-    perplexity: float | None
-    """Held-out, of the newest kept sample; of the state at the end where there is no sample."""
-    perplexity_averaged: float | None
+    score: float | None
+    """On held-out data, of the newest kept sample; of the state at the end where there is no
+    sample."""
+    score_averaged: float | None
     """With predictions averaged over the kept samples; None where there are none."""
     samples: int
     """Kept, of all chains."""
@@ -86,46 +83,39 @@ class Listener(Protocol):
 
 
 class Training:
-    """One run of a method on a corpus, from wherever it stands to where it should end.
+    """One run of a method, from wherever it stands to where it should end.
 
     Args:
         config: resolved settings.
-        corpus: an open corpus.
+        model: what is trained.
         run: where everything is written.
         transport: who hosts which workers.
         listener: who is told.
         resume: go on from the run's checkpoint, if it has one.
-        slow: factor by which a worker is slowed down, for experiments.
     """
 
     def __init__(
         self,
-        config: TrainConfig,
-        corpus: Corpus,
+        config: Run,
+        model: Model,
         run: RunDirectory,
         transport: Transport,
         listener: Listener,
         *,
         resume: bool = False,
-        slow: Mapping[int, float] | None = None,
     ) -> None:
         self.config = config
+        self.model = model
         self.run = run
         self.transport = transport
         self.listener = listener
-        threads = Threads(config.threads)
-        self.method = open_method(config, corpus, transport, threads, slow, run.path)
-        self.heldout = HeldOut(
-            corpus, config.topics, self.method.alpha, SPLIT_SEED, transport, threads
-        )
-        self.samples = KeptSamples(run, transport, config.samples, corpus.n_tokens)
-        self.tracer = Tracer(config, corpus, run, transport, threads)
+        self.method = model.method
+        self.samples = KeptSamples(run, transport, config.samples, model.write_sample)
+        self.tracer = Tracer(model, run, transport)
         self.clock, self._evaluating = Clock(), Clock()
-        self.rounds = self.documents = self.tokens = 0
-        self._n_docs = corpus.n_docs
-        self._expected = expected_updates(config, corpus.n_docs)
+        self.rounds = 0
+        self.drawn = np.zeros(len(model.counted), np.int64)
         self._record: dict[str, Any] = {}
-        self._first_look = first_look(config, corpus.n_docs)
         self._converged = False  # known to the root, of runs that train until then
         self._saved_round = -1
         if resume:
@@ -139,13 +129,13 @@ class Training:
     def train(self, interrupt: Interrupt) -> Outcome:
         """Rounds until the target or an interruption; always leaves a checkpoint behind.
 
-        Raises DivergedError when the perplexity or the weights stop being numbers.
+        Raises DivergedError when the score or a state stops being a number.
         """
         if not self._agree(self._is_over())[0]:
             self._warm_up()
         at = (self.clock.seconds, self.update)
         evaluated = (self._record.get("seconds", 0.0), self._record.get("update", 0))
-        evaluation = Due(self.config.evaluation_interval(self._expected), *evaluated)
+        evaluation = Due(self.config.evaluation_interval(self.model.expected_updates), *evaluated)
         checkpoint = Due(Interval.parse(self.config.checkpoint_every), *at)
         if self._agree(False, evaluation(*at))[1]:
             self._evaluate()  # it was due when the run was interrupted
@@ -163,16 +153,16 @@ class Training:
         if not interrupted and self._record.get("round") != self.rounds:
             self._evaluate()
         self._checkpoint()
-        perplexity, averaged = self._record.get("perplexity"), None
-        kept = None if interrupted else self.heldout.of_samples(self.run, self.samples.entries)
+        score, averaged = self._record.get(self._figure), None
+        kept = None if interrupted else self.model.evaluator.of_samples(self.samples.entries)
         if kept is not None:
-            perplexity, averaged = kept
+            score, averaged = kept
         return Outcome(
             interrupted,
             self.update,
-            self.documents,
+            int(self.drawn[0]),
             self.clock.seconds,
-            perplexity,
+            score,
             averaged,
             len(self.samples.entries),
             self._converged,
@@ -184,15 +174,13 @@ class Training:
         before = self.method.position
         with self.clock.running():
             info = self.method.round()
-            done = self.transport.sum(np.array([info.documents, info.tokens], np.int64))
+            drawn = self.transport.sum(np.array(info.drawn, np.int64))
         self.rounds += 1
-        self.documents += int(done[0])
-        self.tokens += int(done[1])
+        self.drawn += drawn
         self.samples.keep(self.method, self.rounds)
-        seconds = round(self.clock.seconds, 3)
-        self.tracer.record(self.method, round=self.rounds, seconds=seconds)
+        self.tracer.record(round=self.rounds, seconds=round(self.clock.seconds, 3))
         if self.transport.is_root:
-            due = is_due(before, self.method.position, self._first_look)
+            due = is_due(before, self.method.position, self.model.first_look)
             if due and self.config.until == "converged":
                 self._converged = has_converged(self.run)
             self.listener.progress(self._status())
@@ -212,34 +200,41 @@ class Training:
             self.run.append_metrics(self._record)
             self.listener.evaluated(self._record)
 
+    @property
+    def _figure(self) -> str:
+        return self.model.evaluator.figure
+
     def _evaluation(self) -> dict[str, Any]:
-        """The object for ``metrics.jsonl``; DivergedError when the perplexity is no number."""
-        scores = self.heldout.of_chains(self.method.chains, self.method.distinct())
-        perplexity = None if scores is None else math.exp(-np.mean(scores))
-        if perplexity is not None and not math.isfinite(perplexity):
+        """The object for ``metrics.jsonl``; DivergedError when the score is no number."""
+        found = self.model.evaluator.of_chains(self.method.chains, self.method.distinct())
+        score, details = (None, {}) if found is None else found
+        if score is not None and not math.isfinite(score):
             raise DivergedError(
-                f"the held-out perplexity is {perplexity} after update {self.update}; lower"
-                f" --step-size (now {self.config.step_size:g})"
+                f"the held-out {self._figure} is {score} after update {self.update};"
+                f" {self.model.remedy}"
             )
-        kept = self.heldout.of_samples(self.run, self.samples.entries)
-        averaged = perplexity if kept is None else kept[1]
-        before = self._record
+        kept = self.model.evaluator.of_samples(self.samples.entries)
+        counted, before = self._counted(), self._record
         seconds = self.clock.seconds - before.get("seconds", 0.0)
-        tokens = self.tokens - before.get("tokens", 0)
+        unit = self.model.counted[-1]
+        work = counted[unit] - before.get(unit, 0)
         return {
             "round": self.rounds,
             "position": self.method.position,
             "update": self.update,
-            "documents": self.documents,
-            "tokens": self.tokens,
+            **counted,
             "seconds": round(self.clock.seconds, 3),
-            "perplexity": perplexity,
-            "perplexity_averaged": averaged,
-            "log_likelihood": scores,
+            self._figure: score,
+            f"{self._figure}_averaged": score if kept is None else kept[1],
+            **details,
             "samples": len(self.samples.entries),
-            "tokens_per_second": round(tokens / max(seconds, 1e-9)),
+            f"{unit}_per_second": round(work / max(seconds, 1e-9)),
             **self.method.metrics(),
         }
+
+    def _counted(self) -> dict[str, int]:
+        """What was drawn of the data so far, by name."""
+        return dict(zip(self.model.counted, self.drawn.tolist(), strict=True))
 
     def _checkpoint(self) -> None:
         number = self.rounds
@@ -254,13 +249,12 @@ class Training:
             merged = {name: value for files in everyone for name, value in files.items()}
             facts = {
                 "seconds": self.clock.seconds,
-                "documents": self.documents,
-                "tokens": self.tokens,
+                **self._counted(),
                 "record": self._record,
                 "converged": self._converged,
             }
             self.run.commit_checkpoint(number, merged, facts)
-        self.samples.stand_in(self.method, number)
+        self.samples.keep_provisional(self.method, number)
         self.transport.barrier()
         self._saved_round = number
 
@@ -273,8 +267,7 @@ class Training:
                 self.listener.message(notice)
             self.rounds = self._saved_round = checkpoint.manifest["round"]
             self.clock.seconds = checkpoint.manifest["seconds"]
-            self.documents = checkpoint.manifest["documents"]
-            self.tokens = checkpoint.manifest["tokens"]
+            self.drawn[:] = [checkpoint.manifest[name] for name in self.model.counted]
             self._record = checkpoint.manifest["record"]
             self._converged = checkpoint.manifest.get("converged", False)
         elif self.transport.is_root:
@@ -290,7 +283,7 @@ class Training:
         """Compiles the kernels before the clock starts; says so when they are not in the cache."""
         with announced(self.listener.message if self.transport.is_root else None):
             self.method.warm_up()
-            self.tracer.warm_up(self.method)
+            self.model.warm_up()
 
     # ---- where it stands
 
@@ -310,9 +303,9 @@ class Training:
     def _fraction(self) -> float:
         return fraction(
             self.config,
-            self._n_docs,
+            self.model.epoch,
             update=self.update,
-            documents=self.documents,
+            items=int(self.drawn[0]),
             seconds=self.clock.seconds if self.transport.is_root else 0.0,
         )
 
@@ -320,7 +313,7 @@ class Training:
         return Status(
             min(1.0, self._fraction()),
             self.update,
-            self.documents,
+            int(self.drawn[0]),
             self.clock.seconds,
-            self.tokens / max(self.clock.seconds, 1e-9),
+            self.drawn[-1] / max(self.clock.seconds, 1e-9),
         )

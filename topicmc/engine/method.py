@@ -1,37 +1,37 @@
-"""What the training loop asks of a method, and the methods there are."""
+"""What the training loop asks: of a method the next round, of a model what is read off its chains.
+
+The loop knows no model and no sampler. A *method* makes rounds and says where its chains are; a
+*model* brings the method, and writes, scores and traces the states of chains.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from topicmc.corpora import Corpus
 from topicmc.engine.transport.base import Transport
-from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain
-from topicmc.settings.config import TrainConfig
-from topicmc.storage.runs import Checkpoint
+from topicmc.storage.checkpoints import Checkpoint
+
+Entry = dict[str, Any]
+"""One kept sample in the index of a run."""
 
 
 @dataclass(frozen=True)
 class RoundInfo:
-    """What the workers of this process did in one round."""
+    """What the workers of this process did in one round: updates, and how much was drawn of what
+    the model counts (`Model.counted`)."""
 
     updates: int
-    documents: int
-    tokens: int
+    drawn: tuple[int, ...]
 
 
 class Method(Protocol):
     """The chains and workers of this process. All methods are collective but `arrays` and `facts`:
     every process calls them in the same order."""
-
-    alpha: np.ndarray  # float64 (K,), the prior of the topic mix
 
     @property
     def update(self) -> int:
@@ -43,23 +43,19 @@ class Method(Protocol):
         not depend on the number of workers."""
 
     @property
-    def burning_in(self) -> bool:
+    def in_burn_in(self) -> bool:
         """Whether the state is still that of the start, and no posterior sample."""
 
     def is_start(self, position: int) -> bool:
         """Whether a state at that position is no posterior sample."""
 
-    def log_joints(self) -> Mapping[int, float]:
-        """log p(words, assignments) of the chains that keep assignments, by their numbers; of a
-        large corpus its part on the mixes is estimated from every so many documents. Collective."""
-
     def position_of_round(self, number: int) -> int:
         """The position after so many rounds, for what runs of format 1 have kept."""
 
     @property
-    def chains(self) -> Mapping[int, Chain]:
-        """The chains that this process holds, by number; some are made when they are looked up, so
-        let go of one before the next."""
+    def chains(self) -> Mapping[int, Any]:
+        """The states of the chains that this process holds, by number; some are made when they are
+        looked up, so let go of one before the next."""
 
     def distinct(self) -> Sequence[int]:
         """The chains, here and elsewhere, whose states differ now."""
@@ -83,48 +79,71 @@ class Method(Protocol):
         """Compiles every kernel that a round needs."""
 
 
-def open_method(
-    config: TrainConfig,
-    corpus: Corpus,
-    transport: Transport,
-    threads: Threads,
-    slow: Mapping[int, float] | None = None,
-    scratch: Path | None = None,
-) -> Method:
-    """The method that ``config.sampler`` names, at its start; ``scratch`` is a folder for working
-    memory that need not stay in memory."""
-    if config.sampler == "adlda" and config.chains > 1:
-        from topicmc.models.lda.collapsed.independent import IndependentChains
+class Evaluator(Protocol):
+    """Scores states on data that were held out. Collective."""
 
-        return IndependentChains(config, corpus, transport, threads, slow, scratch)
-    if config.sampler == "adlda":
-        from topicmc.models.lda.collapsed.adlda import Adlda
+    figure: str
+    """What the score is called in the metrics: lower is better, and what is no finite number means
+    that a chain has diverged."""
 
-        return Adlda(config, corpus, transport, threads, slow, scratch)
-    if config.sampler == "asynclda":
-        from topicmc.models.lda.collapsed.asynclda import AsyncLda
+    def of_chains(
+        self, chains: Mapping[int, Any], distinct: Sequence[int]
+    ) -> tuple[float, dict[str, Any]] | None:
+        """The score of the chains as they are, and what else belongs into the metrics; None when
+        there is nothing to score."""
 
-        return AsyncLda(config, corpus, transport, threads, slow, scratch)
-    if config.remember:
-        from topicmc.models.lda.collapsed.kept_assignments import Remembered
-
-        return Remembered(config, corpus, transport, threads, slow, scratch)
-    from topicmc.engine.dsgld import Dsgld
-
-    return Dsgld(config, corpus, transport, threads, slow)
+    def of_samples(self, entries: Sequence[Entry]) -> tuple[float, float] | None:
+        """The scores of the newest kept sample of each chain, in the mean, and of the predictions
+        averaged over all; None when there are none, or nothing to score."""
 
 
-class WaitedShare:
-    """The share of the time since it was last asked that a process has waited for others."""
+class Model(Protocol):
+    """A model on its data, and the method that samples it."""
+
+    @property
+    def method(self) -> Method:
+        """Of its chains."""
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """Of its states."""
+
+    counted: tuple[str, ...]
+    """What is counted of the data that rounds draw: first what an epoch is made of, last what the
+    speed is told in."""
+    epoch: int
+    """How much of the first an epoch draws, by all chains."""
+    expected_updates: float | None
+    """Of the whole run, where that can be told."""
+    first_look: int
+    """The position at which it is first looked whether the chains have converged."""
+    trace_unit: int
+    """Positions between two records of the trace, at least."""
+    remedy: str
+    """What to do when a chain has diverged."""
+
+    def write_sample(self, chain: Any, round_number: int) -> Entry:
+        """Writes the state of a chain into the run; its index entry, without its position."""
+
+    def scalars(self) -> dict[int, dict[str, float]]:
+        """Of each hosted chain numbers by name that belong into the trace: they must not depend on
+        how components of the model are numbered. Collective."""
+
+    def warm_up(self) -> None:
+        """Compiles what the trace needs; the method has been warmed up. Collective."""
+
+
+class WaitFraction:
+    """The part of the time since it was last asked that a process has waited for others."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._asked, self._waited = time.perf_counter(), transport.waited
 
     def of_workers(self) -> list[float]:
-        """The share of each worker's process; collective."""
+        """The fraction of each worker's process; collective."""
         now, waited = time.perf_counter(), self._transport.waited
-        share = (waited - self._waited) / max(now - self._asked, 1e-9)
+        fraction = (waited - self._waited) / max(now - self._asked, 1e-9)
         self._asked, self._waited = now, waited
-        mine = dict.fromkeys(self._transport.workers, share)
-        return self._transport.gather(mine).tolist()
+        hosted = dict.fromkeys(self._transport.workers, fraction)
+        return self._transport.gather(hosted).tolist()

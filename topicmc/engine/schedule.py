@@ -169,9 +169,7 @@ def should_replan(old: ArrayLike, new: ArrayLike, threshold: float = 0.1) -> boo
 # --- the order of documents -----------------------------------------------------------------------
 
 
-def batch_documents(
-    seed: int, worker: int, position: int, n_docs: int, batch_size: int
-) -> np.ndarray:
+def batch_items(seed: int, worker: int, position: int, n_docs: int, batch_size: int) -> np.ndarray:
     """Documents of a worker's minibatch number `position`: int64 (min(batch_size, n_docs),).
 
     Documents come without replacement in passes, each in a new random order that (seed, worker,

@@ -35,7 +35,7 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         as long.
         """
         from topicmc.inference.deviations import Sample, deviations, spread
-        from topicmc.inference.mixes import Mixer, parts
+        from topicmc.models.lda.mixes import Mixer, parts
 
         check_is_fitted(self, "components_")
         threads = self._threads()
@@ -66,8 +66,8 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         apart, and averages their probability over draws of the mix and over the samples. Of a
         prepared corpus the held-out documents are scored, if it has any.
         """
-        from topicmc.inference.mixes import Mixer
         from topicmc.models.lda.completion import plug_in_probabilities, split_documents
+        from topicmc.models.lda.mixes import Mixer
         from topicmc.models.lda.scoring import SPLIT_SEED
 
         check_is_fitted(self, "components_")

@@ -16,14 +16,15 @@ import numpy as np
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.emission import write_parts
-from topicmc.corpora.store import count_dtype, id_dtype, write_index, write_vocabulary
-from topicmc.engine.interrupts import Interrupt, exit_on_termination
-from topicmc.engine.loop import Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.corpora.index import write_index, write_vocabulary
+from topicmc.corpora.shards import count_dtype, id_dtype
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.estimator.stored import IN_MEMORY, Record, read
 from topicmc.estimator.watching import Watcher
+from topicmc.host.interrupts import Interrupt, exit_on_termination
 from topicmc.models.lda import jobs
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.settings import TrainConfig
 
 _WATCHED = 200  # documents at most, spread over those trained on, whose perplexity is told
 
@@ -47,15 +48,16 @@ def train(corpus: Corpus, config: TrainConfig, watcher: Watcher) -> Trained:
     transport = LocalTransport(1)
     with _unwound(), TemporaryDirectory(prefix="topicmc-") as folder:
         try:
-            config, corpus, run = jobs.start(config, corpus.path, Path(folder) / "run", transport)
-            training = Training(config, corpus, run, transport, watcher)
+            place = Path(folder) / "run"
+            resolved, corpus, run = jobs.start(config, corpus.path, place, transport)
+            training = training_of(resolved, corpus, run, transport, watcher)
             with _interrupting(watcher.interrupt):
                 outcome = training.train(watcher.interrupt)
         finally:
             watcher.close()
         record, phis = read(run)
         interrupted = outcome.interrupted and not watcher.stopped
-        return Trained(record, phis, outcome.documents / corpus.n_docs, interrupted)
+        return Trained(record, phis, outcome.items / corpus.n_docs, interrupted)
 
 
 def train_on(

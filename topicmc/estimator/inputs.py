@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from topicmc.corpora import Corpus, Documents
-from topicmc.corpora.documents import from_entries, kept_lengths, offsets, remap, select
+from topicmc.corpora.documents import from_entries, kept_lengths, remap, select
+from topicmc.corpora.offsets import offsets
 from topicmc.estimator.kinds import check_tokens, check_words, kind, rows_of
 
 _MOST = (1 << 31) - 1

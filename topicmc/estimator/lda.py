@@ -18,7 +18,7 @@ from topicmc.estimator import inputs
 from topicmc.estimator.partial import PartialFit
 from topicmc.estimator.settings import SETTINGS, in_own_words
 from topicmc.estimator.stored import Record, read, write
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 
 _SEEDS = 2**31 - 1
 
@@ -187,9 +187,9 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Raises DataError when there is no run, it has no samples yet or a file is damaged,
         UsageError when there is no such chain.
         """
-        from topicmc.storage.runs import RunDirectory
+        from topicmc.models.lda.run import TopicRun
 
-        run = RunDirectory.open(Path(path))
+        run = TopicRun.open(Path(path))
         record, phis = read(run, chain)
         config, metrics = record.config, run.metrics()
         learned = config.get("learn", "none")

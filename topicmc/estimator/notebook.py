@@ -23,7 +23,7 @@ def listener(verbose: int) -> Listener:
     """Silence for 0; else a bar in a notebook, and what `topicmc train` shows elsewhere."""
     if verbose and in_notebook():
         return Notebook()
-    from topicmc.cli.progress import listener
+    from topicmc.engine.listeners import listener
 
     return listener("auto" if verbose else "none")
 
@@ -69,5 +69,5 @@ class Notebook:
         return (
             f'<progress value="{at.fraction:.4f}" max="1" aria-label="training"></progress>'
             f" {at.fraction:.0%} · update {at.update:,} · {at.seconds:.0f} s ·"
-            f" {at.tokens_per_second / 1e6:.2f} M tokens/s{self._perplexity}{said}"
+            f" {at.speed / 1e6:.2f} M tokens/s{self._perplexity}{said}"
         )

@@ -82,7 +82,10 @@ class PartialFit(Fitted):
             yield from inputs.again(self, X)
             return
         if how != "matrix" and self.vocabulary is None:
-            raise ValueError("partial_fit needs vocabulary to read tokens or bags of words")
+            raise ValueError(
+                "partial_fit needs the words of later documents, too: give LDA(vocabulary=...), or"
+                " counts instead of tokens"
+            )
         yield inputs.first(self, X)
 
     def _update(self, documents: Documents, threads: Threads) -> None:

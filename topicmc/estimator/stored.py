@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from topicmc import __version__
+from topicmc.errors import UsageError
 from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
+from topicmc.host.version import VERSION
 from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
-from topicmc.settings.config import COLLAPSED, TrainConfig
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.settings import COLLAPSED, TrainConfig
+from topicmc.topics.reading import write_topics
 
 IN_MEMORY = "documents in memory"
 """Where a corpus lies that was never on disk."""
@@ -63,7 +65,7 @@ class Record:
         return float(np.mean([entry["beta"] for entry in self.entries]))
 
 
-def read(run: RunDirectory, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
+def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
     """A chain of a run, and φ of its samples, float32 (K, W) each.
 
     Raises UsageError when the run has no such chain, DataError when it has no samples yet or a file
@@ -138,9 +140,11 @@ def write(
     odd = next((word for word in words if "\n" in word or "\r" in word or not _encodes(word)), None)
     if odd is not None:
         raise ValueError(f"the word {odd!r} cannot stand on a line of text: leave it out")
-    RunDirectory.check_free(path, force)
+    if not force and (path / "run.json").is_file():
+        raise UsageError(f"{path}: a run is there already; give another path, or force=True")
+    TopicRun.check_free(path, force)
     facts = {
-        "topicmc": __version__,
+        "topicmc": VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": jobs.versions(),
         "corpus": record.corpus,
@@ -148,7 +152,7 @@ def write(
         "saved": True,
     }
     with staging(path, is_folder=True) as place:
-        run = RunDirectory.create(place, facts, words=words)
+        run = TopicRun.create(place, facts, words=words)
         entries = []
         for entry, phi, sums in zip(record.entries, phis, record.sums, strict=True):
             theta = np.ascontiguousarray(phi.T) * sums.astype(np.float32)
@@ -161,7 +165,7 @@ def write(
         for line in record.trace:
             run.append_trace(line)
         last = record.metrics[-1] if record.metrics else {}
-        jobs.finish(run, last.get("update", entries[-1]["round"]))
+        write_topics(run, last.get("update", entries[-1]["round"]))
 
 
 def _encodes(word: str) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.engine.interrupts import Interrupt
 from topicmc.engine.loop import Listener, Status
+from topicmc.host.interrupts import Interrupt
 
 logger = logging.getLogger("topicmc")
 
@@ -66,7 +66,7 @@ class Watcher:
         self._shown.progress(status)
 
     def evaluated(self, record: dict[str, Any]) -> None:
-        from topicmc.cli.progress import summary
+        from topicmc.engine.listeners import summary
 
         self._shown.evaluated(record)
         logger.info("%s", summary(record))

@@ -23,25 +23,27 @@ class Format(NamedTuple):
     Attributes:
         takes: the options that mean something to it, as fields of `Source`.
         files: patterns of the names in the folder that it writes; a single file if there are none.
+        suffixes: how the name of the file ends, if it has a suffix.
     """
 
     takes: frozenset[str] = frozenset({"chain"})
     files: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
 
 
 FORMATS = {
     "npy": Format(files=("phi.npy", "alpha.npy", "vocabulary.txt")),
-    "csv": Format(takes=frozenset({"chain", "words"})),
-    "jsonl": Format(takes=frozenset({"chain", "words"})),
-    "parquet": Format(takes=frozenset({"chain", "words"})),
+    "csv": Format(takes=frozenset({"chain", "words"}), suffixes=(".csv",)),
+    "jsonl": Format(takes=frozenset({"chain", "words"}), suffixes=(".jsonl", ".ndjson")),
+    "parquet": Format(takes=frozenset({"chain", "words"}), suffixes=(".parquet",)),
     "gensim": Format(files=("model", "model.*")),
     "sklearn": Format(files=("model.skops", "vocabulary.txt")),
     "mallet": Format(
         takes=frozenset({"chain", "corpus", "threads"}),
         files=("state.gz", "topic-keys.txt", "topic-word-weights.txt"),
     ),
-    "pyldavis": Format(),
-    "arviz": Format(takes=frozenset({"runs", "words"})),
+    "pyldavis": Format(suffixes=(".json", ".html", ".htm")),
+    "arviz": Format(takes=frozenset({"runs", "words"}), suffixes=(".nc",)),
 }
 
 
@@ -49,20 +51,24 @@ def export(source: Source, format: str, path: Path, force: bool = False) -> list
     """Writes topics, whole or not at all, and returns the files written.
 
     Raises UsageError when the format is unknown, an option means nothing to it, its library is not
-    installed, or something is at ``path`` that must not be replaced; DataError when a run or its
+    installed, the name speaks of another format, or something is at ``path`` that must not be
+    replaced; DataError when a run or its
     corpus is damaged, or the disk is full.
     """
     from topicmc.export.places import check_free, staging
 
     if format not in FORMATS:
         raise UsageError(f"--to {format!r} is not one of {', '.join(FORMATS)}")
-    takes, files = FORMATS[format]
-    for option in sorted(source.given() - takes):
+    kind = FORMATS[format]
+    for option in sorted(source.given() - kind.takes):
         told = "several RUNs do" if option == "runs" else f"--{option} does"
         raise UsageError(f"{told} not go with --to {format}; leave it out")
-    check_free(path, format, files, force)
+    check_free(path, format, kind.files, force)
+    if path.suffix and kind.suffixes and path.suffix.lower() not in kind.suffixes:
+        known = " or ".join(kind.suffixes)
+        raise UsageError(f"-o {path}: the name of a file of --to {format} ends in {known}")
     write = import_module(f"topicmc.export.{format}").write
-    with staging(path, is_folder=bool(files)) as target:
+    with staging(path, is_folder=bool(kind.files)) as target:
         write(source, target)
-        names = sorted(file.name for file in target.iterdir()) if files else []
+        names = sorted(file.name for file in target.iterdir()) if kind.files else []
     return [path / name for name in names] or [path]

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topicmc import __version__
 from topicmc.errors import DataError
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
+from topicmc.host.version import VERSION
 from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import aligned
-from topicmc.storage.runs import RunDirectory
 from topicmc.topics.chains import MatchedChain
 from topicmc.topics.diagnostics import log_likelihoods, traced
 from topicmc.topics.ranking import top
@@ -47,7 +47,7 @@ def write(source: Source, path: Path) -> None:
     path.write_bytes(tree.to_netcdf(engine="h5netcdf"))
 
 
-def inference_data(runs: Sequence[RunDirectory], n_words: int = TOP) -> DataTree:
+def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
     """The samples of all chains of some runs, with ``n_words`` words of each topic.
 
     Raises UsageError when the runs differ in vocabulary or number of topics, DataError when one has
@@ -76,7 +76,7 @@ def inference_data(runs: Sequence[RunDirectory], n_words: int = TOP) -> DataTree
     }
     by_topic = {name: ["topic"] for name in ("share", "alpha", "found")}
     by_word = {name: ["topic", "rank"] for name in ("phi", "word")}
-    origin = {"inference_library": "topicmc", "inference_library_version": __version__}
+    origin = {"inference_library": "topicmc", "inference_library_version": VERSION}
     present = {name: group for name, group in groups.items() if group}
     return base.from_dict(
         present,

@@ -19,13 +19,13 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.corpora.naming import Named
 from topicmc.export.source import Source, Topics
+from topicmc.host.machine import available_cores
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.settings.config import available_cores
 from topicmc.topics.ranking import top
 
 KEYS = 20

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.storage.runs import RunDirectory
 
 TOP = 20
 """Words of each topic in tables, if nobody says how many."""
@@ -46,7 +46,7 @@ class Topics:
         return self.phi * sizes[:, None]
 
 
-def topics_of(run: RunDirectory, chain: int = 0) -> Topics:
+def topics_of(run: TopicRun, chain: int = 0) -> Topics:
     """The topics of a chain of a run.
 
     Raises UsageError when there is no such chain, DataError when it has no samples yet or a file is
@@ -73,7 +73,7 @@ class Source:
         remarks: what writing has found worth telling a person.
     """
 
-    runs: Sequence[RunDirectory]
+    runs: Sequence[TopicRun]
     chain: int | None = None
     words: int | Literal["all"] | None = None
     corpus: Path | None = None

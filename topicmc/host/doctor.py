@@ -10,9 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from topicmc import __version__
-from topicmc.host.machine import available_memory
-from topicmc.settings.config import available_cores
+from topicmc.host.machine import available_cores, available_memory
+from topicmc.host.version import VERSION
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "gensim", "pyarrow", "click", "mpi4py", "mpich")
 
@@ -25,7 +24,7 @@ def diagnose() -> dict[str, Any]:
     import llvmlite.binding as llvm
 
     facts: dict[str, Any] = {
-        "topicmc": __version__,
+        "topicmc": VERSION,
         "installed in": str(Path(__file__).parents[1]),
         "python": f"{platform.python_version()} ({sys.executable})",
         "tested on": f"Python {' and '.join(TESTED)}, on Linux with x86-64",

@@ -8,8 +8,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
-from topicmc.engine.transport.base import Transport
+
+class Processes(Protocol):
+    """What `share` needs of a transport."""
+
+    rank: int
+
+    def exchange(self, obj: Any) -> list[Any]:
+        """One JSON-able object per process, on every process."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,7 @@ class Share:
     least_memory: int | None
 
 
-def share(transport: Transport) -> Share:
+def share(transport: Processes) -> Share:
     """What this process has; collective, for the launcher may not say who is where."""
     everyone = transport.exchange([_identity(), sorted(usable_cores()), total_memory()])
     shares = [_share(everyone, rank) for rank in range(len(everyone))]
@@ -60,6 +68,11 @@ def usable_cores() -> set[int]:
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
+
+
+def available_cores() -> int:
+    """How many these are."""
+    return len(usable_cores())
 
 
 def total_memory() -> int | None:

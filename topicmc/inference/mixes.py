@@ -1,12 +1,6 @@
 """Topic mixes of documents under given topics: what `topicmc infer` and `LDA.transform` compute.
 
-A document's mix is the posterior mean of η_d given its words, the topics φ and the prior α,
-
-    E[η_dk] = (α_k + E[n_dk]) / Σ_k (α_k + E[n_dk]),
-
-with E[n_dk] by `topicmc.kernels.mixes`. It draws no random numbers, and depends on nothing but the
-document, φ and α: neither on other documents nor on the number of threads. A document without words
-has the mean of the prior, α / Σ α. How sure a mix is, is the business of
+They are those of `topicmc.models.lda.mixes`; how sure they are, is the business of
 `topicmc.inference.deviations`.
 """
 
@@ -22,56 +16,18 @@ import numpy as np
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.reading import Known, Reading
+from topicmc.host.machine import available_cores
 from topicmc.inference.deviations import Sample, deviations, spread
 from topicmc.inference.facts import facts_of
 from topicmc.inference.files import Rows
-from topicmc.kernels import mixes
-from topicmc.kernels.lanes import aligned_zeros
-from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.mixes import Mixer, parts
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
-from topicmc.settings.config import available_cores
-from topicmc.storage.runs import RunDirectory
 from topicmc.storage.scratch import IN_MEMORY, scratch_array
 
-_BLOCK_VALUES = 1 << 22  # documents × topics looked at together
-_BLOCK_DOCUMENTS = 1 << 13
 _MOST_TOKENS = 50_000_000
-
-
-class Mixer:
-    """Mixes of documents under one set of topics.
-
-    Args:
-        phi: the topics, (K, W), rows sum to one.
-        alpha: float64 (K,), positive: the prior of the mixes.
-        threads: who works (default: all cores); it does not change the result.
-    """
-
-    def __init__(self, phi: np.ndarray, alpha: np.ndarray, threads: Threads | None = None) -> None:
-        n_topics, n_words = phi.shape
-        rows = aligned_zeros((n_words, padded_size(n_topics)), np.float32)
-        rows[:, :n_topics] = phi.T
-        self._phi = rows
-        self._alpha = padded_topics(alpha)
-        self._threads = threads or Threads(available_cores())
-        self.n_topics = n_topics
-        self.block = min(_BLOCK_DOCUMENTS, max(1, _BLOCK_VALUES // len(self._alpha)))
-
-    def mixes(self, documents: Documents) -> np.ndarray:
-        """float64 (n, K), rows sum to one; word ids must be below W."""
-        out = mixes.expected_counts(
-            np.asarray(documents.indptr),
-            np.asarray(documents.word_ids),
-            np.asarray(documents.counts),
-            self._phi,
-            self._alpha,
-            self._threads,
-        )
-        result = out[:, : self.n_topics].astype(np.float64)
-        result /= result.sum(axis=1, keepdims=True)
-        return result
 
 
 def infer(
@@ -89,13 +45,6 @@ def infer(
     stream = [documents] if isinstance(documents, Documents) else documents
     for part in parts(stream, mixer.block):
         yield mixer.mixes(part)
-
-
-def parts(stream: Iterable[Documents], n_docs: int) -> Iterator[Documents]:
-    """The documents of a stream, at most so many at a time."""
-    for documents in stream:
-        for start in range(0, documents.n_docs, n_docs):
-            yield documents.part(start, min(start + n_docs, documents.n_docs))
 
 
 @dataclass
@@ -122,7 +71,7 @@ class Totals:
 
 
 def infer_under(
-    run: RunDirectory,
+    run: TopicRun,
     stream: Reading | Iterable[Known],
     totals: Totals,
     *,
@@ -168,7 +117,7 @@ def infer_under(
             yield rows
 
 
-def drawn_samples(run: RunDirectory, chain: int) -> list[Sample]:
+def drawn_samples(run: TopicRun, chain: int) -> list[Sample]:
     """Draws of the topics at samples of one chain, spread over all; large ones lie in files without
     a name, in the folder for temporary files."""
     entries = samples_of(run, chain)

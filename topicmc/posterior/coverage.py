@@ -40,13 +40,13 @@ class Coverage(NamedTuple):
         if np.isnan(self.stable_means):
             return "No topic was found by all chains, so none of the intervals speaks for others."
         rate = f"{self.stable_means:.0%} of the means and {self.stable_samples:.0%} of the samples"
-        told = f"Of stable topics, {self.level:.0%} intervals of one chain hold {rate} of another"
+        told = f"of stable topics, {self.level:.0%} intervals of one chain hold {rate} of another"
         if self.stable_means >= self.level - TOLERATED:
-            return f"{told}, as they should."
+            return f"O{told[1:]}, as they should."
         return (
-            f"{told}, which is too few: chains have settled in different modes, or their samples"
-            " are too close together to show how far a topic can move; the intervals shown pool the"
-            " chains, and are wider."
+            f"Intervals are too narrow: {told}. Chains have settled in different modes, or their"
+            " samples are too close together to show how far a topic can move. The intervals shown"
+            " pool the chains, and are wider."
         )
 
 

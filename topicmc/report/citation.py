@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from topicmc import __version__
+from topicmc.host.version import VERSION
 
 MODEL = (
     "Blei, D. M., Ng, A. Y. and Jordan, M. I. (2003). Latent Dirichlet allocation. Journal of"
@@ -46,7 +46,7 @@ def citation(configs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
     seeds = ", ".join(str(config["seed"]) for config in configs)
     text = (
         f"Latent Dirichlet allocation of {corpus} with {configs[0]['topics']} topics by topicmc"
-        f" {__version__} ({', '.join(samplers)}; seed {seeds})."
+        f" {VERSION} ({', '.join(samplers)}; seed {seeds})."
     )
     references = [MODEL, *(SAMPLERS[name] for name in samplers)]
     if any(config["workers"] > 1 and config["sampler"] in ("scir", "sgrld") for config in configs):

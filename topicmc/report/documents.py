@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.documents import Documents, offsets
+from topicmc.corpora.documents import Documents
 from topicmc.corpora.naming import one_line
-from topicmc.inference.mixes import Mixer, representative_documents
+from topicmc.corpora.offsets import offsets
+from topicmc.inference.mixes import representative_documents
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.mixes import Mixer
 from topicmc.report.numbers import digits
 from topicmc.topics.uncertainty import Posterior
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from topicmc import __version__
 from topicmc.corpora import Corpus
+from topicmc.host.version import VERSION
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.run import TopicRun
 from topicmc.report.citation import citation
 from topicmc.report.documents import documents_of
 from topicmc.report.numbers import digits
 from topicmc.report.runs import corpus_name, names_of, run_of
 from topicmc.report.topics import SHOWN, STEP, topics_of, words_of
 from topicmc.report.trends import trends_of
-from topicmc.storage.runs import RunDirectory
 from topicmc.topics.diagnostics import diagnose
 from topicmc.topics.uncertainty import Posterior, posterior_of
 
@@ -30,7 +30,7 @@ MOST_TOPICS = 1000
 
 
 def gather(
-    runs: Sequence[RunDirectory],
+    runs: Sequence[TopicRun],
     corpus: Corpus | None,
     *,
     title: str | None = None,
@@ -69,7 +69,7 @@ def gather(
     name = corpus_name(runs[0])
     facts = runs[0].facts()["corpus"]
     return {
-        "version": __version__,
+        "version": VERSION,
         "created": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
         "title": title or f"Topics of {name}",
         "corpus": {size: facts[size] for size in ("documents", "tokens", "words")},
@@ -89,7 +89,7 @@ def gather(
     }
 
 
-def _verdict(runs: Sequence[RunDirectory], posterior: Posterior) -> dict[str, Any]:
+def _verdict(runs: Sequence[TopicRun], posterior: Posterior) -> dict[str, Any]:
     found = diagnose(runs)
     return {
         "converged": found.converged,

@@ -9,28 +9,28 @@ from typing import Any
 import numpy as np
 
 from topicmc.models.lda.jobs import EMBEDDED
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of
 from topicmc.report.numbers import digits
-from topicmc.storage.runs import RunDirectory
 
 MOST_EVALUATIONS = 300
 """Points of a trace; longer ones are thinned out evenly."""
 
 
-def corpus_name(run: RunDirectory) -> str:
+def corpus_name(run: TopicRun) -> str:
     """The corpus by its folder, or by that of the run when it lies inside; not by the whole path,
     which is nobody's business whom a report is sent to."""
     path = run.facts()["corpus"]["path"]
     return run.path.resolve().name if path == EMBEDDED else Path(path).name
 
 
-def names_of(runs: Sequence[RunDirectory]) -> list[str]:
+def names_of(runs: Sequence[TopicRun]) -> list[str]:
     """Runs by their folders; those of one name are told apart by numbers."""
     names = [run.path.resolve().name for run in runs]
     return [f"{n} ({i})" if names.count(n) > 1 else n for i, n in enumerate(names, start=1)]
 
 
-def run_of(run: RunDirectory, name: str) -> dict[str, Any]:
+def run_of(run: TopicRun, name: str) -> dict[str, Any]:
     """Settings and traces of one run."""
     facts = run.facts()
     settings = {name.replace("_", " "): value for name, value in facts["config"].items()}
@@ -47,7 +47,7 @@ def run_of(run: RunDirectory, name: str) -> dict[str, Any]:
     }
 
 
-def _learned(run: RunDirectory) -> dict[str, str]:
+def _learned(run: TopicRun) -> dict[str, str]:
     """Of the priors that were learned what the kept samples hold, in place of what the run began
     with."""
     learn, samples = run.facts()["config"].get("learn", "none"), samples_of(run)

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.documents import Documents, offsets, select
+from topicmc.corpora.documents import Documents, select
+from topicmc.corpora.offsets import offsets
 from topicmc.errors import UsageError
+from topicmc.host.machine import available_cores
 from topicmc.inference.deviations import Sample
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import gather
@@ -26,7 +28,6 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
 from topicmc.posterior.intervals import credible_interval
 from topicmc.report.numbers import digits
-from topicmc.settings.config import available_cores
 from topicmc.topics.chains import MatchedChain
 from topicmc.topics.uncertainty import Posterior
 

@@ -7,10 +7,11 @@ expected counts of a minibatch, and returns what happened. Samplers differ only 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from topicmc.engine.state import Array, Number
 from topicmc.errors import UsageError
 from topicmc.kernels import simplex
 from topicmc.kernels.draws import fill_exponential
@@ -29,25 +30,26 @@ class TopicCounts(NamedTuple):
 
 @dataclass
 class Chain:
-    """The state of one chain: plain arrays that can be saved, sent and averaged."""
+    """The state of one chain, declared as what travels, is averaged and is saved
+    (`topicmc.engine.state`)."""
 
-    index: int
-    theta: np.ndarray
-    """float32 (W, K), positive: unnormalised topics, on the scale of corpus counts."""
-    topic_sums: np.ndarray
-    """float64 (K,): Σ_w θ_wk, always summed in the same order."""
-    update: int = 0
-    clock: float = 0.0
+    index: Annotated[int, Number(int)]
+    theta: Annotated[np.ndarray, Array(np.float32, "W", "K", averaged=True)]
+    """Positive: unnormalised topics, on the scale of corpus counts."""
+    topic_sums: Annotated[np.ndarray, Array(np.float64, "K")]
+    """Σ_w θ_wk, always summed in the same order."""
+    update: Annotated[int, Number(int)] = 0
+    clock: Annotated[float, Number(float, travels=False)] = 0.0
     """Time that the chain has moved for; only `LazyScir` needs it and the next."""
-    moved_at: np.ndarray | None = None
-    """float64 (W,): the clock at which each word was last moved; None if all are up to date."""
-    alpha: np.ndarray | None = None
-    """float64 (K,): the prior of the topic mixes as learned so far; None if it is that of the
-    settings. Likewise β:"""
-    beta: float | None = None
-    share: np.ndarray | None = None
-    """float64 (K,): each topic's share of the tokens, of those in recent minibatches where no
-    others have topics; None before any. (SGRLD's topic sums say nothing of it.)"""
+    moved_at: Annotated[np.ndarray | None, Array(np.float64, "W", travels=False)] = None
+    """The clock at which each word was last moved; None if all are up to date."""
+    alpha: Annotated[np.ndarray | None, Array(np.float64, "K", averaged=True)] = None
+    """The prior of the topic mixes as learned so far; None if it is that of the settings. Likewise
+    β:"""
+    beta: Annotated[float | None, Number(float, averaged=True)] = None
+    share: Annotated[np.ndarray | None, Array(np.float64, "K", averaged=True)] = None
+    """Each topic's share of the tokens, of those in recent minibatches where no others have topics;
+    None before any. (SGRLD's topic sums say nothing of it.)"""
     of_counts: bool = False
     """Whether θ_wk = n_wk + β, the mean of θ given kept assignments, and not a draw."""
 

@@ -24,13 +24,10 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from topicmc.errors import TopicmcError, UsageError
 from topicmc.storage.files import speaking_of
-
-if TYPE_CHECKING:
-    from topicmc.engine.transport.base import Transport
 
 NAME = "lease.json"
 HEARTBEAT = 20.0
@@ -39,6 +36,15 @@ STALE = 300.0
 """Seconds without a sign of life after which a holder elsewhere counts as dead."""
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _UNREADABLE = 10.0  # seconds after which a lease that its writer never filled counts as left behind
+
+
+class Processes(Protocol):
+    """What `held` needs of a transport."""
+
+    is_root: bool
+
+    def exchange(self, obj: Any) -> list[Any]:
+        """One JSON-able object per process, on every process."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,7 @@ class Lease:
 
 
 @contextmanager
-def held(folder: Path, transport: Transport) -> Iterator[Lease | None]:
+def held(folder: Path, transport: Processes) -> Iterator[Lease | None]:
     """The lease of a run for the whole job: the root takes it, and gives it up when the block ends.
     The others have None.
 

@@ -2,17 +2,16 @@
 
     run.json          format version, resolved configuration, versions, corpus fingerprint, and a
                       checksum of itself
-    vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
     metrics.jsonl     one object per evaluation
     trace.jsonl       one object per recorded position: label-free scalars of every chain's state
     samples/          kept states of each chain, one .npz per chain and round, and an index
     checkpoint/       the state of every worker, the newest and the one before, each with a
                       manifest of checksums
-    topics.json       the topics, written when training ends
     lease.json        who is writing here, while somebody is (`topicmc.storage.lease`)
 
 Every file is written under a temporary name, synced and renamed, so that stopping at any moment
-leaves the previous one whole. ``run.json`` is written last: without it there is no run.
+leaves the previous one whole. ``run.json`` is written last: without it there is no run. What a run
+of one model has besides, and what its states are, is in the folder of that model.
 """
 
 from __future__ import annotations
@@ -23,20 +22,15 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
-from topicmc.models.lda.formats import without_averages
 from topicmc.storage import checkpoints
 from topicmc.storage.checkpoints import Checkpoint
-from topicmc.storage.encoding import decode, encode_counts, encode_weights
 from topicmc.storage.files import (
-    checksum,
     own_checksum,
-    read_array,
-    read_arrays,
     read_json,
     remove_temporaries,
     replacing,
@@ -47,40 +41,44 @@ from topicmc.storage.files import (
 )
 from topicmc.storage.lease import NAME as LEASE
 from topicmc.storage.lease import Lease
-from topicmc.storage.run_fields import (
-    check_complete,
-    check_facts,
-    check_line,
-    check_samples,
-    check_theta,
-)
+from topicmc.storage.run_fields import check_facts, check_line, check_samples
 
 FORMAT = checkpoints.FORMAT
 READS = 1, 2  # formats; `topicmc.models.lda.formats` says what the first one meant
+FIRST_MODEL = "lda"  # of runs that name none
 __all__ = ["Checkpoint", "RunDirectory"]
 
 
 class RunDirectory:
     """A run on disk.  Open one with `create` or `open`."""
 
+    model: ClassVar[str | None] = None
+    """The model whose runs these are, as ``run.json`` names it; None: any."""
+    command: ClassVar[str] = "topicmc"
+    """What trains and reads runs of that model."""
+    counted: ClassVar[tuple[str, ...]] = ()
+    """What its metrics count of the data."""
+    figure: ClassVar[str] = ""
+    """What its metrics call the score on held-out data."""
+    files: ClassVar[tuple[str, ...]] = ("run.json", "metrics.jsonl", "trace.jsonl")
+
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self.shape: tuple[int | None, int | None] = (None, None)  # W and K, once `open` knows them
         self.lease: Lease | None = None  # of the process that writes here
         self.notices: list[str] = []  # sentences about what was found, for who resumes
 
     # ---- creation and opening
 
     @classmethod
-    def create(
-        cls,
-        path: Path,
-        facts: Mapping[str, Any],
-        force: bool = False,
-        words: list[str] | None = None,
-    ) -> RunDirectory:
-        """A new run directory holding ``run.json``, and the vocabulary if ``words`` are given.
-        UsageError as `check_free` has it."""
+    def create(cls, path: Path, facts: Mapping[str, Any], force: bool = False) -> Self:
+        """A new run directory holding ``run.json``. UsageError as `check_free` has it."""
+        run = cls._empty(path, force)
+        run._write_facts({"format": FORMAT, **facts})
+        return run
+
+    @classmethod
+    def _empty(cls, path: Path, force: bool) -> Self:
+        """A run directory that lacks its ``run.json`` still."""
         cls.check_free(path, force)
         run = cls(path)
         with speaking_of(run.path):
@@ -89,8 +87,6 @@ class RunDirectory:
             (run.path / "samples").mkdir()
             (run.path / "checkpoint").mkdir()
         run.write_sample_index([])
-        vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
-        run._write_facts({"format": FORMAT, **facts, **vocabulary})
         return run
 
     @staticmethod
@@ -107,18 +103,18 @@ class RunDirectory:
         names = [child.name for child in path.iterdir()]
         if not is_run and (LEASE in names or all(LEASE in name for name in names)):
             return
+        if not is_run:
+            raise UsageError(f"{path}: exists and is not a run; give another -o")
         if not force:
             raise UsageError(
                 f"{path}: exists already; add --resume to go on with it, --force to overwrite it,"
                 " or give another -o"
             )
-        if not is_run:
-            raise UsageError(f"{path}: is not a run directory, so --force leaves it alone")
 
     @classmethod
-    def open(cls, path: Path) -> RunDirectory:
-        """An existing run.  DataError when there is none, it is damaged, or a newer version wrote
-        it."""
+    def open(cls, path: Path) -> Self:
+        """An existing run.  DataError when there is none, it is damaged, a newer version wrote it,
+        or it is of another model."""
         run = cls(path)
         if not (run.path / "run.json").is_file():
             raise DataError(f"{path}: no run here (run.json is missing); check the path")
@@ -131,18 +127,19 @@ class RunDirectory:
                 f"{run.path / 'run.json'}: written in format {version!r}, this topicmc reads"
                 f" formats {READS[0]} to {FORMAT}; use the topicmc version that made the run"
             )
-        facts = run.facts()
-        check_complete(run.path / "run.json", facts)
-        run.shape = facts["corpus"].get("words"), facts["config"]["topics"]
+        run._adopt(run.facts())
         return run
 
+    def _adopt(self, facts: Mapping[str, Any]) -> None:
+        """Takes note of what is in ``run.json``; DataError when readers need more."""
+
     @classmethod
-    def at(cls, run: RunDirectory | Path | str) -> RunDirectory:
+    def at(cls, run: Self | Path | str) -> Self:
         """A run itself, or the one at a path, opened."""
-        return run if isinstance(run, RunDirectory) else cls.open(Path(run))
+        return run if isinstance(run, cls) else cls.open(Path(run))  # type: ignore[arg-type]
 
     def _clear(self) -> None:
-        for name in ("run.json", "metrics.jsonl", "trace.jsonl", "topics.json", "vocabulary.txt"):
+        for name in self.files:
             (self.path / name).unlink(missing_ok=True)
         for name in ("samples", "checkpoint"):
             if (self.path / name).exists():
@@ -153,15 +150,24 @@ class RunDirectory:
         """The content of ``run.json``; DataError when it is damaged, or was changed by hand. Runs
         of earlier versions have no checksum there."""
         path = self.path / "run.json"
-        facts = read_json(path, config=dict, corpus=dict)
+        facts = read_json(path, config=dict)
         written = facts.pop("checksum", None)
         if written is not None and written != own_checksum(facts):
             raise DataError(
                 f"{path}: changed or damaged, its checksum is wrong; restore it, and change"
-                " settings by topicmc train --resume"
+                f" settings by {self.command} train --resume"
             )
-        check_facts(path, facts)
+        model = facts.get("model", FIRST_MODEL)
+        if self.model not in (None, model):
+            raise DataError(
+                f"{self.path}: is a run of the model {model!r}, which other commands read; see"
+                " topicmc --help"
+            )
+        self._check_facts(path, facts)
         return facts
+
+    def _check_facts(self, path: Path, facts: Any) -> None:
+        check_facts(path, facts)
 
     def update_facts(self, **changes: Any) -> None:
         """Rewrites ``run.json`` with some values changed."""
@@ -169,24 +175,6 @@ class RunDirectory:
 
     def _write_facts(self, facts: Mapping[str, Any]) -> None:
         write_json(self.path / "run.json", {**facts, "checksum": own_checksum(facts)})
-
-    # ---- vocabulary
-
-    def write_vocabulary(self, words: list[str]) -> str:
-        """Writes ``vocabulary.txt`` and returns its checksum, which belongs into ``run.json``."""
-        path = self.path / "vocabulary.txt"
-        with replacing(path) as stream:
-            stream.writelines(word + "\n" for word in words)
-        return checksum(path)
-
-    def vocabulary(self) -> list[str]:
-        """The words in the order of θ's rows; DataError when the file is missing or damaged."""
-        path = self.path / "vocabulary.txt"
-        if not path.is_file() or checksum(path) != self.facts().get("vocabulary"):
-            raise DataError(
-                f"{path}: missing or damaged; copy vocabulary.txt from the corpus of the run"
-            )
-        return path.read_text(encoding="utf-8").split("\n")[:-1]
 
     # ---- metrics and trace
 
@@ -240,7 +228,7 @@ class RunDirectory:
                 if number == len(lines):
                     break
                 raise DataError(f"{path}, line {number}: not JSON; restore or remake it") from None
-            check_line(path, number, record)
+            check_line(path, number, record, self.counted, self.figure)
             records.append(record)
         return records
 
@@ -255,25 +243,13 @@ class RunDirectory:
         """Where the state of a chain after a round lies."""
         return self.path / "samples" / f"chain-{chain:03d}-round-{round_number:09d}.npz"
 
-    def keep_sample(
-        self,
-        chain: int,
-        round_number: int,
-        theta: np.ndarray,
-        *,
-        beta: float | None = None,
-        most_tokens: float = np.inf,
+    def write_sample(
+        self, chain: int, round_number: int, arrays: Mapping[str, np.ndarray]
     ) -> dict[str, Any]:
-        """Writes one state θ (W × K float32) as `topicmc.storage.encoding` has it and returns its
-        index entry: as counts where ``beta`` is given, for θ = n_kw + β, else as weights."""
+        """Writes one state as plain arrays and returns its index entry."""
         path = self.sample_path(chain, round_number)
-        arrays = encode_weights(theta, most_tokens) if beta is None else encode_counts(theta, beta)
-        return {
-            "chain": chain,
-            "round": round_number,
-            "file": path.name,
-            "checksum": write_arrays(path, arrays),
-        }
+        checksum = write_arrays(path, arrays)
+        return {"chain": chain, "round": round_number, "file": path.name, "checksum": checksum}
 
     def write_sample_index(
         self, entries: list[dict[str, Any]], dropped: Iterable[str] = ()
@@ -293,25 +269,20 @@ class RunDirectory:
         """The index entries of the kept samples, oldest first."""
         path = self.path / "samples" / "index.json"
         index = read_json(path, samples=list)
-        check_samples(path, index, self.shape[1])
-        if index.get("format") == 1:
-            return without_averages(index["samples"], self.facts()["config"])
+        check_samples(path, index)
+        return self._entries(path, index)
+
+    def _entries(self, path: Path, index: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The entries of an index, checked for what the model says of its states."""
         return index["samples"]
 
     def is_starting(self) -> bool:
         """Whether there is no posterior sample yet, only a state of the start."""
         return all(entry["burn_in"] for entry in self.sample_index())
 
-    def read_sample(self, entry: Mapping[str, Any]) -> np.ndarray:
-        """θ of one index entry, W × K float32; DataError when missing or damaged."""
-        path = within(self.path, self.path / "samples" / entry["file"])
-        if path.suffix == ".npy":  # of runs of format 1
-            return check_theta(path, read_array(path, entry["checksum"]), self.shape)
-        try:
-            theta = decode(read_arrays(path, entry["checksum"]), self.shape)
-        except (KeyError, ValueError) as error:
-            raise DataError(f"{path}: holds no topics ({error!r}); remake it") from None
-        return check_theta(path, theta, self.shape)
+    def place_of_sample(self, entry: Mapping[str, Any]) -> Path:
+        """The file of an index entry; DataError when it leads out of the run."""
+        return within(self.path, self.path / "samples" / entry["file"])
 
     # ---- checkpoints (`topicmc.storage.checkpoints`)
 

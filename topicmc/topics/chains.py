@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import add_phi, alpha_of, beta_of, samples_of, share_of
-from topicmc.storage.runs import RunDirectory
 from topicmc.topics.matching import SAME, assign, distances
 
 
@@ -37,7 +37,7 @@ class MatchedChain:
         mass: float64 (n, K), Σ_w θ_wk: a topic's number of tokens, and W β from its prior.
     """
 
-    run: RunDirectory
+    run: TopicRun
     entries: list[dict[str, Any]]
     provisional: bool
     order: np.ndarray
@@ -49,7 +49,7 @@ class MatchedChain:
     mass: np.ndarray
 
 
-def matched_chains(runs: Sequence[RunDirectory]) -> Iterator[tuple[MatchedChain, np.ndarray]]:
+def matched_chains(runs: Sequence[TopicRun]) -> Iterator[tuple[MatchedChain, np.ndarray]]:
     """Every chain of every run, each with the mean of φ over its samples: float64 (K, W), rows in
     the order of the first chain's topics.
 
@@ -84,7 +84,7 @@ def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return order, distance, nearest & (distance <= SAME)
 
 
-def _check_alike(runs: Sequence[RunDirectory]) -> None:
+def _check_alike(runs: Sequence[TopicRun]) -> None:
     first = runs[0].facts()
     for run in runs[1:]:
         facts = run.facts()
@@ -100,7 +100,7 @@ def _check_alike(runs: Sequence[RunDirectory]) -> None:
 
 
 def _read(
-    run: RunDirectory, entries: list[dict[str, Any]]
+    run: TopicRun, entries: list[dict[str, Any]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of one chain: the mean of φ (K, W), and share and mass of each sample (n, K)."""
     phi = np.zeros(())

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.posterior.convergence import ENOUGH, aligned, ess, rhat
 from topicmc.posterior.traces import traces
-from topicmc.storage.runs import RunDirectory
 from topicmc.topics.matching import SAME, distances
 from topicmc.topics.uncertainty import Posterior, posterior_of
 from topicmc.topics.verdict import FIT, Evidence, judge
@@ -64,7 +64,7 @@ class Diagnostics:
         return told
 
 
-def diagnose(runs: Sequence[RunDirectory]) -> Diagnostics:
+def diagnose(runs: Sequence[TopicRun]) -> Diagnostics:
     """Looks at the metrics and kept samples of all chains of some runs.
 
     Raises UsageError when the runs differ in vocabulary or number of topics, DataError when one has
@@ -93,7 +93,7 @@ def _median(values: np.ndarray) -> float:
     return float(np.median(known)) if 2 * len(known) > len(values) else np.nan
 
 
-def evaluations(runs: Sequence[RunDirectory]) -> dict[str, Trace]:
+def evaluations(runs: Sequence[TopicRun]) -> dict[str, Trace]:
     """What is of interest in the metrics, by name; several runs by their path."""
     found: dict[str, Trace] = {}
     for run in runs:
@@ -137,14 +137,14 @@ def traced(posterior: Posterior) -> dict[str, np.ndarray]:
     }
 
 
-def _fit(runs: Sequence[RunDirectory]) -> dict[str, np.ndarray]:
+def _fit(runs: Sequence[TopicRun]) -> dict[str, np.ndarray]:
     """The mean log-likelihood of a held-out token, chains × evaluations since burn-in; nothing when
     no documents are held out."""
     chains = [chain for run in runs for chain in log_likelihoods(run)]
     return {FIT: aligned(chains)} if chains else {}
 
 
-def log_likelihoods(run: RunDirectory) -> list[np.ndarray]:
+def log_likelihoods(run: TopicRun) -> list[np.ndarray]:
     """The mean log-likelihood of a held-out token under each chain of one run, at the evaluations
     in the second half of its rounds: float64 (n,) each."""
     records = run.metrics()

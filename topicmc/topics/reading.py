@@ -11,6 +11,9 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.corpora.naming import Named
 from topicmc.errors import UsageError
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.storage.files import write_json
 from topicmc.topics import coherence as coherences
 from topicmc.topics.matching import distances
 from topicmc.topics.ranking import WEIGHT, exclusivity, rank, top
@@ -158,3 +161,12 @@ def _similar(phi: np.ndarray) -> list[tuple[tuple[int, float], ...]]:
 
 def _spelt(words: np.ndarray, vocabulary: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(vocabulary[w] for w in row) for row in words]
+
+
+def write_topics(run: TopicRun, update: int) -> list[Topic]:
+    """Writes the ``topics.json`` of a run that has ended; returns its topics, largest first."""
+    mean = posterior_mean(run)
+    topics = describe(mean.phi, mean.share, run.vocabulary())
+    described = [topic.as_dict() for topic in topics]
+    write_json(run.path / "topics.json", {"format": 1, "update": update, "topics": described})
+    return topics

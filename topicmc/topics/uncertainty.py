@@ -18,9 +18,9 @@ import numpy as np
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.coverage import Coverage, coverage
 from topicmc.posterior.intervals import credible_interval
-from topicmc.storage.runs import RunDirectory
 from topicmc.topics.chains import MatchedChain, matched_chains
 from topicmc.topics.matching import SAME, match_topics
 from topicmc.topics.ranking import top
@@ -86,7 +86,7 @@ class Posterior:
         return sum(len(chain.entries) for chain in self.chains if not chain.provisional)
 
     @property
-    def in_their_start(self) -> list[RunDirectory]:
+    def in_their_start(self) -> list[TopicRun]:
         """The runs that have no posterior sample yet."""
         return list({c.run.path: c.run for c in self.chains if c.provisional}.values())
 
@@ -181,7 +181,7 @@ class Posterior:
         return words, self.intervals(words)
 
 
-def posterior_of(runs: Sequence[RunDirectory], level: float = 0.9) -> Posterior:
+def posterior_of(runs: Sequence[TopicRun], level: float = 0.9) -> Posterior:
     """The posterior by the kept samples of all chains of some runs.
 
     Raises UsageError when ``level`` is no probability or the runs differ in vocabulary or number of

@@ -7,17 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicmc.engine.progress import resume_command, unfinished
-from topicmc.posterior.convergence import (
-    CHANCE,
-    ENOUGH,
-    FEWEST,
-    limit,
-    rhat,
-    trend,
-    worth,
-)
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.progress import Reached, reached, resume_command
+from topicmc.models.lda.run import TopicRun
+from topicmc.posterior.convergence import CHANCE, FEWEST, trend
+from topicmc.posterior.verdict import differ, each_at_rest, exceeds
 from topicmc.topics.uncertainty import Posterior
 
 FIT = "held-out log-likelihood"
@@ -30,7 +23,7 @@ class Evidence:
     """What the verdict rests on: ``draws`` (C, n) and their ``rhat`` by the name of a summary, and
     whether there are traces among them."""
 
-    runs: Sequence[RunDirectory]
+    runs: Sequence[TopicRun]
     posterior: Posterior
     draws: Mapping[str, np.ndarray]
     rhat: Mapping[str, float]
@@ -49,15 +42,6 @@ def judge(evidence: Evidence) -> tuple[bool | None, str]:
         if found is not None:
             return found
     return True, _agreed(evidence)
-
-
-def is_final(draws: Mapping[str, np.ndarray]) -> bool:
-    """Whether draws (C, n) by name, the principal ones first, tell that the chains have converged,
-    or that each is at rest in a mode of its own."""
-    if not draws or np.isnan(rhat(next(iter(draws.values())))):
-        return False
-    above = [summary for summary in draws.values() if _exceeds(summary)]
-    return not above or (any(map(_differ, above)) and _each_at_rest(draws))
 
 
 def _starting(evidence: Evidence) -> tuple[bool, str] | None:
@@ -85,14 +69,14 @@ def _moving(evidence: Evidence) -> tuple[bool, str] | None:
 
 
 def _apart(evidence: Evidence) -> tuple[bool, str] | None:
-    above = [name for name, draws in evidence.draws.items() if _exceeds(draws)]
+    above = [name for name, draws in evidence.draws.items() if exceeds(draws)]
     if not above:
         return None
     worst = max(above, key=lambda name: evidence.rhat[name])
     value = evidence.rhat[worst]
     told = f"R̂ of the {worst} is {'infinite' if np.isinf(value) else format(value, '.2f')}"
-    differ = any(_differ(evidence.draws[name]) for name in above)
-    if not (differ and _each_at_rest(evidence.draws)):
+    modes = any(differ(evidence.draws[name]) for name in above)
+    if not (modes and each_at_rest(evidence.draws)):
         if evidence.posterior.n_chains > 1:
             told = f"{told}, and the chains agree in {_stable(evidence)}"
         return False, f"Not converged: {told}; {_train_on(evidence.runs)}."
@@ -123,42 +107,9 @@ def _too_few(evidence: Evidence) -> tuple[None, str] | None:
     else:
         what, advice = "kept samples", "train anew with more --samples"
     return None, (
-        f"Cannot tell whether it has converged: it takes {needed} {what} of a chain since burn-in,"
-        f" and there {'is' if n == 1 else 'are'} {n}; {advice}."
+        f"Cannot tell whether it has converged: too few {what} of a chain since burn-in ({n}, and"
+        f" it takes {needed}); {advice}."
     )
-
-
-def _exceeds(draws: np.ndarray) -> bool:
-    """Whether R̂ of draws (C, n) is above what chance explains if they are independent: chains
-    differ, or have not moved about enough yet to show that they do not. NaN is not."""
-    found = float(rhat(draws))
-    return not np.isnan(found) and found > limit(*draws.shape)
-
-
-def _differ(draws: np.ndarray) -> bool:
-    """Whether R̂ of draws (C, n) is above what chance explains, given how much draws resemble their
-    neighbours. Few draws are taken to be independent, for they cannot tell."""
-    if draws.shape[1] < ENOUGH:
-        return _exceeds(draws)
-    effective = float(np.mean([worth(chain) for chain in draws]))
-    return effective > FEWEST and float(rhat(draws)) > limit(
-        draws.shape[0], draws.shape[1], effective
-    )
-
-
-def _each_at_rest(draws: Mapping[str, np.ndarray]) -> bool:
-    """Whether there are several chains, each seen to be at rest as far as it alone can tell, by
-    draws (C, n), the principal ones first."""
-    principal = next(iter(draws.values()))
-    alone = [chain[None] for summary in draws.values() for chain in summary]
-    known = not np.isnan([rhat(chain[None]) for chain in principal]).any()
-    moving = any(_differ(chain) or _too_slow(chain) for chain in alone)
-    return len(principal) > 1 and known and not moving
-
-
-def _too_slow(draws: np.ndarray) -> bool:
-    """Whether draws (1, n) resemble their neighbours so much that they cannot tell of rest."""
-    return draws.shape[1] >= ENOUGH and float(worth(draws[0])) <= FEWEST
 
 
 def _difference(evidence: Evidence) -> str:
@@ -188,36 +139,49 @@ def _agreed(evidence: Evidence) -> str:
     )
 
 
-def _train_on(runs: Sequence[RunDirectory], options: Sequence[str] = ()) -> str:
+def _train_on(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:
     """The advice to do what was asked for, or where all is done, twice as much: of each run, with
-    an option of its own."""
-    options = options or [""] * len(runs)
-    open_ended = [unfinished(run) is not None for run in runs]
-    told = [
-        f"{resume_command(run)}{'' if is_open else _twice(run)}{option}"
-        for run, is_open, option in zip(runs, open_ended, options, strict=True)
-        if is_open or not any(open_ended)
-    ]
-    what = "finish" if any(open_ended) else "train on"
-    if len(told) == 1:
-        return f"{'finish it' if any(open_ended) else what} ({told[0]})"
-    return f"{what} {'both' if len(told) == 2 else 'each'} ({'; '.join(told)})"
+    an option of its own; and how long that takes."""
+    each = [*zip(runs, map(reached, runs), options or [""] * len(runs), strict=True)]
+    left = [(run, at, option) for run, at, option in each if at is not None and at.is_unfinished]
+    commands, seconds = zip(*(_command(*of, not left) for of in left or each), strict=True)
+    what = "finish" if left else "train on"
+    whom = {1: " it" if left else "", 2: " both"}.get(len(commands), " each")
+    return f"{what}{whom} ({'; '.join(commands)}){_duration(sum(seconds))}"
 
 
-def _twice(run: RunDirectory) -> str:
-    """The options for twice as much training as was asked for."""
+def _command(run: TopicRun, at: Reached | None, option: str, twice: bool) -> tuple[str, float]:
+    """What goes on with a run, and the seconds that it takes by the pace so far."""
+    times = 2 * max(1.0, round(at.done, 1) if at else 0.0) if twice else 1.0
+    length = _length(run, times) if twice else ""
+    seconds = (times / at.done - 1) * at.seconds if at and at.done else 0.0
+    return f"{resume_command(run)}{length}{option}", seconds
+
+
+def _length(run: TopicRun, times: float) -> str:
+    """The options for so many times the training that was asked for."""
     config = run.facts()["config"]
-    asked = {
-        "--time-budget": (config["time_budget"], "s"),
-        "--epochs": (config["epochs"], ""),
-        "--updates": (None if config["epochs"] else config["updates"], ""),
-    }
-    return "".join(
-        f" {option} {2 * value:.10g}{unit}" for option, (value, unit) in asked.items() if value
-    )
+    told = ""
+    if config["time_budget"]:
+        told += f" --time-budget {times * config['time_budget']:.10g}s"
+    if config["epochs"]:
+        told += f" --epochs {times * config['epochs']:.10g}"
+    elif config["updates"]:
+        told += f" --updates {round(times * config['updates'])}"
+    return told + " --until converged" * (config.get("until") == "converged")
 
 
-def _evaluate_often(run: RunDirectory) -> str:
+def _duration(seconds: float) -> str:
+    """How much more time it takes, where that is worth a word."""
+    if seconds < 1:
+        return ""
+    for limit, unit, name in ((90, 1, "s"), (5400, 60, "min"), (np.inf, 3600, "h")):
+        if seconds < limit:
+            return f", some {seconds / unit:.0f} {name} more"
+    return ""
+
+
+def _evaluate_often(run: TopicRun) -> str:
     """The option that evaluates ten times in as many updates as were made."""
     made = max((record["update"] for record in run.metrics()), default=10)
     return f" --evaluate-every {max(1, made // 10)}"

@@ -1,24 +1,19 @@
 """How chains travel and workers agree: one protocol, in one process or over MPI.
 
-A *worker* holds documents and at most one chain; a *process* hosts workers: all of them with
-`LocalTransport`, one with `MpiTransport`. All methods but `abort` are collective: each process
-calls them in the same order (not so those of a `SharedTable`). Both transports give the same bits.
-
-`open_transport` chooses; the MPI one is in `topicmc.engine.transport.mpi`.
+A *worker* holds part of the data and at most one state of a kind; a *process* hosts workers: all of
+them with `topicmc.engine.transport.local`, one with `topicmc.engine.transport.mpi`. All methods but
+`abort` are collective: each process calls them in the same order (not so those of a `SharedTable`).
+Both transports give the same bits.
 """
 
 import contextlib
-import json
-import os
-import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from topicmc.errors import TopicmcError, UsageError
+from topicmc.errors import TopicmcError
 
 State = tuple[np.ndarray, ...]  # the arrays of one travelling chain
 Moves = Sequence[tuple[int, int]]  # (source worker, destination worker)
@@ -101,75 +96,6 @@ def check_groups(groups: Groups) -> None:
         raise ValueError(f"groups {[list(g) for g in groups]} overlap")
 
 
-class LocalTable:
-    """A `SharedTable` within one process."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self._table = np.zeros(shape, np.int32)
-
-    def add(self, change: np.ndarray, out: np.ndarray) -> None:
-        self._table += change
-        out[:] = self._table
-
-    def read(self) -> np.ndarray:
-        return self._table.copy()
-
-
-class LocalTransport:
-    """All workers in this process, one after another: for one machine, tests and study."""
-
-    def __init__(self, n_workers: int = 1) -> None:
-        self.n_workers = n_workers
-        self.workers = range(n_workers)
-        self.rank = 0
-        self.n_processes = 1
-        self.is_root = True
-        self.bytes_sent = 0
-        self.waited = 0.0
-
-    def route(self, held: dict[int, State], moves: Moves) -> dict[int, State]:
-        check_route(moves, self.n_workers)
-        missing = [source for source, _ in moves if source not in held]
-        sources = {source for source, _ in moves}
-        now = {worker: state for worker, state in held.items() if worker not in sources}
-        for source, destination in moves:
-            if missing or destination in now:
-                raise ValueError(f"moves {list(moves)} do not fit workers {sorted(held)}")
-            now[destination] = held[source]
-        return dict(sorted(now.items()))
-
-    def average(self, held: dict[int, np.ndarray], groups: Groups) -> None:
-        check_groups(groups)
-        for group in groups:
-            if len(group) > 1:
-                arrays = [held[worker].reshape(-1) for worker in group]
-                mean_into(arrays[0], arrays)
-                for array in arrays[1:]:
-                    array[:] = arrays[0]
-
-    def gather(self, values: dict[int, float]) -> np.ndarray:
-        return np.array([values.get(worker, np.nan) for worker in self.workers], np.float64)
-
-    def sum(self, array: np.ndarray) -> np.ndarray:
-        return array.copy()
-
-    def shared_table(self, shape: tuple[int, ...]) -> SharedTable:
-        return LocalTable(shape)
-
-    def any(self, flag: bool) -> bool:
-        return bool(flag)
-
-    def barrier(self) -> None:
-        pass
-
-    def exchange(self, obj: Any) -> list[Any]:
-        return [json.loads(json.dumps(obj))]
-
-    def abort(self, message: str, status: int) -> NoReturn:
-        print(message, file=sys.stderr, flush=True)
-        raise SystemExit(status)
-
-
 def mean_into(out: np.ndarray, arrays: Sequence[np.ndarray], divisor: int | None = None) -> None:
     """out = Σ arrays / divisor (default: their number), flat arrays, added one after another:
     floats in float64, integers in their own dtype. So an
@@ -183,56 +109,6 @@ def mean_into(out: np.ndarray, arrays: Sequence[np.ndarray], divisor: int | None
         for array in arrays[1:]:
             total += array[part]
         out[part] = total if divisor == 1 else total / divisor
-
-
-# --- the choice -----------------------------------------------------------------------------------
-
-_SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
-
-
-def launched_size() -> int:
-    """Ranks that mpiexec or srun started, from the environment; 1 when nobody did. 0 when a
-    launcher is there that does not say."""
-    for name in _SIZE_VARIABLES:
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
-    if "PMIX_RANK" in os.environ or "PMI_RANK" in os.environ:
-        steps = os.environ.get("SLURM_STEP_NUM_TASKS", "")
-        return int(steps) if steps.isdigit() else 0
-    return 1
-
-
-def open_transport(kind: str = "auto", n_workers: int | None = None) -> Transport:
-    """The transport for a run: MPI when mpiexec or srun started several ranks ("auto"), or as told
-    ("mpi", "local"). `n_workers` None takes the ranks there are, or one worker.
-
-    UsageError when mpi4py is missing, or ranks and `n_workers` disagree.
-    """
-    launched = launched_size()
-    if kind == "local" or (kind == "auto" and launched == 1):
-        if launched > 1:
-            raise UsageError(
-                f"--transport local would run {launched} copies of the same job: "
-                "start it without mpiexec."
-            )
-        return LocalTransport(n_workers or 1)
-    if kind not in ("auto", "mpi"):
-        raise UsageError(f"unknown transport {kind!r}: choose auto, mpi or local.")
-    from topicmc.engine.transport.mpi import MpiTransport
-
-    transport = MpiTransport()
-    if transport.n_processes < launched:
-        beside = Path(sys.executable).with_name("mpiexec")
-        raise UsageError(
-            f"mpiexec started {launched} ranks, but mpi4py sees {transport.n_processes}: they "
-            f"belong to different MPI libraries; use {beside} or rebuild mpi4py for yours."
-        )
-    if n_workers not in (None, transport.n_processes):
-        raise UsageError(
-            f"--workers {n_workers}, but {transport.n_processes} MPI ranks are here: "
-            f"start with mpiexec -n {n_workers}."
-        )
-    return transport
 
 
 @contextlib.contextmanager

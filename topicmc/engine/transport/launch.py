@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from topicmc.engine.transport.base import launched_size
+from topicmc.engine.transport.open import launched_size
 from topicmc.errors import UsageError
 
 

@@ -19,15 +19,15 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.pace import MOVE, Pace
 from topicmc.models.lda.partition import share_out
+from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.workers import expand
-from topicmc.settings.config import TrainConfig
 
 _TOKENS = 400_000  # that are drawn to take the time
 _ENTRIES = 1 << 22  # of counts that are exchanged to take the time
 _TIMES = 3
 
 
-def measured(corpus: Corpus, config: TrainConfig, threads: int, transport: Transport) -> Pace:
+def measured(corpus: Corpus, config: Resolved, threads: int, transport: Transport) -> Pace:
     """The pace on this machine, the slowest of all processes'; collective. It compiles the kernels
     of a draw if they are not in the cache, and leaves nothing behind.
 

@@ -19,13 +19,13 @@ import numpy as np
 from topicmc.corpora import Documents
 from topicmc.corpora.documents import from_entries
 from topicmc.errors import DataError
-from topicmc.inference.mixes import Mixer
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.gibbs import topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.mixes import Mixer
 
 OBSERVED_SHARE = 0.9
 SWEEPS = 50

@@ -14,9 +14,9 @@ from typing import Any
 from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace, documents_of_round
 from topicmc.models.lda.sampler_choice import choose, default_topics, or_default
+from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
 from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
 from topicmc.posterior.thinning import number_kept
-from topicmc.settings.config import COLLAPSED, TrainConfig
 
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts. Where a batch is scaled up more than some
@@ -53,7 +53,7 @@ def default_beta(n_words: int, n_tokens: int) -> float:
 
 
 def resolve(
-    config: TrainConfig,
+    config: LdaSettings,
     *,
     n_docs: int,
     n_tokens: int,
@@ -61,7 +61,7 @@ def resolve(
     cores: int = 1,
     memory: int | None = None,
     pace: Pace | None = None,
-) -> TrainConfig:
+) -> Resolved:
     """``config`` with every ``"auto"`` decided for a corpus of that size, so many cores and bytes
     of memory of each worker, and a machine of that pace, or of the usual where none was measured.
 
@@ -124,30 +124,32 @@ def resolve(
     average_until = config.average_until
     if average_until is None:
         average_until = start if groups < chains else 0
-    return replace(
-        config,
-        topics=topics,
-        sampler=sampler,
-        alpha=or_default(config.alpha, 0.1),
-        beta=beta,
-        batch_size=batch_size,
-        sweeps=sweeps,
-        burn_in=or_default(config.burn_in, sweeps // 2),
-        step_size=or_default(config.step_size, step_size),
-        step_offset=or_default(config.step_offset, step_offset),
-        step_decay=or_default(config.step_decay, step_decay),
-        start=_START[sampler] if config.start == "auto" else config.start,
-        anneal_updates=start,
-        average_until=average_until,
-        updates=updates,
-        threads=or_default(config.threads, cores),
-        chains=chains,
-        groups=groups,
-        trajectory=or_default(config.trajectory, 1 if config.workers == 1 else 10),
+    return Resolved.of(
+        replace(
+            config,
+            topics=topics,
+            sampler=sampler,
+            alpha=or_default(config.alpha, 0.1),
+            beta=beta,
+            batch_size=batch_size,
+            sweeps=sweeps,
+            burn_in=or_default(config.burn_in, sweeps // 2),
+            step_size=or_default(config.step_size, step_size),
+            step_offset=or_default(config.step_offset, step_offset),
+            step_decay=or_default(config.step_decay, step_decay),
+            start=_START[sampler] if config.start == "auto" else config.start,
+            anneal_updates=start,
+            average_until=average_until,
+            updates=updates,
+            threads=or_default(config.threads, cores),
+            chains=chains,
+            groups=groups,
+            trajectory=or_default(config.trajectory, 1 if config.workers == 1 else 10),
+        )
     )
 
 
-def _learned(config: TrainConfig) -> str:
+def _learned(config: LdaSettings) -> str:
     """Priors that were left to the program are learned."""
     if config.learn != "auto":
         return config.learn
@@ -172,8 +174,8 @@ _LONGEST = 3
 
 
 def _resolve_collapsed(
-    config: TrainConfig, n_docs: int, n_tokens: int, n_words: int, cores: int, pace: Pace | None
-) -> TrainConfig:
+    config: LdaSettings, n_docs: int, n_tokens: int, n_words: int, cores: int, pace: Pace | None
+) -> Resolved:
     """The same for AD-LDA, Async-LDA and remembered assignments; their updates are blocks of each
     worker's documents."""
     chains = or_default(config.chains, 1)
@@ -200,8 +202,8 @@ def _resolve_collapsed(
         config,
         alpha=or_default(config.alpha, 0.1),
         batch_size=batch_size,
-        sweeps=or_default(config.sweeps, 1),
-        burn_in=or_default(config.burn_in, 0),
+        sweeps=1,
+        burn_in=0,
         step_size=or_default(config.step_size, step_size),
         step_offset=or_default(config.step_offset, 1.0),
         step_decay=or_default(config.step_decay, 0.0),
@@ -230,22 +232,24 @@ def _resolve_collapsed(
         start = max(_LEAST_SWEEPS, start)
     if epochs is not None and config.anneal_updates == "auto":
         start = min(start, max(_LEAST_SWEEPS, int(epochs / 2)))
-    return replace(
-        config,
-        epochs=epochs,
-        start_sweeps=or_default(config.start_sweeps, start),
-        average_until=0,
+    return Resolved.of(
+        replace(
+            config,
+            epochs=epochs,
+            start_sweeps=or_default(config.start_sweeps, start),
+            average_until=0,
+        )
     )
 
 
-def needs_pace(config: TrainConfig) -> bool:
+def needs_pace(config: LdaSettings) -> bool:
     """Whether something is left open that depends on the speed of the machine."""
     start = config.start_sweeps if config.keeps_assignments else config.anneal_updates
     return config.time_budget is not None and "auto" in (config.sampler, start)
 
 
 def remarks(
-    asked: TrainConfig, config: TrainConfig, bounds: dict[str, Any], pace: Pace | None
+    asked: LdaSettings, config: Resolved, bounds: dict[str, Any], pace: Pace | None
 ) -> list[str]:
     """What there is to say of settings once they are resolved, before training begins."""
     told = []
@@ -275,7 +279,7 @@ def remarks(
     return told
 
 
-def _target(config: TrainConfig) -> str:
+def _target(config: Resolved) -> str:
     if config.time_budget is not None:
         return f"--time-budget {config.time_budget:g}s"
     if config.updates is not None:
@@ -283,7 +287,13 @@ def _target(config: TrainConfig) -> str:
     return f"--epochs {config.epochs:g}"
 
 
-def expected_updates(config: TrainConfig, n_docs: int) -> float | None:
+def passes(config: LdaSettings) -> int:
+    """How often an epoch draws each document: once by each chain that keeps assignments; chains of
+    minibatches share the documents."""
+    return config.chains if config.keeps_assignments else 1
+
+
+def expected_updates(config: LdaSettings, n_docs: int) -> float | None:
     """About how many updates of a chain resolved settings come to; None where only time tells."""
     if config.updates is not None or config.epochs is None:
         return config.updates
@@ -292,7 +302,7 @@ def expected_updates(config: TrainConfig, n_docs: int) -> float | None:
 
 
 def expected_samples(
-    config: TrainConfig, *, n_docs: int, n_tokens: int, n_words: int, pace: Pace
+    config: Resolved, *, n_docs: int, n_tokens: int, n_words: int, pace: Pace
 ) -> int:
     """About how many posterior samples of a chain a run will keep, from its resolved settings."""
     positions = []
@@ -321,7 +331,7 @@ def expected_samples(
     return number_kept(start, last, config.samples)
 
 
-def rounds_per_sweep(config: TrainConfig, n_docs: int) -> int:
+def rounds_per_sweep(config: LdaSettings, n_docs: int) -> int:
     """Rounds of `trajectory` blocks of `batch_size` documents on each worker that see them all."""
     per_round = config.workers * config.trajectory * config.batch_size
     return -(-n_docs // per_round)

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.settings.config import COLLAPSED
-from topicmc.storage.runs import RunDirectory
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.settings import COLLAPSED
 
 LEAST = np.float32(1e-30)
 """What a weight is drawn as at least: of shapes far below 1 many draws are no float32 above 0, and
@@ -28,7 +28,7 @@ a document may hold no word but such ones."""
 _FOR_LIFE = ("seed", "sampler", "topics", "alpha", "beta", "remember", "learn", "start")
 
 
-def draw_of(run: RunDirectory, entry: Mapping[str, Any]) -> np.ndarray:
+def draw_of(run: TopicRun, entry: Mapping[str, Any]) -> np.ndarray:
     """θ of one index entry as a draw from the posterior: float32 (W, K).
 
     Raises DataError when its file is missing or damaged.
@@ -37,7 +37,7 @@ def draw_of(run: RunDirectory, entry: Mapping[str, Any]) -> np.ndarray:
     return gamma_draw(theta, _generator(run, entry)) if keeps_counts(run) else theta
 
 
-def keeps_counts(run: RunDirectory) -> bool:
+def keeps_counts(run: TopicRun) -> bool:
     """Whether samples are n_kw + β, and not draws."""
     config = run.facts()["config"]
     return config["sampler"] in COLLAPSED or bool(config.get("remember"))
@@ -49,7 +49,7 @@ def gamma_draw(shapes: np.ndarray, generator: np.random.Generator) -> np.ndarray
     return np.maximum(drawn, LEAST, out=drawn)
 
 
-def _generator(run: RunDirectory, entry: Mapping[str, Any]) -> np.random.Generator:
+def _generator(run: TopicRun, entry: Mapping[str, Any]) -> np.random.Generator:
     facts = run.facts()
     settings = [facts["config"].get(name) for name in _FOR_LIFE]
     place = entry["chain"], entry.get("position", entry["round"])

@@ -6,24 +6,27 @@ all of them, each scores its share, and only two sums travel back.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.engine.method import Entry
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import share_of, split_documents, token_probabilities
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of
 from topicmc.samplers import Chain
-from topicmc.storage.runs import RunDirectory
 
 
 class HeldOut:
-    """One process's share of the held-out documents.
+    """One process's share of the held-out documents: the `topicmc.engine.method.Evaluator` of LDA.
 
     Args:
+        run: whose kept samples are scored.
         corpus: an open corpus.
         n_topics: K.
         alpha: float64 (K,), the prior of the topic mix, for chains that have learned none.
@@ -32,8 +35,11 @@ class HeldOut:
         threads: the threads of this process.
     """
 
+    figure = "perplexity"
+
     def __init__(
         self,
+        run: TopicRun,
         corpus: Corpus,
         n_topics: int,
         alpha: np.ndarray,
@@ -41,6 +47,7 @@ class HeldOut:
         transport: Transport,
         threads: Threads,
     ) -> None:
+        self._run = run
         split = split_documents(corpus.heldout, seed=seed)
         self.fingerprint = split.fingerprint
         self.n_scored = split.n_scored
@@ -52,9 +59,11 @@ class HeldOut:
         self._threads = threads
         self._of_samples: dict[str, np.ndarray] = {}
 
-    def of_chains(self, chains: Mapping[int, Chain], distinct: Sequence[int]) -> list[float] | None:
-        """Mean log p of a scored token under each chain as it is; None when there is nothing to
-        score.
+    def of_chains(
+        self, chains: Mapping[int, Chain], distinct: Sequence[int]
+    ) -> tuple[float, dict[str, Any]] | None:
+        """Perplexity under the chains as they are, in the mean of log p over them, and the mean
+        log p of a scored token under each; None when there is nothing to score.
 
         Args:
             chains: the chains that this process holds, by number.
@@ -62,11 +71,10 @@ class HeldOut:
         """
         if self.n_scored == 0:
             return None
-        return [self._fit(chains.get(number)) / self.n_scored for number in distinct]
+        scores = [self._fit(chains.get(number)) / self.n_scored for number in distinct]
+        return math.exp(-np.mean(scores)), {"log_likelihood": scores}
 
-    def of_samples(
-        self, run: RunDirectory, entries: Sequence[dict[str, Any]]
-    ) -> tuple[float, float] | None:
+    def of_samples(self, entries: Sequence[Entry]) -> tuple[float, float] | None:
         """Perplexity of the newest kept sample, in the mean of log p over chains, and with p
         averaged over the kept samples of all chains; None when there are none, or nothing to
         score."""
@@ -76,7 +84,7 @@ class HeldOut:
         for entry in entries:
             known = self._of_samples.get(entry["file"])
             if known is None:
-                known = self._score(run.read_sample(entry), alpha_of(run, entry))
+                known = self._score(self._run.read_sample(entry), alpha_of(self._run, entry))
             scored[entry["file"]] = known
         self._of_samples = scored  # forget samples that are no longer kept
         if not scored:

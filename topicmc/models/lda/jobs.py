@@ -13,25 +13,27 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from topicmc import __version__
 from topicmc.corpora import Corpus
-from topicmc.engine.transport.base import LocalTransport, Transport
+from topicmc.engine.transport.base import Transport
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.engine.waiting import announced
 from topicmc.errors import DataError, UsageError
 from topicmc.host import machine
 from topicmc.host.machine import available_memory
+from topicmc.host.version import VERSION
 from topicmc.models.lda import memory
 from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.defaults import needs_pace, remarks, resolve
 from topicmc.models.lda.formats import config_of_format_1
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import share_out
-from topicmc.models.lda.samples import posterior_mean
-from topicmc.settings.config import AUTO, TrainConfig
-from topicmc.storage.files import remove_temporaries, speaking_of, write_json
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.sampler_choice import check_honoured
+from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
+from topicmc.settings.values import AUTO
+from topicmc.storage.files import remove_temporaries, speaking_of
 from topicmc.storage.lease import Lease, held
-from topicmc.storage.runs import FORMAT, RunDirectory
-from topicmc.topics.reading import Topic, describe
+from topicmc.storage.runs import FORMAT
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
 RESUMABLE = (
@@ -48,14 +50,14 @@ RESUMABLE = (
 
 
 def start(
-    config: TrainConfig,
+    config: LdaSettings,
     corpus_path: Path | None,
     run_path: Path,
     transport: Transport,
     force: bool = False,
     tell: Callable[[str], None] | None = None,
     leases: ExitStack | None = None,
-) -> tuple[TrainConfig, Corpus, RunDirectory]:
+) -> tuple[Resolved, Corpus, TopicRun]:
     """A new run: opens the corpus (None: the built-in extract), resolves the settings, checks the
     memory, and creates the run directory. ``tell`` hears why it takes long, if it does. No other
     job writes into the run until ``leases`` is closed; None leaves that to the caller.
@@ -64,14 +66,15 @@ def start(
     """
     run_path = Path(run_path)
     if transport.is_root:
-        RunDirectory.check_free(run_path, force)
-    run = RunDirectory(run_path)
+        TopicRun.check_free(run_path, force)
+    run = TopicRun(run_path)
     if corpus_path is None:
         run.lease = _lease(run_path, transport, leases)
         _create_with_extract(config, run_path, transport, force)
-        return _saved(run), Corpus.open(run_path / EMBEDDED), run
+        return Resolved.of(_saved(run)), Corpus.open(run_path / EMBEDDED), run
     corpus = Corpus.open(corpus_path)
     plan = planned(config, corpus, transport, tell=tell)
+    check_honoured(config, plan.config)
     verify_share(corpus, plan.config, transport)
     transport.barrier()
     run.lease = _lease(run_path, transport, leases)
@@ -86,7 +89,7 @@ def _lease(run_path: Path, transport: Transport, leases: ExitStack | None) -> Le
     return None if leases is None else leases.enter_context(held(run_path, transport))
 
 
-def _saved(run: RunDirectory) -> TrainConfig:
+def _saved(run: TopicRun) -> TrainConfig:
     """The settings of a run; DataError when they are none."""
     facts = run.facts()
     try:
@@ -101,7 +104,7 @@ def _saved(run: RunDirectory) -> TrainConfig:
 
 
 def _create_with_extract(
-    config: TrainConfig, run_path: Path, transport: Transport, force: bool
+    config: LdaSettings, run_path: Path, transport: Transport, force: bool
 ) -> None:
     """A new run that holds the prepared extract; nothing is left behind when it cannot be."""
     from topicmc.corpora import prepare, wikipedia_extract
@@ -114,6 +117,7 @@ def _create_with_extract(
         with temporary as folder:
             corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
             plan = planned(config, corpus, transport, share)
+            check_honoured(config, plan.config)
             run = _create(run_path, plan, corpus, EMBEDDED, force)
             with speaking_of(run.path):
                 shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
@@ -121,9 +125,9 @@ def _create_with_extract(
     transport.barrier()
 
 
-def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bool) -> RunDirectory:
+def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bool) -> TopicRun:
     facts = {
-        "topicmc": __version__,
+        "topicmc": VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "corpus": {
@@ -137,10 +141,10 @@ def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bo
         "config": plan.config.as_dict(),
         "plan": {"remarks": plan.remarks, "pace": plan.pace and asdict(plan.pace)},
     }
-    return RunDirectory.create(run_path, facts, force, corpus.vocabulary)
+    return TopicRun.create(run_path, facts, force, corpus.vocabulary)
 
 
-def verify_share(corpus: Corpus, config: TrainConfig, transport: Transport) -> None:
+def verify_share(corpus: Corpus, config: Resolved, transport: Transport) -> None:
     """Reads the shards of this process's workers, and the held-out documents, against their
     checksums; DataError names the file that is damaged."""
     ranges = share_out(corpus, config.workers)
@@ -154,14 +158,14 @@ def resume(
     transport: Transport,
     corpus_path: Path | None,
     leases: ExitStack | None = None,
-) -> tuple[TrainConfig, Corpus, RunDirectory]:
+) -> tuple[Resolved, Corpus, TopicRun]:
     """An existing run with its corpus, and its settings with ``changes`` made; ``leases`` as in
     `start`.
 
     Raises UsageError when a change would make it another run, DataError when the corpus is not the
     one that the run began with.
     """
-    run = RunDirectory.open(run_path)
+    run = TopicRun.open(run_path)
     run.lease = _lease(run.path, transport, leases)
     if transport.is_root:
         run.recover()
@@ -188,25 +192,15 @@ def resume(
     config = on_workers(config, transport.n_workers)
     if any(name in changes for name in ("updates", "epochs", "time_budget")):
         config = replace(config, updates=None, epochs=None, time_budget=None, until="end")
-    config = replace(config, **changes)
-    config = checked(config, corpus, transport)
-    verify_share(corpus, config, transport)
+    resolved = checked(replace(config, **changes), corpus, transport)
+    verify_share(corpus, resolved, transport)
     if transport.is_root:
         remove_temporaries(run.path)
-        run.update_facts(format=FORMAT, config=config.as_dict())
+        run.update_facts(format=FORMAT, config=resolved.as_dict())
         if corpus_path is not None:
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
-    return config, corpus, run
-
-
-def finish(run: RunDirectory, update: int) -> list[Topic]:
-    """Writes the ``topics.json`` of a run that has ended; returns its topics, largest first."""
-    mean = posterior_mean(run)
-    topics = describe(mean.phi, mean.share, run.vocabulary())
-    described = [topic.as_dict() for topic in topics]
-    write_json(run.path / "topics.json", {"format": 1, "update": update, "topics": described})
-    return topics
+    return resolved, corpus, run
 
 
 def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
@@ -226,10 +220,10 @@ def workers_of(run_path: Path) -> int | None:
     """How many workers the run in a directory last had; None where there is no run."""
     if not (Path(run_path) / "run.json").is_file():
         return None
-    return RunDirectory.open(run_path).facts()["config"].get("workers")
+    return TopicRun.open(run_path).facts()["config"].get("workers")
 
 
-def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
+def open_corpus(run: TopicRun, corpus_path: Path | None = None) -> Corpus:
     """The corpus of a run, from where it was or from ``corpus_path``; DataError unless the same."""
     facts = run.facts()["corpus"]
     path = Path(corpus_path) if corpus_path is not None else run.path / facts["path"]
@@ -250,16 +244,16 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings with nothing left open, what there is to say of them, and the pace of the machine
+    """Resolved settings, what there is to say of them, and the pace of the machine
     that they rest on, where it was measured."""
 
-    config: TrainConfig
+    config: Resolved
     remarks: list[str]
     pace: Pace | None
 
 
 def planned(
-    config: TrainConfig,
+    config: LdaSettings,
     corpus: Corpus,
     transport: Transport,
     share: machine.Share | None = None,
@@ -284,13 +278,13 @@ def planned(
     return Plan(resolved, remarks(config, resolved, bounds, pace), pace)
 
 
-def checked(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
+def checked(config: LdaSettings, corpus: Corpus, transport: Transport) -> Resolved:
     """The settings of `planned`."""
     return planned(config, corpus, transport).config
 
 
 def _check_memory(
-    config: TrainConfig, corpus: Corpus, transport: Transport, share: machine.Share
+    config: Resolved, corpus: Corpus, transport: Transport, share: machine.Share
 ) -> None:
     sizes, hosted = memory.sizes_of(corpus, config.batch_size), len(transport.workers)
     needed = memory.needed(config, sizes, hosted, share.processes)
@@ -310,7 +304,7 @@ def _check_memory(
     )
 
 
-def memory_of(config: TrainConfig, corpus: Corpus) -> tuple[TrainConfig, int]:
+def memory_of(config: LdaSettings, corpus: Corpus) -> tuple[Resolved, int]:
     """The settings that a run on this machine would use, and the bytes of memory that it would
     need at most; UsageError when the corpus cannot bear them."""
     transport = LocalTransport(config.workers)

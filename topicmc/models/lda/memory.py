@@ -20,7 +20,7 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.padding import padded_size
-from topicmc.settings.config import COLLAPSED, TrainConfig
+from topicmc.models.lda.settings import COLLAPSED, Resolved
 from topicmc.storage.scratch import IN_MEMORY
 
 PROGRAM = 88_000_000
@@ -87,14 +87,14 @@ def sizes_of(corpus: Corpus, batch_size: int) -> Sizes:
     )
 
 
-def needed(config: TrainConfig, sizes: Sizes, hosted: int, processes: int = 1) -> int:
+def needed(config: Resolved, sizes: Sizes, hosted: int, processes: int = 1) -> int:
     """Bytes that the processes of one machine need at most, if each hosts so many of
     ``config.workers``; resolved settings."""
     others = processes - 1
     return _of_one(config, sizes, hosted, True) + others * _of_one(config, sizes, hosted, False)
 
 
-def _of_one(config: TrainConfig, sizes: Sizes, hosted: int, reads: bool) -> int:
+def _of_one(config: Resolved, sizes: Sizes, hosted: int, reads: bool) -> int:
     """Of one process. States are read one after another: one process has the copy that is read,
     and writes the topics at the end."""
     held: dict[str, float] = {END: 0.0}
@@ -107,13 +107,13 @@ def _of_one(config: TrainConfig, sizes: Sizes, hosted: int, reads: bool) -> int:
     return round(program + max(always + max(held.values()), end))
 
 
-def largest(config: TrainConfig, sizes: Sizes, hosted: int) -> Term:
+def largest(config: Resolved, sizes: Sizes, hosted: int) -> Term:
     """The arrays that take most."""
     return max(terms(config, sizes, hosted), key=lambda term: term.n_bytes)
 
 
 def most_topics(
-    config: TrainConfig, sizes: Sizes, hosted: int, n_bytes: float, processes: int = 1
+    config: Resolved, sizes: Sizes, hosted: int, n_bytes: float, processes: int = 1
 ) -> int | None:
     """The greatest number of topics for which so many bytes are enough; None if none is."""
     fits, too_many = 1, config.topics
@@ -126,7 +126,7 @@ def most_topics(
     return fits if fits > 1 else None
 
 
-def terms(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]:
+def terms(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     """The arrays of a process that hosts so many workers, phase by phase."""
     n_words, n_topics = sizes.n_words, config.topics
     theta = 4.0 * n_words * n_topics
@@ -143,7 +143,7 @@ def terms(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]:
     yield Term(END, "θ of a sample", theta)
 
 
-def _collapsed(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]:
+def _collapsed(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     """Of AD-LDA, Async-LDA and remembered assignments."""
     chains, workers = config.chains, config.workers
     theta = 4.0 * sizes.n_words * config.topics
@@ -180,7 +180,7 @@ def _collapsed(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]
     yield Term("reading", _READ[0], theta)
 
 
-def _minibatch(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]:
+def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     """Of SCIR and SGRLD on minibatches."""
     theta = 4.0 * sizes.n_words * config.topics
     chains = config.chains if hosted == config.workers else 1
@@ -207,7 +207,7 @@ def _minibatch(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]
         yield Term("tracing", _READ[0], theta)
 
 
-def _scoring(config: TrainConfig, sizes: Sizes, hosted: int) -> Iterator[Term]:
+def _scoring(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     """Of the held-out documents under a state, while that is read."""
     theta = 4.0 * sizes.n_words * config.topics
     rows = 4.0 * sizes.heldout_words * padded_size(config.topics)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import LdaSettings
 
 # Nanoseconds for a token-sample of a thread at K = 100, and for each topic more; bytes a
 # second that a worker sends while it receives as many, as on a 10-gigabit network that two workers
@@ -26,14 +26,14 @@ class Pace:
     hosted: int = 1
 
     @classmethod
-    def reckoned(cls, config: TrainConfig, n_words: int, cores: int) -> Pace:
+    def reckoned(cls, config: LdaSettings, n_words: int, cores: int) -> Pace:
         """That of a machine of the usual speed with so many cores a worker."""
         threads = cores if config.threads == "auto" else config.threads
         nanoseconds = _NANOSECONDS + _PER_TOPIC * config.topics
         sent = 2 * (config.workers - 1) / config.workers * 4 * n_words * config.topics
         return cls(nanoseconds / threads / 1e9, sent / _NETWORK, MOVE / threads / 1e9)
 
-    def sweep(self, config: TrainConfig, n_docs: int, n_tokens: int) -> tuple[float, float]:
+    def sweep(self, config: LdaSettings, n_docs: int, n_tokens: int) -> tuple[float, float]:
         """What a sweep over all documents may be expected to take: to draw, and to exchange
         counts."""
         rounds = -(-n_docs // (config.workers * documents_of_round(n_docs, config.workers)))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.settings import LdaSettings
 
 # What `choose` reckons with: the part of the memory that assignments may take, and how much there
 # is where the system does not say; how long a run is that has no budget; and the sweeps over all
@@ -15,13 +16,14 @@ _MEMORY_SHARE, _MEMORY = 0.5, 8e9
 _UNTIMED = 3600.0
 LEAST_SWEEPS = 10
 _OF_CHAINS = (
-    "groups", "average_until", "burn_in", "step_size", "step_offset", "step_decay",
+    "groups", "average_until", "sweeps", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember",
 )  # fmt: skip
+_OF_STEPS = ("step_size", "step_offset", "step_decay")  # kept assignments have moves, too
 
 
 def choose(
-    config: TrainConfig,
+    config: LdaSettings,
     *,
     n_docs: int,
     n_tokens: int,
@@ -38,7 +40,7 @@ def choose(
     meanwhile. Settings that only chains have are honoured. ``pace`` is that of the machine, if it
     was measured.
     """
-    asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(TrainConfig, name)]
+    asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(LdaSettings, name)]
     if asked:
         return "scir", f"because --{asked[0].replace('_', '-')} is a setting of its chains"
     config = replace(config, topics=or_default(config.topics, default_topics(n_docs)))
@@ -58,6 +60,20 @@ def choose(
     if config.time_budget is not None:
         why += f" and the time budget allows for some {sweeps:,.0f} sweeps"
     return "adlda", why
+
+
+def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
+    """UsageError for a setting that was asked for and that the sampler has no use for."""
+    sampler = f"--sampler {resolved.sampler}{' --remember' * resolved.remember}"
+    if not resolved.keeps_assignments:
+        return
+    honoured = {"remember", *(_OF_STEPS if resolved.remember else ())}
+    for name in _OF_CHAINS:
+        if name not in honoured and getattr(asked, name) != getattr(LdaSettings, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} is a setting of chains of minibatches, which {sampler}"
+                " does not have; leave it out, or use --sampler scir"
+            )
 
 
 def token_bytes(n_words: int, n_topics: int) -> int:

@@ -17,9 +17,9 @@ from topicmc.models.lda.completion import (
     split_documents,
     token_probabilities,
 )
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, samples_of
 from topicmc.storage.files import read_array
-from topicmc.storage.runs import RunDirectory
 
 SPLIT_SEED = 0  # one split for all runs, so that their figures compare
 
@@ -43,7 +43,7 @@ class Score:
         return asdict(self)
 
 
-def score_run(run: RunDirectory, corpus: Corpus, model_words: list[str], threads: Threads) -> Score:
+def score_run(run: TopicRun, corpus: Corpus, model_words: list[str], threads: Threads) -> Score:
     """The kept samples of all chains of a run, on the held-out documents of ``corpus``.
 
     ``model_words`` is the vocabulary of the run; the corpus may have another one: words are matched

@@ -17,10 +17,10 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta
+from topicmc.models.lda.settings import Resolved
 from topicmc.samplers import Chain, TopicCounts, annealed_beta, initial_chain, step_size
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.sgrld import Sgrld
-from topicmc.settings.config import TrainConfig
 
 _WAITS_BELOW = 0.5  # share of the words in a minibatch up to which SCIR lets the others wait
 # Priors are learned from minibatches: α by this rate at every update, and β, for which all of θ is
@@ -39,7 +39,7 @@ class Updates:
         threads: the threads of this process.
     """
 
-    def __init__(self, config: TrainConfig, n_tokens: int, threads: Threads) -> None:
+    def __init__(self, config: Resolved, n_tokens: int, threads: Threads) -> None:
         self.config = config
         self.threads = threads
         self._n_tokens = n_tokens
@@ -58,9 +58,9 @@ class Updates:
         config = self.config
         if config.learn == "none" or update < _LEARN_FROM * config.anneal_updates:
             return False
-        return config.learn_until == "end" or self.burning_in(update)
+        return config.learn_until == "end" or self.in_burn_in(update)
 
-    def burning_in(self, update: int) -> bool:
+    def in_burn_in(self, update: int) -> bool:
         """Whether a chain at that update is still in its start, of whatever kind."""
         return update < self.config.anneal_updates
 

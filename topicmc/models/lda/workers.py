@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
-from topicmc.corpora.documents import offsets as offsets_of
 from topicmc.corpora.documents import take
+from topicmc.corpora.offsets import offsets as offsets_of
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.partition import pieces, token_lengths

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.storage.runs import RunDirectory
 from topicmc.topics.choose.plots import Panel, write_panels
 from topicmc.topics.coherence import document_counts, npmi
 from topicmc.topics.diagnostics import diagnose
@@ -41,7 +41,7 @@ class RunFigures:
     diversity: float
 
     @classmethod
-    def of(cls, run: RunDirectory, corpus: Corpus) -> RunFigures:
+    def of(cls, run: TopicRun, corpus: Corpus) -> RunFigures:
         """Those of a run that has ended."""
         phi = posterior_mean(run).phi
         record = run.metrics()[-1]
@@ -72,7 +72,7 @@ class Point:
     converged: bool | None
 
     @classmethod
-    def of(cls, runs: Sequence[RunDirectory], corpus: Corpus) -> Point:
+    def of(cls, runs: Sequence[TopicRun], corpus: Corpus) -> Point:
         """That of runs that have ended, one for each seed."""
         posterior = posterior_of(runs)
         return cls(
@@ -110,7 +110,7 @@ class Point:
         }
 
 
-def _all_converged(runs: Sequence[RunDirectory]) -> bool | None:
+def _all_converged(runs: Sequence[TopicRun]) -> bool | None:
     found = [diagnose([run]).converged for run in runs]
     if False in found:
         return False
@@ -143,7 +143,8 @@ def advice(points: Sequence[Point]) -> str:
     text = f"Perplexity is lowest at K = {best.topics} ({lowest:,.1f})"
     others = [k for k in alike if k != best.topics]
     if others:
-        text += f", from which {_listed(others)} cannot be told ({why})"
+        are = "are" if len(others) > 1 else "is"
+        text += f"; {_listed(others)} {are} not measurably worse ({why})"
     text += "."
     numbers = [point.topics for point in points]
     open_ended = alike == [max(numbers)]
@@ -167,7 +168,7 @@ def _doubtful(points: Sequence[Point]) -> str:
     if not moving and not unknown:
         return ""
     reasons = [f"{_listed(moving)} had not converged"] if moving else []
-    reasons += [f"of {_listed(unknown)} it cannot be told"] if unknown else []
+    reasons += [f"{_listed(unknown)} cannot be judged yet"] if unknown else []
     sound = [point.topics for point in points if point.converged]
     rows = f"only the row of {_listed(sound)} is" if len(sound) == 1 else "no row is"
     rows = f"the rows of {_listed(sound)} are" if len(sound) > 1 else rows
@@ -182,9 +183,9 @@ def _margin(points: Sequence[Point], best: Point) -> tuple[float, str]:
     spreads = [point.spread("perplexity") for point in points]
     known = [spread for spread in spreads if spread is not None]
     if not known:
-        return CHANCE * best.mean("perplexity"), "one seed cannot tell differences below 1 %"
+        return CHANCE * best.mean("perplexity"), "one seed cannot show differences below 1 %"
     error = np.sqrt(np.mean(np.square(known)) * 2 / len(best.runs))
-    return 2 * float(error), "within two standard errors over the seeds"
+    return 2 * float(error), "by less than two standard errors over the seeds"
 
 
 def _highest(points, figure) -> int:

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora import Corpus
-from topicmc.engine.interrupts import Interrupt
-from topicmc.engine.loop import Listener, Training
-from topicmc.engine.transport.base import LocalTransport
+from topicmc.engine.loop import Listener
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
+from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
-from topicmc.settings.config import TrainConfig
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.storage.files import read_json, speaking_of, write_json
-from topicmc.storage.runs import RunDirectory
+from topicmc.topics.reading import write_topics
 
 FORMAT = 1
 RESULT = "choice.json"
@@ -92,30 +94,27 @@ class Grid:
             if there:
                 budget = {"updates": config.updates, "time_budget": config.time_budget}
                 changes = {**self._settings, "topics": n_topics, "seed": seed, **budget}
-                config, corpus, run = jobs.resume(
-                    path, changes, transport, self.corpus.path, leases
-                )
+                begun = jobs.resume(path, changes, transport, self.corpus.path, leases)
             else:
-                config, corpus, run = jobs.start(
-                    config, self.corpus.path, path, transport, leases=leases
-                )
+                begun = jobs.start(config, self.corpus.path, path, transport, leases=leases)
+            config, corpus, run = begun
             told.message(f"{which}: {n_topics} topics, seed {seed}, in {path}")
             try:
-                training = Training(config, corpus, run, transport, told, resume=there)
+                training = training_of(config, corpus, run, transport, told, resume=there)
                 outcome = training.train(interrupt)
             finally:
                 told.close()
             if not outcome.interrupted:
-                jobs.finish(run, outcome.update)
+                write_topics(run, outcome.update)
         return not outcome.interrupted
 
-    def _config(self, n_topics: int, seed: int) -> TrainConfig:
+    def _config(self, n_topics: int, seed: int) -> Resolved:
         config = TrainConfig(**{**self._settings, "topics": n_topics, "seed": seed})
         return jobs.checked(config, self.corpus, LocalTransport())
 
-    def runs(self, n_topics: int) -> list[RunDirectory]:
+    def runs(self, n_topics: int) -> list[TopicRun]:
         """The runs with so many topics, one for each seed."""
-        return [RunDirectory.open(self.path(n_topics, seed)) for seed in self.seeds]
+        return [TopicRun.open(self.path(n_topics, seed)) for seed in self.seeds]
 
     def write(self, **facts: Any) -> None:
         """Writes what is known of the grid to its ``choice.json``."""

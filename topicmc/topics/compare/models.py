@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from topicmc.models.lda.completion import check_topics
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, posterior_mean, samples_of
 from topicmc.storage.files import read_array
-from topicmc.storage.runs import RunDirectory
 
 
 class Model:
@@ -54,7 +54,7 @@ class RunModel(Model):
     """
 
     def __init__(self, path: Path) -> None:
-        self._run = run = RunDirectory.open(path)
+        self._run = run = TopicRun.open(path)
         self._entries = samples_of(run)
         mean = posterior_mean(run)
         super().__init__(str(path), run.vocabulary(), mean.phi, mean.share)

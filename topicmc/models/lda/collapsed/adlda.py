@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.engine.method import RoundInfo, WaitedShare
+from topicmc.engine.method import RoundInfo, WaitFraction
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.joint import log_words
@@ -34,10 +34,10 @@ from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliatio
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior_metrics
 from topicmc.models.lda.partition import share_out
+from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.workers import expand
 from topicmc.samplers import Chain
-from topicmc.settings.config import TrainConfig
-from topicmc.storage.runs import Checkpoint
+from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.scratch import scratch_array
 
 _STEPS = 5  # of the fixed point that priors are learned by, after each sweep
@@ -59,7 +59,7 @@ class Adlda:
 
     def __init__(
         self,
-        config: TrainConfig,
+        config: Resolved,
         corpus: Corpus,
         transport: Transport,
         threads: Threads,
@@ -77,7 +77,7 @@ class Adlda:
         self.beta = config.beta
         self.schedule = Schedule(config, corpus)
         self.round_number = 0
-        self._waited = WaitedShare(transport)
+        self._waited = WaitFraction(transport)
         self._n_words = corpus.n_words
         join = int(stream_key(config.seed, "join", number))
         generator = np.random.Generator(np.random.Philox(key=join))
@@ -124,7 +124,7 @@ class Adlda:
         self.reconciliation.share(self.samplers)
         self.round_number += 1
         self._learn(before)
-        return RoundInfo(self.config.trajectory * len(self.workers), documents, tokens)
+        return RoundInfo(self.config.trajectory * len(self.workers), (documents, tokens))
 
     def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
         """θ float32 (W, Kp) and its sums, for tokens to be drawn given them; None: the counts."""
@@ -180,9 +180,9 @@ class Adlda:
         return self.schedule.position(self.update)
 
     @property
-    def burning_in(self) -> bool:
+    def in_burn_in(self) -> bool:
         """Whether the start is not over, so that no state is a sample yet."""
-        return self.schedule.burning_in(self.update)
+        return self.schedule.in_burn_in(self.update)
 
     def is_start(self, position: int) -> bool:
         """Whether a state after so many sweeps is no sample."""
@@ -223,7 +223,7 @@ class Adlda:
         facts: dict[str, Any] = {
             "sweep": round(self.schedule.swept(self.update), 3),
             "joined": round(self.schedule.share(max(0, self.update - 1)), 4),
-            "burn_in": self.burning_in,
+            "burn_in": self.in_burn_in,
             **prior_metrics(self.config.learn, self.alpha, self.beta),
         }
         if self.config.workers > 1:

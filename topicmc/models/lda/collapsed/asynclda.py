@@ -26,7 +26,7 @@ from topicmc.engine.transport.base import Transport
 from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.collapsed.reconciliation import Reconciliation
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
-from topicmc.storage.runs import Checkpoint
+from topicmc.storage.checkpoints import Checkpoint
 
 SLICE = 2.0  # seconds
 
@@ -69,8 +69,8 @@ class AsyncLda(Adlda):
         return self.schedule.position(self._least_update)
 
     @property
-    def burning_in(self) -> bool:
-        return self.schedule.burning_in(self._least_update)
+    def in_burn_in(self) -> bool:
+        return self.schedule.in_burn_in(self._least_update)
 
     def round(self) -> RoundInfo:
         """Trajectories of every hosted worker, each followed by its synchronisation."""
@@ -92,7 +92,7 @@ class AsyncLda(Adlda):
         self.round_number += 1
         self._meet()
         self._learn(before)
-        return RoundInfo(updates * len(self.workers), documents, tokens)
+        return RoundInfo(updates * len(self.workers), (documents, tokens))
 
     def _meet(self) -> None:
         updates = self.transport.gather({n: w.update for n, w in self.workers.items()})

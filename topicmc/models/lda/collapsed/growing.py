@@ -19,8 +19,8 @@ from topicmc.corpora import Corpus
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.defaults import rounds_per_sweep
 from topicmc.models.lda.pace import ROUNDS
+from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.starts import GROWN_BY, NO_GROWTH, Growth
-from topicmc.settings.config import TrainConfig
 
 FIRST_BETA = 1.0  # what an annealed start begins with
 
@@ -34,7 +34,7 @@ class Schedule:
         corpus: an open corpus.
     """
 
-    def __init__(self, config: TrainConfig, corpus: Corpus) -> None:
+    def __init__(self, config: Resolved, corpus: Corpus) -> None:
         self._config = config
         self._least = 1 if config.remember else ROUNDS
         self._rounds = rounds_per_sweep(config, corpus.n_docs)
@@ -84,7 +84,7 @@ class Schedule:
         """Sweeps completed after so many updates."""
         return self.place(update)[0]
 
-    def burning_in(self, update: int) -> bool:
+    def in_burn_in(self, update: int) -> bool:
         """Whether a worker that has made so many updates is still starting."""
         return self.swept(update) < self.start_sweeps or self.share(max(0, update - 1)) < 1
 

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.engine.chains import MadeToBeRead
 from topicmc.engine.method import RoundInfo
+from topicmc.engine.state import ReadOnDemand
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.adlda import Adlda
+from topicmc.models.lda.settings import Resolved
 from topicmc.samplers import Chain
-from topicmc.settings.config import TrainConfig
-from topicmc.storage.runs import Checkpoint
+from topicmc.storage.checkpoints import Checkpoint
 
 
 class IndependentChains:
@@ -32,7 +32,7 @@ class IndependentChains:
 
     def __init__(
         self,
-        config: TrainConfig,
+        config: Resolved,
         corpus: Corpus,
         transport: Transport,
         threads: Threads,
@@ -74,15 +74,15 @@ class IndependentChains:
         return self._members[0].position_of_round(number)
 
     @property
-    def burning_in(self) -> bool:
+    def in_burn_in(self) -> bool:
         """Whether the start is not over; it is equally long for all."""
-        return self._members[0].burning_in
+        return self._members[0].in_burn_in
 
     @property
     def chains(self) -> Mapping[int, Chain]:
         """The chains, on the process that hosts worker 0."""
         hosted = self.distinct() if 0 in self._members[0].workers else []
-        return MadeToBeRead(hosted, lambda number: self._members[number].chains[number])
+        return ReadOnDemand(hosted, lambda number: self._members[number].chains[number])
 
     def distinct(self) -> list[int]:
         """The chains whose states differ: all of them."""
@@ -90,18 +90,15 @@ class IndependentChains:
 
     def round(self) -> RoundInfo:
         """A round of every chain."""
-        done = [RoundInfo(0, 0, 0)] * len(self._members)
+        done = [RoundInfo(0, (0, 0))] * len(self._members)
 
         def advance(number: int) -> None:
             done[number] = self._members[number].round()
 
         self._threads.run(advance, len(done))
         self.round_number += 1
-        return RoundInfo(
-            sum(info.updates for info in done),
-            sum(info.documents for info in done),
-            sum(info.tokens for info in done),
-        )
+        documents, tokens = np.sum([info.drawn for info in done], axis=0).tolist()
+        return RoundInfo(sum(info.updates for info in done), (documents, tokens))
 
     def metrics(self) -> dict[str, Any]:
         """Those of the first chain, which stand for all."""

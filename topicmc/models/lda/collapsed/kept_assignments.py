@@ -39,7 +39,7 @@ from topicmc.models.lda.defaults import initial_total, rounds_per_sweep
 from topicmc.samplers import Chain, TopicCounts, initial_chain, step_size, sum_topics
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
-from topicmc.storage.runs import Checkpoint
+from topicmc.storage.checkpoints import Checkpoint
 
 SAMPLERS: dict[str, type[Scir] | type[Sgrld]] = {"scir": Scir, "sgrld": Sgrld}
 # Tokens to be drawn for each entry of θ that is moved: as many as cost a multiple of the move.
@@ -47,7 +47,7 @@ MOVE_TOKENS = {"scir": 1.5, "sgrld": 0.3}
 _FORGETTING = 50.0  # a time after which a CIR process does not know where it began
 
 
-class Remembered(Adlda):
+class KeptAssignments(Adlda):
     """AD-LDA's workers, drawing given topics θ that every process moves alike."""
 
     def __init__(self, config, corpus, transport, threads, slow=None, scratch=None) -> None:
@@ -69,7 +69,7 @@ class Remembered(Adlda):
     @property
     def _starts_by_counts(self) -> bool:
         """Whether tokens are drawn given the counts, as they are in a start that is not plain."""
-        return self.burning_in and self.config.start != "plain"
+        return self.in_burn_in and self.config.start != "plain"
 
     def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
         return None if self._by_counts else (self._chain.theta, self._chain.topic_sums)

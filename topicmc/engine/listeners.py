@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -15,15 +14,30 @@ from topicmc.engine.loop import Listener, Status
 STYLES = ("auto", "bar", "plain", "json", "none")
 
 
-def listener(style: str) -> Listener:
-    """The listener for a ``--progress`` style; ``auto`` is a bar on a terminal only."""
+class Terms(NamedTuple):
+    """What a model calls what training shows: the score on held-out data, in which format it is
+    read, what is drawn, and what the speed counts."""
+
+    score: str = "perplexity"
+    precision: str = ",.1f"
+    items: str = "documents"
+    unit: str = "tokens"
+
+
+def listener(style: str, terms: Terms | None = None) -> Listener:
+    """The listener for a ``--progress`` style; ``auto`` is a bar on a terminal only. The terms are
+    those of topic models unless others are given."""
     if style == "auto":
         style = "bar" if sys.stderr.isatty() else "plain"
-    return {"bar": Bar, "plain": Plain, "json": JsonLines, "none": Silent}[style]()
+    styles = {"bar": Bar, "plain": Plain, "json": JsonLines, "none": Silent}
+    return styles[style](terms or Terms())
 
 
 class Silent:
     """Says nothing."""
+
+    def __init__(self, terms: Terms | None = None) -> None:
+        self._terms = terms or Terms()
 
     def progress(self, status: Status) -> None:
         pass
@@ -42,7 +56,7 @@ class Plain(Silent):
     """A line for each evaluation."""
 
     def evaluated(self, record: dict[str, Any]) -> None:
-        self.message(summary(record))
+        self.message(summary(record, self._terms))
 
     def message(self, text: str) -> None:
         click.echo(text, err=True)
@@ -58,13 +72,22 @@ class JsonLines(Silent):
         click.echo(json.dumps({"message": text}), err=True)
 
     def progress(self, status: Status) -> None:
-        click.echo(json.dumps(asdict(status)), err=True)
+        terms = self._terms
+        record = {
+            "fraction": status.fraction,
+            "update": status.update,
+            terms.items: status.items,
+            "seconds": status.seconds,
+            f"{terms.unit}_per_second": status.speed,
+        }
+        click.echo(json.dumps(record), err=True)
 
 
 class Bar(Silent):
-    """A live bar with perplexity, tokens per second and time left."""
+    """A live bar with the score, the speed and the time left."""
 
-    def __init__(self) -> None:
+    def __init__(self, terms: Terms | None = None) -> None:
+        super().__init__(terms)
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
@@ -72,14 +95,14 @@ class Bar(Silent):
             TextColumn("update {task.fields[update]:,}"),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
-            TextColumn("perplexity {task.fields[perplexity]}"),
-            TextColumn("{task.fields[speed]} tokens/s"),
+            TextColumn(f"{self._terms.score} {{task.fields[score]}}"),
+            TextColumn(f"{{task.fields[speed]}} {self._terms.unit}/s"),
             TextColumn("{task.fields[left]} left"),
             console=Console(stderr=True),
             transient=False,
         )
         self._task = self._progress.add_task(
-            "", total=1.0, update=0, perplexity="…", speed="…", left="…"
+            "", total=1.0, update=0, score="…", speed="…", left="…"
         )
         self._first: Status | None = None
 
@@ -94,14 +117,14 @@ class Bar(Silent):
             self._task,
             completed=status.fraction,
             update=status.update,
-            speed=_short(status.tokens_per_second),
+            speed=_short(status.speed),
             left=left,
         )
 
     def evaluated(self, record: dict[str, Any]) -> None:
-        perplexity = record["perplexity"]
-        if perplexity is not None:
-            self._progress.update(self._task, perplexity=f"{perplexity:,.0f}")
+        score = record[self._terms.score]
+        if score is not None:
+            self._progress.update(self._task, score=format(score, self._terms.precision))
 
     def message(self, text: str) -> None:
         self._progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -110,14 +133,16 @@ class Bar(Silent):
         self._progress.stop()
 
 
-def summary(record: dict[str, Any]) -> str:
+def summary(record: dict[str, Any], terms: Terms | None = None) -> str:
     """An evaluation on a line."""
+    terms = terms or Terms()
     parts = [f"update {record['update']:,}", f"{record['seconds']:.1f} s"]
-    perplexity, averaged = record["perplexity"], record["perplexity_averaged"]
-    if perplexity is not None:
-        tail = f" (averaged over {record['samples']}: {averaged:,.1f})" if record["samples"] else ""
-        parts.append(f"perplexity {perplexity:,.1f}{tail}")
-    parts.append(f"{_short(record['tokens_per_second'])} tokens/s")
+    score, averaged = (record[name] for name in (terms.score, f"{terms.score}_averaged"))
+    if score is not None:
+        shown, mean = (format(value, terms.precision) for value in (score, averaged))
+        tail = f" (averaged over {record['samples']}: {mean})" if record["samples"] else ""
+        parts.append(f"{terms.score} {shown}{tail}")
+    parts.append(f"{_short(record[f'{terms.unit}_per_second'])} {terms.unit}/s")
     return "  ".join(parts)
 
 

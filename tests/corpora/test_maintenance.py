@@ -4,7 +4,7 @@ import bags
 import numpy as np
 import pytest
 
-from topicmc.corpora import Corpus, care, prepare, verify
+from topicmc.corpora import Corpus, maintenance, prepare, verify
 from topicmc.corpora.files import NpyWriter
 from topicmc.errors import DataError, UsageError
 
@@ -45,7 +45,7 @@ def first(tmp_path):
 
 def test_merge_matches_words_by_spelling(tmp_path, first):
     other = made(tmp_path, "b", random_bags(25, 20, 2), WORDS[::-1], n_shards=3)
-    merged = care.merge([first.path, other.path], tmp_path / "c")
+    merged = maintenance.merge([first.path, other.path], tmp_path / "c")
     verify(tmp_path / "c")
     assert merged.vocabulary == WORDS
     assert spelled(merged) == spelled(first) + spelled(other)
@@ -61,9 +61,9 @@ def test_merge_matches_words_by_spelling(tmp_path, first):
 def test_merge_of_other_words(tmp_path, first):
     other = made(tmp_path, "b", random_bags(25, 20, 2), [*WORDS[5:], *"vwxyz"])
     with pytest.raises(DataError, match=r"differ in 10 words, for instance 'v': .*--union"):
-        care.merge([first.path, other.path], tmp_path / "c")
+        maintenance.merge([first.path, other.path], tmp_path / "c")
     assert not (tmp_path / "c").exists()
-    merged = care.merge([first.path, other.path], tmp_path / "c", union=True)
+    merged = maintenance.merge([first.path, other.path], tmp_path / "c", union=True)
     verify(tmp_path / "c")
     assert merged.vocabulary == [*WORDS, *"vwxyz"]
     assert spelled(merged) == spelled(first) + spelled(other)
@@ -72,7 +72,7 @@ def test_merge_of_other_words(tmp_path, first):
 def test_merge_widens_ids_and_counts(tmp_path, first):
     large = [f"x{i}" for i in range(1 << 16)]
     other = made(tmp_path, "b", [{0: 1 << 20}, {5: 2, (1 << 16) - 1: 1}] * 3, large, n_heldout=0)
-    merged = care.merge([first.path, other.path], tmp_path / "c", union=True)
+    merged = maintenance.merge([first.path, other.path], tmp_path / "c", union=True)
     verify(tmp_path / "c")
     assert merged.index["dtypes"] == {"word_ids": "uint32", "counts": "uint32"}
     assert spelled(merged) == spelled(first) + spelled(other)
@@ -86,7 +86,7 @@ def test_add_of_ids(tmp_path, first, in_place):
     source = write(tmp_path, "more", new, words)
     before, rows = spelled(first), first.index["shards"]
     held = first.index["heldout"]["sha256"]
-    made = care.add(first.path, [source], None if in_place else tmp_path / "c")
+    made = maintenance.add(first.path, [source], None if in_place else tmp_path / "c")
     verify(made.path)
     assert made.path == (first.path if in_place else tmp_path / "c")
     assert spelled(made) == before + [
@@ -98,7 +98,7 @@ def test_add_of_ids(tmp_path, first, in_place):
     if not in_place:
         verify(first.path)
         assert Corpus.open(first.path).fingerprint == first.fingerprint
-    again = care.add(made.path, [source], n_heldout=1)
+    again = maintenance.add(made.path, [source], n_heldout=1)
     verify(again.path)
     assert again.n_shards == 4 and len(again.provenance["history"]) == 2
     assert again.n_heldout in (3, 4), "a document of unknown words alone falls away"
@@ -109,20 +109,20 @@ def test_add_of_ids(tmp_path, first, in_place):
 
 def test_add_of_text(tmp_path, first):
     (tmp_path / "x.txt").write_text(f"{WORDS[3]} {WORDS[3]} unknown\n{WORDS[0]}\n")
-    made = care.add(first.path, [tmp_path / "x.txt"], tmp_path / "c")
+    made = maintenance.add(first.path, [tmp_path / "x.txt"], tmp_path / "c")
     assert spelled(made)[-2:] == [{WORDS[3]: 2}, {WORDS[0]: 1}]
 
 
 def test_add_of_nothing_known(tmp_path, first):
     source = write(tmp_path, "more", [{0: 1}], ["alien"])
     with pytest.raises(DataError, match="no words of the vocabulary"):
-        care.add(first.path, [source])
+        maintenance.add(first.path, [source])
     assert verify(first.path).fingerprint == first.fingerprint
 
 
 @pytest.mark.parametrize("n_shards", [1, 3, 27])
 def test_reshard(tmp_path, first, n_shards):
-    cut = care.reshard(first.path, tmp_path / "c", n_shards)
+    cut = maintenance.reshard(first.path, tmp_path / "c", n_shards)
     verify(tmp_path / "c")
     assert spelled(cut) == spelled(first)
     assert cut.n_shards == n_shards
@@ -136,7 +136,7 @@ def test_reshard(tmp_path, first, n_shards):
 
 def test_reshard_too_often(tmp_path, first):
     with pytest.raises(UsageError, match="--shards 28"):
-        care.reshard(first.path, tmp_path / "c", 28)
+        maintenance.reshard(first.path, tmp_path / "c", 28)
 
 
 def test_damage_gets_no_new_checksum(tmp_path, first):
@@ -145,9 +145,9 @@ def test_damage_gets_no_new_checksum(tmp_path, first):
     raw[-1] ^= 1
     file.write_bytes(raw)
     for made in (
-        lambda: care.reshard(first.path, tmp_path / "c", 1),
-        lambda: care.merge([first.path, first.path], tmp_path / "c"),
-        lambda: care.add(first.path, [tmp_path / "docword.a.txt"]),
+        lambda: maintenance.reshard(first.path, tmp_path / "c", 1),
+        lambda: maintenance.merge([first.path, first.path], tmp_path / "c"),
+        lambda: maintenance.add(first.path, [tmp_path / "docword.a.txt"]),
     ):
         with pytest.raises(DataError, match=r"00001/counts\.npy was changed"):
             made()
@@ -166,10 +166,10 @@ def test_interrupted(tmp_path, first, action, monkeypatch):
     monkeypatch.setattr(NpyWriter, "append", fail)
     with pytest.raises(KeyboardInterrupt):
         if action == "merge":
-            care.merge([first.path, other.path], tmp_path / "c")
+            maintenance.merge([first.path, other.path], tmp_path / "c")
         elif action == "add":
-            care.add(first.path, [source])
+            maintenance.add(first.path, [source])
         else:
-            care.reshard(first.path, tmp_path / "c", 3)
+            maintenance.reshard(first.path, tmp_path / "c", 3)
     assert {p.name for p in tmp_path.iterdir()} == before
     assert verify(first.path).fingerprint == first.fingerprint

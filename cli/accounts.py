@@ -1,0 +1,56 @@
+"""What ``prepare`` and ``corpus`` say of the rows of the sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+def dropped_notes(dropped: dict[str, int]) -> dict[str, int]:
+    """Numbers of rows by why they were left out, as a list of them reads."""
+    told = {"no words": "without words", "no words left": "without words left"}
+    told["duplicate"] = "duplicates"
+    return {told.get(why, why): number for why, number in dropped.items()}
+
+
+def duplicates_row(number: int, dropped: dict[str, int]) -> str:
+    """How many documents repeat another, and what has become of them."""
+    gone = dropped.get("duplicate", 0)
+    repeat = (
+        f"{number:,} document repeats another"
+        if number == 1
+        else (f"{number:,} documents repeat another")
+    )
+    return repeat + (", left out" if gone == number else ", some left out" if gone else "")
+
+
+def metadata_rows(facts: dict[str, Any]) -> dict[str, str]:
+    """What there is to say of ids, titles, times and columns, given the facts of
+    `describe_metadata`."""
+    of = f"of {facts['documents']:,} documents"
+    rows = {}
+    if facts["ids"] is not None:
+        rows["ids"] = f"{facts['ids']:,} {of}"
+    if facts["columns"]:
+        rows["columns"] = ", ".join(facts["columns"])
+    if facts["titles"] is not None:
+        rows["titles"] = f"{facts['titles']:,} {of}"
+    if facts["times"] is not None:
+        rows["times"] = f"{facts['times']:,} {of}"
+        if facts["times"]:
+            rows["times"] += f", from {facts['first_time']} to {facts['last_time']}"
+    return rows
+
+
+def warn_of_ids(told: dict[str, Any]) -> None:
+    """What the provenance says of rows whose ids do not name them."""
+    if told.get("ids_repeated"):
+        click.echo(
+            f"Warning: {told['ids_repeated']:,} rows have the id of a row before them, the first "
+            f"{told['id_repeated']}: by these ids documents cannot be told apart.",
+            err=True,
+        )
+    if missing := told.get("ids_missing"):
+        rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
+        click.echo(f"Warning: {rows} no id: file and row name a document then.", err=True)

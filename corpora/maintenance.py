@@ -1,0 +1,231 @@
+"""Making corpora of corpora: merged, added to, cut into other shards. Memory stays bounded.
+
+Documents keep their order unless they are shuffled or sorted. What becomes of a corpus is told in
+its provenance, under ``history``.
+"""
+
+import shutil
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora.concatenation import (
+    Dtypes,
+    carry,
+    concatenate,
+    dtypes_of,
+    kinds_of,
+    parts_of,
+)
+from topicmc.corpora.documents import blocks
+from topicmc.corpora.emission import check_shards
+from topicmc.corpora.files import staging
+from topicmc.corpora.index import INDEX, write_index, write_vocabulary
+from topicmc.corpora.ordering import Keys, in_order, keys_of, random_keys, write_even_shards
+from topicmc.corpora.pipes import readable
+from topicmc.corpora.preparation import prepare
+from topicmc.corpora.readers.sources import ID_READERS, open_sources
+from topicmc.corpora.remembered import fields_like
+from topicmc.corpora.store import Corpus
+from topicmc.errors import DataError
+from topicmc.host.version import VERSION
+
+_NOT_OF_PREPARE = ("tokens", "likely")  # the tokenizer says the one, the format the other
+
+
+def reshard(
+    source: str | Path,
+    output: str | Path,
+    n_shards: int,
+    *,
+    shuffle: bool = False,
+    seed: int = 0,
+    force: bool = False,
+) -> Corpus:
+    """The same documents in ``n_shards`` shards near equal in tokens; with ``shuffle`` in a random
+    order, which the seed decides.
+
+    What is known of documents moves along; held-out documents stay as they are.
+    """
+    step = {"shuffled": seed} if shuffle else {}
+    return _rewrite(source, output, n_shards, random_keys(seed) if shuffle else None, step, force)
+
+
+def sort(
+    source: str | Path,
+    output: str | Path,
+    n_shards: int,
+    values: np.ndarray,
+    *,
+    force: bool = False,
+) -> Corpus:
+    """The same, in ascending order of a value of each training document, (n_docs,); documents of
+    equal values keep their order."""
+    return _rewrite(source, output, n_shards, keys_of(values), {"sorted": True}, force)
+
+
+def _rewrite(
+    source: str | Path,
+    output: str | Path,
+    n_shards: int,
+    keys: Keys | None,
+    told: dict[str, Any],
+    force: bool,
+) -> Corpus:
+    corpus = _opened(source)
+    check_shards(n_shards, corpus.n_docs)
+    rows = corpus.index["shards"]
+    dtypes = dtypes_of([corpus], corpus.n_words)
+    with staging(Path(output), marker=INDEX, force=force) as folder:
+        documents = chain.from_iterable(blocks(corpus.part(row)) for row in rows)
+        shards = write_even_shards(
+            documents if keys is None else in_order(corpus, keys),
+            folder,
+            n_shards,
+            n_docs=corpus.n_docs,
+            n_tokens=corpus.n_tokens,
+            dtypes=dtypes,
+            kinds=kinds_of(rows),
+        )
+        tables: dict[str, Any] = {
+            name: carry(corpus, corpus.index[name], folder, name)
+            for name in ("heldout", "dropped")
+            if name in corpus.index
+        }
+        tables |= {n: corpus.index[n] for n in ("sources", "columns") if n in corpus.index}
+        step = {"step": "reshard", "shards": n_shards, "before": corpus.n_shards, **told}
+        _finish(folder, corpus, corpus.vocabulary, dtypes, {"shards": shards, **tables}, step)
+    return Corpus.open(output)
+
+
+def merge(
+    sources: Sequence[str | Path], output: str | Path, *, union: bool = False, force: bool = False
+) -> Corpus:
+    """The documents of several corpora, one after the other, held-out ones among themselves.
+
+    Vocabularies must hold the same words, in any order; the first one's order is kept. With
+    ``union`` words that are missing in one are added. Raises DataError when they differ.
+    """
+    corpora = [_opened(source) for source in sources]
+    words = corpora[0].vocabulary
+    for corpus in corpora[1:]:
+        words = _joint(corpora[0], words, corpus, union)
+    parts = parts_of(corpora, words)
+    dtypes = dtypes_of(corpora, len(words))
+    with staging(Path(output), marker=INDEX, force=force) as folder:
+        tables = concatenate(parts, folder, dtypes)
+        step = {"step": "merge", "with": [_origin(corpus) for corpus in corpora[1:]]}
+        _finish(folder, corpora[0], words, dtypes, tables, step)
+    return Corpus.open(output)
+
+
+def add(
+    source: str | Path,
+    documents: Sequence[str | Path],
+    output: str | Path | None = None,
+    *,
+    format: str = "auto",
+    vocab: str | Path | None = None,
+    tokens: str | None = None,
+    tokenizer: str | None = None,
+    n_heldout: int = 0,
+    seed: int = 0,
+    force: bool = False,
+    **options: Any,
+) -> Corpus:
+    """The corpus with further documents behind its own, in shards of their own; in place when no
+    output is given.
+
+    The vocabulary stays: words that it lacks are left out. Sources of word ids need their own
+    vocabulary, whose words are matched by spelling; documents of unknown words alone fall away,
+    also those chosen to be held out. Texts are cut as those of the corpus were; ``tokens`` names
+    another field of words, ``tokenizer`` the MODULE:FUNCTION that cuts them. ``options`` are those
+    of `prepare` that tell how to read: field, title, time, id, columns, delimiter, encoding. Of
+    those that are not given, what the corpus was prepared by is used where it fits.
+    """
+    corpus = _opened(source)
+    target = Path(source) if output is None else Path(output)
+    words = corpus.vocabulary
+    cut = corpus.tokenizer.again(tokens, tokenizer)
+    fields = fields_like(corpus, **options)
+    how = {name: value for name, value in fields._asdict().items() if name not in _NOT_OF_PREPARE}
+    with (
+        readable([Path(path) for path in documents]) as paths,
+        staging(target, marker=INDEX, force=force or output is None) as folder,
+    ):
+        format, _ = open_sources(paths, format, fields._replace(tokens=cut.field))
+        if format not in ID_READERS:
+            vocab = corpus.path / corpus.index["vocabulary"]["name"]
+        new = prepare(
+            paths,
+            folder / "new",
+            format=format,
+            vocab=vocab,
+            tokenizer=None if format in ID_READERS and cut.owner else cut,
+            n_heldout=n_heldout,
+            seed=seed,
+            **how,
+        )
+        parts = parts_of([corpus, new], words)
+        dtypes = dtypes_of([corpus, new], len(words))
+        tables = concatenate(parts, folder, dtypes, link=output is None)
+        if len(tables["shards"]) == corpus.n_shards:
+            raise DataError(f"{paths[0]} holds no words of the vocabulary of {source}.")
+        step = {"step": "add", **new.provenance}
+        step["tokens_unknown"] = new.n_tokens - sum(
+            shard["n_tokens"] for shard in tables["shards"][corpus.n_shards :]
+        )
+        shutil.rmtree(folder / "new")
+        _finish(folder, corpus, words, dtypes, tables, step)
+    return Corpus.open(target)
+
+
+def _opened(path: str | Path) -> Corpus:
+    """A corpus whose bytes are sound: damage must not get a new checksum."""
+    corpus = Corpus.open(path)
+    corpus.check(range(corpus.n_shards), metadata=True)
+    return corpus
+
+
+def _joint(first: Corpus, words: list[str], other: Corpus, union: bool) -> list[str]:
+    known, new = set(words), set(other.vocabulary)
+    if union:
+        return words + [word for word in other.vocabulary if word not in known]
+    if known != new:
+        example = min(known ^ new)
+        raise DataError(
+            f"The vocabularies of {first.path} and {other.path} differ in {len(known ^ new):,} "
+            f"words, for instance {example!r}: join them by --union, or prepare the sources with "
+            "one --vocab."
+        )
+    return words
+
+
+def _origin(corpus: Corpus) -> dict[str, Any]:
+    return {
+        "corpus": str(corpus.path),
+        "fingerprint": corpus.fingerprint,
+        "provenance": corpus.provenance,
+    }
+
+
+def _finish(
+    folder: Path,
+    first: Corpus,
+    words: list[str],
+    dtypes: Dtypes,
+    tables: dict[str, Any],
+    step: dict[str, Any],
+) -> None:
+    write_vocabulary(folder / "vocabulary.txt", words)
+    history = [*first.provenance.get("history", []), {"topicmc": VERSION, **step}]
+    write_index(
+        folder,
+        n_words=len(words),
+        dtypes=dtypes,
+        provenance={**first.provenance, "history": history},
+        **tables,
+    )

@@ -1,0 +1,102 @@
+"""Which states of a run's chains are kept as posterior samples, and their index.
+
+A state is kept by its position (`topicmc.posterior.thinning`), if it is a posterior sample. States
+of the start are none, and averages of chains are none. The newest state that was saved, marked
+``burn_in``, stands in until there is a sample proper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from topicmc.engine.method import Entry, Method
+from topicmc.engine.transport.base import Transport
+from topicmc.posterior.thinning import is_kept, reached
+from topicmc.storage.runs import RunDirectory
+
+
+class KeptSamples:
+    """The index of kept samples, the same on every process; each writes those of its own chains.
+
+    Args:
+        run: where they are written.
+        transport: who else writes.
+        n_samples: how many to keep of a chain, at most.
+        write: writes a state, in a round of that number, and returns its index entry.
+    """
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        transport: Transport,
+        n_samples: int,
+        write: Callable[[Any, int], Entry],
+    ) -> None:
+        self._run = run
+        self._transport = transport
+        self._n_samples = n_samples
+        self._write_state = write
+        self._entries: list[Entry] = []
+        self._position = 0
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Index entries of the posterior samples that are kept now; stand-ins are none."""
+        return [entry for entry in self._entries if not entry["burn_in"]]
+
+    def keep(self, method: Method, round_number: int) -> None:
+        """Writes the states of a method as samples, if it has come to a position to be kept."""
+        before, self._position = self._position, method.position
+        if self._position == before:
+            return
+        position = reached(before, self._position)
+        if not method.in_burn_in and is_kept(position, self._position, self._n_samples):
+            new = self._write(method, position, round_number, burn_in=False)
+            self._replace([*self.entries, *new])
+        else:
+            self._replace(self.entries or self._entries)
+
+    def keep_provisional(self, method: Method, round_number: int) -> None:
+        """Writes the states of a method in place of samples, while there are none."""
+        if round_number > 0 and not self.entries:
+            self._replace(self._write(method, method.position, round_number, burn_in=True))
+
+    def _write(
+        self, method: Method, position: int, round_number: int, *, burn_in: bool
+    ) -> list[Entry]:
+        held, local = method.chains, []
+        for number in held:
+            if number in method.distinct():
+                chain = held[number]
+                entry = self._write_state(chain, round_number)
+                local.append({**entry, "position": position, "burn_in": burn_in})
+                del chain  # before the next is made
+        return [entry for part in self._transport.exchange(local) for entry in part]
+
+    def _replace(self, entries: list[Entry]) -> None:
+        """Makes some entries the index, here and on disk, but for those that time has passed by."""
+        before = self._entries
+        self._entries = [
+            entry
+            for entry in entries
+            if entry["burn_in"] or is_kept(entry["position"], self._position, self._n_samples)
+        ]
+        if self._transport.is_root and self._entries != before:
+            self._run.write_sample_index(self._entries, [entry["file"] for entry in before])
+
+    def rewind(self, method: Method) -> None:
+        """Forgets what was drawn after the state that a method has gone back to, and what by its
+        settings is no sample: a resumed run draws it again. Collective."""
+        self._position = method.position
+        self._entries = [
+            {"position": method.position_of_round(entry["round"]), "burn_in": False, **entry}
+            for entry in self._run.sample_index()
+        ]
+        kept = [entry for entry in self._entries if entry["position"] <= self._position]
+        proper = [e for e in kept if not (e["burn_in"] or method.is_start(e["position"]))]
+        self._entries = proper or [entry for entry in kept if entry["burn_in"]]
+        self._transport.barrier()  # all have read the index
+        if self._transport.is_root:
+            self._run.write_sample_index(self._entries, self._run.sample_files())
+        self._transport.barrier()  # none writes a sample while files are deleted

@@ -1,0 +1,57 @@
+"""The trace of a run: a few numbers of each chain's state, recorded so often that autocorrelation
+can be told from them. Which numbers they are is the model's to say (`Model.scalars`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topicmc.engine.method import Model
+from topicmc.engine.transport.base import Transport
+from topicmc.posterior.thinning import is_kept, reached
+from topicmc.storage.runs import RunDirectory
+
+_RECORDS = 256  # in the second half of a run, at most
+
+
+class Tracer:
+    """Records the chains of this process and, on the root, writes what all have recorded.
+
+    Args:
+        model: whose chains are recorded.
+        run: where the trace is written.
+        transport: who else records.
+    """
+
+    def __init__(self, model: Model, run: RunDirectory, transport: Transport) -> None:
+        self._model = model
+        self._run = run
+        self._transport = transport
+        self._position = 0
+
+    def rewind(self, position: int) -> None:
+        """Forgets what was recorded after a position."""
+        self._position = position
+        if self._transport.is_root:
+            self._run.rewind_trace(position)
+
+    def record(self, **facts: Any) -> None:
+        """Records the states of all chains, if they have come to a position to be recorded;
+        ``facts`` go along. Collective."""
+        method, unit = self._model.method, self._model.trace_unit
+        before, now = self._position // unit, method.position // unit
+        self._position = method.position
+        if now == before or not is_kept(reached(before, now), now, _RECORDS):
+            return
+        local = {str(number): scalars for number, scalars in self._model.scalars().items()}
+        everyone = self._transport.exchange(local)
+        if self._transport.is_root:
+            chains = {name: scalars for part in everyone for name, scalars in part.items()}
+            self._run.append_trace(
+                {
+                    "position": reached(before, now) * unit,
+                    **facts,
+                    "burn_in": method.in_burn_in,
+                    "chains": dict(sorted(chains.items(), key=lambda item: int(item[0]))),
+                }
+            )

@@ -1,0 +1,47 @@
+"""The methods that LDA is sampled by, as the settings name them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from topicmc.corpora import Corpus
+from topicmc.engine.dsgld import Dsgld
+from topicmc.engine.transport.base import Transport
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed.adlda import Adlda
+from topicmc.models.lda.collapsed.asynclda import AsyncLda
+from topicmc.models.lda.collapsed.independent import IndependentChains
+from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
+from topicmc.models.lda.settings import Resolved
+from topicmc.models.lda.target import TopicChains
+
+LdaMethod = Adlda | IndependentChains | Dsgld
+
+
+def open_method(
+    config: Resolved,
+    corpus: Corpus,
+    transport: Transport,
+    threads: Threads,
+    slow: Mapping[int, float] | None = None,
+    scratch: Path | None = None,
+) -> LdaMethod:
+    """The method that ``config.sampler`` names, at its start.
+
+    Args:
+        config: resolved settings.
+        corpus: an open corpus; only the shard files of the hosted workers are read.
+        transport: who hosts which workers.
+        threads: the threads of this process.
+        slow: factor by which a worker is slowed down, for experiments.
+        scratch: a folder for working memory that need not stay in memory.
+    """
+    if not config.keeps_assignments:
+        target = TopicChains(config, corpus, transport.workers, threads)
+        return Dsgld(target, config, transport, slow)
+    if config.sampler == "adlda" and config.chains > 1:
+        return IndependentChains(config, corpus, transport, threads, slow, scratch)
+    kinds: dict[str, type[Adlda]] = {"adlda": Adlda, "asynclda": AsyncLda}
+    kind = kinds.get(config.sampler, KeptAssignments)
+    return kind(config, corpus, transport, threads, slow, scratch)

@@ -1,0 +1,67 @@
+"""Topic mixes of documents under given topics, without drawing random numbers.
+
+A document's mix is the posterior mean of η_d given its words, the topics φ and the prior α,
+
+    E[η_dk] = (α_k + E[n_dk]) / Σ_k (α_k + E[n_dk]),
+
+with E[n_dk] by `topicmc.kernels.mixes`. It draws no random numbers, and depends on nothing but the
+document, φ and α: neither on other documents nor on the number of threads. A document without words
+has the mean of the prior, α / Σ α.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from topicmc.corpora import Documents
+from topicmc.host.machine import available_cores
+from topicmc.kernels import mixes
+from topicmc.kernels.lanes import aligned_zeros
+from topicmc.kernels.padding import padded_size, padded_topics
+from topicmc.kernels.threads import Threads
+
+_BLOCK_VALUES = 1 << 22  # documents × topics looked at together
+_BLOCK_DOCUMENTS = 1 << 13
+
+
+class Mixer:
+    """Mixes of documents under one set of topics.
+
+    Args:
+        phi: the topics, (K, W), rows sum to one.
+        alpha: float64 (K,), positive: the prior of the mixes.
+        threads: who works (default: all cores); it does not change the result.
+    """
+
+    def __init__(self, phi: np.ndarray, alpha: np.ndarray, threads: Threads | None = None) -> None:
+        n_topics, n_words = phi.shape
+        rows = aligned_zeros((n_words, padded_size(n_topics)), np.float32)
+        rows[:, :n_topics] = phi.T
+        self._phi = rows
+        self._alpha = padded_topics(alpha)
+        self._threads = threads or Threads(available_cores())
+        self.n_topics = n_topics
+        self.block = min(_BLOCK_DOCUMENTS, max(1, _BLOCK_VALUES // len(self._alpha)))
+
+    def mixes(self, documents: Documents) -> np.ndarray:
+        """float64 (n, K), rows sum to one; word ids must be below W."""
+        out = mixes.expected_counts(
+            np.asarray(documents.indptr),
+            np.asarray(documents.word_ids),
+            np.asarray(documents.counts),
+            self._phi,
+            self._alpha,
+            self._threads,
+        )
+        result = out[:, : self.n_topics].astype(np.float64)
+        result /= result.sum(axis=1, keepdims=True)
+        return result
+
+
+def parts(stream: Iterable[Documents], n_docs: int) -> Iterator[Documents]:
+    """The documents of a stream, at most so many at a time."""
+    for documents in stream:
+        for start in range(0, documents.n_docs, n_docs):
+            yield documents.part(start, min(start + n_docs, documents.n_docs))

@@ -1,0 +1,103 @@
+"""LDA as the training loop asks for it: its method, its score, its samples and its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.engine.ending import first_look
+from topicmc.engine.loop import Listener, Training
+from topicmc.engine.method import Entry
+from topicmc.engine.transport.base import Transport
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.defaults import expected_updates, passes
+from topicmc.models.lda.heldout import HeldOut
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import write_sample
+from topicmc.models.lda.scalars import Scalars
+from topicmc.models.lda.scoring import SPLIT_SEED
+from topicmc.models.lda.settings import Resolved
+from topicmc.samplers import Chain
+
+_UPDATES = 8  # of a minibatch chain between records, at least: to read all its weights costs as one
+
+
+class Lda:
+    """The `topicmc.engine.method.Model` of a corpus.
+
+    Args:
+        config: resolved settings.
+        corpus: an open corpus.
+        run: where samples are written.
+        transport: who hosts which workers.
+        slow: factor by which a worker is slowed down, for experiments.
+    """
+
+    counted = TopicRun.counted
+
+    def __init__(
+        self,
+        config: Resolved,
+        corpus: Corpus,
+        run: TopicRun,
+        transport: Transport,
+        slow: Mapping[int, float] | None = None,
+    ) -> None:
+        threads = Threads(config.threads)
+        self.method = open_method(config, corpus, transport, threads, slow, run.path)
+        alpha = np.full(config.topics, config.alpha, np.float64)
+        self.evaluator = HeldOut(run, corpus, config.topics, alpha, SPLIT_SEED, transport, threads)
+        self.epoch = corpus.n_docs * passes(config)
+        self.expected_updates = expected_updates(config, corpus.n_docs)
+        self.first_look = look_of(config, corpus.n_docs)
+        self.trace_unit = 1 if config.keeps_assignments else max(1, _UPDATES // config.trajectory)
+        self.remedy = f"lower --step-size (now {config.step_size:g})"
+        self._run = run
+        self._n_tokens = corpus.n_tokens
+        self._scalars = Scalars(corpus, threads)
+
+    def write_sample(self, chain: Chain, round_number: int) -> Entry:
+        return write_sample(self._run, chain, round_number, self._n_tokens)
+
+    def scalars(self) -> dict[int, dict[str, float]]:
+        joints = self._log_joints()
+        held = self.method.chains  # no chain keeps a name here: the next is made when it is gone
+        return {number: self._scalars.of(held[number], joints.get(number)) for number in held}
+
+    def _log_joints(self) -> Mapping[int, float]:
+        """log p(words, assignments) of the chains that keep assignments, by their numbers; of a
+        large corpus its part on the mixes is estimated from every so many documents. Collective."""
+        log_joints = getattr(self.method, "log_joints", None)
+        return {} if log_joints is None else log_joints()
+
+    def warm_up(self) -> None:
+        self._log_joints()
+        for number in list(self.method.chains)[:1]:
+            self._scalars.of(self.method.chains[number], None)
+
+
+def look_of(config: Resolved, n_docs: int) -> int:
+    """The position of the first look whether a run with these resolved settings has converged."""
+    if config.keeps_assignments:
+        return first_look(config.start_sweeps, config.epochs)
+    updates = expected_updates(config, n_docs)
+    most = None if updates is None else updates / config.trajectory
+    return first_look(-(-config.anneal_updates // config.trajectory), most)
+
+
+def training_of(
+    config: Resolved,
+    corpus: Corpus,
+    run: TopicRun,
+    transport: Transport,
+    listener: Listener,
+    *,
+    resume: bool = False,
+    slow: Mapping[int, float] | None = None,
+) -> Training:
+    """The training of LDA on a corpus; arguments as of `Lda` and `Training`."""
+    model = Lda(config, corpus, run, transport, slow)
+    return Training(config, model, run, transport, listener, resume=resume)

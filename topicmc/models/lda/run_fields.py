@@ -1,0 +1,71 @@
+"""What the JSON files of a run of LDA may say besides what those of any run may, and its states;
+DataError names the file and the field that cannot be.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc.errors import DataError
+from topicmc.models.lda.settings import MAX_TOPICS
+from topicmc.storage.fields import SHA256, Record
+
+
+def check_settings(path: Path, facts: Any) -> None:
+    """``run.json``: settings that readers use, and what is said of the corpus."""
+    facts = Record(path, facts)
+    config, corpus = facts.record("config"), facts.record("corpus")
+    if "topics" in config:
+        config.whole("topics", least=1, most=MAX_TOPICS)
+    for name in ("alpha", "beta"):
+        if name in config:
+            config.number(name, least=0)
+    if "sampler" in config:
+        config.text("sampler", "[a-z]+")
+    for name in ("documents", "tokens", "words"):
+        if name in corpus:
+            corpus.whole(name)
+    for name in ("path", "fingerprint"):
+        if name in corpus:
+            corpus.text(name)
+    if "vocabulary" in facts:
+        facts.text("vocabulary", SHA256)
+
+
+def check_complete(path: Path, facts: Any) -> None:
+    """That ``run.json`` has what every reader needs."""
+    facts = Record(path, facts)
+    config, corpus = facts.record("config"), facts.record("corpus")
+    config.whole("topics", least=2)
+    for name in ("alpha", "beta"):
+        config.number(name)
+    config.text("sampler")
+    corpus.text("fingerprint")
+    corpus.text("path")
+
+
+def check_entries(path: Path, index: Any, n_topics: int | None) -> None:
+    """``samples/index.json``: the priors of each state of so many topics."""
+    for entry in Record(path, index).records("samples"):
+        if "beta" in entry:
+            entry.number("beta", least=0)
+        for name in ("alpha", "share"):
+            if name in entry:
+                entry.numbers(name, n_topics, least=0)
+
+
+def check_theta(path: Path, theta: np.ndarray, shape: tuple[int | None, int | None]) -> np.ndarray:
+    """``theta``, a state from ``path``: float32 (W, K), as in ``shape`` where that is known, and no
+    number of it negative or none."""
+    fits = theta.ndim == 2 and all(n in (m, None) for n, m in zip(shape, theta.shape, strict=True))
+    if not fits or theta.dtype != np.float32:
+        raise DataError(
+            f"{path}: holds {theta.dtype} {theta.shape} in place of the weights of a run's words"
+            " and topics; restore or remake it"
+        )
+    if not (theta.min(initial=0) >= 0 and np.isfinite(theta.max(initial=0))):  # NaN propagates
+        raise DataError(f"{path}: holds weights that are no weights; restore or remake it")
+    return theta

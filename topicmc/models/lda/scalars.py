@@ -1,0 +1,62 @@
+"""Numbers of a chain's state that do not depend on how it numbers its topics, for its trace.
+
+They are: the log joint of words and assignments, where assignments are kept; the log likelihood of
+a token of some held-out documents, whose mixes are set by CVB0, which draws no random numbers; and
+the shares of the tokens of the largest, the median and the smallest topic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.corpora.documents import remap
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.mixes import Mixer
+from topicmc.samplers import Chain
+
+_DOCUMENTS, _WORDS = 100, 5_000  # held out, whose likelihood is recorded, at most
+
+
+class Scalars:
+    """What is traced of a chain.
+
+    Args:
+        corpus: an open corpus.
+        threads: the threads of this process.
+    """
+
+    def __init__(self, corpus: Corpus, threads: Threads) -> None:
+        self._threads = threads
+        documents = corpus.heldout
+        ends = np.searchsorted(np.cumsum(documents.lengths), _WORDS, side="right")
+        few = documents.part(0, min(documents.n_docs, _DOCUMENTS, max(1, int(ends))))
+        self._words = np.unique(few.word_ids)
+        new_ids = np.full(corpus.n_words, -1)
+        new_ids[self._words] = np.arange(len(self._words))
+        self._documents = remap(few, new_ids)
+
+    def of(self, chain: Chain, joint: float | None) -> dict[str, float]:
+        """By name; ``joint`` is the log joint of a chain that keeps assignments."""
+        scalars = {} if joint is None else {"log joint": joint}
+        if self._documents.n_docs:
+            scalars["log likelihood"] = self._log_likelihood(chain)
+        if chain.share is not None:
+            ranked = np.sort(chain.share)
+            names = ("largest share", "median share", "smallest share")
+            ranks = (-1, len(ranked) // 2, 0)
+            scalars |= {name: float(ranked[i]) for name, i in zip(names, ranks, strict=True)}
+        return scalars
+
+    def _log_likelihood(self, chain: Chain) -> float:
+        """The mean log p of a token of the documents, Σ_k η̂_dk φ_kw, given all of them."""
+        assert chain.alpha is not None
+        documents = self._documents
+        phi = (chain.theta[self._words] / chain.topic_sums).T
+        mixes = Mixer(phi, chain.alpha, self._threads).mixes(documents)
+        total = 0.0
+        for d in range(documents.n_docs):
+            here = slice(documents.indptr[d], documents.indptr[d + 1])
+            likelihoods = np.einsum("k,ke->e", mixes[d], phi[:, documents.word_ids[here]])
+            total += float((np.log(likelihoods) * documents.counts[here]).sum())
+        return total / documents.n_tokens

@@ -1,0 +1,111 @@
+"""The settings of LDA: as they are asked for, and resolved. They are saved with a run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Never, Self
+
+from topicmc.errors import UsageError
+from topicmc.settings.groups import DsgldSettings, Open
+from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
+
+SAMPLERS = ("scir", "sgrld", "adlda", "asynclda")
+COLLAPSED = ("adlda", "asynclda")  # samplers that keep the topic of every token
+STARTS = ("plain", "anneal", "grow")
+LEARN = ("none", "alpha", "beta", "both")
+MAX_TOPICS = 65_535
+
+
+@dataclass(frozen=True, kw_only=True)
+class LdaSettings(DsgldSettings[Open]):
+    """What is modelled, by which sampler, and how a chain begins."""
+
+    topics: int | Open = AUTO
+    sampler: str = "auto"
+    alpha: float | Open = AUTO
+    beta: float | Open = AUTO
+    batch_size: int | Open = AUTO
+    sweeps: int | Open = AUTO
+    burn_in: int | Open = AUTO
+    step_size: float | Open = AUTO
+    step_offset: float | Open = AUTO
+    step_decay: float | Open = AUTO
+    start: str = "auto"
+    anneal_updates: int | Open = AUTO
+    start_sweeps: int | Open = AUTO
+    remember: bool = False
+    learn: str = "auto"
+    learn_until: str = "burn-in"
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            of_type(option(field.name), getattr(self, field.name), str(field.type), field.default)
+        one_of("--sampler", self.sampler, ("auto", *SAMPLERS))
+        one_of("--start", self.start, ("auto", *STARTS))
+        one_of("--learn", self.learn, ("auto", *LEARN))
+        one_of("--learn-until", self.learn_until, ("burn-in", "end"))
+        in_range("--anneal-updates", self.anneal_updates, 1, 1_000_000_000)
+        in_range("--start-sweeps", self.start_sweeps, 1, 1_000_000)
+        in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
+        for name in ("alpha", "beta", "step_size", "step_offset"):
+            in_range(option(name), getattr(self, name), 0, float("inf"), exclusive=True)
+        in_range("--step-decay", self.step_decay, 0, 1)
+        in_range("--batch-size", self.batch_size, 1, 10_000_000)
+        in_range("--sweeps", self.sweeps, 1, 100_000)
+        in_range("--burn-in", self.burn_in, 0, 100_000)
+        sweeps: Any = self.sweeps
+        burn_in: Any = self.burn_in
+        if AUTO not in (sweeps, burn_in) and burn_in >= sweeps:
+            raise UsageError(
+                f"--burn-in {burn_in} leaves none of the {sweeps} sweeps to average over;"
+                " lower it or raise --sweeps"
+            )
+        self.check_run()
+        if self.sampler in ("scir", "sgrld"):
+            self.check_chains()
+        self.check_dsgld()
+
+    @property
+    def keeps_assignments(self) -> bool:
+        """Whether the topic of every token is kept."""
+        return self.sampler in COLLAPSED or self.remember
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-able values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Inverse of `as_dict`; UsageError names a field that does not exist."""
+        known = {field.name for field in fields(cls)}
+        for name in values:
+            if name not in known:
+                close = ", ".join(sorted(known))
+                raise UsageError(f"unknown setting {name!r}; the settings are {close}")
+        return cls(**values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig(LdaSettings[Any]):
+    """What a training run is asked to do; raises UsageError on any value outside its range.
+    `topicmc.models.lda.defaults.resolve` decides what is left open."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved(LdaSettings[Never]):
+    """What a training run does: nothing is left open but ``evaluate_every``, which follows a length
+    that may change, and the one of ``anneal_updates`` and ``start_sweeps`` that the sampler has no
+    use for."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        start = "anneal_updates" if self.keeps_assignments else "start_sweeps"
+        spare = {"evaluate_every", start}
+        for field in fields(self):
+            if field.name not in spare and getattr(self, field.name) == AUTO:
+                raise ValueError(f"{field.name} is not resolved")
+
+    @classmethod
+    def of(cls, config: LdaSettings) -> Resolved:
+        """Settings in which all has been decided; ValueError names one that has not."""
+        return cls.from_dict(config.as_dict())

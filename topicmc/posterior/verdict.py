@@ -1,0 +1,51 @@
+"""Whether chains have converged, by draws of a few summaries: what makes a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from topicmc.posterior.convergence import ENOUGH, FEWEST, limit, rhat, worth
+
+
+def is_final(draws: Mapping[str, np.ndarray]) -> bool:
+    """Whether draws (C, n) by name, the principal ones first, tell that the chains have converged,
+    or that each is at rest in a mode of its own."""
+    if not draws or np.isnan(rhat(next(iter(draws.values())))):
+        return False
+    above = [summary for summary in draws.values() if exceeds(summary)]
+    return not above or (any(map(differ, above)) and each_at_rest(draws))
+
+
+def exceeds(draws: np.ndarray) -> bool:
+    """Whether R̂ of draws (C, n) is above what chance explains if they are independent: chains
+    differ, or have not moved about enough yet to show that they do not. NaN is not."""
+    found = float(rhat(draws))
+    return not np.isnan(found) and found > limit(*draws.shape)
+
+
+def differ(draws: np.ndarray) -> bool:
+    """Whether R̂ of draws (C, n) is above what chance explains, given how much draws resemble their
+    neighbours. Few draws are taken to be independent, for they cannot tell."""
+    if draws.shape[1] < ENOUGH:
+        return exceeds(draws)
+    effective = float(np.mean([worth(chain) for chain in draws]))
+    return effective > FEWEST and float(rhat(draws)) > limit(
+        draws.shape[0], draws.shape[1], effective
+    )
+
+
+def each_at_rest(draws: Mapping[str, np.ndarray]) -> bool:
+    """Whether there are several chains, each seen to be at rest as far as it alone can tell, by
+    draws (C, n), the principal ones first."""
+    principal = next(iter(draws.values()))
+    alone = [chain[None] for summary in draws.values() for chain in summary]
+    known = not np.isnan([rhat(chain[None]) for chain in principal]).any()
+    moving = any(differ(chain) or _too_slow(chain) for chain in alone)
+    return len(principal) > 1 and known and not moving
+
+
+def _too_slow(draws: np.ndarray) -> bool:
+    """Whether draws (1, n) resemble their neighbours so much that they cannot tell of rest."""
+    return draws.shape[1] >= ENOUGH and float(worth(draws[0])) <= FEWEST

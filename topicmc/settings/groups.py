@@ -1,0 +1,87 @@
+"""Settings in groups: of any run, and of D-SGLD. A model adds a group of its own.
+
+A group says what each setting is in both of its states. As it is asked for, a setting that is left
+to the program holds AUTO (``Open`` is Any); once it is resolved it is a value (``Open`` is Never).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Generic, Never, TypeVar
+
+from topicmc.settings.values import AUTO, MAX_WORKERS, Interval, in_range, one_of, option
+
+Open = TypeVar("Open")
+SCHEDULES = ("rotate", "permute")
+UNTIL = ("end", "converged")
+EVALUATIONS = 40  # of a run, at least, that is not told otherwise: enough to see it come to rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(Generic[Open]):
+    """How long a run is, what it keeps, and what it runs on; times are in seconds."""
+
+    updates: int | None = None
+    epochs: float | None = None
+    time_budget: float | None = None
+    until: str = "auto"
+    evaluate_every: str = AUTO
+    checkpoint_every: str = "30s"
+    samples: int = 32
+    seed: int = 0
+    threads: int | Open = AUTO
+    workers: int = 1
+
+    def check_run(self) -> None:
+        """UsageError on any value of this group that is outside its range."""
+        one_of("--until", self.until, ("auto", *UNTIL))
+        for name in ("updates", "epochs", "time_budget"):
+            value = getattr(self, name)
+            if value is not None:
+                in_range(option(name), value, 0, float("inf"), exclusive=True)
+        if self.evaluate_every != "auto":
+            Interval.parse(self.evaluate_every, "--evaluate-every")
+        Interval.parse(self.checkpoint_every, "--checkpoint-every")
+        in_range("--samples", self.samples, 1, 10_000)
+        in_range("--seed", self.seed, 0, 2**63 - 1)
+        in_range("--threads", self.threads, 1, 1024)
+        in_range("--workers", self.workers, 1, MAX_WORKERS)
+
+    def evaluation_interval(self, updates: float | None) -> Interval:
+        """When to evaluate: as told, or else `EVALUATIONS` times in a run of so many updates, and
+        once a minute."""
+        if self.evaluate_every != "auto":
+            return Interval.parse(self.evaluate_every)
+        seconds = min(60.0, (self.time_budget or math.inf) / EVALUATIONS)
+        return Interval(seconds, math.ceil(updates / EVALUATIONS) if updates else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DsgldSettings(RunSettings[Open]):
+    """How chains move among workers."""
+
+    chains: int | Open = AUTO
+    groups: int | Open = AUTO
+    trajectory: int | Open = AUTO
+    schedule: str = "rotate"
+    balance: bool = True
+    average_until: int | None = None
+
+    def check_dsgld(self) -> None:
+        """UsageError on any value of this group that is outside its range."""
+        one_of("--schedule", self.schedule, SCHEDULES)
+        in_range("--trajectory", self.trajectory, 1, 1_000_000)
+        in_range("--chains", self.chains, 1, MAX_WORKERS)
+        most_groups: Any = self.workers if self.chains == "auto" else self.chains
+        in_range("--groups", self.groups, 1, most_groups, "a group has at least one chain")
+
+    def check_chains(self) -> None:
+        """UsageError when there are more chains of minibatches than workers."""
+        in_range("--chains", self.chains, 1, self.workers, "a worker holds at most one chain")
+
+
+Run = RunSettings[Never]
+"""Resolved settings of any run."""
+DsgldRun = DsgldSettings[Never]
+"""Resolved settings of a run by D-SGLD."""
