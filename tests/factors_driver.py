@@ -44,6 +44,7 @@ class Dsgld:
                 for side in SIDES:
                     for rows in chain[side]:
                         rows.precision[:] = precision
+        self.weight = layout.weight
         self.positions = [0] * workers
         self.round_number = 0
 
@@ -65,7 +66,7 @@ class Dsgld:
                 for _ in range(self.trajectory):
                     sgld.update(
                         users, items, self.positions[worker], step=step or self.step,
-                        weight=self.layout.weight,
+                        weight=self.weight,
                     )  # fmt: skip
                     self.positions[worker] += 1
                 sgld.settle(users, items)
@@ -85,12 +86,24 @@ class Dsgld:
                 for rows in chain[side]:
                     rows.precision = drawn
 
+    def start_at(self, states):
+        """Puts the chains at some states, and draws their precisions."""
+        for chain, state in zip(self.chains, states, strict=True):
+            for side, whole in zip(SIDES, state, strict=True):
+                for rows in chain[side]:
+                    rows.factors[:] = whole[rows.first : rows.first + len(rows.factors)]
+        self.draw_precisions()
+
     def state(self, chain=0):
-        return [np.concatenate([rows.factors for rows in self.chains[chain][side]]) for side in SIDES]
+        return [
+            np.concatenate([rows.factors for rows in self.chains[chain][side]]) for side in SIDES
+        ]
 
 
 class GibbsDriver:
-    def __init__(self, ratings, *, n_factors, tau=2.0, seed=0, chains=1, threads=1, shape=1.0, rate=1.0):
+    def __init__(
+        self, ratings, *, n_factors, tau=2.0, seed=0, chains=1, threads=1, shape=1.0, rate=1.0
+    ):
         self.gibbs = Gibbs(
             ratings, tau=tau, shape=shape, rate=rate, seed=seed, threads=Threads(threads)
         )

@@ -5,8 +5,8 @@ A row holds D factors and, in its last column, a bias; a rating less the mean is
     r ~ N(Σ_d u_d v_d + u_D + v_D, 1/τ),        each column of users or items ~ N(0, 1/λ_column).
 
 An update kicks the rows that the minibatch touches by the gradient of its ratings, and then time
-passes for all rows. Between kicks a row follows its prior alone, an Ornstein-Uhlenbeck process whose
-moves compose exactly, so a row waits until it is next touched (`flow`) and is moved at once.
+passes for all rows. Between kicks a row follows its prior alone, an Ornstein-Uhlenbeck process
+whose moves compose exactly, so a row waits until it is next touched, and is moved at once (`flow`).
 """
 
 import math
@@ -43,9 +43,10 @@ def _flow_row(theta, draws, precision, waited, temperature):
     for k in range(theta.size):
         x = min(precision[k] * waited, _ENOUGH)
         series = x * (_ONE - x * _C2 * (_ONE - x * _C3 * (_ONE - x * _C4 * (_ONE - x * _C5))))
-        lost = series if x < _SMALL else _ONE - exp32(-x)
+        left = _ONE - series if x < _SMALL else exp32(-x)
+        lost = series if x < _SMALL else _ONE - left
         noise = np.float32(math.sqrt(temperature * lost / precision[k]))
-        theta[k] = np.float32(math.sqrt(_ONE - lost)) * theta[k] + noise * draws[k]
+        theta[k] = np.float32(math.sqrt(left)) * theta[k] + noise * draws[k]
 
 
 @njit(nogil=True, cache=True)
@@ -129,9 +130,9 @@ def draw_rows(
 
         row ~ N(A⁻¹ (shift + τ Σ r x), A⁻¹),        A = precision + τ Σ x xᵀ
 
-    (Salakhutdinov & Mnih 2008, equations 11 to 13). `offsets`, int64 (rows + 1,), tell where a row's
-    ratings stand in `other_of` and `ratings`; `precision` is float64 (W, W), `shift` that times the
-    prior's mean, (W,).
+    (Salakhutdinov & Mnih 2008, equations 11 to 13). `offsets`, int64 (rows + 1,), tell where the
+    ratings of a row stand in `other_of` and `ratings`; `precision` is float64 (W, W), `shift` that
+    times the prior's mean, (W,).
     """
     width = factors.shape[1]
     root, mean, x = np.empty((width, width)), np.empty(width), np.empty(width)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicmc.engine.schedule import batch_documents
+from topicmc.engine.schedule import batch_items
 from topicmc.kernels import factors as kernels
 from topicmc.kernels.threads import Threads
 from topicmc.models.factors.rows import START_PRECISION, Rows, flow, settle
@@ -91,7 +91,7 @@ class Sgld:
         if size == 0:  # an empty block: time passes
             self._pass_time(users, items, step)
             return 0
-        chosen = batch_documents(self.seed, self.worker, position, len(block), size)
+        chosen = batch_items(self.seed, self.worker, position, len(block), size)
         self._users.bring(users, block.users[chosen], block.user_rates, self)
         self._items.bring(items, block.items[chosen], block.item_rates, self)
         errors = self._errors(block.values[chosen])
