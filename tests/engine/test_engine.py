@@ -1,0 +1,105 @@
+"""The engine on a model that is not LDA: the exact posterior, resumption, and what a state's table
+decides."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from toy_model import Mean, NormalMean, ToyModel
+
+from topicmc.engine.dsgld import Dsgld
+from topicmc.engine.listeners import Silent
+from topicmc.engine.loop import Training
+from topicmc.engine.schedule import Plan
+from topicmc.engine.state import Table
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
+from topicmc.settings.groups import DsgldSettings
+from topicmc.storage.runs import RunDirectory
+
+DATA = [
+    np.random.default_rng(7).normal(mean, 1, (n, 2)) for n, mean in ((30, 0), (60, 2), (210, 5))
+]
+HELDOUT = np.random.default_rng(8).normal(4, 1, (20, 2))
+CONFIG = DsgldSettings(
+    updates=600, chains=3, groups=1, trajectory=4, threads=1, workers=3, samples=8, seed=2,
+    evaluate_every="100", checkpoint_every="10m", average_until=100, until="end", balance=False,
+)  # fmt: skip
+
+
+def begun(path, config=CONFIG, resume=False) -> Training:
+    transport = LocalTransport(3)
+    run = RunDirectory.open(path) if resume else RunDirectory.create(path, {"config": {}})
+    model = ToyModel(config, DATA, HELDOUT, run, transport)
+    return Training(config, model, run, transport, Silent(), resume=resume)
+
+
+def kept(path) -> dict:
+    run = RunDirectory.open(path)
+    return {
+        entry["file"]: np.load(run.place_of_sample(entry))["theta"].tobytes()
+        for entry in run.sample_index()
+    }
+
+
+def test_the_posterior_of_unequal_parts_used_unequally_often():
+    """Chains on parts of 30, 60 and 210 rows, with trajectories of 6, 4 and 2: the mean is x̄. What
+    finite trajectories leave is 0.05, over seeds ± 0.005, so that 0.1 is exceeded by chance less
+    than once in 10⁶ runs; without q_s it would be 0.8."""
+    target = NormalMean(CONFIG, DATA, range(3))
+    method = Dsgld(target, CONFIG, LocalTransport(3))
+    method.balance.plan = Plan((6, 4, 2))
+    means = []
+    for number in range(2_000):
+        method.round()
+        if number >= 200:
+            means.append([chain.theta.copy() for chain in method.chains.values()])
+    exact = np.concatenate(DATA).mean(axis=0)
+    assert np.abs(np.mean(means, axis=(0, 1)) - exact).max() < 0.1
+
+
+def test_a_run_is_trained_evaluated_and_kept(tmp_path):
+    outcome = begun(tmp_path / "run").train(Interrupt())
+    run = RunDirectory.open(tmp_path / "run")
+    records = run.metrics()
+    assert [record["update"] for record in records] == [100, 200, 300, 400, 500, 600]
+    assert records[-1]["rows"] == outcome.items == 3 * 600 * 10
+    assert {"distance", "distance_averaged", "rows_per_second", "burn_in"} <= records[-1].keys()
+    assert outcome.score_averaged is not None and outcome.samples == len(run.sample_index()) > 8
+    assert run.trace()[-1]["chains"]["2"].keys() == {"norm"}
+
+
+def test_a_resumed_run_is_an_uninterrupted_one(tmp_path):
+    begun(tmp_path / "whole").train(Interrupt())
+    begun(tmp_path / "parted", replace(CONFIG, updates=324)).train(Interrupt())
+    begun(tmp_path / "parted", resume=True).train(Interrupt())
+    assert kept(tmp_path / "whole") == kept(tmp_path / "parted")
+
+
+def test_what_does_not_travel_takes_its_default():
+    table = Table(Mean, {"d": 2})
+    held = {n: Mean(n, np.full(2, n + 0.5), update=2**40 + n, visits=9) for n in range(3)}
+    moved = table.hand_over(held, LocalTransport(3), (0, 1, 2), (1, 2, 0))
+    assert [moved[w].index for w in range(3)] == [2, 0, 1]
+    assert [moved[w].update - 2**40 for w in range(3)] == [2, 0, 1]
+    assert [moved[w].theta.tolist() for w in range(3)] == [[2.5, 2.5], [0.5, 0.5], [1.5, 1.5]]
+    assert {state.visits for state in moved.values()} == {0}
+
+
+def test_a_group_takes_the_mean_of_what_is_averaged_and_nothing_else():
+    table = Table(Mean, {"d": 2})
+    held = {n: Mean(n, np.full(2, float(n)), update=n, visits=n) for n in range(3)}
+    table.average(held, LocalTransport(3), [[0, 2], [1]])
+    assert [held[n].theta[0] for n in range(3)] == [1.0, 1.0, 1.0]
+    held[0].theta[0] = 7.0  # arrays are each state's own
+    assert held[2].theta[0] == 1.0
+    assert [(held[n].update, held[n].visits) for n in range(3)] == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_an_array_of_another_shape_is_no_state():
+    class Found:
+        def array(self, key):
+            return np.zeros(3)
+
+    with pytest.raises(ValueError, match=r"theta-000 is float64 \(3,\), not float64 \(2,\)"):
+        Table(Mean, {"d": 2}).restored(0, {"index": 0, "arrays": ["theta"]}, Found())
