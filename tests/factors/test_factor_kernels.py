@@ -1,5 +1,7 @@
 """Kernels of matrix factorisation against slow twins that draw the same words."""
 
+from itertools import pairwise
+
 import naive_factors as naive
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ def matrix(n, width, seed):
 @pytest.mark.parametrize("width", [2, 31, 70])
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_flow_is_the_ornstein_uhlenbeck_process(width, temperature):
-    """Waits from 1e-5 to infinity; rows that are not named stay; the rows' numbers go beyond 2³²."""
+    """Waits from 1e-5 to infinity; rows that are not named stay; numbers of rows beyond 2³²."""
     theta, before = matrix(7, width, 0), matrix(7, width, 0)
     precision = np.linspace(0.5, 30, width)
     moved_at, rates = np.array([0, 0, 1, 1.5, 2, 2, -np.inf]), np.array([1, 1e-5, 1, 2, 1, 3, 1.0])
@@ -80,7 +82,7 @@ def test_rows_are_drawn_from_their_conditional():
     args = (others, offsets, other_of, ratings, 1.7, precision, shift, KEY, np.uint32(6))
     kernels.draw_rows(rows, *args, 1, 3)
     kernels.draw_rows(rows, *args, 0, 1)
-    for row, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for row, (first, last) in enumerate(pairwise(offsets)):
         mean, matrix_ = naive.conditional(
             others, other_of[first:last], ratings[first:last], 1.7, precision, shift
         )

@@ -16,8 +16,10 @@ from numba import njit
 
 from topicmc.kernels.draws import exp32, fill_words, normals
 from topicmc.kernels.padding import LANES
+from topicmc.kernels.random import philox
 
 _ONE, _ENOUGH, _SMALL = np.float32(1), np.float32(60), np.float32(0.125)
+_32 = np.uint64(32)
 _C2, _C3, _C4, _C5 = (np.float32(1 / n) for n in (2, 3, 4, 5))
 
 
@@ -185,3 +187,45 @@ def add_squares(factors, total):
         for k in range(factors.shape[1]):
             value = np.float64(factors[i, k])
             total[k] += value * value
+
+
+@njit(nogil=True, cache=True)
+def pair_uniforms(key, user_hashes, item_hashes, users, items, out):
+    """out[n], float64 in [0, 1), is decided by the hashes, uint64, of user and item alone."""
+    for n in range(out.size):
+        u, v = user_hashes[users[n]], item_hashes[items[n]]
+        word, _, _, _ = philox(
+            key, np.uint32(u), np.uint32(u >> _32), np.uint32(v), np.uint32(v >> _32)
+        )
+        out[n] = np.float64(word) * 2.0**-32
+
+
+@njit(nogil=True, cache=True)
+def predict(users, items, user_of, item_of, user_variance, item_variance, mean, variance):
+    """What one state predicts of pairs: mean[n] and variance[n], float64.
+
+    `user_of` and `item_of` are −1 where the row is not known: then it is a draw from its prior, of
+    mean 0, whose columns have the variances given.
+    """
+    n_factors = users.shape[1] - 1
+    for n in range(mean.size):
+        i, j = user_of[n], item_of[n]
+        total, spread = 0.0, 0.0
+        if i >= 0:
+            total += users[i, n_factors]
+        else:
+            spread += user_variance[n_factors]
+        if j >= 0:
+            total += items[j, n_factors]
+        else:
+            spread += item_variance[n_factors]
+        for k in range(n_factors):
+            if i >= 0 and j >= 0:
+                total += np.float64(users[i, k]) * np.float64(items[j, k])
+            elif i >= 0:
+                spread += np.float64(users[i, k]) ** 2 * item_variance[k]
+            elif j >= 0:
+                spread += np.float64(items[j, k]) ** 2 * user_variance[k]
+            else:
+                spread += user_variance[k] * item_variance[k]
+        mean[n], variance[n] = total, spread

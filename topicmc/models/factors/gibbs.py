@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicmc.kernels import factors as kernels
-from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.factors.ratings import Ratings
-from topicmc.models.factors.rows import Rows, draw_precision, sum_squares
+from topicmc.models.factors.rows import GammaPrior, Rows, Stream, sum_squares
 
 _LEAST = 16  # rows that are worth a thread
 
@@ -47,43 +46,33 @@ class Gibbs:
     Args:
         ratings: standardised.
         tau: precision of a rating.
-        shape, rate: α₀ and β₀ of the precisions' Gamma prior.
-        seed, threads: of the run.
+        prior: of the precisions; None leaves them as they are.
+        threads: who works.
     """
 
     def __init__(
-        self,
-        ratings: Ratings,
-        *,
-        tau: float,
-        shape: float,
-        rate: float,
-        seed: int,
-        threads: Threads,
+        self, ratings: Ratings, *, tau: float, prior: GammaPrior | None, threads: Threads
     ) -> None:
         users, items, values = ratings.users, ratings.items, ratings.values
         self._of_users = ByRow.of(users, items, values, ratings.n_users)
         self._of_items = ByRow.of(items, users, values, ratings.n_items)
-        self.tau, self.shape, self.rate = tau, shape, rate
-        self.seed, self.threads = seed, threads
+        self._tau, self._prior, self._threads = tau, prior, threads
 
-    def sweep(self, users: Rows, items: Rows) -> None:
+    def __len__(self) -> int:
+        return len(self._of_users.values)
+
+    def sweep(self, users: Rows, items: Rows, streams: tuple[Stream, Stream]) -> None:
         """Draws a chain's precisions and rows anew, in place."""
-        self._draw(users, items, self._of_users)
-        self._draw(items, users, self._of_items)
+        self._draw(users, items, self._of_users, streams[0])
+        self._draw(items, users, self._of_items, streams[1])
 
-    def _draw(self, rows: Rows, others: Rows, ratings: ByRow) -> None:
+    def _draw(self, rows: Rows, others: Rows, ratings: ByRow, stream: Stream) -> None:
         count, sweep = len(rows.factors), np.uint32(rows.update)
-        rows.precision = draw_precision(
-            sum_squares(rows),
-            count,
-            self.shape,
-            self.rate,
-            key=stream_key(self.seed, f"precision of {rows.side}", rows.chain),
-            number=rows.update,
-        )
+        if self._prior is not None:
+            squares = sum_squares(rows)
+            rows.precision = self._prior.draw(squares, count, stream, rows.update, rows.side)
         precision, shift = np.diag(rows.precision), np.zeros(len(rows.precision))
-        key = rows.key(self.seed)
+        key = stream.key(rows.side)
 
         def work(first: int, last: int, _: int) -> None:
             kernels.draw_rows(
@@ -92,7 +81,7 @@ class Gibbs:
                 ratings.offsets,
                 ratings.others,
                 ratings.values,
-                self.tau,
+                self._tau,
                 precision,
                 shift,
                 key,
@@ -101,5 +90,5 @@ class Gibbs:
                 last,
             )
 
-        self.threads.run_over(work, count, _LEAST)
+        self._threads.run_over(work, count, _LEAST)
         rows.update += 1

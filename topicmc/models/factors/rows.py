@@ -1,77 +1,114 @@
-"""The rows of one side, users or items: what a chain moves, and what Λ is drawn from."""
+"""The rows of users, or of items, of a chain: what is moved, and what Λ is drawn from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from topicmc.engine.state import Array, Number
 from topicmc.kernels import factors as kernels
 from topicmc.kernels.draws import gamma
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
-SIDES = ("users", "items")
-_LEAST = 256  # rows that are worth a thread
 START_PRECISION = 10.0  # λ of the draw that a chain starts from
+_LEAST = 2048  # rows that are worth a thread
 
 
 @dataclass
 class Rows:
-    """Consecutive rows of users or of items of one chain: plain arrays that can be saved and sent.
+    """Consecutive rows of one side of a chain. A row has D factors and, last, its bias.
 
-    A row has D factors and, last, its bias. Rows of a minibatch are moved when they are in it; the
-    others wait, and follow their prior when they are next read (`settle`).
+    Rows are moved when they are in a minibatch; the others wait, and follow their prior when they
+    are next read. Parts of a chain are as long as the longest of them: rows beyond the last one of
+    the side stay zero.
     """
 
-    side: str
-    """One of `SIDES`."""
-    chain: int
-    first: int
-    """Number of the first of these rows in the whole matrix."""
-    factors: np.ndarray
-    """float32 (n, D + 1)."""
-    precision: np.ndarray
-    """λ of each column, float64 (D + 1,)."""
-    moved_at: np.ndarray
-    """The clock at which each row was last moved, float64 (n,)."""
-    clock: float = 0.0
+    side: ClassVar[str]
+    """``users`` or ``items``."""
+
+    index: Annotated[int, Number(int)]
+    """The chain times the number of parts of a chain, plus the part."""
+    factors: Annotated[np.ndarray, Array(np.float32, "rows", "width")]
+    precision: Annotated[np.ndarray, Array(np.float64, "width")]
+    """λ of each column."""
+    moved_at: Annotated[np.ndarray, Array(np.float64, "rows")]
+    """The clock at which each row was last moved."""
+    clock: Annotated[float, Number(float)] = 0.0
     """The sum of the steps so far."""
+    update: Annotated[int, Number(int)] = 0
+
+
+class Users(Rows):
+    side = "users"
+
+
+class Items(Rows):
+    side = "items"
+
+
+SIDES: dict[str, type[Rows]] = {kind.side: kind for kind in (Users, Items)}
+
+
+@dataclass
+class Factors:
+    """The state of a whole chain, to be read.
+
+    users, items    float32 (L, D + 1) and (M, D + 1): factors and, last, the bias
+    user_precision, item_precision
+                    λ of each column, float64 (D + 1,)
+    """
+
+    index: int
+    users: np.ndarray
+    items: np.ndarray
+    user_precision: np.ndarray
+    item_precision: np.ndarray
     update: int = 0
 
-    def key(self, seed: int) -> np.uint64:
-        """The stream of this side's draws."""
-        return stream_key(seed, self.side, self.chain)
+
+@dataclass(frozen=True)
+class Stream:
+    """Which random numbers some rows draw: those of a chain, where the first is row ``first``."""
+
+    seed: int
+    chain: int
+    first: int
+
+    def key(self, purpose: str) -> np.uint64:
+        return stream_key(self.seed, purpose, self.chain)
 
 
 def initial_rows(
-    side: str, chain: int, first: int, count: int, n_factors: int, *, seed: int
+    kind: type[Rows], index: int, count: int, n_rows: int, width: int, stream: Stream
 ) -> Rows:
-    """Rows drawn from a prior of precision 10."""
-    width = n_factors + 1
-    rows = Rows(
-        side,
-        chain,
-        first,
-        np.zeros((count, width), np.float32),
+    """``count`` rows drawn from a prior of precision `START_PRECISION`, and zeros up to n_rows."""
+    rows = kind(
+        index,
+        np.zeros((n_rows, width), np.float32),
         np.full(width, START_PRECISION),
-        np.full(count, -np.inf),
+        np.full(n_rows, -np.inf),
     )
-    settle(rows, np.ones(count), 1.0, seed=seed, threads=Threads())
+    settle(rows, np.ones(count), 1.0, stream, Threads())
+    rows.moved_at[:] = 0.0
     return rows
 
 
 def settle(
-    rows: Rows, rates: np.ndarray, temperature: float, *, seed: int, threads: Threads
+    rows: Rows, rates: np.ndarray, temperature: float, stream: Stream, threads: Threads
 ) -> None:
     """Moves every row by its prior over the time that it has waited: exact, however long.
 
     Args:
-        rates: how fast the time of each row goes, float64 (n,).
+        rows: changed in place.
+        rates: how fast the time of each row goes, float64 (n,), of the rows that there are.
         temperature: of the noise; 0 leaves the decay alone.
+        stream: whose random numbers are drawn.
+        threads: who works.
     """
-    everyone = np.arange(len(rows.factors), dtype=np.int32)
-    flow(rows, everyone, rates, temperature, seed=seed, threads=threads)
+    flow(rows, np.arange(len(rates), dtype=np.int32), rates, temperature, stream, threads)
 
 
 def flow(
@@ -79,12 +116,11 @@ def flow(
     chosen: np.ndarray,
     rates: np.ndarray,
     temperature: float,
-    *,
-    seed: int,
+    stream: Stream,
     threads: Threads,
 ) -> None:
     """`settle` of some rows, int32 (n,), distinct, counted from the first of these."""
-    key, update = rows.key(seed), np.uint32(rows.update)
+    key, update = stream.key(rows.side), np.uint32(rows.update)
 
     def work(start: int, stop: int, _: int) -> None:
         kernels.flow(
@@ -98,7 +134,7 @@ def flow(
             rows.precision,
             temperature,
             key,
-            rows.first,
+            stream.first,
             update,
         )
 
@@ -112,14 +148,22 @@ def sum_squares(rows: Rows) -> np.ndarray:
     return total
 
 
-def draw_precision(
-    squares: np.ndarray, count: int, shape: float, rate: float, *, key: np.uint64, number: int
-) -> np.ndarray:
-    """λ_k ~ Gamma(shape + n/2, rate + ½ Σ_i θ_ik²) of each column, float64 (D + 1,): the conditional
-    given n rows whose squares add up to `squares` (Ahn 2015, equations 7.20 and 7.21; the latter's
-    sum is over the items). `number` tells one draw of a chain from the next."""
-    draws = [
-        gamma(shape + count / 2, key, np.uint32(k), np.uint32(0), np.uint32(number))
-        for k in range(len(squares))
-    ]
-    return np.array(draws) / (rate + squares / 2)
+@dataclass(frozen=True)
+class GammaPrior:
+    """λ ~ Gamma(shape, rate) of each column (Ahn 2015, equation 7.11)."""
+
+    shape: float
+    rate: float
+
+    def draw(
+        self, squares: np.ndarray, count: int, stream: Stream, number: int, side: str
+    ) -> np.ndarray:
+        """λ_k ~ Gamma(shape + n/2, rate + ½ Σ_i θ_ik²), float64 (D + 1,): the conditional given the
+        n rows of a side, whose squares add up to `squares` (equations 7.20 and 7.21; the sum of the
+        latter is over the items). `number` tells the draws of a chain apart."""
+        key, shape = stream.key(f"precision of {side}"), self.shape + count / 2
+        draws = [
+            gamma(shape, key, np.uint32(k), np.uint32(0), np.uint32(number))
+            for k in range(len(squares))
+        ]
+        return np.array(draws) / (self.rate + squares / 2)

@@ -19,6 +19,7 @@ ratings it has and however many there are, and the noise of minibatches widens a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,18 +27,20 @@ import numpy as np
 from topicmc.engine.schedule import batch_items
 from topicmc.kernels import factors as kernels
 from topicmc.kernels.threads import Threads
-from topicmc.models.factors.rows import START_PRECISION, Rows, flow, settle
+from topicmc.models.factors.layout import Layout
+from topicmc.models.factors.ratings import Ratings
+from topicmc.models.factors.rows import SIDES, START_PRECISION, Rows, Stream, flow
 
-_LEAST = 256  # rows or ratings that are worth a thread
+_LEAST = 2048  # rows or ratings that are worth a thread
 
 
 @dataclass(frozen=True)
 class Block:
-    """The ratings of one worker, standardised, and the rates of the rows that they touch.
+    """The ratings of one worker, standardised, and the rates of the rows that come to it.
 
-    users, items            int32 (n,), counted from the first row of the worker's part
+    users, items            int32 (n,), counted from the first row of the part that comes
     values                  float32 (n,)
-    user_rates, item_rates  float64, of each row of the part, from `rates`
+    user_rates, item_rates  float64, of each row of the part: how fast its time goes (`rates`)
     """
 
     users: np.ndarray
@@ -55,6 +58,21 @@ def rates(counts: np.ndarray, worth: float, tau: float) -> np.ndarray:
     return 1 / (worth * (tau * counts + START_PRECISION))
 
 
+def block_of(
+    layout: Layout, ratings: Ratings, worker: int, of_rows: Mapping[str, np.ndarray]
+) -> Block:
+    """What a worker holds of ratings that are standardised; the rates are those of all rows."""
+    held = ratings.take(layout.mask(ratings, worker))
+    users, items = (layout.rows_of(side, layout.part_of(side, worker)) for side in SIDES)
+    return Block(
+        (held.users - users[0]).astype(np.int32),
+        (held.items - items[0]).astype(np.int32),
+        held.values,
+        of_rows["users"][slice(*users)],
+        of_rows["items"][slice(*items)],
+    )
+
+
 class Sgld:
     """The updates of any chain on the ratings of one worker.
 
@@ -64,7 +82,8 @@ class Sgld:
         tau: precision of a standardised rating.
         batch_size: ratings in a minibatch.
         temperature: 1 samples the posterior; 0 is stochastic gradient descent to its mode.
-        seed, threads: of the run.
+        seed: of the minibatches.
+        threads: who works.
     """
 
     def __init__(
@@ -78,41 +97,52 @@ class Sgld:
         seed: int,
         threads: Threads,
     ) -> None:
-        self.block, self.worker, self.tau = block, worker, tau
-        self.batch_size = min(batch_size, len(block))
-        self.temperature, self.seed, self.threads = temperature, seed, threads
-        self._users = _Touched(len(block.user_rates), self.batch_size)
-        self._items = _Touched(len(block.item_rates), self.batch_size)
+        self.block, self._worker, self._tau = block, worker, tau
+        self._size = min(batch_size, len(block))
+        self.temperature, self._seed, self.threads = temperature, seed, threads
+        self._users = _Touched(len(block.user_rates), self._size)
+        self._items = _Touched(len(block.item_rates), self._size)
 
-    def update(self, users: Rows, items: Rows, position: int, *, step: float, weight: float) -> int:
-        """Moves both sides of a chain, in place, by the worker's minibatch number `position`;
-        returns how many ratings it had. `weight` is 1/q of the worker."""
-        block, size = self.block, self.batch_size
-        if size == 0:  # an empty block: time passes
-            self._pass_time(users, items, step)
-            return 0
-        chosen = batch_items(self.seed, self.worker, position, len(block), size)
-        self._users.bring(users, block.users[chosen], block.user_rates, self)
-        self._items.bring(items, block.items[chosen], block.item_rates, self)
-        errors = self._errors(block.values[chosen])
-        scale = step / 2 * weight * len(block) / size * self.tau
-        self._kick(users, self._users, self._items, errors, scale * block.user_rates)
-        self._kick(items, self._items, self._users, errors, scale * block.item_rates)
-        self._pass_time(users, items, step)
-        return size
+    def update(
+        self,
+        users: Rows,
+        items: Rows,
+        streams: tuple[Stream, Stream],
+        position: int,
+        *,
+        step: float,
+        weight: float,
+        time: float,
+    ) -> np.ndarray:
+        """Moves both sides of a chain, in place, by the worker's minibatch number `position`.
 
-    def settle(self, users: Rows, items: Rows) -> None:
-        """Brings the rows that wait up to date."""
-        for rows, rate in ((users, self.block.user_rates), (items, self.block.item_rates)):
-            settle(rows, rate, self.temperature, seed=self.seed, threads=self.threads)
+        Args:
+            users, items: the parts that are here, with the `streams` of their random numbers.
+            position: of the minibatch.
+            step: ε of the kicks.
+            weight: 1/v of the worker (`topicmc.models.factors.layout`).
+            time: how long the rows flow; ε, but for uneven trajectories.
 
-    def _pass_time(self, users: Rows, items: Rows, step: float) -> None:
+        Returns:
+            The errors of the ratings before the kicks, float32 (m,).
+        """
+        block, size = self.block, self._size
+        errors = np.empty(size, np.float32)
+        if size:
+            chosen = batch_items(self._seed, self._worker, position, len(block), size)
+            self._users.bring(users, streams[0], block.users[chosen], block.user_rates, self)
+            self._items.bring(items, streams[1], block.items[chosen], block.item_rates, self)
+            self._find_errors(block.values[chosen], errors)
+            scale = step / 2 * weight * len(block) / size * self._tau
+            self._kick(users, self._users, self._items, errors, scale * block.user_rates)
+            self._kick(items, self._items, self._users, errors, scale * block.item_rates)
         for rows in (users, items):
-            rows.clock += step
+            rows.clock += time
             rows.update += 1
+        return errors
 
-    def _errors(self, values: np.ndarray) -> np.ndarray:
-        users, items, errors = self._users, self._items, np.empty(len(values), np.float32)
+    def _find_errors(self, values: np.ndarray, errors: np.ndarray) -> None:
+        users, items = self._users, self._items
 
         def work(start: int, stop: int, _: int) -> None:
             kernels.errors(
@@ -127,7 +157,6 @@ class Sgld:
             )
 
         self.threads.run_over(work, len(values), _LEAST)
-        return errors
 
     def _kick(
         self, rows: Rows, own: _Touched, other: _Touched, errors: np.ndarray, steps: np.ndarray
@@ -158,10 +187,12 @@ class _Touched:
         self.touched = self._touched[:0]
         self.copies = np.empty((0, 0), np.float32)
 
-    def bring(self, rows: Rows, named: np.ndarray, rate: np.ndarray, sgld: Sgld) -> None:
+    def bring(
+        self, rows: Rows, stream: Stream, named: np.ndarray, rate: np.ndarray, sgld: Sgld
+    ) -> None:
         """Moves the rows named, with repetitions, by the time that they have waited, and copies
         them."""
         count = kernels.number_rows(named, self._slots, self.slot_of, self._touched)
         self.touched = self._touched[:count]
-        flow(rows, self.touched, rate, sgld.temperature, seed=sgld.seed, threads=sgld.threads)
+        flow(rows, self.touched, rate, sgld.temperature, stream, sgld.threads)
         self.copies = rows.factors[self.touched]
