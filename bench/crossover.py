@@ -31,6 +31,7 @@ from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.samplers.row_prior import RowPrior
 
 BETA = 0.01
 KEY = stream_key(0, "bench")
@@ -100,8 +101,9 @@ def compare(whole: Minibatch, n_batch: int, n_topics: int, alpha: float, options
 
     def sweep(kernel: str) -> Callable[[], object]:
         return lambda: KERNELS[kernel].redraw(
-            np.arange(n_block), whole.offsets, whole.tokens, z.copy(), *counts, prior, BETA,
-            counted=True, key=KEY, update=0, threads=Threads(),
+            np.arange(n_block), whole.offsets, whole.tokens, z.copy(), *counts, prior,
+            RowPrior(BETA).rows(len(counts[0]), n_topics), counted=True, key=KEY, update=0,
+            threads=Threads(),
         )  # fmt: skip
 
     arms = [work(kernel, fresh) for fresh in (True, False) for kernel in KERNELS]

@@ -34,7 +34,8 @@ from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.samplers import step_size, sum_topics
+from topicmc.samplers.state import sum_topics
+from topicmc.samplers.steps import step_size
 
 BANDS = ((1, 10), (10, 100), (100, np.inf))
 RELAXATIONS = 4  # between samples

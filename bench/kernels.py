@@ -26,6 +26,7 @@ from topicmc.kernels.collapsed import assign, assignment_dtype, collapsed_sweep,
 from topicmc.kernels.gibbs import redraw, topic_rows
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.samplers.row_prior import RowPrior
 
 ALPHA, BETA = 0.1, 0.01
 KEY = stream_key(0, "bench")
@@ -75,7 +76,8 @@ def measure(whole: Minibatch, batch: Minibatch, n_topics: int, options) -> dict[
     alpha = np.zeros(len(topic_totals), np.float32)
     alpha[:n_topics] = ALPHA
     z = np.zeros(whole.n_tokens, assignment_dtype(n_topics))
-    chain = (whole.offsets, whole.tokens, z, word_topic, topic_totals, alpha, BETA)
+    beta = RowPrior(BETA).rows(len(whole.words), n_topics)
+    chain = (whole.offsets, whole.tokens, z, word_topic, topic_totals, alpha, beta)
     assign(*chain, key=KEY)
     sweeps = iter(range(10**6))
     seconds(lambda: collapsed_sweep(*chain, key=KEY, sweep=next(sweeps)), options.sweeps)

@@ -16,10 +16,11 @@ import quiet
 
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain, TopicCounts, sum_topics
 from topicmc.samplers.lazy import LazyScir
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import Chain, TopicCounts, sum_topics
 
 
 def zipf_topics(n_words: int, n_topics: int, rng: np.random.Generator) -> np.ndarray:
@@ -61,7 +62,8 @@ def main() -> None:
     rng = np.random.default_rng(0)
     threads, key = Threads(options.threads), stream_key(0, "move")
     for name, theta, batch in states(options.words, options.topics, options.beta, rng):
-        for sampler, step in ((Sgrld(options.beta), 0.01), (Scir(options.beta), 0.3)):
+        prior = RowPrior(options.beta)
+        for sampler, step in ((Sgrld(prior), 0.01), (Scir(prior), 0.3)):
             best = np.inf
             for _ in range(options.repeats):
                 chain = Chain(0, theta.copy(), sum_topics(theta))
@@ -84,7 +86,8 @@ def lazy_update(n_words, n_topics, beta, threads, repeats):
     theta[words] = theta[:4_000].copy()
     chain.topic_sums = sum_topics(theta)
     batch = TopicCounts(words, rng.poisson(0.05, (words.size, n_topics)).astype(np.float32))
-    sampler, nobody, best = LazyScir(beta), TopicCounts(words[:0], batch.counts[:0]), np.inf
+    nobody, best = TopicCounts(words[:0], batch.counts[:0]), np.inf
+    sampler = LazyScir(RowPrior(beta))
     for _ in range(repeats):
         sampler.move(chain, nobody, scale=1.0, step=0.1, key=key, threads=threads)
         start = clock(threads)

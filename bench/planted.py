@@ -28,18 +28,29 @@ SCIR = "tests/statistical/test_scir.py"
 PLANTED = [
     Planted(
         "β K, padded, in place of β W in the denominator", COLLAPSED,
-        "np.float32(beta * n_words)", "np.float32(beta * n_padded)",
+        "beta.totals.astype(np.float32)",
+        "(beta.totals * n_padded / len(word_topic)).astype(np.float32)",
         f"{GEWEKE}::test_collapsed_gibbs_document_by_document",
     ),
     Planted(
+        "what words have over β is left out of the topic's sum", "topicmc/samplers/row_prior.py",
+        "+= times * self.additions.totals", "+= 0 * self.additions.totals",
+        f"{REDRAW}::test_words_with_priors_of_their_own",
+    ),
+    Planted(
+        "every word is read with the prior of another", KERNELS + "prior.py",
+        "entries.values[entries.row_of[word]]", "entries.values[entries.row_of[word - 1]]",
+        "tests/kernels/test_simplex.py::test_scir_equals_its_twin_draw_for_draw",
+    ),
+    Planted(
         "a token counts in its own document", COLLAPSED,
-        "(counts[old] - one + alpha[old])", "(counts[old] + alpha[old])",
+        "others = counts[old] - one + alpha[old]", "others = counts[old] + alpha[old]",
         f"{GEWEKE}::test_collapsed_gibbs_document_by_document",
     ),
     Planted(
         "a token counts in its own topic", COLLAPSED,
-        "n_kw = np.float32(word_topic[row + old]) - one",
-        "n_kw = np.float32(word_topic[row + old])",
+        "b_kw = np.float32(word_topic[row + old]) - one,",
+        "b_kw = np.float32(word_topic[row + old]),",
         "tests/kernels/test_collapsed.py::test_agrees_with_the_naive_twin",
     ),
     Planted(
@@ -71,8 +82,8 @@ PLANTED = [
     ),
     Planted(
         "many topics: a token counts in its own topic", SPARSE,
-        "remains = (n_kw - _ONE + smooth) / (n_kw + smooth)",
-        "remains = (n_kw - _ONE + smooth) / (n_kw - _ONE + smooth)",
+        "remains = (n_kw - _ONE + b_kw) / (n_kw + b_kw)",
+        "remains = (n_kw - _ONE + b_kw) / (n_kw - _ONE + b_kw)",
         f"{REDRAW}::test_many_topics_agree_with_the_naive_twin",
     ),
     Planted(
@@ -99,7 +110,7 @@ PLANTED = [
     ),
     Planted(
         "minibatch counts are not scaled to the corpus", SIMPLEX,
-        "shape[k] = beta + scale * count[k]", "shape[k] = beta + count[k]",
+        "shape[k] = entry(prior, k) + scale * count[k]", "shape[k] = entry(prior, k) + count[k]",
         f"{SCIR}::test_mean_and_variance_with_minibatches",
     ),
     Planted(
@@ -114,7 +125,7 @@ PLANTED = [
     ),
     Planted(
         "waiting words: β is taken away where it is gained", SIMPLEX,
-        "gain = -beta * math.expm1(-steps[i])", "gain = beta * math.expm1(-steps[i])",
+        "+ entry(prior, k) * span", "- entry(prior, k) * span",
         "tests/statistical/test_lazy.py::test_sums_are_conditional_means",
     ),
     Planted(
@@ -254,7 +265,7 @@ PLANTED = [
     ),
     Planted(
         "exported counts: β of another state", "topicmc/models/lda/encoding.py",
-        "np.rint(theta[words] - np.float32(beta))", "np.rint(theta[words] - np.float32(2 * beta))",
+        "theta[words] - np.float32(prior.base)", "theta[words] - np.float32(2 * prior.base)",
         "tests/test_encoding.py",
     ),
 ]  # fmt: skip

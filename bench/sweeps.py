@@ -25,6 +25,7 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.workers import expand
+from topicmc.samplers.row_prior import RowPrior
 
 ALPHA, BETA = 0.1, 0.01
 BLOCKS = 64
@@ -70,7 +71,7 @@ def ours(offsets, tokens, n_words, n_topics) -> dict[str, Sweep]:
             number = next(sweeps)
             for first, last in pairwise(edges):
                 worker.draw(
-                    np.arange(first, last), np.full(n_topics, ALPHA), BETA, sweep=number,
+                    np.arange(first, last), np.full(n_topics, ALPHA), RowPrior(BETA), sweep=number,
                     one_by_one=one_by_one, threads=threads,
                 )  # fmt: skip
 

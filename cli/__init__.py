@@ -33,6 +33,7 @@ COMMANDS = {
     "choose": ("choose", "Choose the number of topics: train with several, and compare."),
     "topics": ("topics", "Show the topics of a run."),
     "infer": ("infer", "Topic mixes of new documents, under the topics of a run."),
+    "edit": ("edit", "Name, merge, drop and group topics without training anew."),
     "report": ("report", "Write a page to explore the topics of runs."),
     "export": ("export", "Write the topics of a run in other formats."),
     "doctor": ("doctor", "Versions, cores, MPI, kernel cache: what a bug report needs."),

@@ -14,6 +14,7 @@ from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
     from topicmc.topics.compare.comparison import Comparison, Matching, Measures
+    from topicmc.topics.compare.drift import Drift
 
 COLUMNS = (
     "", "topics", "sampler", "perplexity", "averaged", "samples", "NPMI", "u_mass", "diversity",
@@ -42,6 +43,12 @@ COLUMNS = (
     help="Hellinger distance up to which matched topics count as similar [0.5].",
 )
 @click.option("-n", "n_pairs", type=click.IntRange(0), default=3, help="Pairs to show [3].")
+@click.option(
+    "--drift/--no-drift",
+    "drifts",
+    default=None,
+    help="Show how the words of topics changed [of a RUN that goes on from the first].",
+)
 @threads_option
 @json_option
 def compare(
@@ -51,6 +58,7 @@ def compare(
     corpus: Path | None,
     within: float | None,
     n_pairs: int,
+    drifts: bool | None,
     threads: int | None,
     as_json: bool,
 ) -> None:
@@ -80,7 +88,8 @@ def compare(
     models: list[Model] = [RunModel(path) for path in runs]
     models += [MatrixModel(path, documents.vocabulary, alpha or 0) for path in topics_files]
     workers = Threads(threads or available_cores())
-    comparison = compared(models, documents, workers, limit=SAME if within is None else within)
+    limit = SAME if within is None else within
+    comparison = compared(models, documents, workers, limit=limit, drifts=drifts)
     for remark in comparison.remarks:
         click.echo(f"Note: {remark}.", err=True)
     if as_json:
@@ -97,6 +106,8 @@ def _print(comparison: Comparison, n_pairs: int) -> None:
     print_table(COLUMNS, [_row(model) for model in comparison.models])
     for matching in comparison.matchings:
         _print_matching(comparison.models[0].name, matching, n_pairs)
+    for drift in comparison.drifts:
+        _print_drift(comparison.models[0].name, drift, comparison.matchings[0].limit, n_pairs)
 
 
 def _row(model: Measures) -> Sequence[str]:
@@ -126,6 +137,39 @@ def _print_matching(first: str, matching: Matching, n_pairs: int) -> None:
     for title, listed in (("nearest", pairs[:n_pairs]), ("farthest", pairs[worst:])):
         for pair in listed:
             click.echo(
-                f"  {title:8s} {pair.distance:.2f}  {pair.first:4d}  {' '.join(pair.first_words)}"
+                f"  {title:8s} {pair.distance:.2f}  {pair.first:4d}  "
+                + _told(pair.first_label, pair.first_words)
             )
-            click.echo(f"  {'':13s}  {pair.other:4d}  {' '.join(pair.other_words)}")
+            click.echo(f"  {'':13s}  {pair.other:4d}  {_told(pair.other_label, pair.other_words)}")
+
+
+def _told(label: str | None, words: Sequence[str]) -> str:
+    return " ".join(words) if label is None else f"{label}: {' '.join(words)}"
+
+
+def _print_drift(first: str, drift: Drift, limit: float, n_topics: int) -> None:
+    """The topics that changed most, of those whose matched ones are similar."""
+    from topicmc.topics.compare.drift import LEVEL
+
+    changed = [topic for topic in drift.topics if topic.distance <= limit][-n_topics or None :]
+    if n_topics == 0 or not changed:
+        return
+    click.echo(
+        f"\nword drift from {first} to {drift.name}: probabilities in per mille, before and after,"
+        f" with {LEVEL:.0%} intervals"
+    )
+    for topic in reversed(changed):
+        click.echo(f"  topics {topic.first} and {topic.other}, distance {topic.distance:.2f}")
+        for title, changes in (("gained", topic.gained), ("lost", topic.lost)):
+            for change in changes:
+                before = _per_mille(change.before, change.before_interval)
+                after = _per_mille(change.after, change.after_interval)
+                click.echo(f"    {title:6s}  {change.word:20s}  {before:>20s}  {after:>20s}")
+        if topic.new:
+            words = ", ".join(f"{word} {1000 * p:.2f}" for word, p in topic.new)
+            click.echo(f"    new     {words}")
+
+
+def _per_mille(value: float, ends: tuple[float, float] | None) -> str:
+    between = "" if ends is None else f" ({1000 * ends[0]:.1f} to {1000 * ends[1]:.1f})"
+    return f"{1000 * value:.1f}{between}"

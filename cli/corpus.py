@@ -99,6 +99,7 @@ def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_
 @output_option("Folder of the corpus to make [CORPUS itself].", required=False)
 @rereading_options
 @click.option("--time", metavar="NAME", help="Field or column of the times [as prepared].")
+@click.option("--new-words", is_flag=True, help="Add words that the vocabulary lacks behind it.")
 @click.option("--heldout", type=int, default=0, help="New documents kept out of training [0].")
 @click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
 @force_option
@@ -113,12 +114,19 @@ def add(
     **options: Any,
 ) -> None:
     """Add the documents of SOURCES to CORPUS, whose vocabulary stays as it is. They are read and
-    cut into words as those of CORPUS were."""
+    cut into words as those of CORPUS were.
+
+    With --new-words the words that CORPUS lacks come in behind its own, if its pruning would keep
+    them in SOURCES.
+    """
     from topicmc.corpora import maintenance
 
     options["columns"] = columns_of(keep)
     made = maintenance.add(corpus, sources, output, n_heldout=heldout, **options)
-    warn_of_ids(made.provenance["history"][-1])
+    step = made.provenance["history"][-1]
+    warn_of_ids(step)
+    if "words_new" in step:
+        click.echo(f"{step['words_new']:,} new words", err=True)
     _print_made(made, as_json)
 
 

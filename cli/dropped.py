@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.options import print_json
-from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
@@ -43,18 +42,15 @@ def write_dropped(corpus: Corpus, path: Path, force: bool) -> None:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    from topicmc.storage.files import replacing
+    from topicmc.storage.files import check_new_file, replacing, speaking_of
 
+    check_new_file(path, _SUFFIXES, force)
     suffix = path.suffix.lower()
-    if suffix not in _SUFFIXES:
-        raise UsageError(f"-o {path}: the name must end in one of {', '.join(_SUFFIXES)}")
-    if path.is_dir():
-        raise UsageError(f"-o {path}: is a folder; give the name of a file in it")
-    if path.exists() and not force:
-        raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
     records = [*_records(corpus)]
     types = {"row": pa.int64()}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in _NAMES])
+    with speaking_of(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, "wb") as stream:
         if suffix == ".jsonl":
             for record in records:

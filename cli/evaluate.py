@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from topicmc.topics.diagnostics import Diagnostics, Trace
 
 _BARS = "▁▂▃▄▅▆▇█"
+VIEWED = (
+    "the perplexity is that of the topics as {} shows them: a merged topic is one topic of all its"
+    " words, and the mix of a document is made of the topics that are left; that of the model is in"
+    " topicmc evaluate {}"
+)
 _WIDTH = 40  # bars of a trace
 
 
@@ -70,6 +75,9 @@ def evaluate(
     scores = [
         score_run(run, other or open_corpus(run), run.vocabulary(), workers) for run in opened
     ]
+    for shown in opened:
+        if shown.view is not None and (shown.view.merged or shown.view.dropped):
+            click.echo(f"Note: {VIEWED.format(shown.place, shown.path)}.", err=True)
     diagnostics = diagnose(opened)
     if as_json:
         told = [score.as_dict() for score in scores]

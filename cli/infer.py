@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from topicmc.corpora.readers import Tally
     from topicmc.inference.mixes import Totals
     from topicmc.models.lda.run import TopicRun
+    from topicmc.topics.labels import Labels
 
 
 @click.command()
@@ -76,12 +77,13 @@ def infer(
     from topicmc.inference.mixes import Totals, infer_under
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
+    from topicmc.topics.labels import Labels
 
     check_place(output, sd=se, force=force)
     opened = TopicRun.open(run)
     note_progress([opened])
     facts = opened.facts()
-    n_topics = facts["config"]["topics"]
+    labels = Labels.of(opened)
     known = _corpus(opened, corpus, needed=not sources)
     sources = sources or (known.path,) if known else sources
     fields, stop = fields_like(known, columns=columns_of(keep), **names), _stop_words(known)
@@ -108,15 +110,17 @@ def infer(
                 err=True,
             )
         rows = infer_under(opened, stream, totals, chain=chain, sd=se, seed=seed, threads=workers)
-        write_mixes(output, n_topics, rows, sd=se)
+        write_mixes(output, labels.columns(), rows, sd=se)
     if stream.ids and not totals.named:
         click.echo(f"Note: no document has an id (--id {fields.id}).", err=True)
     if tally.cut:
         click.echo(f"Warning: {tally.cut}.", err=True)
+    if opened.view is not None and opened.view.dropped:
+        click.echo("Note: shares are of all topics; those of the dropped are left out.", err=True)
     if as_json:
-        print_json(_summary(output, n_topics, tally, totals))
+        print_json(_summary(output, labels, tally, totals))
     else:
-        _print_summary(output, n_topics, tally, totals)
+        _print_summary(output, labels, tally, totals)
 
 
 def _corpus(run: TopicRun, place: Path | None, *, needed: bool) -> Corpus | None:
@@ -142,13 +146,14 @@ def _stop_words(corpus: Corpus | None) -> frozenset[str]:
         return frozenset()
 
 
-def _summary(output: Path, n_topics: int, tally: Tally, totals: Totals) -> dict[str, Any]:
+def _summary(output: Path, labels: Labels, tally: Tally, totals: Totals) -> dict[str, Any]:
     return {
         "file": str(output),
         "documents": totals.documents,
         "documents_empty": totals.empty,
         "documents_skipped": tally.skipped,
-        "topics": n_topics,
+        "topics": len(labels.numbers),
+        "topic_numbers": list(labels.numbers),
         "tokens": totals.tokens,
         "unknown_words": totals.unknown,
         "stop_words": totals.stop,
@@ -156,7 +161,7 @@ def _summary(output: Path, n_topics: int, tally: Tally, totals: Totals) -> dict[
     }
 
 
-def _print_summary(output: Path, n_topics: int, tally: Tally, totals: Totals) -> None:
+def _print_summary(output: Path, labels: Labels, tally: Tally, totals: Totals) -> None:
     notes = {"without a known word": totals.empty, **tally.passed_over}
     aside = "".join(f", {number:,} {what}" for what, number in notes.items() if number)
     click.echo(f"documents   {totals.documents:,}{aside}")
@@ -165,4 +170,7 @@ def _print_summary(output: Path, n_topics: int, tally: Tally, totals: Totals) ->
         others = totals.unknown - totals.stop
         unknown = f"{totals.stop:,} of stop words, {others:,} of other words unknown to the run"
     click.echo(f"tokens      {totals.tokens:,}, and {unknown}")
-    click.echo(f"written to  {output}: {n_topics} topics a document")
+    click.echo(f"written to  {output}: {len(labels.numbers)} topics a document")
+    if not labels.are_plain and output.suffix.lower() in (".npy", ".jsonl"):
+        tags = ", ".join(labels.tag(k) for k in range(len(labels.numbers)))
+        click.echo(f"in order    {tags}")

@@ -13,9 +13,15 @@ from topicmc.cli.tables import UNTOLD, print_line, print_table
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from topicmc.corpora.naming import Named
+    from topicmc.models.lda.run import TopicRun
+    from topicmc.topics.labels import Labels
     from topicmc.topics.reading import Topic
     from topicmc.topics.uncertainty import Posterior, WordPosterior
+
+TREE_WORDS = 6  # of each topic of a tree
 
 
 @click.command()
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
 @click.option("--uncertainty", is_flag=True, help="Add credible intervals, from all chains.")
 @click.option("--level", type=float, default=0.9, help="Probability of the intervals [0.9].")
 @click.option("--topic", "numbers", type=int, multiple=True, help="All about this topic.")
+@click.option("--tree", is_flag=True, help="Add which topics are near each other, as a tree.")
 @corpus_option
 @json_option
 def topics(
@@ -59,6 +66,7 @@ def topics(
     uncertainty: bool,
     level: float,
     numbers: tuple[int, ...],
+    tree: bool,
     corpus: Path | None,
     as_json: bool,
 ) -> None:
@@ -69,7 +77,10 @@ def topics(
     from topicmc.models.lda.jobs import open_corpus
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.samples import posterior_mean
+    from topicmc.topics.labels import Labels
     from topicmc.topics.reading import describe
+    from topicmc.topics.shown import facts_of, sentences
+    from topicmc.topics.tree import joins_of, tree_of
     from topicmc.topics.uncertainty import posterior_of
 
     opened = [TopicRun.open(run) for run in runs]
@@ -78,7 +89,8 @@ def topics(
     several = uncertainty or pages or len(runs) > 1
     posterior = posterior_of(opened, level) if several else None
     model = posterior or posterior_mean(opened[0])
-    _check(numbers, len(model.phi))
+    labels = Labels.of(opened[0])
+    _check(numbers, opened[0])
     reads = bool(coherence or sort == "coherence" or n_documents)
     documents = open_corpus(opened[0], corpus) if reads else None
     representative = None
@@ -97,10 +109,15 @@ def topics(
         details=details or pages or by != "probability",
         weight=weight,
         documents=representative,
+        labels=labels,
     )
     described = [topic for topic in described if not numbers or topic.number in numbers]
+    joins = tree_of(model.phi) if tree else None
     if as_json:
-        print_json(_json(described, posterior, n_words))
+        told = _json(described, posterior, n_words)
+        told |= {"tree": joins_of(joins, labels)} if joins is not None else {}
+        told |= {"view": facts_of(opened[0], posterior)} if opened[0].view else {}
+        print_json(told)
         return
     if posterior is not None and pages:
         for topic in described:
@@ -108,23 +125,42 @@ def topics(
     else:
         rows = [_row(topic, posterior, by, details) for topic in described]
         print_table(_columns(level), rows, last_left=True)
+    if joins is not None:
+        click.echo()
+        _print_tree(joins, labels, {topic.column: topic for topic in described})
     if posterior is not None:
         click.echo("" if pages else "\n", nl=False)
         click.echo(posterior.remark())
+    if opened[0].view is not None:
+        click.echo()
+        for sentence in sentences(opened[0], posterior):
+            click.echo(sentence)
 
 
-def _check(numbers: Sequence[int], n_topics: int) -> None:
+def _check(numbers: Sequence[int], run: TopicRun) -> None:
     for number in numbers:
-        if not 0 <= number < n_topics:
-            raise UsageError(f"--topic {number}: the topics are 0 to {n_topics - 1}")
+        if number not in run.numbers:
+            why = f"the topics are 0 to {run.n_topics - 1}"
+            raise UsageError(f"--topic {number}: {run.view.why_not(number) if run.view else why}")
+
+
+def _print_tree(tree: np.ndarray, labels: Labels, described: dict[int, Topic]) -> None:
+    """A line for each join, with its distance, and for each topic."""
+    from topicmc.topics.tree import lines_of
+
+    for branch, column, distance in lines_of(tree):
+        if column is None:
+            print_line(f"{branch}{distance:.2f}")
+        else:
+            words = described[column].words[:TREE_WORDS] if column in described else ()
+            print_line(f"{branch}{'  '.join([labels.tag(column), ' '.join(words)]).rstrip()}")
 
 
 def _json(topics: Sequence[Topic], posterior: Posterior | None, n_words: int) -> dict[str, Any]:
-    told = [topic.as_dict() for topic in topics]
     if posterior is None:
-        return {"topics": told}
+        return {"topics": [topic.as_dict() for topic in topics]}
     return {
-        "topics": [topic | posterior.as_dict(topic["topic"], n_words) for topic in told],
+        "topics": [t.as_dict() | posterior.as_dict(t.column, n_words) for t in topics],
         "chains": posterior.n_chains,
         "samples": posterior.n_samples,
         "level": posterior.level,
@@ -135,24 +171,26 @@ def _json(topics: Sequence[Topic], posterior: Posterior | None, n_words: int) ->
 
 def _columns(level: float) -> Sequence[str]:
     return (
-        "topic", "share", f"{level:.0%} interval", "found by", "distance", "u_mass", "NPMI", "C_v",
-        "exclusive", "nearest", "words",
+        "topic", "name", "share", f"{level:.0%} interval", "found by", "distance", "u_mass", "NPMI",
+        "C_v", "exclusive", "nearest", "words",
     )  # fmt: skip
 
 
 def _row(topic: Topic, posterior: Posterior | None, by: str, details: bool) -> Sequence[str]:
+    k = topic.column
     words: Sequence[str] = topic.words
     if by != "probability":
         words = (topic.relevant if by == "relevance" else topic.frex) or ()
     elif posterior is not None:
-        words = [_sure(word) for word in posterior.words(topic.number, len(words))]
+        words = [_sure(word) for word in posterior.words(k, len(words))]
     nearest = f"{topic.similar[0][0]} ({topic.similar[0][1]:.2f})" if topic.similar else ""
     return (
         f"{topic.number:5d}",
+        topic.label or "",
         f"{topic.share:.1%}",
-        "" if posterior is None else _range(posterior, topic.number),
-        "" if posterior is None else _found(posterior, topic.number),
-        "" if posterior is None else _number(posterior.distance[topic.number]),
+        "" if posterior is None else _range(posterior, k),
+        "" if posterior is None else _found(posterior, k),
+        "" if posterior is None else _number(posterior.distance[k]),
         _number(topic.coherence),
         _number(topic.npmi),
         _number(topic.c_v),
@@ -188,7 +226,7 @@ def _found(posterior: Posterior, k: int) -> str:
 
 def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
     """All that is known of one topic."""
-    k = topic.number
+    k = topic.column
     chains = f"{_found(posterior, k)} chains" if posterior.n_chains > 1 else ""
     facts = [
         (f"{posterior.level:.0%} interval", _range(posterior, k)),
@@ -203,7 +241,8 @@ def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
         ("by FREX", " ".join(topic.frex or ())),
         *(("document", _document(document)) for document in topic.documents or ()),
     ]
-    click.echo(f"topic {k}: {topic.share:.1%} of the tokens")
+    name = f" {topic.label}" if topic.label else ""
+    click.echo(f"topic {topic.number}{name}: {topic.share:.1%} of the tokens")
     for name, value in facts:
         if value:
             click.echo(f"  {name:<13} {value.rstrip()}")

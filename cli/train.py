@@ -31,7 +31,7 @@ HEADINGS = {
     "Priors": ("alpha", "beta", "learn", "learn_until"),
     "Sampler": (
         "sampler", "remember", "batch_size", "sweeps", "burn_in", "step_size", "step_offset",
-        "step_decay", "start", "anneal_updates", "start_sweeps",
+        "step_decay", "from_run", "start", "anneal_updates", "start_sweeps",
     ),
     "Workers and chains": (
         "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",
@@ -114,6 +114,13 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
     "config_file",
     type=click.Path(path_type=Path),
     help="Settings from a TOML file; options given here win.",
+)
+@click.option(
+    "--from",
+    "from_run",
+    type=click.Path(),
+    metavar="RUN",
+    help="Begin with the topics of another run, of other documents and words.",
 )
 @click.option("--resume", is_flag=True, help="Go on with the run from its last checkpoint.")
 @click.option(
@@ -276,6 +283,8 @@ def settings_of(given: dict[str, Any], config_file: Path | None) -> dict[str, An
     settings = _from_toml(config_file) if config_file is not None else {}
     settings.update({name: value for name, value in given.items() if value is not None})
     settings = _durations(settings)
+    if settings.get("from_run") is not None:
+        settings["from_run"] = str(Path(settings["from_run"]).resolve())
     if settings.get("updates") is not None and settings.get("epochs") is not None:
         raise UsageError("--updates and --epochs both say how long to train; give one of them")
     _check(settings)

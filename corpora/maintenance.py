@@ -24,16 +24,18 @@ from topicmc.corpora.documents import blocks
 from topicmc.corpora.emission import check_shards
 from topicmc.corpora.files import staging
 from topicmc.corpora.index import INDEX, write_index, write_vocabulary
+from topicmc.corpora.ingestion import spelled
 from topicmc.corpora.ordering import Keys, in_order, keys_of, random_keys, write_even_shards
 from topicmc.corpora.pipes import readable
-from topicmc.corpora.preparation import prepare
+from topicmc.corpora.preparation import default_pruning, prepare
 from topicmc.corpora.readers.sources import ID_READERS, open_sources
-from topicmc.corpora.remembered import fields_like
+from topicmc.corpora.remembered import fields_like, pruning_of
 from topicmc.corpora.store import Corpus
 from topicmc.errors import DataError
 from topicmc.host.version import VERSION
 
 _NOT_OF_PREPARE = ("tokens", "likely")  # the tokenizer says the one, the format the other
+_UNPRUNED = {"min_df": 0, "max_df": 1.0, "keep": 10**9, "stopwords": "none"}
 
 
 def reshard(
@@ -131,6 +133,7 @@ def add(
     vocab: str | Path | None = None,
     tokens: str | None = None,
     tokenizer: str | None = None,
+    new_words: bool = False,
     n_heldout: int = 0,
     seed: int = 0,
     force: bool = False,
@@ -139,7 +142,9 @@ def add(
     """The corpus with further documents behind its own, in shards of their own; in place when no
     output is given.
 
-    The vocabulary stays: words that it lacks are left out. Sources of word ids need their own
+    The vocabulary stays: words that it lacks are left out. With ``new_words`` those of them that
+    the pruning of the corpus would keep, were the new documents all there is, come in behind the
+    others, in alphabetical order; ids that there are stay. Sources of word ids need their own
     vocabulary, whose words are matched by spelling; documents of unknown words alone fall away,
     also those chosen to be held out. Texts are cut as those of the corpus were; ``tokens`` names
     another field of words, ``tokenizer`` the MODULE:FUNCTION that cuts them. ``options`` are those
@@ -157,30 +162,56 @@ def add(
         staging(target, marker=INDEX, force=force or output is None) as folder,
     ):
         format, _ = open_sources(paths, format, fields._replace(tokens=cut.field))
-        if format not in ID_READERS:
+        is_text = format not in ID_READERS
+        unpruned: dict[str, Any] = {}
+        if is_text and new_words:
+            vocab, unpruned = None, _UNPRUNED
+        elif is_text:
             vocab = corpus.path / corpus.index["vocabulary"]["name"]
         new = prepare(
             paths,
             folder / "new",
             format=format,
             vocab=vocab,
-            tokenizer=None if format in ID_READERS and cut.owner else cut,
+            tokenizer=None if cut.owner and not is_text else cut,
             n_heldout=n_heldout,
             seed=seed,
             **how,
+            **unpruned,
         )
+        before = len(words)
+        if new_words:
+            words = words + _new_words(corpus, new, is_text)
         parts = parts_of([corpus, new], words)
         dtypes = dtypes_of([corpus, new], len(words))
         tables = concatenate(parts, folder, dtypes, link=output is None)
         if len(tables["shards"]) == corpus.n_shards:
             raise DataError(f"{paths[0]} holds no words of the vocabulary of {source}.")
         step = {"step": "add", **new.provenance}
+        if new_words:
+            step["words_new"] = len(words) - before
         step["tokens_unknown"] = new.n_tokens - sum(
             shard["n_tokens"] for shard in tables["shards"][corpus.n_shards :]
         )
         shutil.rmtree(folder / "new")
         _finish(folder, corpus, words, dtypes, tables, step)
     return Corpus.open(target)
+
+
+def _new_words(corpus: Corpus, new: Corpus, is_text: bool) -> list[str]:
+    """The words of new documents that a corpus lacks and its pruning keeps, by the alphabet. Where
+    it pruned no text, new text is pruned as any is."""
+    doc_freq = np.zeros(new.n_words, np.int64)
+    for documents in (*(new.shard(number) for number in range(new.n_shards)), new.heldout):
+        for block in blocks(documents):
+            doc_freq += np.bincount(block.word_ids, minlength=new.n_words)
+    n_docs = new.n_docs + new.n_heldout
+    pruning = default_pruning(n_docs)
+    if not is_text or corpus.provenance.get("vocabulary") == "built":
+        pruning = pruning_of(corpus)
+    known = spelled(corpus.vocabulary)
+    kept = np.flatnonzero(pruning.mask(new.vocabulary, doc_freq, n_docs)).tolist()
+    return sorted(word for w in kept if (word := new.vocabulary[w]) not in known)
 
 
 def _opened(path: str | Path) -> Corpus:

@@ -31,7 +31,8 @@ def normal_pair(x: int, y: int) -> tuple[float, float]:
 
 
 def langevin(theta, counts, *, beta, scale, step, key, update):
-    """SGRLD as its equation stands, from θ (W, K) and the minibatch's counts (W, K)."""
+    """SGRLD as its equation stands, from θ (W, K) and the minibatch's counts (W, K); beta is one
+    number or (W, K)."""
     theta = theta.astype(float)
     phi = theta / theta.sum(axis=0)
     noise = np.empty_like(theta)

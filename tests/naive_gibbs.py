@@ -67,8 +67,10 @@ def gibbs(batch, phi_rows, alpha, sweeps, burn_in, key, update):
 
 def collapsed(offsets, tokens, z, n_words, alpha, beta, key, sweep, last=0, frozen=False):
     """z after one sweep; every token is taken out of the counts and drawn, in double precision.
-    If frozen, the counts of words are those of before the sweep."""
+    beta is one number or (n_words, K). If frozen, the counts of words are those of before the
+    sweep."""
     z = z.astype(int)
+    beta = np.broadcast_to(beta, (n_words, len(alpha)))
     start = np.zeros((n_words, len(alpha)))
     np.add.at(start, (tokens, z), 1)
     word_topic = start.copy()
@@ -81,8 +83,8 @@ def collapsed(offsets, tokens, z, n_words, alpha, beta, key, sweep, last=0, froz
             if frozen:
                 word_topic = start.copy()
             word_topic[word, old] -= 1
-            weights = (counts + alpha) * (word_topic[word] + beta)
-            weights /= word_topic.sum(axis=0) + n_words * beta
+            weights = (counts + alpha) * (word_topic[word] + beta[word])
+            weights /= (word_topic + beta).sum(axis=0)
             order = np.arange(len(alpha)).reshape(-1, 16).T.ravel()  # lane by lane
             u = float(uniform(key, i - offsets[d], sweep, d, last))
             edges = np.cumsum(weights[order])
@@ -93,11 +95,11 @@ def collapsed(offsets, tokens, z, n_words, alpha, beta, key, sweep, last=0, froz
 
 
 def log_joint(offsets, tokens, z, n_words, alpha, beta):
-    """log p(w, z) with φ and η integrated out, up to a constant."""
+    """log p(w, z) with φ and η integrated out, up to a constant; beta is one number or (W, K)."""
     word_topic = np.zeros((n_words, len(alpha)))
     np.add.at(word_topic, (tokens, z), 1)
     total = gammaln(word_topic + beta).sum()
-    total -= gammaln(word_topic.sum(axis=0) + n_words * beta).sum()
+    total -= gammaln((word_topic + beta).sum(axis=0)).sum()
     for first, end in pairwise(offsets):
         total += gammaln(np.bincount(z[first:end], minlength=len(alpha)) + alpha).sum()
     return total

@@ -102,8 +102,10 @@ def sparse(batch, phi_rows, alpha, sweeps, burn_in, key, update, z=None):
 
 def redraw(offsets, tokens, z, word_topic, totals, alpha, beta, key, update):
     """z after one sweep under counts as they were before it, each token without its own, in double
-    precision: the topics of the document come first, lane by lane of their slots, then all."""
+    precision: the topics of the document come first, lane by lane of their slots, then all. beta is
+    one number or (W, K)."""
     z = z.astype(int)
+    beta = np.broadcast_to(beta, word_topic.shape)
     for d in range(len(offsets) - 1):
         document = Document()
         here = range(offsets[d], offsets[d + 1])
@@ -118,9 +120,8 @@ def redraw(offsets, tokens, z, word_topic, totals, alpha, beta, key, update):
                 document.add(z[i - 1])
             document.counts[z[i]] -= F(1)
             itself = np.arange(len(alpha)) == z[i]
-            phi = (word_topic[tokens[i]] - itself + beta) / (
-                totals - itself + beta * len(word_topic)
-            )
+            phi = word_topic[tokens[i]] - itself + beta[tokens[i]]
+            phi = phi / (totals - itself + beta.sum(axis=0))
             slots = np.r_[list(document.counts), np.full(-len(document.counts) % 16, -1)]
             slots = slots.reshape(-1, 16).T.ravel()
             slots = slots[slots >= 0]

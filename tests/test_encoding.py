@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from priors import prior, uneven
 
 from topicmc.models.lda import encoding
 from topicmc.models.lda.encoding import SPAN, decode, encode_counts, encode_weights
+from topicmc.samplers.row_prior import RowPrior
 
 
 @given(st.integers(0, 2**31), st.sampled_from([2, 255, 256, 300]), st.sampled_from([0.01, 0.5, 20]))
@@ -17,18 +19,30 @@ def test_counts_come_back_exactly(seed, n_topics, beta):
         generator.poisson(0.3, (40, n_topics)) * generator.choice([0, 1, 300, 70_000], 40)[:, None]
     )
     theta = counts.astype(np.float32) + np.float32(beta)
-    arrays = encode_counts(theta, beta)
+    arrays = encode_counts(theta, RowPrior(beta))
     np.testing.assert_array_equal(decode(arrays), theta)
     most = (1 if n_topics <= 256 else 2) + (1 if counts.max() < 256 else 4)
     assert sum(a.nbytes for a in arrays.values()) <= np.count_nonzero(counts) * most + 8 * 50
 
 
+def test_counts_over_uneven_priors_come_back_exactly():
+    b = uneven(0.1, 40, 7)
+    over = prior(b, 40)
+    theta = np.random.default_rng(3).poisson(0.5, b.shape).astype(np.float32)
+    counts = theta.copy()
+    over.add_to(theta)
+    np.testing.assert_allclose(theta, counts + b, rtol=1e-6)
+    arrays = encode_counts(theta, over)
+    np.testing.assert_array_equal(decode(arrays, (40, 7), over.additions), theta)
+    assert len(arrays["counts"]) == np.count_nonzero(counts)
+
+
 def test_counts_of_many_words(monkeypatch):
     """Looked at some words at a time."""
     theta = np.random.default_rng(1).poisson(0.5, (100, 7)).astype(np.float32) + np.float32(0.1)
-    whole = encode_counts(theta, 0.1)
+    whole = encode_counts(theta, RowPrior(0.1))
     monkeypatch.setattr(encoding, "_ENTRIES", 9 * 5)
-    parts = encode_counts(theta, 0.1)
+    parts = encode_counts(theta, RowPrior(0.1))
     assert whole.keys() == parts.keys()
     for name, array in whole.items():
         np.testing.assert_array_equal(parts[name], array)

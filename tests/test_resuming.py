@@ -80,13 +80,13 @@ def stand(training: Training) -> Stand:
     members = getattr(method, "_members", [method])
     if config.keeps_assignments:
         first = members[0]
-        alpha, beta = first.alpha, first.beta
+        alpha, beta = first.alpha, first.prior.base
         worker = next(iter(first.workers.values()))
         factor = first.schedule.beta_factor(worker.update)
     else:
         chain = next(iter(method.held[CHAINS].values()))
         alpha, beta = chain.alpha, chain.beta
-        factor = method.target.updates._sampler(chain).beta / beta
+        factor = method.target.updates._sampler(chain).prior.base / beta
     documents = int(training.drawn[0])
     return Stand(method.position, method.in_burn_in, documents, list(alpha), beta, factor)
 

@@ -226,6 +226,8 @@ def test_priors_are_learned_while_the_chain_starts(small_corpus, tmp_path, sampl
     0.05; then they stay, and every sample has the same."""
     config = replace(SMALL, sampler=sampler, workers=workers, alpha=1.0, beta=0.5, updates=160)
     config = replace(config, learn="both", anneal_updates=120, average_until=None, samples=4)
+    if sampler == "adlda":
+        config = replace(config, sweeps="auto", burn_in="auto")
     run, _ = train(config, small_corpus, tmp_path / "run")
     samples = run.sample_index()
     assert all(entry["alpha"] == samples[0]["alpha"] for entry in samples)

@@ -27,9 +27,10 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve, rounds_per_sweep
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.samplers import Chain, TopicCounts, initial_chain
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import Chain, TopicCounts, initial_chain
 
 _SETTLING_SWEEPS = 30  # from φ alone to assignments given φ
 _RUN = TrainConfig(start="plain", learn="none", threads=1, epochs=1e6)
@@ -121,7 +122,13 @@ class Stacked:
             total = model.beta * n_words
         n_tokens = round(np.mean([corpus.n_tokens for corpus in corpora]))
         self.chain: Chain = initial_chain(
-            0, n_words, n * n_topics, beta=model.beta, n_tokens=n_tokens * n, seed=seed, total=total
+            0,
+            n_words,
+            n * n_topics,
+            prior=RowPrior(model.beta),
+            n_tokens=n_tokens * n,
+            seed=seed,
+            total=total,
         )
         documents = [corpus.shard(0) for corpus in corpora]
         ends = np.cumsum([0, *(d.n_entries for d in documents)])
@@ -182,7 +189,7 @@ class Stacked:
         counts[batch.words] = drawn.word_topic[:, :n_topics].astype(np.float32)
         counts /= drawn.scale
         beside = counts.reshape(n, n_words, n_topics).transpose(1, 0, 2).reshape(n_words, -1)
-        info = self.chains.sampler(self.model.beta).move(
+        info = self.chains.sampler(RowPrior(self.model.beta)).move(
             self.chain,
             TopicCounts(np.arange(n_words, dtype=np.int32), np.ascontiguousarray(beside)),
             scale=self.model.n_docs / docs.shape[1],

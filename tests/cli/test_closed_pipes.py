@@ -32,7 +32,7 @@ def blocks():
     raise ValueError("no documents")
     yield
 try:
-    write_mixes(Path("mixes.{ending}"), 3, blocks())
+    write_mixes(Path("mixes.{ending}"), "012", blocks())
 except ValueError as error:
     print(error)
 """

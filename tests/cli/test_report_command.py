@@ -40,8 +40,20 @@ def test_a_report_without_the_corpus_says_what_it_lacks(run, command):
 def test_the_place_is_tried_before_the_work(run, command, monkeypatch):
     """What cannot be written costs no waiting."""
     monkeypatch.setattr("topicmc.report.gather.gather", lambda *_, **__: pytest.fail("worked"))
-    result = command("report", run, "-o", "nowhere/page.html")
-    assert "nowhere" in one_sentence(result)
+    monkeypatch.setattr("topicmc.corpora.reading.read_known", lambda *_, **__: pytest.fail("read"))
+    Path("file").write_text("")
+    for place in ("file", "/proc/nowhere"):
+        for name in ("report", "infer"):
+            ending = {"report": "html", "infer": "csv"}[name]
+            result = command(name, run, "-o", f"{place}/page.{ending}")
+            assert f"{place}/page.{ending}: cannot be written" in one_sentence(result)
+
+
+def test_folders_are_made(run, command):
+    assert command("report", run, "-o", "some/where/page.html").status == 0
+    assert Path("some/where/page.html").is_file()
+    assert command("corpus", "dropped", "corpus", "-o", "else/where/rows.csv").status == 0
+    assert Path("else/where/rows.csv").is_file()
 
 
 def test_what_stands_in_the_way_of_a_report(run, command):
@@ -54,7 +66,6 @@ def test_what_stands_in_the_way_of_a_report(run, command):
         ((run, "-o", "page.html", "--by", "month"), "--time FIELD"),
         ((run, "-o", "page.pdf"), ".html or .htm"),
         ((run, "-o", "page"), ".html or .htm"),
-        ((run, "-o", "nowhere/page.html"), "nowhere"),
     ):
         result = command("report", *arguments)
         assert result.status in (1, 2)

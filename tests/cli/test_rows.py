@@ -156,7 +156,7 @@ def test_dropped_rows_are_listed(trained, command, monkeypatch):
     assert mixes(Path("d.jsonl")) == told["dropped"]
     assert parquet.read_table("d.parquet").to_pylist() == told["dropped"]
     refused = command("corpus", "dropped", "corpus", "-o", "d.txt")
-    assert refused.status == 2 and "must end in one of" in one_sentence(refused)
+    assert refused.status == 2 and "must end in" in one_sentence(refused)
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -1,5 +1,7 @@
 """Merging, adding and cutting anew against the same done by hand, and nothing half-made."""
 
+import json
+
 import bags
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from topicmc.corpora import Corpus, maintenance, prepare, verify
 from topicmc.corpora.files import NpyWriter
 from topicmc.errors import DataError, UsageError
+from topicmc.storage.files import own_checksum
 
 
 def random_bags(n_docs, n_words, seed, most=5):
@@ -111,6 +114,46 @@ def test_add_of_text(tmp_path, first):
     (tmp_path / "x.txt").write_text(f"{WORDS[3]} {WORDS[3]} unknown\n{WORDS[0]}\n")
     made = maintenance.add(first.path, [tmp_path / "x.txt"], tmp_path / "c")
     assert spelled(made)[-2:] == [{WORDS[3]: 2}, {WORDS[0]: 1}]
+
+
+def test_add_grows_a_vocabulary_by_its_own_rules(tmp_path):
+    """Words of two documents or more that are no stop words come in, behind those that there are;
+    the corpus as it was stays readable."""
+    (tmp_path / "a.txt").write_text("apple pear plum\napple pear plum\n" * 20)
+    first = prepare([tmp_path / "a.txt"], tmp_path / "a", n_heldout=2, min_df=2, max_df=1.0)
+    new = ["zebra apple the", "zebra yak the", "yak pear the oak", "apple", "oak"]
+    (tmp_path / "b.txt").write_text("\n".join(new * 2) + "\nsingle\n")
+    made = maintenance.add(
+        first.path, [tmp_path / "b.txt"], tmp_path / "c", new_words=True, n_heldout=3
+    )
+    verify(made.path)
+    assert made.vocabulary == ["apple", "pear", "plum", "oak", "yak", "zebra"]
+    assert made.fingerprint != first.fingerprint
+    assert made.provenance["history"][-1]["words_new"] == 3
+    assert made.index["shards"][0]["sha256"] == first.index["shards"][0]["sha256"]
+    added = spelled(made)[first.n_docs :] + spelled(made, made.heldout)[first.n_heldout :]
+    wanted = [{w: 1 for w in line.split() if w != "the"} for line in new * 2]
+    assert sorted(map(repr, map(sorted, added))) == sorted(map(repr, map(sorted, wanted)))
+    verify(first.path)
+
+
+def test_add_grows_a_vocabulary_of_ids(tmp_path, first):
+    words = ["new", *WORDS[::-1]]
+    source = write(tmp_path, "more", [{0: 5, 3: 2}, {0: 9}], words)
+    made = maintenance.add(first.path, [source], tmp_path / "c", new_words=True)
+    assert made.vocabulary == [*WORDS, "new"]
+    assert spelled(made)[-2:] == [{WORDS[-3]: 2, "new": 5}, {"new": 9}]
+
+
+@pytest.mark.parametrize("rules", [3, {"min_df": -1}, {"min_df": 0, "max_df": "all"}])
+def test_rules_of_pruning_that_cannot_be_are_refused(tmp_path, first, rules):
+    (tmp_path / "b.txt").write_text("zebra\n")
+    index = json.loads((first.path / "corpus.json").read_text())
+    index["provenance"] |= {"pruning": rules, "vocabulary": "built"}
+    index["checksum"] = own_checksum(index)
+    (first.path / "corpus.json").write_text(json.dumps(index))
+    with pytest.raises(DataError, match=r"corpus.json: .*pruning"):
+        maintenance.add(first.path, [tmp_path / "b.txt"], tmp_path / "c", new_words=True)
 
 
 def test_add_of_nothing_known(tmp_path, first):

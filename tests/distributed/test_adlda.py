@@ -5,6 +5,7 @@ from dataclasses import replace
 import naive_gibbs
 import numpy as np
 import pytest
+from priors import prior
 from scipy.stats import chi2
 from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
@@ -20,15 +21,16 @@ from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve, rounds_per_sweep
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.storage import scratch
 
 CONFIG = TrainConfig(topics=5, sampler="adlda", alpha=0.1, beta=0.05, seed=3, threads=1)
 
 
-def method(config, corpus):
+def method(config, corpus, additions=None):
     config = resolve(config, n_docs=corpus.n_docs, n_tokens=max(20, corpus.n_tokens), n_words=9)
     transport = LocalTransport(config.workers)
-    return open_method(config, corpus, transport, Threads(config.threads))
+    return open_method(config, corpus, transport, Threads(config.threads), additions=additions)
 
 
 def assignments(run):
@@ -53,13 +55,16 @@ def tiny_corpus(tmp_path_factory):
     return prepare([source], folder / "corpus", n_heldout=0, stopwords="none")
 
 
-@pytest.mark.parametrize("sampler", ["adlda", "asynclda"])
-def test_one_worker_samples_the_exact_posterior(tiny_corpus, sampler):
+@pytest.mark.parametrize(
+    ("sampler", "beta"),
+    [("adlda", 0.1), ("asynclda", 0.1), ("adlda", np.array([[0.1, 2.5], [0.9, 0.1], [0.1, 0.1]]))],
+)
+def test_one_worker_samples_the_exact_posterior(tiny_corpus, sampler, beta):
     """χ² over the 64 states: 6,000 chains that start in the exact posterior and must keep it
     through three sweeps; fails by chance once in 10⁶. The planted bug is a block of all documents
     where plain collapsed Gibbs needs blocks of one: counts that are a document behind."""
-    alpha, beta = 0.4, 0.1
-    config = replace(CONFIG, sampler=sampler, topics=2, alpha=alpha, beta=beta, start="plain")
+    alpha = 0.4
+    config = replace(CONFIG, sampler=sampler, topics=2, alpha=alpha, beta=0.1, start="plain")
     config = replace(config, trajectory=3, updates=1)
     tokens = np.array([0, 1, 1, 2, 0, 2])
     states, law = naive_gibbs.enumerate_collapsed(
@@ -71,7 +76,9 @@ def test_one_worker_samples_the_exact_posterior(tiny_corpus, sampler):
 
     def distance(batch_size):
         chain = method(
-            replace(config, batch_size=batch_size, trajectory=3 // batch_size), tiny_corpus
+            replace(config, batch_size=batch_size, trajectory=3 // batch_size),
+            tiny_corpus,
+            additions=prior(beta, 3).additions,
         )
         (worker,) = chain.samplers.values()
         np.testing.assert_array_equal(worker.tokens, tokens)
@@ -188,12 +195,12 @@ def test_a_block_is_drawn_under_the_counts_before_it():
     alpha, beta, key = np.full(5, 0.3), 0.2, np.uint64(9)
     worker = collapsed.CollapsedWorker(offsets, tokens, 0, 40, 5, key)
     options = {"one_by_one": False, "threads": Threads()}
-    worker.draw(np.arange(30), alpha, beta, sweep=0, **options)
+    worker.draw(np.arange(30), alpha, RowPrior(beta), sweep=0, **options)
     padded = np.r_[alpha, np.zeros(11)]
     expected = naive_gibbs.collapsed(
         offsets, tokens, worker.z, 40, padded, beta, key, sweep=1, last=1, frozen=True
     )
-    worker.draw(np.arange(30), alpha, beta, sweep=1, **options)
+    worker.draw(np.arange(30), alpha, RowPrior(beta), sweep=1, **options)
     np.testing.assert_array_equal(worker.z, expected)
 
 
@@ -203,7 +210,7 @@ def test_assignments_saved_in_a_wider_type(small_corpus):
     one, other = method(config, small_corpus), method(config, small_corpus)
     one.round()
     (before,), (after,) = one.samplers.values(), other.samplers.values()
-    before.draw(np.arange(9), one.alpha, 0.05, sweep=0, one_by_one=False, threads=Threads())
+    before.draw(np.arange(9), one.alpha, one.prior, sweep=0, one_by_one=False, threads=Threads())
     before.z[before.offsets[50] :] = before.unassigned
     wide = np.where(before.z == 255, np.uint16(65_535), before.z)
     assert wide.dtype == np.uint16 and 65_535 in wide

@@ -23,7 +23,8 @@ from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.target import CHAINS
 from topicmc.posterior.thinning import is_kept
-from topicmc.samplers import step_size, sum_topics
+from topicmc.samplers.state import sum_topics
+from topicmc.samplers.steps import step_size
 
 WORDS = 6  # of each topic
 LAW = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # of a topic's words, in another order per shard

@@ -5,6 +5,7 @@ from dataclasses import replace
 import naive_gibbs
 import numpy as np
 import pytest
+from priors import prior
 from scipy.stats import chi2
 from synthetic import write_docword
 from test_training import StopAfter, kept_bits, train
@@ -15,30 +16,39 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.samplers import sum_topics
+from topicmc.samplers.state import sum_topics
 
 CONFIG = TrainConfig(
     topics=5, sampler="scir", remember=True, alpha=0.1, beta=0.05, seed=3, threads=1, epochs=20
 )
 
 
-def method(config, corpus):
+def method(config, corpus, additions=None):
     sizes = {"n_docs": corpus.n_docs, "n_tokens": max(20, corpus.n_tokens)}
     config = resolve(config, **sizes, n_words=corpus.n_words)
-    return KeptAssignments(config, corpus, LocalTransport(config.workers), Threads(config.threads))
+    return KeptAssignments(
+        config, corpus, LocalTransport(config.workers), Threads(config.threads), additions=additions
+    )
 
 
-@pytest.mark.parametrize(("workers", "fault"), [(1, False), (2, False), (1, True)])
-def test_scir_keeps_the_exact_posterior(tmp_path, workers, fault):
+UNEVEN = np.array([[0.3, 2.5], [0.9, 0.3], [0.3, 0.3]])
+
+
+@pytest.mark.parametrize(
+    ("workers", "beta", "fault"),
+    [(1, 0.3, False), (2, 0.3, False), (1, 0.3, True), (1, UNEVEN, False)],
+)
+def test_scir_keeps_the_exact_posterior(tmp_path, workers, beta, fault):
     """χ² over the 64 states of three documents of two tokens: 6,000 chains (θ, z) that start in the
     exact posterior keep it through three rounds; fails by chance once in 10⁶. With counts that
     weigh five times as much, as if the corpus were larger, they do not."""
-    alpha, beta, n_words = 0.4, 0.3, 3
+    alpha, n_words = 0.4, 3
     documents = [np.array(words) for words in ([0, 1], [1, 2], [0, 2])]
     source = write_docword(tmp_path, documents, n_words)
     corpus = prepare([source], tmp_path / "c", n_heldout=0, stopwords="none", n_shards=workers)
-    config = replace(CONFIG, topics=2, alpha=alpha, beta=beta, start="plain", workers=workers)
-    chain = method(replace(config, step_size=0.7, trajectory=1, batch_size=3), corpus)
+    config = replace(CONFIG, topics=2, alpha=alpha, beta=0.3, start="plain", workers=workers)
+    config = replace(config, step_size=0.7, trajectory=1, batch_size=3)
+    chain = method(config, corpus, prior(beta, n_words).additions)
     samplers = list(chain.samplers.values())
     tokens = np.concatenate([sampler.tokens for sampler in samplers])
     sizes = np.cumsum([len(sampler.tokens) for sampler in samplers])[:-1]
@@ -54,7 +64,9 @@ def test_scir_keeps_the_exact_posterior(tmp_path, workers, fault):
     for start in starts:
         counts = np.zeros((3, 16))
         np.add.at(counts, (tokens, states[start]), 1)
-        chain._chain.theta = np.maximum(generator.gamma(beta + counts), 1e-30).astype(np.float32)
+        counts += 0.3
+        counts[:, :2] += beta - 0.3
+        chain._chain.theta = np.maximum(generator.gamma(counts), 1e-30).astype(np.float32)
         chain._chain.topic_sums = sum_topics(chain._chain.theta)
         for sampler, z in zip(samplers, np.split(states[start], sizes), strict=True):
             sampler.adopt(z)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from priors import rows, uneven
 from scipy.stats import chi2
 
 from topicmc.kernels.collapsed import (
@@ -16,8 +17,10 @@ from topicmc.kernels.collapsed import (
     empty_counts,
 )
 from topicmc.kernels.random import stream_key
+from topicmc.samplers.row_prior import RowPrior
 
 KEY = stream_key(3, "collapsed")
+BETA = RowPrior(0.1).rows(40, 20)
 
 
 def corpus(n_docs, n_words, seed=0, longest=90):
@@ -36,7 +39,7 @@ def started(offsets, tokens, n_words, alpha, beta, **options):
     n_topics = np.count_nonzero(alpha)
     z = np.zeros(offsets[-1], assignment_dtype(n_topics))
     counts = empty_counts(n_words, n_topics)
-    assign(offsets, tokens, z, *counts, alpha, beta, key=KEY, **options)
+    assign(offsets, tokens, z, *counts, alpha, rows(beta, counts[0].shape), key=KEY, **options)
     return z, *counts
 
 
@@ -55,12 +58,17 @@ def test_counts_stay_exact(n_docs, n_topics, sequential):
     state = started(offsets, tokens, 40, alpha, 0.02, sequential=sequential)
     check_counts(tokens, *state)
     for sweep in range(3):
-        collapsed_sweep(offsets, tokens, *state, alpha, 0.02, key=KEY, sweep=sweep)
+        collapsed_sweep(
+            offsets, tokens, *state, alpha, rows(0.02, state[1].shape), key=KEY, sweep=sweep
+        )
     check_counts(tokens, *state)
     assert state[0].max(initial=0) < n_topics
 
 
-@pytest.mark.parametrize(("alpha", "beta"), [(0.1, 0.01), (5.0, 0.5), (1e-3, 1e-4)])
+@pytest.mark.parametrize(
+    ("alpha", "beta"),
+    [(0.1, 0.01), (5.0, 0.5), (1e-3, 1e-4), (0.1, uneven(0.01, 60, 48)), (5.0, uneven(1, 60, 48))],
+)
 def test_agrees_with_the_naive_twin(alpha, beta):
     """The kernel steps over the token's own slice of the weights where the twin takes the token
     out: the same uniform gives the same topic, but for float32 at the edges, where about one draw
@@ -74,7 +82,9 @@ def test_agrees_with_the_naive_twin(alpha, beta):
         expected = naive_gibbs.collapsed(
             offsets, tokens, z, 60, alphas.astype(float), beta, KEY, sweep
         )
-        collapsed_sweep(offsets, tokens, z, *counts, alphas, beta, key=KEY, sweep=sweep)
+        collapsed_sweep(
+            offsets, tokens, z, *counts, alphas, rows(beta, counts[0].shape), key=KEY, sweep=sweep
+        )
         np.testing.assert_array_equal(z, expected)
 
 
@@ -84,10 +94,10 @@ def test_documents_join_as_the_set_grows():
     alpha = padded(np.full(20, 0.1))
     state = started(offsets, tokens, 40, alpha, 0.1, docs=np.arange(5))
     assert state[1].sum() == offsets[5]
-    collapsed_sweep(offsets, tokens, *state, alpha, 0.1, key=KEY, sweep=1, docs=np.arange(5))
+    collapsed_sweep(offsets, tokens, *state, alpha, BETA, key=KEY, sweep=1, docs=np.arange(5))
     before = state[0].copy()
     rest = np.arange(5, 12)
-    assign(offsets, tokens, *state, alpha, 0.1, key=KEY, docs=rest, sequential=True)
+    assign(offsets, tokens, *state, alpha, BETA, key=KEY, docs=rest, sequential=True)
     np.testing.assert_array_equal(state[0][: offsets[5]], before[: offsets[5]])
     check_counts(tokens, *state)
 
@@ -100,7 +110,7 @@ def test_workers_changes_add_up():
     copies = []
     for docs in (np.arange(7), np.arange(7, 12)):
         copies.append([c.copy() for c in before])
-        collapsed_sweep(offsets, tokens, z, *copies[-1], alpha, 0.1, key=KEY, sweep=1, docs=docs)
+        collapsed_sweep(offsets, tokens, z, *copies[-1], alpha, BETA, key=KEY, sweep=1, docs=docs)
     for order in (copies, copies[::-1]):
         total = [c.copy() for c in before]
         for after in order:
@@ -134,9 +144,9 @@ def test_arguments_that_do_not_fit():
     alpha = padded(np.full(20, 0.1))
     state = started(offsets, tokens, 40, alpha, 0.1)
     with pytest.raises(ValueError, match="multiple of 16"):
-        collapsed_sweep(offsets, tokens, *state, alpha[:20], 0.1, key=KEY, sweep=0)
+        collapsed_sweep(offsets, tokens, *state, alpha[:20], BETA, key=KEY, sweep=0)
     with pytest.raises(ValueError, match="documents must lie"):
-        collapsed_sweep(offsets, tokens, *state, alpha, 0.1, key=KEY, sweep=0, docs=[3])
+        collapsed_sweep(offsets, tokens, *state, alpha, BETA, key=KEY, sweep=0, docs=[3])
 
 
 def frequencies(states, starts, alpha, beta, *, n_words):
@@ -149,8 +159,9 @@ def frequencies(states, starts, alpha, beta, *, n_words):
         counts[1][:] = counts[0].sum(axis=0)
         for sweep in range(3):
             collapsed_sweep(
-                *TINY, z, *counts, alpha, beta, key=KEY, sweep=sweep, first_id=3 * chain
-            )
+                *TINY, z, *counts, alpha, rows(beta, counts[0].shape), key=KEY, sweep=sweep,
+                first_id=3 * chain,
+            )  # fmt: skip
         observed[z @ 2 ** np.arange(5, -1, -1)] += 1
     return observed
 

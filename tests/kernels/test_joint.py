@@ -1,21 +1,26 @@
 """The log joint against sums of log gamma functions."""
 
 import numpy as np
+import pytest
+from priors import rows, uneven
 from scipy.special import gammaln
 
 from topicmc.kernels.joint import log_mixes, log_words
 
 
-def test_log_words():
+@pytest.mark.parametrize("beta", [0.3, uneven(0.3, 50, 6)])
+def test_log_words(beta):
     """Counts below and above those that are looked up, with columns of padding."""
     generator = np.random.default_rng(1)
     counts = generator.poisson(0.7, (50, 6)) * generator.choice([1, 90, 9000], (50, 1))
     padded = np.zeros((50, 16), np.int32)
     padded[:, :6] = counts
-    beta, totals = 0.3, counts.sum(axis=0)
+    totals, masses = counts.sum(axis=0), np.broadcast_to(beta, counts.shape).sum(axis=0)
     expected = (gammaln(counts + beta) - gammaln(beta)).sum()
-    expected += (gammaln(50 * beta) - gammaln(totals + 50 * beta)).sum()
-    np.testing.assert_allclose(log_words(padded, totals, beta), expected, rtol=1e-12)
+    expected += (gammaln(masses) - gammaln(totals + masses)).sum()
+    np.testing.assert_allclose(
+        log_words(padded, totals, rows(beta, (50, 6), np.float64)), expected, rtol=1e-12
+    )
 
 
 def test_log_mixes():

@@ -5,10 +5,12 @@ import naive_gibbs
 import naive_sparse
 import numpy as np
 import pytest
+from priors import rows, uneven
 from scipy.stats import chi2
 
 from topicmc.kernels import assignments, gibbs, sparse
 from topicmc.kernels.collapsed import assignment_dtype, count_changes
+from topicmc.kernels.prior import no_prior
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
@@ -39,8 +41,8 @@ def drawn(
     docs = np.arange(len(offsets) - 1) if docs is None else docs
     totals = word_topic.sum(axis=0, dtype=np.int64) if totals is None else totals
     kernel.redraw(
-        docs, offsets, tokens, z, word_topic, totals, alpha, beta, key=KEY, update=9,
-        threads=Threads(threads), **{"counted": True, **options},
+        docs, offsets, tokens, z, word_topic, totals, alpha, rows(beta, word_topic.shape), key=KEY,
+        update=9, threads=Threads(threads), **{"counted": True, **options},
     )  # fmt: skip
     return z
 
@@ -68,6 +70,27 @@ def test_many_topics_agree_with_the_naive_twin(n_topics, alpha, beta):
     expected = naive_sparse.redraw(
         offsets, tokens, z, word_topic, word_topic.sum(axis=0), alphas.astype(float), beta, KEY, 9
     )
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(("n_topics", "kernel"), [(37, gibbs), (37, sparse), (600, sparse)])
+@pytest.mark.parametrize(("alpha", "base"), [(0.1, 0.01), (5.0, 1.0)])
+def test_words_with_priors_of_their_own(n_topics, kernel, alpha, base):
+    """Some words have more prior in some topics than others; both kernels know where."""
+    offsets, tokens, z, word_topic = corpus(7, 60, n_topics, seed=4, longest=110)
+    alphas = padded(np.full(n_topics, alpha))
+    beta = uneven(base, *word_topic.shape)
+    got = drawn(offsets, tokens, z, word_topic, alphas, beta, kernel=kernel)
+    told = (offsets, tokens, z)
+    if kernel is gibbs:
+        expected = naive_gibbs.collapsed(
+            *told, 60, alphas.astype(float), beta, KEY, sweep=1, last=9, frozen=True
+        )
+    else:
+        totals = word_topic.sum(axis=0)
+        expected = naive_sparse.redraw(
+            *told, word_topic, totals, alphas.astype(float), beta, KEY, 9
+        )
     np.testing.assert_array_equal(got, expected)
 
 
@@ -153,8 +176,8 @@ def test_given_topics_are_used_as_they_are(kernel):
         z_new = z.copy()
         kernel.redraw(
             np.arange(40), offsets, tokens, z_new, theta * np.float32(scale),
-            np.maximum(theta.sum(axis=0), 1e-9) * scale, alpha, 0.0, counted=False, sweeps=2,
-            key=KEY, update=1, threads=Threads(),
+            np.maximum(theta.sum(axis=0), 1e-9) * scale, alpha, no_prior(16), counted=False,
+            sweeps=2, key=KEY, update=1, threads=Threads(),
         )  # fmt: skip
         results.append(z_new)
     np.testing.assert_array_equal(*results)

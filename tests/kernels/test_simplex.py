@@ -9,14 +9,16 @@ from pathlib import Path
 import naive
 import numpy as np
 import pytest
+from priors import prior, uneven
 
 from topicmc.kernels import simplex
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain, TopicCounts, sum_topics
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import Chain, TopicCounts, sum_topics
 
 KEY = stream_key(5, "move")
 THETA = (1e-30, 1e-6, 1e-3, 0.3, 1.0, 5.0, 300.0, 1e5, 1e7)
@@ -39,31 +41,37 @@ def dense(counts, n_words, n_topics):
     return full
 
 
-def test_sgrld_equals_its_equation_draw_for_draw():
+@pytest.mark.parametrize("base", [None, 0.1])
+def test_sgrld_equals_its_equation_draw_for_draw(base):
     chain, counts = state()
+    beta = 0.1 if base is None else uneven(base, *chain.theta.shape)
     full = dense(counts, *chain.theta.shape)
-    expected = naive.langevin(chain.theta, full, beta=0.1, scale=2.0, step=0.01, key=KEY, update=3)
+    expected = naive.langevin(chain.theta, full, beta=beta, scale=2.0, step=0.01, key=KEY, update=3)
     size = chain.theta + 0.01 * full + 1
-    Sgrld(0.1).move(chain, counts, scale=2.0, step=0.01, key=KEY, threads=Threads(1))
+    sampler = Sgrld(prior(beta, len(chain.theta)))
+    sampler.move(chain, counts, scale=2.0, step=0.01, key=KEY, threads=Threads(1))
     assert np.max(np.abs(chain.theta - expected) / size) < 2e-5
     assert chain.update == 4
 
 
+@pytest.mark.parametrize("is_uneven", [False, True])
 @pytest.mark.parametrize("beta", [1e-4, 0.01, 0.5])
 @pytest.mark.parametrize("step", [1e-4, 0.3, 20])
-def test_scir_equals_its_twin_draw_for_draw(beta, step):
+def test_scir_equals_its_twin_draw_for_draw(beta, step, is_uneven):
     chain, counts = state()
+    beta = uneven(beta, *chain.theta.shape) if is_uneven else np.full(chain.theta.shape, beta)
     full = dense(counts, *chain.theta.shape)
     before = chain.theta.copy()
-    Scir(beta).move(chain, counts, scale=2.0, step=step, key=KEY, threads=Threads(1))
+    sampler = Scir(prior(beta, len(before)))
+    sampler.move(chain, counts, scale=2.0, step=step, key=KEY, threads=Threads(1))
     for w, k in np.ndindex(before.shape):
-        shape = float(np.float32(beta) + np.float32(2) * np.float32(full[w, k]))
+        shape = float(np.float32(beta[w, k]) + np.float32(2) * np.float32(full[w, k]))
         expected = naive.cir(float(before[w, k]), shape, step, key=KEY, topic=k, word=w, update=3)
         expected = max(expected, float(simplex.FLOOR))
         assert chain.theta[w, k] == pytest.approx(expected, rel=3e-5), (before[w, k], shape)
 
 
-@pytest.mark.parametrize("sampler", [Scir(0.01), Sgrld(0.01)])
+@pytest.mark.parametrize("sampler", [Scir(RowPrior(0.01)), Sgrld(RowPrior(0.01))])
 def test_same_bits_for_any_number_of_threads(sampler):
     results = []
     for n_threads in (1, 2, 3):
@@ -76,7 +84,7 @@ def test_same_bits_for_any_number_of_threads(sampler):
     assert results[0] == results[1] == results[2]
 
 
-@pytest.mark.parametrize("sampler", [Scir(0.01), Sgrld(0.01)])
+@pytest.mark.parametrize("sampler", [Scir(RowPrior(0.01)), Sgrld(RowPrior(0.01))])
 def test_topic_sums_and_floored_entries_are_those_of_theta(sampler):
     chain, counts = state()
     info = sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(1))
@@ -87,7 +95,7 @@ def test_topic_sums_and_floored_entries_are_those_of_theta(sampler):
     assert chain.theta.min() >= simplex.FLOOR
 
 
-@pytest.mark.parametrize("sampler", [Scir(0.01), Sgrld(0.01)])
+@pytest.mark.parametrize("sampler", [Scir(RowPrior(0.01)), Sgrld(RowPrior(0.01))])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_divergence_is_reported(sampler, bad):
     chain, counts = state()
@@ -99,7 +107,7 @@ def test_divergence_is_reported(sampler, bad):
 def digest():
     """Names the bits that both moves leave; run by the test below on another machine model."""
     digests = []
-    for sampler in (Scir(0.01), Sgrld(0.01)):
+    for sampler in (Scir(RowPrior(0.01)), Sgrld(RowPrior(0.01))):
         chain, counts = state()
         sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(1))
         digests.append(hashlib.sha256(chain.theta.tobytes()).hexdigest())

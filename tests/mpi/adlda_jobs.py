@@ -13,8 +13,8 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.samplers import sum_topics
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import sum_topics
 
 
 def opened(sampler, corpus, transport, **settings):

@@ -173,6 +173,38 @@ def test_traces_take_the_place_of_sizes_in_samples(tmp_path):
     assert found.verdict.startswith("Converged: the chains agree")
 
 
+@pytest.mark.parametrize("n", [15, 16])
+def test_few_draws_are_named_where_the_verdict_rests_on_them(tmp_path, n):
+    found = traced(tmp_path, 0.0, n, 0, 0)
+    assert found.converged is True
+    assert found.verdict.startswith(
+        "Converged as far as 15 recorded states of a chain can tell: the chains agree"
+        if n == 15
+        else "Converged: the chains agree"
+    )
+
+
+def test_few_draws_of_one_chain(tmp_path):
+    found = traced(tmp_path, 0.0, 12, 0)
+    assert "as far as one chain of 12 recorded states can tell (R̂" in found.verdict
+
+
+@pytest.mark.parametrize(
+    ("settings", "of_one_start"),
+    [
+        ({"groups": 1}, True),
+        ({"groups": 2}, False),
+        ({"groups": 1, "remember": True}, False),
+        ({"groups": 1, "sampler": "adlda"}, False),
+    ],
+)
+def test_chains_of_one_start_cannot_tell_of_another(tmp_path, settings, of_one_start):
+    found = traced(tmp_path, 0.0, 100, 0, 0, **settings)
+    assert found.converged is True
+    assert found.verdict.startswith("Converged as far as chains of one start can") == of_one_start
+    assert ("another --seed" in found.verdict) == of_one_start
+
+
 def test_chains_apart_by_their_traces(tmp_path):
     found = traced(tmp_path, 0.5, 400, 0, 50)
     assert found.converged is False

@@ -10,7 +10,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_sample
 from topicmc.posterior.thinning import is_kept, number_kept, reached
-from topicmc.samplers import Chain
+from topicmc.samplers.state import Chain
 
 
 def kept(now: int, samples: int) -> set[int]:

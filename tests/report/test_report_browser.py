@@ -12,6 +12,8 @@ from topicmc.corpora import Corpus
 from topicmc.models.lda.run import TopicRun
 from topicmc.report import write_report
 from topicmc.report.gather import gather
+from topicmc.topics.editing import Edits, edit
+from topicmc.topics.labels import read_labels
 from topicmc.topics.ranking import relevance
 from topicmc.topics.uncertainty import posterior_of
 
@@ -382,7 +384,7 @@ def test_the_tab_key_reaches_everything_in_order(page):
     """From the skip link to the tables, and only one stop for the whole map."""
     page.execute_script("document.activeElement.blur()")
     stops = []
-    for _ in range(16):
+    for _ in range(18):
         page.switch_to.active_element.send_keys(TAB)
         stops.append(
             page.execute_script(
@@ -451,3 +453,59 @@ def test_a_hundred_topics_over_20_000_words_are_light_and_open_fast(browser, tmp
         wait(browser, "return document.querySelectorAll('.spot circle[r]').length == 100")
         best = min(best, time.perf_counter() - start)
     assert best < 2
+
+
+@pytest.fixture
+def viewed(browser, page_and_posterior, tmp_path):
+    """The report of a view that names, merges and groups."""
+    run = TopicRun.open(page_and_posterior[0].parent / "run")
+    edits = Edits(labels={3: "<b>Law</b>"}, merges=[(0, 2)], groups={"</script>": (0, 3)})
+    write_report(gather([edit(run, edits, tmp_path / "view")], None), tmp_path / "view.html")
+    pretend(browser, prefers_color_scheme="light", prefers_reduced_motion="reduce")
+    resize(browser, 1280)
+    browser.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
+    )
+    browser.get((tmp_path / "view.html").as_uri())
+    wait(browser, "return document.querySelectorAll('.spot circle[r]').length == 3")
+    yield browser
+    assert browser.get_log("browser") == []
+
+
+def test_names_are_typed_and_saved_as_a_file_of_names(viewed, tmp_path):
+    viewed.get((tmp_path / "view.html").as_uri() + "#topic-1")
+    wait(
+        viewed,
+        "return document.querySelector('.topic .overline').textContent.startsWith('Topic 1')",
+    )
+    field = viewed.find_element("id", "name")
+    field.send_keys("Energy & <i>oil</i>")
+    viewed.find_element("id", "save-names").click()  # from the field, without Enter
+    assert text(viewed, "#topic-name") == ["Energy & <i>oil</i>"]
+    assert "Energy & <i>oil</i> " in text(viewed, "#topics td.list b")
+    assert any(tag.startswith("Energy & <i>oil</i>") for tag in text(viewed, "#tree text"))
+    assert "Energy & <i>oil</i>" in text(viewed, ".names text")
+    until = time.monotonic() + 10
+    while not (tmp_path / "labels.json").exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert read_labels(tmp_path / "labels.json") == {1: "Energy & <i>oil</i>", 3: "<b>Law</b>"}
+    field.clear()
+    field.send_keys(TAB)
+    assert focused(viewed) == "save-names"
+    assert text(viewed, "#topic-name") == [" · ".join(text(viewed, "#topic-words")[0].split(" · "))]
+
+
+def test_groups_and_the_tree_are_shown(viewed):
+    heads = text(viewed, "#topics thead th")
+    assert heads[-1] == "Group"
+    groups = [cells[-1] for cells in viewed.execute_script(
+        "return [...document.querySelectorAll('#topics tbody tr')]"
+        ".map((row) => [...row.children].map((cell) => cell.textContent))"
+    )]  # fmt: skip
+    assert sorted(groups) == ["", "</script>", "</script>"]
+    assert len(text(viewed, "#tree path")) == 2
+    links = viewed.execute_script(
+        "return [...document.querySelectorAll('#tree a')].map((a) => a.getAttribute('href'))"
+    )
+    assert sorted(links) == ["#topic-0", "#topic-1", "#topic-3"]

@@ -7,9 +7,9 @@ import pytest
 from test_training import kept_bits, train
 
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.samplers import annealed_beta
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.steps import annealed_beta
 
 SAMPLERS = {"scir": LazyScir, "sgrld": Sgrld}
 CONFIG = TrainConfig(
@@ -36,7 +36,7 @@ def test_every_chain_moves_under_the_beta_of_its_own_update(
 
     def noted(self, chain, *arguments, **options):
         if len(chain.theta) == small_corpus.n_words:  # not what is moved to compile
-            used.append((chain.index, chain.update, self.beta))
+            used.append((chain.index, chain.update, self.prior.base))
         return move(self, chain, *arguments, **options)
 
     monkeypatch.setattr(SAMPLERS[sampler], "move", noted)

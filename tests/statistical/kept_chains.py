@@ -11,10 +11,12 @@ import numpy as np
 
 from topicmc.kernels.assignments import redraw
 from topicmc.kernels.padding import padded_size, padded_topics
+from topicmc.kernels.prior import no_prior
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain, TopicCounts, sum_topics
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import Chain, TopicCounts, sum_topics
 
 
 @dataclass
@@ -66,7 +68,8 @@ class KeptChains:
         z = self.z.reshape(-1)
         redraw(
             np.arange(len(self._offsets) - 1), self._offsets, tokens.reshape(-1).astype(np.uint32),
-            z, rows, np.ones(rows.shape[1]), padded_topics(alpha), 0.0, counted=False,
+            z, rows, np.ones(rows.shape[1]), padded_topics(alpha), no_prior(rows.shape[1]),
+            counted=False,
             key=stream_key(self.seed, "collapsed", 0), update=self.sweep, threads=Threads(1),
         )  # fmt: skip
         self.z = z.reshape(self.z.shape)
@@ -75,7 +78,7 @@ class KeptChains:
     def move(self) -> None:
         """A move of θ given the topics of all tokens."""
         counts = self.counts() * (2 if "counts twice" in self.faults else 1)
-        sampler = Scir(self.beta * (2 if "beta twice" in self.faults else 1))
+        sampler = Scir(RowPrior(self.beta * (2 if "beta twice" in self.faults else 1)))
         if "old sums" not in self.faults:
             totals = counts.sum(axis=2).reshape(-1)
             key = stream_key(self.seed, "sums", 0)

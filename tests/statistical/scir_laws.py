@@ -7,8 +7,9 @@ from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain, TopicCounts, sum_topics
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import Chain, TopicCounts, sum_topics
 
 N_TOPICS = 100
 BETA = 1e-5
@@ -31,7 +32,8 @@ def everyone(shape, chain: Chain) -> TopicCounts:
 
 def moved(chain: Chain, shape: float, step: float, *, absent: bool, seed: int = 1) -> Chain:
     """One move of every entry with â = shape, as words absent from the batch (â = β) or in it."""
-    sampler, counts = (Scir(shape), NOBODY) if absent else (Scir(BETA), everyone(shape, chain))
+    counts = NOBODY if absent else everyone(shape, chain)
+    sampler = Scir(RowPrior(shape if absent else BETA))
     key = stream_key(seed, "move")
     info = sampler.move(chain, counts, scale=1.0, step=step, key=key, threads=ONE)
     assert info.finite

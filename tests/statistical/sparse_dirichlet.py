@@ -13,7 +13,7 @@ from scipy import stats
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain, TopicCounts, sum_topics
+from topicmc.samplers.state import Chain, TopicCounts, sum_topics
 
 OBSERVED = np.array([800, 100, 100, 0, 0, 0, 0, 0, 0, 0])
 ALPHA = 0.1

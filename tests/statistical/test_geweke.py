@@ -17,6 +17,7 @@ from scipy import stats
 from topicmc.kernels.collapsed import collapsed_sweep, empty_counts
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
+from topicmc.samplers.row_prior import RowPrior
 
 LENGTHS = np.array([3, 5, 6, 8])
 OFFSETS = np.r_[0, np.cumsum(LENGTHS)]
@@ -100,7 +101,8 @@ def collapsed_chain(number, n_steps, fault):
         np.add.at(word_topic, (tokens, z), 1)
         totals[:] = word_topic.sum(axis=0)
         collapsed_sweep(
-            OFFSETS, tokens, z, word_topic, totals, alpha, beta, key=stream_key(2, "geweke"),
+            OFFSETS, tokens, z, word_topic, totals, alpha, RowPrior(beta).rows(n_rows, K),
+            key=stream_key(2, "geweke"),
             sweep=step, first_id=len(LENGTHS) * number,
         )  # fmt: skip
         seen.append((z.copy(), tokens))

@@ -6,12 +6,14 @@ from scir_laws import N_TOPICS, ONE, replicates, same_law
 
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import TopicCounts
 from topicmc.samplers.lazy import LazyScir
+from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import TopicCounts
 
 BETA, N_UPDATES, N_PATTERNS = 0.3, 6, 8
 STEPS = (0.3, 0.05, 0.5, 0.1, 0.2, 0.15)
+EVEN = RowPrior(BETA)
 
 
 def minibatch(update, n_words):
@@ -23,17 +25,24 @@ def minibatch(update, n_words):
     return TopicCounts(words, counts.astype(np.float32))
 
 
-def eager(theta, n):
+def uneven(n_words):
+    """Words of a pattern have a prior of their own, more of it in every other topic."""
+    pattern = (np.arange(n_words) % N_PATTERNS).astype(np.int32)
+    more = np.linspace(0, 5, N_PATTERNS)[:, None] * (np.arange(N_TOPICS) % 2 + 0.1)
+    return RowPrior(BETA, Additions(pattern, more))
+
+
+def eager(theta, n, prior=EVEN):
     chain = replicates(theta, n)
     for update, step in enumerate(STEPS):
         batch = minibatch(update, len(chain.theta))
         key = stream_key(1, "move")
-        Scir(BETA).move(chain, batch, scale=2.0, step=step, key=key, threads=ONE)
+        Scir(prior).move(chain, batch, scale=2.0, step=step, key=key, threads=ONE)
     return chain
 
 
-def lazy(theta, n, *, threads=ONE, seed=2, fault=None, settle=True, waits_below=1.0):
-    chain, sampler = replicates(theta, n), LazyScir(BETA, waits_below)
+def lazy(theta, n, *, threads=ONE, seed=2, fault=None, settle=True, waits_below=1.0, prior=EVEN):
+    chain, sampler = replicates(theta, n), LazyScir(prior, waits_below)
     key = stream_key(seed, "move")
     for update, step in enumerate(STEPS):
         batch = minibatch(update, len(chain.theta))
@@ -69,18 +78,31 @@ def test_minibatches_that_move_all_words_settle_the_waiting_too():
         assert same_law(one[pattern::N_PATTERNS], other[pattern::N_PATTERNS]) > 1e-8
 
 
-def test_sums_are_conditional_means():
+def test_words_with_priors_of_their_own_have_the_same_law():
+    """As above; under the symmetric prior they would not."""
+    n = 50_000 * N_PATTERNS
+    prior = uneven(n // N_TOPICS)
+    one, other = (f(1.0, n, prior=prior).theta for f in (eager, lazy))
+    for pattern in range(N_PATTERNS):
+        assert same_law(one[pattern::N_PATTERNS], other[pattern::N_PATTERNS]) > 1e-8
+    assert same_law(one[7::N_PATTERNS], lazy(1.0, n).theta[7::N_PATTERNS]) < 1e-8
+
+
+@pytest.mark.parametrize("is_even", [True, False])
+def test_sums_are_conditional_means(is_even):
     """S_k before settling, less the sum after, averages to nothing: 100 topics, 40 runs, 5.5 SE.
 
     And its spread is no more than the bound that is stated.
     """
     theta, n = 40.0, 20_000
+    prior = EVEN if is_even else uneven(n // N_TOPICS)
+    beta = BETA if is_even else prior.matrix(N_TOPICS, n // N_TOPICS).T
     differences = []
     for seed in range(40):
-        chain = lazy(theta, n, seed=seed, settle=False)
+        chain = lazy(theta, n, seed=seed, settle=False, prior=prior)
         before, waited = chain.topic_sums.copy(), chain.clock - chain.moved_at
-        bound = (2 * chain.theta * waited[:, None] + BETA * waited[:, None] ** 2).sum(0)
-        LazyScir(BETA).settle(chain, key=stream_key(seed, "move"), threads=ONE)
+        bound = (2 * chain.theta * waited[:, None] + beta * waited[:, None] ** 2).sum(0)
+        LazyScir(prior).settle(chain, key=stream_key(seed, "move"), threads=ONE)
         differences.append((before - chain.topic_sums) / np.sqrt(bound))
     differences = np.ravel(differences)
     assert abs(differences.mean()) < 5.5 * differences.std() / np.sqrt(differences.size)
@@ -96,7 +118,7 @@ def test_lazy_bits_do_not_depend_on_threads():
 
 def test_stale_words_are_refused():
     chain, batch = replicates(1.0, 20_000), minibatch(0, 200)
-    key, sampler = stream_key(1, "move"), LazyScir(BETA)
+    key, sampler = stream_key(1, "move"), LazyScir(EVEN)
     sampler.move(chain, batch, scale=1.0, step=0.1, key=key, threads=ONE)
     with pytest.raises(ValueError, match="refresh"):
         sampler.move(chain, minibatch(1, 200), scale=1.0, step=0.1, key=key, threads=ONE)

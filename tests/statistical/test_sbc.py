@@ -21,9 +21,10 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.updates import Updates
-from topicmc.samplers import Chain, sum_topics
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import Chain, sum_topics
 
 FALSE_ALARM = 1e-6  # of a test, shared among the six quantities
 SHORT = {"burn_in": 24, "thin": 6}
@@ -60,8 +61,8 @@ def test_beta_k_in_place_of_beta_w_is_seen(monkeypatch):
     right = collapsed._arguments
 
     def wrong(*arguments):
-        *others, beta, _, scratch = right(*arguments)
-        return *others, beta, np.float32(beta * sbc.MODEL.n_topics), scratch
+        *others, smooth, scratch = right(*arguments)
+        return *others, smooth * np.float32(sbc.MODEL.n_topics / sbc.MODEL.n_words), scratch
 
     monkeypatch.setattr(collapsed, "_arguments", wrong)
     assert least(case, 120) < FALSE_ALARM
@@ -92,7 +93,7 @@ def test_side_by_side_is_an_update_of_training(sampler):
         burn_in=2, step_size=0.3, step_offset=1.0, step_decay=0.0, start="plain", learn="none",
         anneal_updates=1, seed=9, batch_size=15,
     )  # fmt: skip
-    updates = Updates(config, corpus.n_tokens, Threads(1))
+    updates = Updates(config, corpus.n_tokens, Threads(1), RowPrior(model.beta))
     theta = stack.chain.theta.copy()
     chain = Chain(0, theta, sum_topics(theta))
     shard = corpus.shard(0)

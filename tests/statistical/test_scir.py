@@ -22,8 +22,9 @@ from scir_laws import (
 
 from topicmc.kernels import cir, simplex
 from topicmc.kernels.random import stream_key
-from topicmc.samplers import n_blocks
+from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import n_blocks, sum_topics
 
 THETA = (1e-30, 1e-3, 0.3, 1.0, 5.0, 300.0, 1e5, 1e7)
 SHAPES = (1e-4, 0.01, 0.1, 0.3, 0.5, 0.6, 1.0, 5.0, 1e4, 1e6)
@@ -136,9 +137,9 @@ def test_every_word_may_have_its_own_step():
     steps = np.resize([0.01, 0.3, 2.0], n_words)
     words, slots = np.arange(n_words, dtype=np.int32), np.full(n_words, -1, np.int32)
     cir.cir_blocks(
-        chain.theta, words, steps, slots, np.empty((0, N_TOPICS), np.float32), 0.1, 1.0,
-        stream_key(5, "move"), np.uint32(0), 0, n_blocks(n_words),
-        np.empty((n_blocks(n_words), N_TOPICS)),
+        chain.theta, words, steps, slots, np.empty((0, N_TOPICS), np.float32),
+        RowPrior(0.1).rows(n_words, N_TOPICS), 1.0, stream_key(5, "move"), np.uint32(0), 0,
+        n_blocks(n_words), np.empty((n_blocks(n_words), N_TOPICS)),
     )  # fmt: skip
     for i, step in enumerate(steps[:3]):
         expected = moved(replicates(2.0, 30_000), 0.1, step, absent=True, seed=6)
@@ -182,7 +183,7 @@ def corollary(theta, a, variance, step, n_moves):
 def run_with_minibatches(theta, p, step, n_moves, n, fault=None):
     """n chains, each with a minibatch of its own per move: 10 of 1000 binary observations."""
     generator, chain = np.random.default_rng(10), replicates(theta, n)
-    key, sampler = stream_key(11, "move"), Scir(BETA)
+    key, sampler = stream_key(11, "move"), Scir(RowPrior(BETA))
     batch = generator.binomial(10, p, chain.theta.shape)
     for _ in range(n_moves):
         if fault != "same minibatch":
@@ -211,3 +212,20 @@ def test_mean_and_variance_with_minibatches(n_moves, step, fault):
         assert agrees  # a single move cannot tell
     else:
         assert agrees == (fault is None)
+
+
+@pytest.mark.parametrize("fault", [False, True])
+def test_sums_are_drawn_given_the_tokens_of_topics(fault):
+    """Σ_w θ_wk ~ Gamma(B_k + n_k, 1) whatever it was, KS over 4,000 topics at 1e-8. B_k is β W and
+    what words have over it; without that it is seen."""
+    n_words, n_topics = 50, 4000
+    more = Additions.of_words(np.array([3, 7]), np.full((2, n_topics), 4.0), n_words)
+    chain = replicates(1.0, n_words * n_topics)
+    chain.theta = chain.theta.reshape(n_words, n_topics)
+    chain.topic_sums = sum_topics(chain.theta)
+    totals = np.full(n_topics, 30)
+    Scir(RowPrior(0.1, None if fault else more)).redraw_sums(
+        chain, totals, key=stream_key(12, "sums"), threads=ONE
+    )
+    law = stats.gamma(0.1 * n_words + 8.0 + 30)
+    assert (stats.kstest(chain.topic_sums, law.cdf).pvalue > 1e-8) != fault

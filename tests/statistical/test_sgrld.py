@@ -8,8 +8,9 @@ from scipy import stats
 
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import Chain, TopicCounts, sum_topics
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import Chain, TopicCounts, sum_topics
 
 N_WORDS = 400
 
@@ -23,7 +24,9 @@ def one_step(theta, counts, *, beta, scale, step, n_moves):
     for update in range(n_moves):
         chain = Chain(0, values.copy(), sums, update)
         key = stream_key(3, "move")
-        Sgrld(beta).move(chain, batch, scale=scale, step=step, key=key, threads=Threads(1))
+        Sgrld(RowPrior(beta)).move(
+            chain, batch, scale=scale, step=step, key=key, threads=Threads(1)
+        )
         moved.append(chain.theta.astype(float))
     return np.concatenate(moved)
 
@@ -77,7 +80,9 @@ def gradient(theta, counts, *, beta, scale):
         chain = Chain(0, theta.copy(), sum_topics(theta))
         batch = TopicCounts(words, counts.astype(np.float32))
         key = stream_key(4, "move")
-        Sgrld(beta).move(chain, batch, scale=scale, step=size, key=key, threads=Threads(1))
+        Sgrld(RowPrior(beta)).move(
+            chain, batch, scale=scale, step=size, key=key, threads=Threads(1)
+        )
         moved.append(chain.theta.astype(float) - theta)
     return (moved[1] - 2 * moved[0]) / step
 

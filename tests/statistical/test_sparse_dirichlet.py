@@ -10,6 +10,7 @@ from sparse_dirichlet import (
     distances,
 )
 
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
 
@@ -28,9 +29,9 @@ def test_scir_is_three_times_closer_than_sgrld():
     A third holds even between the far ends of 5-standard-error intervals; planted: SCIR with a
     prior that is three times too large misses it.
     """
-    sgrld = interval(best(Sgrld(ALPHA), SGRLD_STEPS, **OPTIONS))
-    scir = interval(best(Scir(ALPHA), SCIR_STEPS, **OPTIONS))
-    faulty = interval(best(Scir(3 * ALPHA), SCIR_STEPS, **OPTIONS))
+    sgrld = interval(best(Sgrld(RowPrior(ALPHA)), SGRLD_STEPS, **OPTIONS))
+    scir = interval(best(Scir(RowPrior(ALPHA)), SCIR_STEPS, **OPTIONS))
+    faulty = interval(best(Scir(RowPrior(3 * ALPHA)), SCIR_STEPS, **OPTIONS))
     print(f"d_KS: SCIR {scir}, SGRLD {sgrld}, faulty {faulty}")
     assert scir[1] < sgrld[0] / 3
     assert faulty[0] > sgrld[1] / 3

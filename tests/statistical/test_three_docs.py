@@ -19,9 +19,10 @@ from scipy import stats
 from topicmc.kernels.collapsed import collapsed_sweep, empty_counts
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
-from topicmc.samplers import sum_topics
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import sum_topics
 
 SMALL = ThreeDocs(16, 2, 12, 12)
 FALSE_ALARM = 1e-6  # of a test, shared among its quantities
@@ -64,8 +65,9 @@ def collapsed_means(docs, n_chains, n_sweeps, fault=None):
         seen = []
         for sweep in range(n_sweeps):
             collapsed_sweep(
-                docs.offsets, docs.tokens, z, word_topic, totals, alpha, 1.0,
-                key=stream_key(1, "three"), sweep=sweep, first_id=3 * chain,
+                docs.offsets, docs.tokens, z, word_topic, totals, alpha,
+                RowPrior(1.0).rows(n_rows, 2), key=stream_key(1, "three"), sweep=sweep,
+                first_id=3 * chain,
             )  # fmt: skip
             seen.append(z.copy())
         means.append(docs.quantities(np.array(seen)).mean(axis=0))

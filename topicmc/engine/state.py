@@ -25,7 +25,7 @@ class Array:
     Args:
         dtype: of its entries.
         shape: the names of its sizes.
-        travels: whether it goes along with its chain.
+        travels: whether it goes along with its chain; then it is not None when that moves on.
         averaged: whether a group of chains takes its mean.
         saved: whether checkpoints hold it, where it is not None.
     """

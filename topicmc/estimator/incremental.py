@@ -26,8 +26,10 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.samples import phi_of
 from topicmc.posterior.thinning import is_kept
-from topicmc.samplers import Chain, TopicCounts, annealed_beta, initial_chain, step_size, sum_topics
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import Chain, TopicCounts, initial_chain, sum_topics
+from topicmc.samplers.steps import annealed_beta, step_size
 
 LEAST_START, MOST_START = 50, 128
 """Updates of a start."""
@@ -42,7 +44,7 @@ class Stream:
     chain: Chain
     alpha: np.ndarray
     """float64 (K,): the prior of the mixes."""
-    beta: float
+    prior: RowPrior
     n_samples: int
     seed: int
     start: int
@@ -62,7 +64,7 @@ class Stream:
         cls,
         n_words: int,
         alpha: np.ndarray,
-        beta: float,
+        prior: RowPrior,
         *,
         n_tokens: float,
         n_batches: float,
@@ -71,15 +73,15 @@ class Stream:
     ) -> Stream:
         """At its start, for a corpus of some ``n_tokens`` tokens in some ``n_batches``."""
         n_topics, n_tokens = len(alpha), round(n_tokens)
-        chain = initial_chain(0, n_words, n_topics, beta=beta, n_tokens=n_tokens, seed=seed)
+        chain = initial_chain(0, n_words, n_topics, prior=prior, n_tokens=n_tokens, seed=seed)
         start = min(max(round(n_batches), LEAST_START), MOST_START)
-        return cls(chain, alpha, beta, n_samples, seed, start, first=start)
+        return cls(chain, alpha, prior, n_samples, seed, start, first=start)
 
     @classmethod
     def go_on(
         cls,
         alpha: np.ndarray,
-        beta: float,
+        prior: RowPrior,
         *,
         samples: list[np.ndarray],
         sums: list[np.ndarray],
@@ -91,7 +93,7 @@ class Stream:
         chain = Chain(0, theta, sum_topics(theta), MOST_START)
         number = len(samples)
         return cls(
-            chain, alpha, beta, n_samples, seed, MOST_START, 1, number,
+            chain, alpha, prior, n_samples, seed, MOST_START, 1, number,
             list(range(1, number + 1)), samples, sums,
         )  # fmt: skip
 
@@ -106,7 +108,8 @@ class Stream:
         Raises DivergedError when the weights stop being numbers.
         """
         chain, now = self.chain, self.chain.update
-        info = Scir(annealed_beta(now, self.beta, self.start)).move(
+        prior = self.prior.with_base(annealed_beta(now, self.prior.base, self.start))
+        info = Scir(prior).move(
             chain,
             self._expected_counts(documents, threads),
             scale=scale,

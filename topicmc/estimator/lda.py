@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from topicmc.errors import UsageError
 from topicmc.estimator import inputs
 from topicmc.estimator.partial import PartialFit
 from topicmc.estimator.settings import SETTINGS, in_own_words
@@ -185,11 +186,13 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         samples of the chain are read into memory: K × W × 4 bytes each.
 
         Raises DataError when there is no run, it has no samples yet or a file is damaged,
-        UsageError when there is no such chain.
+        UsageError when there is no such chain, or the run is a view.
         """
         from topicmc.models.lda.run import TopicRun
 
         run = TopicRun.open(Path(path))
+        if run.view is not None:
+            raise UsageError(f"{path}: is a view, and a model is of a run; open {run.path}")
         record, phis = read(run, chain)
         config, metrics = record.config, run.metrics()
         learned = config.get("learn", "none")
@@ -264,10 +267,10 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _set(self, record: Record, phis: Any) -> None:
         self._record = record
         self.doc_topic_prior_ = record.alphas.mean(axis=0)
-        self.topic_word_prior_ = record.beta
         self.samples_ = np.stack(phis)
         self.components_ = self.samples_.mean(axis=0, dtype=np.float64)
         self.components_ /= self.components_.sum(axis=1, keepdims=True)
+        self.topic_word_prior_ = record.prior.matrix(*self.components_.shape)
 
     def _warn(self, text: str) -> None:
         warnings.warn(text, ConvergenceWarning, stacklevel=3)

@@ -26,7 +26,7 @@ class PartialFit(Fitted):
 
     doc_topic_prior: Any
     topic_word_prior: Any
-    topic_word_prior_: float
+    topic_word_prior_: float | np.ndarray
     n_features_in_: int
     n_samples: int
     total_samples: int | None
@@ -104,15 +104,16 @@ class PartialFit(Fitted):
         """From the last sample of `fit`, or from the beginning."""
         from topicmc.estimator.incremental import Stream
         from topicmc.models.lda.defaults import default_beta
+        from topicmc.samplers.row_prior import RowPrior
 
         settings: dict[str, Any] = {"n_samples": self.n_samples, "seed": self._seed}
         if hasattr(self, "components_"):
             samples = [self._draw(i) for i in range(len(self.samples_))]
             sums = list(self._record.sums)
-            priors = self.doc_topic_prior_, self.topic_word_prior_
+            priors = self.doc_topic_prior_, self._record.prior
             return Stream.go_on(*priors, samples=samples, sums=sums, **settings)
         alpha, beta = self.doc_topic_prior, self.topic_word_prior
         alpha = np.full(self.n_components, DOC_TOPIC_PRIOR if alpha is None else float(alpha))
         beta = default_beta(self.n_features_in_, round(n_tokens)) if beta is None else float(beta)
         size: dict[str, Any] = {"n_tokens": n_tokens, "n_batches": n_batches}
-        return Stream.begin(self.n_features_in_, alpha, beta, **size, **settings)
+        return Stream.begin(self.n_features_in_, alpha, RowPrior(beta), **size, **settings)

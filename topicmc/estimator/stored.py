@@ -19,6 +19,7 @@ from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
 from topicmc.models.lda.settings import COLLAPSED, TrainConfig
+from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.topics.reading import write_topics
 
 IN_MEMORY = "documents in memory"
@@ -35,6 +36,7 @@ class Record:
         config: the settings, resolved.
         corpus: what ``run.json`` says of it.
         metrics, trace: the lines of a run of this chain alone.
+        additions: to the prior of the topics.
     """
 
     sums: np.ndarray
@@ -43,6 +45,7 @@ class Record:
     corpus: dict[str, Any]
     metrics: list[dict[str, Any]] = field(default_factory=list)
     trace: list[dict[str, Any]] = field(default_factory=list)
+    additions: Additions | None = None
 
     @property
     def counted(self) -> bool:
@@ -60,9 +63,9 @@ class Record:
         return np.array([entry["alpha"] for entry in self.entries], np.float64)
 
     @property
-    def beta(self) -> float:
-        """The mean prior of the topics."""
-        return float(np.mean([entry["beta"] for entry in self.entries]))
+    def prior(self) -> RowPrior:
+        """The prior of the topics, over the mean of its base."""
+        return RowPrior(float(np.mean([entry["beta"] for entry in self.entries])), self.additions)
 
 
 def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
@@ -90,7 +93,9 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
                 "share": share_of(run, entry, theta).tolist(),
             }
         )
-    record = Record(np.stack(sums), entries, facts["config"], facts["corpus"])
+    record = Record(
+        np.stack(sums), entries, facts["config"], facts["corpus"], additions=run.additions()
+    )
     if all(entry["chain"] == 0 for entry in index):
         record.metrics, record.trace = run.metrics(), run.trace()
     return record, phis
@@ -99,13 +104,13 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
 def of_stream(stream: Stream, n_docs: int) -> Record:
     """What a stream knows of its samples, after ``n_docs`` documents."""
     n_words, n_topics = stream.chain.theta.shape
-    prior = n_words * stream.beta
-    n_tokens = max(10 * n_topics, round(float(stream.sums[-1].sum()) - prior * n_topics))
+    prior = stream.prior.totals(n_words, n_topics).sum()
+    n_tokens = max(10 * n_topics, round(float(stream.sums[-1].sum() - prior)))
     config = TrainConfig(
         topics=n_topics,
         sampler="scir",
         alpha=float(stream.alpha.mean()),
-        beta=stream.beta,
+        beta=stream.prior.base,
         updates=max(1, stream.position),
         samples=stream.n_samples,
         seed=stream.seed,
@@ -118,7 +123,7 @@ def of_stream(stream: Stream, n_docs: int) -> Record:
             "position": position,
             "burn_in": stream.is_starting,
             "alpha": stream.alpha.tolist(),
-            "beta": stream.beta,
+            "beta": stream.prior.base,
         }
         for position in stream.positions
     ]
@@ -127,6 +132,7 @@ def of_stream(stream: Stream, n_docs: int) -> Record:
         entries,
         resolve(config, n_docs=n_docs, n_tokens=n_tokens, n_words=n_words).as_dict(),
         {"path": IN_MEMORY, "fingerprint": "none", **size},
+        additions=stream.prior.additions,
     )
 
 
@@ -152,7 +158,7 @@ def write(
         "saved": True,
     }
     with staging(path, is_folder=True) as place:
-        run = TopicRun.create(place, facts, words=words)
+        run = TopicRun.create(place, facts, words=words, additions=record.additions)
         entries = []
         for entry, phi, sums in zip(record.entries, phis, record.sums, strict=True):
             theta = np.ascontiguousarray(phi.T) * sums.astype(np.float32)

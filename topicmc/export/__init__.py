@@ -32,15 +32,15 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "npy": Format(files=("phi.npy", "alpha.npy", "vocabulary.txt")),
+    "npy": Format(files=("phi.npy", "alpha.npy", "vocabulary.txt", "topics.csv")),
     "csv": Format(takes=frozenset({"chain", "words"}), suffixes=(".csv",)),
     "jsonl": Format(takes=frozenset({"chain", "words"}), suffixes=(".jsonl", ".ndjson")),
     "parquet": Format(takes=frozenset({"chain", "words"}), suffixes=(".parquet",)),
-    "gensim": Format(files=("model", "model.*")),
-    "sklearn": Format(files=("model.skops", "vocabulary.txt")),
+    "gensim": Format(files=("model", "model.*", "topics.csv")),
+    "sklearn": Format(files=("model.skops", "vocabulary.txt", "topics.csv")),
     "mallet": Format(
         takes=frozenset({"chain", "corpus", "threads"}),
-        files=("state.gz", "topic-keys.txt", "topic-word-weights.txt"),
+        files=("state.gz", "topic-keys.txt", "topic-word-weights.txt", "topics.csv"),
     ),
     "pyldavis": Format(suffixes=(".json", ".html", ".htm")),
     "arviz": Format(takes=frozenset({"runs", "words"}), suffixes=(".nc",)),

@@ -9,10 +9,11 @@ sample_stats  ``log_likelihood`` (chain, draw) of a held-out token, in the mean,
 trace         (chain, draw) each scalar of the trace of the runs, past burn-in and equally spaced,
               of many more moments; spaces in names are underscores
 constant_data ``word`` (topic, rank), whose probabilities ``phi`` are; ``found`` (topic), how many
-              chains have found the topic
+              chains have found the topic; ``label`` (topic), their names, if they have any
 ============= ====================================================================================
 
-Chains are those of all runs; topics have the numbers of the first (`topicmc.topics.chains`). Of
+Chains are those of all runs; topics have the numbers of the first (`topicmc.topics.chains`), which
+are the coordinates of ``topic``. Of
 chains with more draws than others the newest are taken.
 """
 
@@ -33,6 +34,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import aligned
 from topicmc.topics.chains import MatchedChain
 from topicmc.topics.diagnostics import log_likelihoods, traced
+from topicmc.topics.labels import Labels
 from topicmc.topics.ranking import top
 from topicmc.topics.uncertainty import TOP, posterior_of
 
@@ -72,18 +74,25 @@ def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
         "constant_data": {
             "word": np.array(posterior.vocabulary, dtype=object)[words],
             "found": posterior.found.sum(axis=0),
+            **_names(posterior.labels),
         },
     }
-    by_topic = {name: ["topic"] for name in ("share", "alpha", "found")}
+    by_topic = {name: ["topic"] for name in ("share", "alpha", "found", "label")}
     by_word = {name: ["topic", "rank"] for name in ("phi", "word")}
     origin = {"inference_library": "topicmc", "inference_library_version": VERSION}
     present = {name: group for name, group in groups.items() if group}
     return base.from_dict(
         present,
         dims=by_topic | by_word,
+        coords={"topic": list(posterior.labels.numbers)},
         attrs=dict.fromkeys(present, origin),
         check_conventions=False,  # it warns of more chains than draws
     )
+
+
+def _names(labels: Labels) -> dict[str, np.ndarray]:
+    names = [labels.names.get(number, "") for number in labels.numbers]
+    return {"label": np.array(names, dtype=object)} if labels.names else {}
 
 
 def _probabilities(chain: MatchedChain, words: np.ndarray) -> np.ndarray:

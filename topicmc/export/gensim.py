@@ -2,7 +2,8 @@
 
 The model infers topic mixes under φ itself, as the point estimate that it is here: what gensim
 keeps as exp(E[log φ]) of its variational law is φ. The parameters λ of that law, of which gensim
-makes the topics that it shows, are `Topics.pseudo_counts`. α may differ from topic to topic.
+makes the topics that it shows, are `Topics.pseudo_counts`. α may differ from topic to topic, and η,
+the prior of the topics, from word to word too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 def write(source: Source, folder: Path) -> None:
     """Writes the files of a model called "model" into ``folder``."""
     lda_model(source.topics).save(str(folder / "model"))
+    source.name_indices(folder)
 
 
 def lda_model(topics: Topics) -> LdaModel:
@@ -28,17 +30,18 @@ def lda_model(topics: Topics) -> LdaModel:
     from gensim.corpora import Dictionary
     from gensim.models import LdaModel
 
+    eta = topics.prior.matrix(*topics.phi.shape)
     dictionary = Dictionary()
     dictionary.token2id = {word: w for w, word in enumerate(topics.vocabulary)}
     model = LdaModel(
         id2word=dictionary,
         num_topics=len(topics.phi),
         alpha=topics.alpha,
-        eta=topics.beta,
+        eta=eta,
         dtype=np.float64,
         random_state=0,
     )
-    model.state.sstats = topics.pseudo_counts - topics.beta
+    model.state.sstats = topics.pseudo_counts - eta
     model.expElogbeta = topics.phi
     model.lifecycle_events = None  # else it notes when and where it is saved
     return model

@@ -15,10 +15,12 @@ def write(source: Source, path: Path) -> None:
     with path.open("w", encoding="utf-8") as stream:
         for k, likeliest in enumerate(top(topics.phi, source.n_words())):
             record = {
-                "topic": k,
+                "topic": topics.labels.numbers[k],
                 "share": float(topics.share[k]),
                 "alpha": float(topics.alpha[k]),
                 "top_words": [topics.vocabulary[w] for w in likeliest],
                 "probabilities": topics.phi[k, likeliest].tolist(),
             }
+            if topics.labels.name(k) is not None:
+                record["label"] = topics.labels.name(k)
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")

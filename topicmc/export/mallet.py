@@ -37,10 +37,16 @@ CHUNK = 100_000  # entries (distinct words of documents) that are sampled at a t
 def write(source: Source, folder: Path) -> None:
     """Writes the files into ``folder``."""
     topics = source.topics
+    if topics.prior.additions is not None:
+        source.remarks.append(
+            f"MALLET has one prior for all words: {topics.prior.base:.4g}; here"
+            f" {len(topics.prior.additions.words):,} words have more in some topics"
+        )
     corpus = source.open_corpus()
     words = ["_".join(word.split()) for word in topics.vocabulary]
     _write_keys(folder / "topic-keys.txt", topics, words)
     _write_weights(folder / "topic-word-weights.txt", topics, words)
+    source.name_indices(folder)
     key = stream_key(source.runs[0].facts()["config"]["seed"], "export", source.chain or 0)
     drawn = assignments(topics, corpus, key, Threads(source.threads or available_cores()))
     with (
@@ -85,7 +91,8 @@ def assignments(
 
 def _head(topics: Topics) -> str:
     alpha = " ".join(map(repr, topics.alpha.tolist()))
-    return f"#doc source pos typeindex type topic\n#alpha : {alpha} \n#beta : {topics.beta!r}\n"
+    beta = topics.prior.base
+    return f"#doc source pos typeindex type topic\n#alpha : {alpha} \n#beta : {beta!r}\n"
 
 
 def _lines(batch: Minibatch, z: np.ndarray, words: list[str], corpus: Corpus) -> str:

@@ -16,6 +16,7 @@ def write(source: Source, folder: Path) -> None:
         with (folder / f"{name}.npy").open("wb") as stream:
             save_array(stream, array)
     write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)
+    source.name_indices(folder)
 
 
 def write_vocabulary(path: Path, words: list[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.export.csv import COLUMNS
+from topicmc.export.csv import COLUMNS, LABEL
 from topicmc.export.source import Source
 from topicmc.topics.ranking import top
 
@@ -17,19 +17,23 @@ def write(source: Source, path: Path) -> None:
     from pyarrow import parquet
 
     kinds = (pa.int32(), pa.float64(), pa.float64(), pa.int32(), pa.string(), pa.float64())
-    schema = pa.schema(list(zip(COLUMNS, kinds, strict=True)))
     topics = source.topics
+    labels = topics.labels
+    named = [(LABEL, pa.string())] if labels.names else []
+    schema = pa.schema([*zip(COLUMNS, kinds, strict=True), *named])
     words = pa.array(topics.vocabulary, pa.string())
     n = source.n_words()
     rank = pa.array(np.arange(1, n + 1, dtype=np.int32))
     with path.open("wb") as stream, parquet.ParquetWriter(stream, schema) as writer:
         for k, order in enumerate(top(topics.phi, n)):
             columns = [
-                pa.repeat(pa.scalar(k, pa.int32()), n),
+                pa.repeat(pa.scalar(labels.numbers[k], pa.int32()), n),
                 pa.repeat(float(topics.share[k]), n),
                 pa.repeat(float(topics.alpha[k]), n),
                 rank,
                 words.take(pa.array(order)),
                 pa.array(topics.phi[k, order]),
             ]
+            if named:
+                columns.append(pa.repeat(pa.scalar(labels.name(k), pa.string()), n))
             writer.write_table(pa.Table.from_arrays(columns, schema=schema))

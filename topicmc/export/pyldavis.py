@@ -1,6 +1,7 @@
 """pyLDAvis: its prepared data as JSON, or as a page if the name of the file ends in .html.
 
-Topics keep their numbers, from 0 on. The page needs no network: it holds the scripts of pyLDAvis.
+Topics keep their numbers, from 0 on; those of a view that has merged or dropped some are counted
+anew. The page needs no network: it holds the scripts of pyLDAvis.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def write(source: Source, path: Path) -> None:
     data = prepared_data(source.topics)
     told = _page(data) if path.suffix in (".html", ".htm") else _json(data)
     path.write_text(told, encoding="utf-8")
+    source.name_indices()
 
 
 def prepared_data(topics: Topics) -> PreparedData:

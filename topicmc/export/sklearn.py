@@ -6,7 +6,8 @@ The columns that the model expects are the words of ``vocabulary.txt``, in that 
 ``feature_names_in_``, for with these it would complain of every sparse matrix.
 
 The model infers topic mixes under φ itself, and ``components_`` are `Topics.pseudo_counts`. Its
-prior of the topic mixes is one number: where α differs from topic to topic, the mean.
+priors are one number each: the mean, where α differs from topic to topic, or that of the topics
+from word to word.
 """
 
 from __future__ import annotations
@@ -31,6 +32,12 @@ def write(source: Source, folder: Path) -> None:
     model = latent_dirichlet_allocation(topics)
     (folder / "model.skops").write_bytes(skops.dumps(model))
     write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)
+    source.name_indices(folder)
+    if topics.prior.additions is not None:
+        source.remarks.append(
+            f"scikit-learn has one prior for all words: {model.topic_word_prior:.4g}, the mean;"
+            f" here {len(topics.prior.additions.words):,} words have priors of their own"
+        )
     if np.ptp(topics.alpha) > 0:
         source.remarks.append(
             f"scikit-learn has one prior for all topics: {model.doc_topic_prior:.4g}, the mean of"
@@ -41,11 +48,11 @@ def write(source: Source, folder: Path) -> None:
 def latent_dirichlet_allocation(topics: Topics) -> LatentDirichletAllocation:
     """The topics as a fitted estimator of scikit-learn."""
     decomposition = library("sklearn.decomposition", "sklearn")
-    alpha = float(topics.alpha.mean())
+    alpha, beta = float(topics.alpha.mean()), topics.prior.mean(*topics.phi.shape)
     model = decomposition.LatentDirichletAllocation(
-        len(topics.phi), doc_topic_prior=alpha, topic_word_prior=topics.beta, random_state=0
+        len(topics.phi), doc_topic_prior=alpha, topic_word_prior=beta, random_state=0
     )
-    model.doc_topic_prior_, model.topic_word_prior_ = alpha, topics.beta
+    model.doc_topic_prior_, model.topic_word_prior_ = alpha, beta
     model.n_features_in_ = len(topics.vocabulary)
     model.components_ = topics.pseudo_counts
     model.exp_dirichlet_component_ = topics.phi

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +14,11 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
+from topicmc.samplers.row_prior import RowPrior
+from topicmc.topics.labels import Labels
 
+NAMES = "topics.csv"
+"""Which topic has which index and name, beside formats that know indices only."""
 TOP = 20
 """Words of each topic in tables, if nobody says how many."""
 
@@ -26,23 +31,26 @@ class Topics:
         phi: float64 (K, W), rows sum to one.
         share: float64 (K,), each topic's share of the tokens, sums to one.
         alpha: float64 (K,), the prior of the topic mixes.
-        beta: the prior of the topics.
+        prior: that of the topics.
         n_tokens: how many tokens they were trained on.
         vocabulary: the W words.
+        labels: numbers and names of the topics.
     """
 
     phi: np.ndarray
     share: np.ndarray
     alpha: np.ndarray
-    beta: float
+    prior: RowPrior
     n_tokens: int
     vocabulary: list[str]
+    labels: Labels
 
     @property
     def pseudo_counts(self) -> np.ndarray:
         """Parameters of Dirichlet laws with the means φ_k, which weigh as much as the prior and a
-        topic's tokens do: float64 (K, W), φ_kw (N_k + W β)."""
-        sizes = self.share * self.n_tokens + self.beta * len(self.vocabulary)
+        topic's tokens do: float64 (K, W), φ_kw (N_k + B_k)."""
+        n_topics, n_words = self.phi.shape
+        sizes = self.share * self.n_tokens + self.prior.totals(n_words, n_topics)
         return self.phi * sizes[:, None]
 
 
@@ -57,6 +65,7 @@ def topics_of(run: TopicRun, chain: int = 0) -> Topics:
         *posterior_mean(run, chain),
         n_tokens=facts["corpus"]["tokens"],
         vocabulary=run.vocabulary(),
+        labels=Labels.of(run),
     )
 
 
@@ -90,6 +99,25 @@ class Source:
     def topics(self) -> Topics:
         """Those of the chain asked for."""
         return topics_of(self.runs[0], self.chain or 0)
+
+    def name_indices(self, folder: Path | None = None) -> None:
+        """For formats that count topics from 0: where that does not tell all, which topic has which
+        index and name, in ``topics.csv`` of a folder, or else in a remark."""
+        labels = self.topics.labels
+        if labels.are_plain:
+            return
+        rows = [
+            (index, number, labels.names.get(number, ""))
+            for index, number in enumerate(labels.numbers)
+        ]
+        if folder is not None:
+            with (folder / NAMES).open("w", encoding="utf-8", newline="") as stream:
+                writer = csv.writer(stream, lineterminator="\n")
+                writer.writerows([("index", "topic", "label"), *rows])
+            self.remarks.append(f"{NAMES} says which topics the indices from 0 on stand for")
+        else:
+            told = ", ".join(labels.tag(index) for index, _, _ in rows)
+            self.remarks.append(f"the indices from 0 on stand for the topics {told}")
 
     def n_words(self, default: int = TOP) -> int:
         """How many words of each topic are asked for, at most those that there are."""

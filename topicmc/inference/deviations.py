@@ -15,7 +15,7 @@ another chain would have found, describe the documents as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -60,8 +60,10 @@ def deviations(
     seed: int,
     first: int,
     threads: Threads,
+    summed: Callable[[np.ndarray], np.ndarray] = lambda mix: mix,
 ) -> np.ndarray:
-    """Posterior standard deviations of the mixes of some documents: float64 (n, K).
+    """Posterior standard deviations of the mixes of some documents: float64 (n, K), or of sums of
+    shares, which ``summed`` makes of (n, K).
 
     They are estimates from `DRAWS` draws of z, under at most `MOST` samples (`spread`). The
     randomness of a document is keyed by the seed and its number; the documents are numbered from
@@ -79,7 +81,7 @@ def deviations(
     z = np.full(batch.n_tokens, UNASSIGNED)
     key = stream_key(seed, "deviations")
     n_draws = max(2, DRAWS // len(samples))
-    total = np.zeros((documents.n_docs, n_topics))
+    total = np.zeros(summed(np.zeros((documents.n_docs, n_topics))).shape)
     squares, grouped, within = (np.zeros_like(total) for _ in range(3))
     update = 0
     for number, sample in enumerate(samples):
@@ -98,7 +100,7 @@ def deviations(
             update += 1
             mix = drawn.doc_topic[:, :n_topics] + sample.alpha
             size = mix.sum(axis=1, keepdims=True)
-            mix /= size
+            mix = summed(mix / size)
             total += mix
             squares += mix * mix
             within += mix * (1 - mix) / (size + 1)

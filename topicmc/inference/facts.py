@@ -12,7 +12,7 @@ from topicmc.corpora.naming import read_columns
 from topicmc.corpora.reading import Known, Reading, tokens
 
 _TAKEN = re.compile(
-    r"document|id|file|row|title|tokens|unknown|heldout|dropped|mix|sd|(topic|sd)_\d+"
+    r"document|id|file|row|title|tokens|unknown|heldout|dropped|mix|sd|(topic|sd)_\d+(_.*)?"
 )
 
 

@@ -1,7 +1,8 @@
 """Files of topic mixes: a row for each document, in the format that the name of the file asks for.
 
 .npy      float32 (D, K): the mixes alone
-.csv      the facts of each document, topic_0 …, and sd_0 … if asked for
+.csv      the facts of each document, topic_0 …, and sd_0 … if asked for; after the number the name
+          of the topic, as topic_3_Sport, if it has one
 .parquet  the same columns, the mixes in float32
 .jsonl    an object a line: the facts, mix, and sd if asked for
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from topicmc.errors import UsageError
-from topicmc.storage.files import replacing, speaking_of
+from topicmc.storage.files import check_new_file, replacing, speaking_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,21 +59,17 @@ class _Writer(Protocol):
 
 
 def check_place(path: Path, *, sd: bool = False, force: bool = False) -> None:
-    """UsageError when mixes cannot be written to a file of that name."""
-    suffix = path.suffix.lower()
-    if suffix not in _WRITERS:
-        known = ", ".join(_WRITERS)
-        raise UsageError(f"-o {path}: the name must end in one of {known}, which says the format")
-    if sd and suffix == ".npy":
+    """UsageError when mixes cannot be written to a file of that name, as `check_new_file` does."""
+    if sd and path.suffix.lower() == ".npy":
         raise UsageError(f"-o {path}: .npy holds the mixes alone; with --se write another format")
-    if path.is_dir():
-        raise UsageError(f"-o {path}: is a folder; give the name of a file in it")
-    if path.exists() and not force:
-        raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
+    check_new_file(path, _WRITERS, force)
 
 
-def write_mixes(path: Path, n_topics: int, blocks: Iterable[Rows], *, sd: bool = False) -> None:
-    """Writes all rows, or, when anything fails, nothing; folders are made as needed.
+def write_mixes(
+    path: Path, topics: Sequence[str], blocks: Iterable[Rows], *, sd: bool = False
+) -> None:
+    """Writes all rows, or, when anything fails, nothing; folders are made as needed. ``topics`` are
+    what columns are called by.
 
     Raises UsageError as `check_place` does, but replaces a file that exists.
     """
@@ -82,7 +79,7 @@ def write_mixes(path: Path, n_topics: int, blocks: Iterable[Rows], *, sd: bool =
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with replacing(path, "wb") as stream:
-            writer = _WRITERS[path.suffix.lower()](stream, n_topics, sd)
+            writer = _WRITERS[path.suffix.lower()](stream, topics, sd)
             try:
                 for rows in blocks:
                     writer.write(rows)
@@ -105,9 +102,9 @@ class _Plain:
 
 
 class _Npy(_Plain):
-    def __init__(self, stream: IO[bytes], n_topics: int, sd: bool) -> None:
+    def __init__(self, stream: IO[bytes], topics: Sequence[str], sd: bool) -> None:
         self._stream = stream
-        self._shape = [0, n_topics]
+        self._shape = [0, len(topics)]
         self._header()
 
     def _header(self) -> None:
@@ -125,7 +122,7 @@ class _Npy(_Plain):
 
 
 class _JsonLines(_Plain):
-    def __init__(self, stream: IO[bytes], n_topics: int, sd: bool) -> None:
+    def __init__(self, stream: IO[bytes], topics: Sequence[str], sd: bool) -> None:
         self._stream = stream
 
     def write(self, rows: Rows) -> None:
@@ -143,9 +140,9 @@ class _JsonLines(_Plain):
 class _Table(_Plain):
     """CSV and Parquet, by Arrow; the first rows tell the columns."""
 
-    def __init__(self, stream: IO[bytes], n_topics: int, sd: bool) -> None:
+    def __init__(self, stream: IO[bytes], topics: Sequence[str], sd: bool) -> None:
         kinds = ["topic", "sd"] if sd else ["topic"]
-        self._values = [f"{kind}_{k}" for kind in kinds for k in range(n_topics)]
+        self._values = [f"{kind}_{topic}" for kind in kinds for topic in topics]
         self._stream = stream
         self._writer: Any = None
 
@@ -228,7 +225,7 @@ class _Parquet(_Table):
             self._writer.is_open = False  # or it would close itself later, and complain
 
 
-_WRITERS: dict[str, Callable[[IO[bytes], int, bool], _Writer]] = {
+_WRITERS: dict[str, Callable[[IO[bytes], Sequence[str], bool], _Writer]] = {
     ".csv": _Csv,
     ".jsonl": _JsonLines,
     ".npy": _Npy,

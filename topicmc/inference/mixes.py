@@ -82,8 +82,11 @@ def infer_under(
 ) -> Iterator[Rows]:
     """The mixes of documents in the words of a run, under the mean of a chain's kept samples.
 
+    Those of a view are of its run, and then add up: topics that a view does not touch have the
+    same shares in both, and what is dropped is missing from the sum of a row.
+
     Args:
-        run: a run with samples.
+        run: a run with samples, or a view of one.
         stream: documents whose word ids are those of the run.
         totals: counts along.
         chain: of which chain; chains number their topics on their own.
@@ -93,10 +96,15 @@ def infer_under(
 
     Raises UsageError when there is no such chain, DataError when a sample is missing or damaged.
     """
-    phi, _, alpha, _ = posterior_mean(run, chain)
+    whole = TopicRun.open(run.path) if run.view is not None else run
+    phi, _, alpha, _ = posterior_mean(whole, chain)
     threads = threads or Threads(available_cores())
     mixer = Mixer(phi, alpha, threads)
-    samples = drawn_samples(run, chain) if sd else []
+    samples = drawn_samples(whole, chain) if sd else []
+
+    def shown(mix: np.ndarray) -> np.ndarray:
+        return mix if run.view is None else run.view.summed(mix, chain)
+
     reading = stream if isinstance(stream, Reading) else Reading(iter(stream))
     for known in reading:
         if totals.stop is not None:
@@ -109,8 +117,10 @@ def infer_under(
             rows = Rows(
                 first,
                 facts,
-                mixer.mixes(part),
-                deviations(part, samples, seed=seed, first=first, threads=threads) if sd else None,
+                shown(mixer.mixes(part)),
+                deviations(part, samples, seed=seed, first=first, threads=threads, summed=shown)
+                if sd
+                else None,
             )
             totals.add(np.array(facts["tokens"]), np.array(facts["unknown"]))
             totals.named += sum(map(bool, facts.get("id", ())))

@@ -33,6 +33,7 @@ from topicmc.kernels.draws import (
     uniform,
 )
 from topicmc.kernels.padding import padded_size
+from topicmc.kernels.prior import Beta
 from topicmc.kernels.random import philox
 from topicmc.kernels.simplex import BLOCK, add_rows, floored, shapes
 
@@ -152,7 +153,7 @@ def cir_blocks(
     steps: np.ndarray,
     slots: np.ndarray,
     counts: np.ndarray,
-    beta: float,
+    beta: Beta,
     scale: float,
     key: np.uint64,
     update: np.uint32,
@@ -163,7 +164,7 @@ def cir_blocks(
     """Exact CIR transitions on blocks first … last − 1 of `words`; returns how many are at FLOOR.
 
     Word words[i] moves by the time steps[i] > 0, so that one that waited moves by what has elapsed;
-    words of the minibatch have â = β + N̂ n_kw, the others â = β.
+    words of the minibatch have â = b_kw + N̂ n_kw, the others â = b_kw.
     """
     return _cir_blocks(
         theta, words, steps, slots, counts, beta, scale, key, update, first, last, block_sums,
@@ -193,7 +194,7 @@ def _cir_blocks(
     list_topic, list_word, accepted = list_ints[0], list_ints[1], list_ints[2]
     list_shape, list_moved = list_floats[0], list_floats[1]
     list_excess, list_span = list_doubles[0], list_doubles[1]
-    beta, scale = np.float32(beta), np.float32(scale)
+    scale = np.float32(scale)
     at_floor = 0
     for block in range(first, last):
         n = np.int64(0)
@@ -205,7 +206,7 @@ def _cir_blocks(
             row, word = theta[w], np.uint32(w)
             for k in range(n_topics):
                 old[k] = row[k]
-            shapes(slots[block * BLOCK + i], counts, beta, scale, shape[:n_topics])
+            shapes(w, slots[block * BLOCK + i], counts, beta, scale, shape[:n_topics])
             _first_pass(old, shape, rate32, span32, key, word, update, bits, draws, moved, code)
             for k in range(n_topics):
                 row[k] = floored(moved[k])

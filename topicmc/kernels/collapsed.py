@@ -1,6 +1,6 @@
 """Collapsed Gibbs sampling (Griffiths & Steyvers 2004): with φ and η integrated out,
 
-    p(z_di = k | …) ∝ (n_dk + α_k) (n_kw + β) / (n_k + W β),   counts without token i itself.
+    p(z_di = k | …) ∝ (n_dk + α_k) (n_kw + b_kw) / (n_k + B_k),   counts without token i itself.
 
 Counts are int32 and exact, so that workers that sweep their own documents on their own copies
 (AD-LDA; Newman et al. 2007) are reconciled by adding up what each has changed, in any order.
@@ -39,6 +39,7 @@ from topicmc.kernels.lanes import (
     to_floats,
 )
 from topicmc.kernels.padding import padded_size
+from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
 
 _LOCAL = threading.local()
 _ONE = np.int32(1)
@@ -69,7 +70,7 @@ def collapsed_sweep(
     word_topic: np.ndarray,
     topic_totals: np.ndarray,
     alpha: np.ndarray,
-    beta: float,
+    beta: Beta,
     *,
     key: np.uint64,
     sweep: int,
@@ -96,7 +97,7 @@ def assign(
     word_topic: np.ndarray,
     topic_totals: np.ndarray,
     alpha: np.ndarray,
-    beta: float,
+    beta: Beta,
     *,
     key: np.uint64,
     docs: np.ndarray | None = None,
@@ -148,9 +149,11 @@ def add_changes(total: np.ndarray, before: np.ndarray, after: np.ndarray) -> Non
 
 def _arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs):
     """The checked arguments of the kernels, with scratch space."""
-    n_words, n_padded = word_topic.shape
+    n_padded = word_topic.shape[1]
     if n_padded % LANES or not len(alpha) == len(topic_totals) == n_padded:
         raise ValueError("word_topic, topic_totals and alpha must share a multiple of 16 columns")
+    if len(beta.totals) != n_padded:
+        raise ValueError("the prior must have as many columns as word_topic")
     if not (word_topic.flags.c_contiguous and word_topic.dtype == np.int32):
         raise ValueError("word_topic must be C-contiguous int32")
     if len(z) != len(tokens) or offsets[-1] > len(tokens):
@@ -160,7 +163,7 @@ def _arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs):
         raise ValueError(f"documents must lie in 0 … {len(offsets) - 2}")
     return (
         docs, offsets, tokens, z, word_topic.reshape(-1), topic_totals,
-        np.asarray(alpha, np.float32), np.float32(beta), np.float32(beta * n_words),
+        np.asarray(alpha, np.float32), beta.entries, beta.totals.astype(np.float32),
         _scratch(n_padded),
     )  # fmt: skip
 
@@ -185,7 +188,7 @@ def _change(word_topic, row, totals, counts, inverse, mix, alpha, smooth, k, by)
     """
     block, lane = k & -LANES, k & (LANES - 1)
     totals[k] += by
-    inverse[k] = np.float32(1) / (np.float32(totals[k]) + smooth)
+    inverse[k] = np.float32(1) / (np.float32(totals[k]) + smooth[k])
     store(word_topic, row + block, add(load(word_topic, row + block), one_hot(lane, by)))
     counts[k] += np.float32(by)
     _set(mix, k, (counts[k] + alpha[k]) * inverse[k])
@@ -198,12 +201,13 @@ def _set(mix, k, value):
 
 
 @njit(inline="always")
-def _build(table, word_topic, row, mix, beta):
-    """The cumulative table of a token of word `row`; returns its total."""
+def _build(table, word_topic, row, mix, prior):
+    """The cumulative table of a token of word `row`, with the priors of that word; returns its
+    total."""
     cumulative = splat(np.float32(0))
-    beta_lanes = splat(beta)
     for k in range(0, len(mix), LANES):
-        weight = mul(add(to_floats(load(word_topic, row + k)), beta_lanes), load(mix, k))
+        level = add(to_floats(load(word_topic, row + k)), entry_lanes(prior, k))
+        weight = mul(level, load(mix, k))
         cumulative = add(cumulative, weight)
         store(table, TABLE_HEAD + k, cumulative)
     return close(table, 0, cumulative)
@@ -211,21 +215,21 @@ def _build(table, word_topic, row, mix, beta):
 
 @njit(inline="always")
 def _enter(mix, counts, inverse, alpha):
-    """Prepares mix_k = (n_dk + α_k) / (n_k + W β) for a document."""
+    """Prepares mix_k = (n_dk + α_k) / (n_k + B_k) for a document."""
     for k in range(len(mix)):
         mix[k] = (counts[k] + alpha[k]) * inverse[k]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sweep(
-    docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key,
+    docs, offsets, tokens, z, word_topic, totals, alpha, entries, smooth, scratch, first_id, key,
     sweep,
 ):  # fmt: skip
     mix, counts, inverse, table, uniforms = scratch
     one = np.float32(1)
     n_padded = len(mix)
     for k in range(n_padded):
-        inverse[k] = one / (np.float32(totals[k]) + smooth)
+        inverse[k] = one / (np.float32(totals[k]) + smooth[k])
     for d in docs:
         first = offsets[d]
         counts[:] = 0
@@ -236,21 +240,23 @@ def _sweep(
             if i & 63 == 0:
                 philox_lanes(key, i >> 2, sweep, first_id + d, 0, uniforms, 0)
             uniform = peek(uniforms, i & 63)
-            row = np.intp(tokens[first + i]) * n_padded
+            word = np.intp(tokens[first + i])
+            row, prior = word * n_padded, row_of(entries, word)
             old = np.intp(z[first + i])
             ahead = np.intp(tokens[min(first + i + _AHEAD, len(tokens) - 1)]) * n_padded
             for k in range(0, n_padded, LANES):
                 prefetch(word_topic, ahead + k)
-            total = _build(table, word_topic, row, mix, beta)
+            total = _build(table, word_topic, row, mix, prior)
             # The slice (end − own, end) of the weights is the token's own.
-            n_kw = np.float32(word_topic[row + old]) - one
-            others = (counts[old] - one + alpha[old]) / (np.float32(totals[old]) - one + smooth)
-            own = (n_kw + one + beta) * mix[old] - (n_kw + beta) * others
+            n_kw, b_kw = np.float32(word_topic[row + old]) - one, entry(prior, old)
+            others = counts[old] - one + alpha[old]
+            others /= np.float32(totals[old]) - one + smooth[old]
+            own = (n_kw + one + b_kw) * mix[old] - (n_kw + b_kw) * others
             end = peek(table, TABLE_HEAD + old) + peek(table, LANES - 1 + (old & (LANES - 1)))
             if own > _LARGEST_SLICE * total:
                 kept = mix[old]
-                _set(mix, old, (n_kw + beta) * others / (n_kw + one + beta))
-                target = uniform * _build(table, word_topic, row, mix, beta)
+                _set(mix, old, (n_kw + b_kw) * others / (n_kw + one + b_kw))
+                target = uniform * _build(table, word_topic, row, mix, prior)
                 _set(mix, old, kept)
             else:
                 target = uniform * (total - own)
@@ -264,13 +270,13 @@ def _sweep(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _assign(
-    docs, offsets, tokens, z, word_topic, totals, alpha, beta, smooth, scratch, first_id, key,
+    docs, offsets, tokens, z, word_topic, totals, alpha, entries, smooth, scratch, first_id, key,
     n_topics, sequential,
 ):  # fmt: skip
     mix, counts, inverse, table, uniforms = scratch
     n_padded = len(mix)
     for k in range(n_padded):
-        inverse[k] = np.float32(1) / (np.float32(totals[k]) + smooth)
+        inverse[k] = np.float32(1) / (np.float32(totals[k]) + smooth[k])
     for d in docs:
         first = offsets[d]
         counts[:] = 0
@@ -278,11 +284,12 @@ def _assign(
         for i in range(offsets[d + 1] - first):
             if i & 63 == 0:
                 philox_lanes(key, i >> 2, 0, first_id + d, 1, uniforms, 0)
-            row = np.intp(tokens[first + i]) * n_padded
+            word = np.intp(tokens[first + i])
+            row = word * n_padded
             uniform = peek(uniforms, i & 63)
             new = np.intp(-1)
             if sequential:
-                total = _build(table, word_topic, row, mix, beta)
+                total = _build(table, word_topic, row, mix, row_of(entries, word))
                 new = pick(table, 0, n_padded, uniform * total)
             if new < 0:
                 new = np.intp(uniform * np.float32(n_topics))

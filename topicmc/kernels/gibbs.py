@@ -33,6 +33,7 @@ from topicmc.kernels.lanes import (
     to_ints,
 )
 from topicmc.kernels.padding import padded_size
+from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
 from topicmc.kernels.threads import Threads
 
 UNASSIGNED = np.uint16(0xFFFF)
@@ -160,7 +161,7 @@ def redraw(
     word_topic: np.ndarray,
     topic_totals: np.ndarray,
     alpha: np.ndarray,
-    beta: float,
+    beta: Beta,
     *,
     counted: bool,
     sweeps: int = 1,
@@ -173,18 +174,18 @@ def redraw(
 
     Document d owns tokens[offsets[d] : offsets[d + 1]], word ids of any unsigned type. theta
     float32 (W, Kp), topic_sums (Kp,) and alpha float32 (Kp,) are those of `sample_assignments`,
-    padded: φ_kw = θ_wk / topic_sums_k.
+    padded, and ``beta`` is added to θ: φ_kw = (θ_wk + b_kw) / (topic_sums_k + B_k).
 
-    If ``counted``, θ = n_wk + β counts the assignments that these documents have now, and each
-    token is drawn without its own count, as in collapsed Gibbs sampling: φ is (n_wk − 1 + β) /
-    (n_k − 1 + β W) for the topic that it has. That holds for one sweep. Documents whose z is
-    the greatest value of its type have no topics yet: they start from independent draws of p(z = k)
+    If ``counted``, θ counts the assignments that these documents have now, and each token is drawn
+    without its own count, as in collapsed Gibbs sampling: φ is (n_kw − 1 + b_kw) /
+    (n_k − 1 + B_k) for the topic that it has. That holds for one sweep. Documents whose z is the
+    greatest value of its type have no topics yet: they start from independent draws of p(z = k)
     ∝ α_k φ_kw, before the sweeps, if any.
     """
-    n_words, n_padded = word_topic.shape
+    n_padded = word_topic.shape[1]
     starts, lengths = offsets[docs], offsets[docs + 1] - offsets[docs]
     order = np.argsort(-lengths, kind="stable")
-    scale, without_one = inverse_sums(topic_totals, beta, n_words)
+    scale, without_one = inverse_sums(topic_totals, beta)
     prior = (_wide(alpha), _wide(scale))
     without = _wide(without_one) if counted else None
     group = 4 if n_padded <= 512 else 2
@@ -198,18 +199,16 @@ def redraw(
     def piece(i: int, slot: int) -> None:
         _sample(
             order[i * group :], n_pieces * group, group, doc_ids, starts, lengths, tokens, z, table,
-            prior, np.float32(beta), without, sweeps, sweeps, np.uint64(key), update, 1, False,
+            prior, beta.entries, without, sweeps, sweeps, np.uint64(key), update, 1, False,
             scratch[slot], nothing, nothing,
         )  # fmt: skip
 
     threads.run_in_slots(piece, n_pieces)
 
 
-def inverse_sums(
-    topic_totals: np.ndarray, beta: float, n_words: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """1 / (n_k + W β), and the same when a token is left out of n_k: float32 (Kp,)."""
-    sums = np.maximum(topic_totals + beta * n_words, 1e-30)
+def inverse_sums(topic_totals: np.ndarray, beta: Beta) -> tuple[np.ndarray, np.ndarray]:
+    """1 / (n_k + B_k), and the same when a token is left out of n_k: float32 (Kp,)."""
+    sums = np.maximum(topic_totals + beta.totals, 1e-30)
     return (1 / sums).astype(np.float32), (1 / np.maximum(sums - 1, 1e-30)).astype(np.float32)
 
 
@@ -267,8 +266,8 @@ def _change(counts, weights, base, alpha_at, scale_at, k, by):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sample(
-    order, step, group, doc_ids, starts, lengths, tokens, z, phi, prior, beta, without_one, sweeps,
-    burn_in, key, update, unit, rao_blackwell, scratch, word_topic, doc_topic,
+    order, step, group, doc_ids, starts, lengths, tokens, z, phi, prior, entries, without_one,
+    sweeps, burn_in, key, update, unit, rao_blackwell, scratch, word_topic, doc_topic,
 ):  # fmt: skip
     """All sweeps over documents order[0 : group], order[step : step + group], …
 
@@ -277,7 +276,6 @@ def _sample(
     counts, weights, table, uniforms, numbers = scratch
     first, length, pending = numbers[0], numbers[1], numbers[2]
     alpha, scale = prior
-    smooth = splat(beta)
     stride = len(alpha)
     n_padded = stride - LANES
     table_stride = len(table) // group
@@ -320,7 +318,8 @@ def _sample(
                         break  # the longest document is first
                     base = j * stride
                     token = first[j] + i
-                    row = np.intp(tokens[token]) * n_padded
+                    word = np.intp(tokens[token])
+                    row, smooth = word * n_padded, row_of(entries, word)
                     old = np.intp(z[token])
                     if sweep == 0 and old != unassigned:
                         continue
@@ -332,7 +331,7 @@ def _sample(
                     else:
                         intact = _change(counts, weights, base, alpha_at, scale_at, old, -_ONE)
                         if without_one is not None:
-                            here = np.float32(phi[row + old]) + beta
+                            here = np.float32(phi[row + old]) + entry(smooth, old)
                             less = (_ONE - _ONE / here) * (_ONE + without_one[old]) - _ONE
                             less = one_hot(old & (LANES - 1), max(less, -_ONE))
                             store(weights, base + (old & -LANES), add(intact, mul(intact, less)))
@@ -342,7 +341,7 @@ def _sample(
                     cumulative = splat(np.float32(0))
                     begin = j * table_stride
                     for k in range(0, n_padded, LANES):
-                        level = add(to_floats(load(phi, row + k)), smooth)
+                        level = add(to_floats(load(phi, row + k)), entry_lanes(smooth, k))
                         weight = mul(load(weights, base + k), level)
                         cumulative = add(cumulative, weight)
                         store(table, begin + TABLE_HEAD + k, cumulative)
@@ -405,7 +404,7 @@ def _add_shares(word_topic, row, weights, base, phi, smooth, n_padded, unit, tot
     if 0 < share < np.inf:
         shares = splat(share)
         for k in range(0, n_padded, LANES):
-            level = add(to_floats(load(phi, row + k)), smooth)
+            level = add(to_floats(load(phi, row + k)), entry_lanes(smooth, k))
             probability = mul(mul(load(weights, base + k), level), shares)
             store(word_topic, row + k, add(load(word_topic, row + k), to_ints(probability)))
     else:

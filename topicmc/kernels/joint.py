@@ -1,9 +1,10 @@
 """The log joint probability of words and assignments, topics and mixes integrated out:
 
-    log p(w | z) = Σ_k { log Γ(Wβ) − log Γ(n_k + Wβ) + Σ_w [log Γ(n_kw + β) − log Γ(β)] }
+    log p(w | z) = Σ_k { log Γ(B_k) − log Γ(n_k + B_k) + Σ_w [log Γ(n_kw + b_kw) − log Γ(b_kw)] }
     log p(z)     = Σ_d { log Γ(Σα) − log Γ(n_d + Σα) + Σ_k [log Γ(n_dk + α_k) − log Γ(α_k)] }
 
-(Griffiths & Steyvers 2004, eqns 2 and 3). It does not depend on how topics are numbered.
+(Griffiths & Steyvers 2004, eqns 2 and 3, where b_kw is one β for all), with B_k = Σ_w b_kw. It does
+not depend on how topics are numbered.
 """
 
 import math
@@ -11,15 +12,19 @@ import math
 import numpy as np
 from numba import njit
 
+from topicmc.kernels.prior import Beta, Rows, entry, row_of
+
 _TABLE = 4_096  # counts below are looked up
 
 
-def log_words(word_topic: np.ndarray, topic_totals: np.ndarray, beta: float) -> float:
-    """log p(w | z): int32 (W, K or more, zero beyond) and int64 (K,)."""
-    table = _rising(beta)
-    words = _log_words(word_topic, float(beta), table)
-    mass = beta * len(word_topic)
-    return words + float(sum(math.lgamma(mass) - math.lgamma(n + mass) for n in topic_totals))
+def log_words(word_topic: np.ndarray, topic_totals: np.ndarray, beta: Beta) -> float:
+    """log p(w | z): int32 (W, K or more, zero beyond) and int64 (K,); the entries of ``beta`` are
+    float64."""
+    entries = beta.entries
+    base = float(entries.values[0, 0] if isinstance(entries, Rows) else entries)
+    words = _log_words(word_topic, entries, base, _rising(base))
+    sizes = zip(topic_totals, beta.totals, strict=False)
+    return words + float(sum(math.lgamma(mass) - math.lgamma(n + mass) for n, mass in sizes))
 
 
 def log_mixes(offsets: np.ndarray, z: np.ndarray, docs: np.ndarray, alpha: np.ndarray) -> float:
@@ -35,14 +40,14 @@ def _rising(shape: float) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True)
-def _log_words(word_topic, beta, table):
+def _log_words(word_topic, entries, base, table):
     total = 0.0
-    none = math.lgamma(beta)
     for w in range(word_topic.shape[0]):
+        row = row_of(entries, w)
         for k in range(word_topic.shape[1]):
-            n = word_topic[w, k]
-            if n >= len(table):
-                total += math.lgamma(n + beta) - none
+            n, prior = word_topic[w, k], entry(row, k)
+            if n >= len(table) or (n > 0 and prior != base):
+                total += math.lgamma(n + prior) - math.lgamma(prior)
             elif n > 0:
                 total += table[n]
     return total

@@ -15,6 +15,7 @@ from numba import njit
 
 from topicmc.kernels.draws import FIRST_ROUND, fill_words, normals
 from topicmc.kernels.padding import padded_size
+from topicmc.kernels.prior import Beta, entry, row_of
 
 BLOCK = 64  # words; a multiple of the four words that share one Philox counter in SGRLD
 FLOOR = np.float32(1e-30)
@@ -60,8 +61,9 @@ def add_blocks(theta, words, first, last, block_sums):
     return at_floor
 
 
-def decayed_sum(theta: np.ndarray, words: np.ndarray, steps: np.ndarray, beta: float) -> np.ndarray:
-    """Σ_i E[θ' of words[i] after a CIR move of steps[i] with â = β], float64 (K,), in order."""
+def decayed_sum(theta: np.ndarray, words: np.ndarray, steps: np.ndarray, beta: Beta) -> np.ndarray:
+    """Σ_i E[θ' of words[i] after a CIR move of steps[i] with â = b], float64 (K,), in order; the
+    entries of ``beta`` are float64."""
     sums = np.zeros(theta.shape[1])
     _decayed_sum(theta, words, steps, beta, sums)
     return sums
@@ -71,9 +73,9 @@ def decayed_sum(theta: np.ndarray, words: np.ndarray, steps: np.ndarray, beta: f
 def _decayed_sum(theta, words, steps, beta, sums):
     for i in range(words.size):
         decay, row = math.exp(-steps[i]), theta[words[i]]
-        gain = -beta * math.expm1(-steps[i])
+        prior, span = row_of(beta.entries, words[i]), -math.expm1(-steps[i])
         for k in range(sums.size):
-            sums[k] += decay * np.float64(row[k]) + gain
+            sums[k] += decay * np.float64(row[k]) + entry(prior, k) * span
 
 
 @njit(forceinline=True)
@@ -83,15 +85,16 @@ def floored(x):
 
 
 @njit(forceinline=True)
-def shapes(slot, counts, beta, scale, shape):
-    """shape[k] = β + N̂ n_kw, of the word whose counts stand in row `slot`, or β if slot < 0."""
+def shapes(word, slot, counts, beta, scale, shape):
+    """shape[k] = b_kw + N̂ n_kw, of a word whose counts stand in row `slot`, or b_kw if slot < 0."""
+    prior = row_of(beta.entries, word)
     if slot < 0:
         for k in range(shape.size):
-            shape[k] = beta
+            shape[k] = entry(prior, k)
     else:
         count = counts[slot]
         for k in range(shape.size):
-            shape[k] = beta + scale * count[k]
+            shape[k] = entry(prior, k) + scale * count[k]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -108,7 +111,7 @@ def langevin_blocks(
     slots: np.ndarray,
     counts: np.ndarray,
     shrink: np.ndarray,
-    beta: float,
+    beta: Beta,
     scale: float,
     step: float,
     key: np.uint64,
@@ -119,7 +122,7 @@ def langevin_blocks(
 ) -> int:
     """SGRLD on blocks first … last − 1 of `words`, in place; returns how many are at FLOOR.
 
-    θ' = |θ + ε/2 (β + N̂ n_kw − θ_kw shrink_k) + √(ε θ) z|, shrink_k = 1 + N̂ n_k· / Σ_w θ_kw:
+    θ' = |θ + ε/2 (b_kw + N̂ n_kw − θ_kw shrink_k) + √(ε θ) z|, shrink_k = 1 + N̂ n_k· / Σ_w θ_kw:
     float32 (K,); ε = step.
     """
     n_topics = theta.shape[1]
@@ -139,7 +142,7 @@ def _langevin_blocks(
 ):  # fmt: skip
     n_topics = theta.shape[1]
     half, variance = np.float32(step / 2), np.float32(step)
-    beta, scale = np.float32(beta), np.float32(scale)
+    scale = np.float32(scale)
     at_floor = 0
     for block in range(first, last):
         members = words[block * BLOCK : (block + 1) * BLOCK]
@@ -149,7 +152,7 @@ def _langevin_blocks(
             if w // 4 != quad:
                 quad = w // 4
                 _normals(key, update, np.uint32(quad), bits, z)
-            shapes(slots[block * BLOCK + i], counts, beta, scale, gain)
+            shapes(w, slots[block * BLOCK + i], counts, beta, scale, gain)
             row, noise = theta[w], z[w % 4]
             for k in range(n_topics):
                 spread = np.float32(math.sqrt(variance * row[k])) * noise[k]

@@ -40,6 +40,7 @@ from topicmc.kernels.lanes import (
     tables,
     to_floats,
 )
+from topicmc.kernels.prior import Beta, entry, entry_gather, row_of
 from topicmc.kernels.threads import Threads
 from topicmc.kernels.trees import descend, end_of, mass, plant, scan
 
@@ -81,9 +82,9 @@ def sample_assignments(
     lengths = np.diff(batch.offsets)
     drawn = np.empty((sweeps - burn_in, batch.n_tokens), np.uint16)
     _share_out(
-        batch.doc_ids, batch.offsets[:-1], lengths, batch.tokens, z, (phi, alpha, _NONE), n_words,
-        np.arange(n_words), alpha, (np.ones(n_padded, np.float32),) * 2, False, sweeps, burn_in,
-        key, update, drawn, threads,
+        batch.doc_ids, batch.offsets[:-1], lengths, batch.tokens, z,
+        (phi, alpha, _NONE), n_words, np.arange(n_words), alpha,
+        (np.ones(n_padded, np.float32),) * 2, False, sweeps, burn_in, key, update, drawn, threads,
     )  # fmt: skip
     word_topic = aligned_zeros(phi_rows.shape, np.int32)
     parts = np.linspace(0, n_words, 4 * threads.n_threads + 1).astype(np.int64)
@@ -105,7 +106,7 @@ def redraw(
     word_topic: np.ndarray,
     topic_totals: np.ndarray,
     alpha: np.ndarray,
-    beta: float,
+    beta: Beta,
     *,
     counted: bool,
     sweeps: int = 1,
@@ -123,9 +124,9 @@ def redraw(
     starts, lengths = offsets[docs], offsets[docs + 1] - offsets[docs]
     seen = np.zeros(n_words, np.bool_)
     _mark(starts, lengths, tokens, seen)
-    scales = inverse_sums(topic_totals, beta, n_words)
+    scales = inverse_sums(topic_totals, beta)
     prior = np.asarray(alpha * scales[0], np.float32)
-    topics = (word_topic.reshape(-1), prior, np.float32(beta))
+    topics = (word_topic.reshape(-1), prior, beta.entries)
     _share_out(
         docs + first_id, starts, lengths, tokens, z, topics, n_words, np.flatnonzero(seen), alpha,
         scales, counted, sweeps, sweeps, key, update, np.zeros((0, 0), np.uint16), threads,
@@ -251,7 +252,7 @@ def _sample(
     written to drawn, uint16 (kept, T)."""
     counts, weights, topic_of, slot_of, table, uniforms = scratch
     slots = counts, weights, topic_of, slot_of
-    phi, prior, smooth = topics
+    phi, prior, entries = topics
     scale, without_one = scales
     n_padded = len(alpha)
     size, table_size = len(counts) // _TURNS, len(table) // _TURNS
@@ -290,7 +291,7 @@ def _sample(
                     token = first[j] + i
                     base, map_at, table_at = j * size, j * n_padded, j * table_size
                     word = np.intp(tokens[token])
-                    row = word * n_padded
+                    row, smooth = word * n_padded, row_of(entries, word)
                     old = np.intp(z[token])
                     n = used[j]
                     if n == room[j] or i % _TIDY == 0:
@@ -306,10 +307,10 @@ def _sample(
                     intact = load(weights, block)
                     remains, own_slice = _ONE, _NONE
                     if counted:
-                        n_kw = np.float32(phi[row + old])
-                        remains = (n_kw - _ONE + smooth) / (n_kw + smooth)
+                        n_kw, b_kw = np.float32(phi[row + old]), entry(smooth, old)
+                        remains = (n_kw - _ONE + b_kw) / (n_kw + b_kw)
                         remains = min(max(remains * (_ONE + without_one[old]), _NONE), _ONE)
-                        own_slice = (_ONE - remains) * (n_kw + smooth) * prior[old]
+                        own_slice = (_ONE - remains) * (n_kw + b_kw) * prior[old]
                         lower = weights[base + slot] * remains
                         store(weights, block, replace(intact, slot & (LANES - 1), lower))
                     ahead = np.intp(tokens[min(token + 1, len(tokens) - 1)])
@@ -325,8 +326,8 @@ def _sample(
                     cumulative = splat(_NONE)
                     for at in range(0, n, LANES):
                         level = to_floats(gather(phi, row, topic_of, base + at))
-                        level = mul(load(weights, base + at), add(level, splat(smooth)))
-                        cumulative = add(cumulative, level)
+                        level = add(level, entry_gather(smooth, topic_of, base + at))
+                        cumulative = add(cumulative, mul(load(weights, base + at), level))
                         store(table, begin + at, cumulative)
                     if counted:
                         store(weights, block, intact)

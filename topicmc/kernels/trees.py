@@ -5,8 +5,9 @@ Its leaves are the weights of single topics, made when they are read, from a row
 them are running sums over blocks of 16 topics, and over groups of 16 blocks (a flat F+tree; Yu et
 al. 2015). That is one number for 15 topics, made in one pass, and a draw reads three cache lines.
 
-The topics are a tuple (phi, prior, smooth): the weight of topic k for word w is (phi[w Kp + k] +
-smooth) prior[k], phi flat, float32 or int32. A forest is (sums, tree_size, n_groups).
+The topics are a tuple (phi, prior, entries): the weight of topic k for word w is (phi[w Kp + k] +
+b_kw) prior[k], phi flat, float32 or int32, and entries those of a `topicmc.kernels.prior.Beta`. A
+forest is (sums, tree_size, n_groups).
 """
 
 import numpy as np
@@ -27,12 +28,13 @@ from topicmc.kernels.lanes import (
     store,
     to_floats,
 )
+from topicmc.kernels.prior import Rows, entry, entry_lanes, row_of
 from topicmc.kernels.threads import Threads
 
 _BLOCKS = LANES * LANES  # topics in a group of blocks
 _ONE, _NONE, _INFINITY = np.float32(1), np.float32(0), np.float32(np.inf)
 
-Topics = tuple[np.ndarray, np.ndarray, np.float32]
+Topics = tuple[np.ndarray, np.ndarray, np.floating | Rows]
 Forest = tuple[np.ndarray, int, int]
 
 
@@ -49,9 +51,16 @@ def plant(topics: Topics, words: np.ndarray, n_words: int, threads: Threads) -> 
 @njit(inline="always")
 def _weights(topics, word, k):
     """Those of 16 topics from k on."""
-    phi, prior, smooth = topics
-    level = add(to_floats(load(phi, word * len(prior) + k)), splat(smooth))
-    return mul(level, load(prior, k))
+    phi, prior, entries = topics
+    counts = to_floats(load(phi, word * len(prior) + k))
+    return mul(add(counts, entry_lanes(row_of(entries, word), k)), load(prior, k))
+
+
+@njit(inline="always")
+def _weight(topics, word, k):
+    """That of one topic."""
+    phi, prior, entries = topics
+    return (np.float32(phi[word * len(prior) + k]) + entry(row_of(entries, word), k)) * prior[k]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -92,7 +101,7 @@ def descend(forest, topics, word, rest):
     No branch depends on what is drawn, so that the processor can run ahead.
     """
     sums, tree_size, n_groups = forest
-    phi, prior, smooth = topics
+    prior = topics[1]
     tree = word * tree_size
     group = 0
     for line in range(tree, tree + n_groups, LANES):
@@ -109,8 +118,7 @@ def descend(forest, topics, word, rest):
     lane = count_at_most(prefix(_weights(topics, word, k)), rest)
     beyond |= lane == LANES
     k += min(lane, LANES - 1)
-    weight = (np.float32(phi[word * len(prior) + k]) + smooth) * prior[k]
-    return -1 if beyond or not weight > _NONE else k
+    return -1 if beyond or not _weight(topics, word, k) > _NONE else k
 
 
 @njit(inline="always")
@@ -123,8 +131,7 @@ def end_of(forest, topics, word, topic):
     end += peek(sums, line + block - 1) if block > 0 else _NONE
     k = topic & -LANES
     for i in range(k, topic + 1):
-        phi, prior, smooth = topics
-        end += (np.float32(phi[word * len(prior) + i]) + smooth) * prior[i]
+        end += _weight(topics, word, i)
     return end
 
 

@@ -23,6 +23,8 @@ from topicmc.report.runs import corpus_name, names_of, run_of
 from topicmc.report.topics import SHOWN, STEP, topics_of, words_of
 from topicmc.report.trends import trends_of
 from topicmc.topics.diagnostics import diagnose
+from topicmc.topics.shown import facts_of, sentences
+from topicmc.topics.tree import tree_of
 from topicmc.topics.uncertainty import Posterior, posterior_of
 
 MOST_TOPICS = 1000
@@ -80,10 +82,13 @@ def gather(
         "lambda_step": STEP,
         "words_shown": SHOWN,
         **columns,
+        "numbers": list(posterior.labels.numbers),
         "topics": topics,
+        "tree": _tree(posterior, shown),
+        "view": facts_of(runs[0], posterior) or None,
         "periods": periods,
         "verdict": _verdict(runs, posterior),
-        "notes": _notes(posterior, corpus),
+        "notes": [*sentences(runs[0], posterior), *_notes(posterior, corpus)],
         "runs": [run_of(*named) for named in zip(runs, names_of(runs), strict=True)],
         "citation": citation([run.facts()["config"] for run in runs], name),
     }
@@ -98,6 +103,16 @@ def _verdict(runs: Sequence[TopicRun], posterior: Posterior) -> dict[str, Any]:
         "summaries": [[name, *digits((found.rhat[name], found.ess[name]))] for name in found.rhat],
         "remark": posterior.remark(),
     }
+
+
+def _tree(posterior: Posterior, shown: np.ndarray) -> list[list[float]]:
+    """The joins of the shown topics by their places on the page, as `tree_of` has them."""
+    if len(shown) < 2:
+        return []
+    return [
+        [int(one), int(other), round(float(distance), 4)]
+        for one, other, distance, _ in tree_of(posterior.phi[shown])
+    ]
 
 
 def _notes(posterior: Posterior, corpus: Corpus | None) -> list[str]:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-SCRIPTS = ("dom", "charts", "words", "map", "topic", "overview", "search", "main")
+SCRIPTS = ("dom", "charts", "words", "names", "map", "tree", "topic", "overview", "search", "main")
 
 
 def assemble(data: dict[str, Any]) -> str:

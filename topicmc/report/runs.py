@@ -26,7 +26,7 @@ def corpus_name(run: TopicRun) -> str:
 
 def names_of(runs: Sequence[TopicRun]) -> list[str]:
     """Runs by their folders; those of one name are told apart by numbers."""
-    names = [run.path.resolve().name for run in runs]
+    names = [run.place.resolve().name for run in runs]
     return [f"{n} ({i})" if names.count(n) > 1 else n for i, n in enumerate(names, start=1)]
 
 

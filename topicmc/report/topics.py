@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,11 @@ def words_of(posterior: Posterior, shown: np.ndarray) -> tuple[dict[str, Any], l
     ids = reachable(phi, share, shown)
     known, rows = np.unique(np.concatenate(ids), return_inverse=True)
     overall = share @ phi[:, known]
+    numbers = [posterior.labels.numbers[k] for k in shown]
     columns = {
         "words": [posterior.vocabulary[w] for w in known],
         "overall": digits(overall),
-        "spread": _spread(phi[np.ix_(shown, known)] * share[shown, None] / overall, shown),
+        "spread": _spread(phi[np.ix_(shown, known)] * share[shown, None] / overall, numbers),
     }
     asked = np.zeros((len(phi), max(map(len, ids))), np.int64)
     for k, mine in zip(shown, ids, strict=True):
@@ -65,12 +67,12 @@ def reachable(phi: np.ndarray, share: np.ndarray, shown: np.ndarray) -> list[np.
     return [w[np.argsort(-phi[k, w], kind="stable")] for k, w in zip(shown, found, strict=True)]
 
 
-def _spread(uses: np.ndarray, shown: np.ndarray) -> list[list[list[float]]]:
+def _spread(uses: np.ndarray, numbers: Sequence[int]) -> list[list[list[float]]]:
     """For each word, from p(topic | word) (K, words), the topics of most of its uses."""
     order = np.argsort(-uses, axis=0, kind="stable")[:PLACES]
     return [
         [
-            [int(shown[k]), round(float(column[k]), 3)]
+            [numbers[k], round(float(column[k]), 3)]
             for rank, k in enumerate(tops)
             if rank == 0 or column[k] >= LEAST
         ]
@@ -83,8 +85,11 @@ def topics_of(
 ) -> list[dict[str, Any]]:
     """The facts of the shown topics, and their places on the map."""
     phi, alone = posterior.phi, posterior.n_chains == 1
+    labels = posterior.labels
+    groups = posterior.chains[0].run.groups
+    here = {labels.numbers[k] for k in shown}
     described = {
-        topic.number: topic
+        topic.column: topic
         for topic in describe(
             phi,
             posterior.share,
@@ -92,6 +97,7 @@ def topics_of(
             corpus=corpus,
             coherence=() if corpus is None else ("npmi",),
             details=True,
+            labels=labels,
         )
     }
     apart = distances(phi[shown], phi[shown])
@@ -109,7 +115,9 @@ def topics_of(
         )
         facts.append(
             {
-                "number": k,
+                "number": labels.numbers[k],
+                "label": labels.name(k),
+                "group": next((name for name, g in groups.items() if labels.numbers[k] in g), None),
                 "share": digits(share),
                 "alpha": alpha,
                 "npmi": npmi,
@@ -119,7 +127,7 @@ def topics_of(
                 "distance": distance,
                 "x": round(x, 4),
                 "y": round(y, 4),
-                "near": [j for j, _ in described[k].similar or () if j in shown],
+                "near": [j for j, _ in described[k].similar or () if j in here],
             }
         )
     return facts

@@ -1,6 +1,6 @@
 """SCIR whose cost depends on the words of the minibatch, not on the vocabulary.
 
-A word that is absent from the minibatch has â = β, and CIR moves with the same â compose
+A word that is absent from the minibatch has â = b_kw, and CIR moves with the same â compose
 (Chapman-Kolmogorov): moves of h₁ and h₂ are one move of h₁ + h₂ in law. So such a word waits, and
 is moved over the time that has passed when it is next seen (`refresh`) or read (`settle`).
 
@@ -9,23 +9,26 @@ hold them and wherever they are settled. Meanwhile Σ_w θ_wk, by which φ is no
 are estimated, takes a waiting word at its conditional mean: `Chain.topic_sums` is the conditional
 expectation of the eager chain's sums,
 
-    S_k ← e^−h S_k + (1 − e^−h) β W + Σ_{w in batch} (θ'_wk − e^−h θ_wk − (1 − e^−h) β).
+    S_k ← e^−h S_k + (1 − e^−h) B_k + Σ_{w in batch} (θ'_wk − e^−h θ_wk − (1 − e^−h) b_kw),
 
-It lacks noise of variance at most Σ_w (2 θ_wk t_w + β t_w²), t_w the time that w has waited: a
-relative error of about √(2t/S_k). After `settle` the sums are those of θ itself.
+with B_k = Σ_w b_kw. It lacks noise of variance at most Σ_w (2 θ_wk t_w + b_kw t_w²), t_w the time
+that w has waited: a relative error of about √(2t/S_k). After `settle` the sums are those of θ
+itself.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from topicmc.kernels import cir, simplex
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import (
+from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.scir import Scir
+from topicmc.samplers.state import (
     Chain,
     MoveInfo,
     TopicCounts,
-    check_beta,
     check_step,
     is_finite,
     n_blocks,
@@ -39,7 +42,7 @@ _WAITED = np.uint64(0x6A09E667F3BCC909)  # tells the draws of a refresh from tho
 
 @dataclass(frozen=True)
 class LazyScir:
-    """SCIR with waiting words; raises UsageError unless β > 0.
+    """SCIR with waiting words.
 
     Per update: `refresh` the words of the minibatch, estimate their counts from the refreshed θ,
     then `move`. Call `settle` before θ is read as a whole, averaged, or handed to another worker.
@@ -47,11 +50,28 @@ class LazyScir:
     than a share ``waits_below`` of the words, all are moved and none waits.
     """
 
-    beta: float
-    waits_below: float = 1.0
+    prior: RowPrior
+    waits_below: float = 0.5
+    state: ClassVar[type[Chain]] = Chain
+    start: ClassVar[str] = "anneal"
+    waits: ClassVar[bool] = True
+    free_scale: ClassVar[bool] = False
+    tokens_per_move: ClassVar[float] = 1.5
 
-    def __post_init__(self) -> None:
-        check_beta(self.beta)
+    @classmethod
+    def whole(cls) -> type[Scir]:
+        """Eager moves."""
+        return Scir
+
+    @staticmethod
+    def initial_total(beta: float, n_words: int, n_topics: int, n_tokens: int) -> float:
+        """On the scale of the counts."""
+        return beta * n_words + n_tokens / n_topics
+
+    @staticmethod
+    def steps(total: float, n_topics: int, n_tokens: int, *, kept: bool) -> tuple[float, ...]:
+        """Those that reached each perplexity soonest."""
+        return (3.0, 1.0, 0.0) if kept else (0.5, 20.0, 0.6)
 
     def refresh(
         self, chain: Chain, words: np.ndarray, *, key: np.uint64, threads: Threads
@@ -64,7 +84,7 @@ class LazyScir:
         words, waited = words[late], waited[late]
         nobody = TopicCounts(words, np.empty((0, chain.theta.shape[1]), np.float32))
         slots = np.full(len(words), -1, np.int32)
-        expected = simplex.decayed_sum(chain.theta, words, waited, self.beta)
+        expected = self._expected(chain, words, waited)
         moved, floored = self._transition(
             chain, nobody, slots, waited, 1.0, np.uint64(key ^ _WAITED), threads
         )
@@ -94,10 +114,10 @@ class LazyScir:
                 chain.moved_at = np.full(n_words, chain.clock)
             slots = np.arange(len(words), dtype=np.int32)
             steps = np.full(len(words), float(step))
-            expected = simplex.decayed_sum(chain.theta, words, steps, self.beta)
+            expected = self._expected(chain, words, steps)
             moved, floored = self._transition(chain, counts, slots, steps, scale, key, threads)
             # All words as if absent, then what the words of the batch have gained over that.
-            gain = -np.expm1(-step) * self.beta * n_words
+            gain = self.prior.totals(n_words, chain.theta.shape[1], -np.expm1(-step))
             chain.topic_sums = np.exp(-step) * chain.topic_sums + gain + (moved - expected)
             chain.clock += step
             chain.moved_at[words] = chain.clock
@@ -134,6 +154,12 @@ class LazyScir:
         chain.moved_at = None
         return info
 
+    def _expected(self, chain: Chain, words: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Σ E[θ'] of some words if they were absent for so long: float64 (K,)."""
+        n_words, n_topics = chain.theta.shape
+        beta = self.prior.rows(n_words, n_topics, np.float64)
+        return simplex.decayed_sum(chain.theta, words, steps, beta)
+
     def _transition(
         self,
         chain: Chain,
@@ -146,6 +172,7 @@ class LazyScir:
     ) -> tuple[np.ndarray, int]:
         """Moves counts.words; returns Σ θ' over them, float64 (K,), and the floored."""
         words = counts.words
+        beta = self.prior.rows(*chain.theta.shape)
         block_sums = np.empty((n_blocks(len(words)), chain.theta.shape[1]))
 
         def work(first: int, last: int) -> int:
@@ -155,7 +182,7 @@ class LazyScir:
                 steps,
                 slots,
                 counts.counts,
-                self.beta,
+                beta,
                 scale,
                 key,
                 np.uint32(chain.update),

@@ -1,7 +1,7 @@
 """The stochastic Cox-Ingersoll-Ross process: exact moves, no discretisation error.
 
 Each θ_kw follows the CIR process dθ = (â − θ) dt + √(2θ) dW for a time h, with
-â_kw = β + N̂ Σ_d E[n_dkw] estimated from the minibatch; its stationary law is Gamma(â_kw, 1). The
+â_kw = b_kw + N̂ Σ_d E[n_dkw] estimated from the minibatch; its stationary law is Gamma(â_kw, 1). The
 transition (Baker's thesis, Eqn 5.3.3, Algorithm 3) is
 
     θ'_kw = (1 − e^−h)/2 · V,    V ~ noncentral χ²(2 â_kw, 2 θ_kw e^−h / (1 − e^−h)),
@@ -29,11 +29,11 @@ import numpy as np
 from topicmc.kernels import cir
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import (
+from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.state import (
     Chain,
     MoveInfo,
     TopicCounts,
-    check_beta,
     check_step,
     finish_move,
     n_blocks,
@@ -47,12 +47,9 @@ _FORGETTING = 50.0  # a time after which a CIR process does not know where it be
 
 @dataclass(frozen=True)
 class Scir:
-    """SCIR for topics with a symmetric Dirichlet(β) prior; raises UsageError unless β > 0."""
+    """SCIR for topics with a Dirichlet prior."""
 
-    beta: float
-
-    def __post_init__(self) -> None:
-        check_beta(self.beta)
+    prior: RowPrior
 
     def move(
         self,
@@ -71,6 +68,7 @@ class Scir:
         steps = np.full(n_words, float(step))
         slots = word_slots(counts, n_words)
         block_sums = np.empty((n_blocks(n_words), n_topics))
+        beta = self.prior.rows(n_words, n_topics)
 
         def work(first: int, last: int) -> int:
             return cir.cir_blocks(
@@ -79,7 +77,7 @@ class Scir:
                 steps,
                 slots,
                 counts.counts,
-                self.beta,
+                beta,
                 scale,
                 key,
                 np.uint32(chain.update),
@@ -94,7 +92,7 @@ class Scir:
     def redraw_sums(
         self, chain: Chain, totals: np.ndarray, *, key: np.uint64, threads: Threads
     ) -> None:
-        """Draws the sums Σ_w θ_wk anew given the topics of all tokens, Gamma(β W + n_k, 1), and
+        """Draws the sums Σ_w θ_wk anew given the topics of all tokens, Gamma(B_k + n_k, 1), and
         scales θ to them, in place. φ stays as it is. totals: n_k (K,).
 
         Tokens are drawn given φ, whatever its sums, which are then behind. A move changes φ by an
@@ -107,7 +105,7 @@ class Scir:
         one = Chain(0, np.ones((1, n_topics), np.float32), np.ones(n_topics), chain.update)
         counts = np.zeros((1, n_topics), np.float32)
         counts[0, : len(totals)] = totals
-        Scir(self.beta * n_words).move(
+        Scir(self.prior.summed(n_words)).move(
             one,
             TopicCounts(np.zeros(1, np.int32), counts),
             scale=1.0,

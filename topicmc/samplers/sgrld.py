@@ -1,11 +1,11 @@
 """Stochastic gradient Riemannian Langevin dynamics in the expanded-mean parametrisation.
 
-    θ'_kw = | θ_kw + ε/2 (β − θ_kw + N̂ Σ_d E[n_dkw − φ_kw n_dk·]) + √θ_kw ξ_kw |,  ξ_kw ~ N(0, ε)
+    θ'_kw = | θ_kw + ε/2 (b_kw − θ_kw + N̂ Σ_d E[n_dkw − φ_kw n_dk·]) + √θ_kw ξ_kw |,  ξ_kw ~ N(0, ε)
 
 with the sum over the documents of the minibatch, φ_kw = θ_kw / Σ_w θ_kw and N̂ = D/n (in D-SGLD,
 N̂ = D_s / (q_s n)). This is Eqn 6.2 of Ahn's thesis, whose closing bracket is misplaced: the noise
 stands outside the factor ε/2. For small ε the stationary law of φ is the posterior, and Σ_w θ_wk is
-independent of it, Gamma(β W, 1) as in the prior: minibatches do not pull on the sum. So θ lives on
+independent of it, Gamma(Σ_w b_kw, 1) as in the prior: minibatches do not pull on it. So θ lives on
 the scale of the prior, not of the counts (as SCIR's does), and φ moves by the relative amount
 ε/2 · N̂ n_k· / Σ_w θ_wk per update: a chain that starts with larger sums moves more slowly.
 
@@ -21,16 +21,18 @@ Ahn, S. (2015). Stochastic gradient MCMC: algorithms and applications. PhD thesi
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from topicmc.kernels import simplex
 from topicmc.kernels.threads import Threads
-from topicmc.samplers import (
+from topicmc.samplers.eager import Eager
+from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.state import (
     Chain,
     MoveInfo,
     TopicCounts,
-    check_beta,
     check_step,
     finish_move,
     n_blocks,
@@ -40,13 +42,26 @@ from topicmc.samplers import (
 
 
 @dataclass(frozen=True)
-class Sgrld:
-    """SGRLD for topics with a symmetric Dirichlet(β) prior; raises UsageError unless β > 0."""
+class Sgrld(Eager):
+    """SGRLD for topics with a Dirichlet prior."""
 
-    beta: float
+    prior: RowPrior
+    state: ClassVar[type[Chain]] = Chain
+    start: ClassVar[str] = "plain"
+    free_scale: ClassVar[bool] = True
+    tokens_per_move: ClassVar[float] = 0.3
 
-    def __post_init__(self) -> None:
-        check_beta(self.beta)
+    @staticmethod
+    def initial_total(beta: float, n_words: int, n_topics: int, n_tokens: int) -> float:
+        """On the scale of the prior, β W, but not so small that it would wander to zero."""
+        return max(beta, 0.01) * n_words
+
+    @staticmethod
+    def steps(total: float, n_topics: int, n_tokens: int, *, kept: bool) -> tuple[float, ...]:
+        """ε in proportion to the scale of θ: in an update φ moves by the relative amount
+        ε/2 · (n_tokens / K) / total."""
+        unit = total * n_topics / n_tokens
+        return (0.1 * unit, 1.0, 0.0) if kept else (3.0 * unit, 20.0, 0.6)
 
     def move(
         self,
@@ -64,6 +79,7 @@ class Sgrld:
         words = np.arange(n_words, dtype=np.int32)
         slots = word_slots(counts, n_words)
         block_sums = np.empty((n_blocks(n_words), n_topics))
+        beta = self.prior.rows(n_words, n_topics)
         # Σ_d φ_kw n_dk· = φ_kw n_k·, so what multiplies −θ_kw is the same for all words of a topic.
         batch_sums = counts.counts[:, :n_topics].sum(axis=0, dtype=np.float64)
         shrink = (1.0 + scale * batch_sums / chain.topic_sums).astype(np.float32)
@@ -75,7 +91,7 @@ class Sgrld:
                 slots,
                 counts.counts,
                 shrink,
-                self.beta,
+                beta,
                 scale,
                 step,
                 key,

@@ -39,7 +39,8 @@ def parse_duration(text: str | int | float, option: str = "duration") -> float:
 
 
 def option(name: str) -> str:
-    return "--" + name.replace("_", "-")
+    """The flag of a setting; ``from`` alone is no name in Python."""
+    return "--from" if name == "from_run" else "--" + name.replace("_", "-")
 
 
 _KINDS: dict[str, tuple[type, str]] = {

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +16,7 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile
 import numpy as np
 from numpy.lib import format as npy
 
-from topicmc.errors import DataError, TopicmcError
+from topicmc.errors import DataError, TopicmcError, UsageError
 
 
 @contextmanager
@@ -44,11 +44,19 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
             temporary.unlink(missing_ok=True)
 
 
-def check_writable(path: Path) -> None:
-    """Makes and removes a file beside ``path``; raises, as `replacing` would, where that cannot be.
-    For whoever would otherwise find out after long work."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+def check_new_file(path: Path, endings: Collection[str], force: bool = False) -> None:
+    """UsageError where a file must not be written: a folder is there, its name ends otherwise, or,
+    without ``force``, a file is there. TopicmcError where none can be, also in folders yet to be
+    made. For whoever would otherwise find out after long work."""
+    if path.is_dir():
+        raise UsageError(f"-o {path}: is a folder; give the name of a file in it")
+    if path.suffix.lower() not in endings:
+        raise UsageError(f"-o {path}: the name must end in {' or '.join(endings)}")
+    if path.exists() and not force:
+        raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
     with speaking_of(path):
+        folder = next(folder for folder in path.parents if folder.exists())
+        temporary = folder / f".{path.name}.{os.getpid()}.tmp"
         temporary.touch()
         temporary.unlink()
 

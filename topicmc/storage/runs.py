@@ -44,7 +44,7 @@ from topicmc.storage.lease import Lease
 from topicmc.storage.run_fields import check_facts, check_line, check_samples
 
 FORMAT = checkpoints.FORMAT
-READS = 1, 2  # formats; `topicmc.models.lda.formats` says what the first one meant
+READS = 1, 2, 3  # formats; `topicmc.models.lda.formats` says what the first one meant
 FIRST_MODEL = "lda"  # of runs that name none
 __all__ = ["Checkpoint", "RunDirectory"]
 
@@ -125,7 +125,7 @@ class RunDirectory:
         if version not in READS:
             raise DataError(
                 f"{run.path / 'run.json'}: written in format {version!r}, this topicmc reads"
-                f" formats {READS[0]} to {FORMAT}; use the topicmc version that made the run"
+                f" formats {READS[0]} to {READS[-1]}; use the topicmc version that made the run"
             )
         run._adopt(run.facts())
         return run

@@ -33,8 +33,8 @@ class MatchedChain:
         found: bool (K,), whether it has found the first chain's topics.
         share: float64 (n, K), each topic's share of the tokens.
         alpha: float64 (n, K), the prior of the topic mixes.
-        beta: float64 (n,), the prior of the topics.
-        mass: float64 (n, K), Σ_w θ_wk: a topic's number of tokens, and W β from its prior.
+        prior_mass: float64 (n, K), B_k = Σ_w b_kw of the prior of the topics.
+        mass: float64 (n, K), Σ_w θ_wk: a topic's number of tokens, and B_k from its prior.
     """
 
     run: TopicRun
@@ -45,7 +45,7 @@ class MatchedChain:
     found: np.ndarray
     share: np.ndarray
     alpha: np.ndarray
-    beta: np.ndarray
+    prior_mass: np.ndarray
     mass: np.ndarray
 
 
@@ -64,10 +64,12 @@ def matched_chains(runs: Sequence[TopicRun]) -> Iterator[tuple[MatchedChain, np.
             entries = [entry for entry in samples if entry["chain"] == number]
             phi, share, mass = _read(run, entries)
             alpha = np.array([alpha_of(run, entry) for entry in entries])
-            beta = np.array([beta_of(run, entry) for entry in entries])
+            prior = np.array(
+                [run.prior(beta_of(run, e)).totals(phi.shape[1], len(phi)) for e in entries]
+            )
             reference = phi if reference is None else reference
             order, distance, found = _match(reference, phi)
-            of_topics = share[:, order], alpha[:, order], beta, mass[:, order]
+            of_topics = share[:, order], alpha[:, order], prior[:, order], mass[:, order]
             early = any(entry.get("burn_in", False) for entry in entries)
             yield MatchedChain(run, entries, early, order, distance, found, *of_topics), phi[order]
 
@@ -85,17 +87,16 @@ def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _check_alike(runs: Sequence[TopicRun]) -> None:
-    first = runs[0].facts()
+    first = runs[0]
     for run in runs[1:]:
-        facts = run.facts()
-        if facts["vocabulary"] != first["vocabulary"]:
+        if run.facts()["vocabulary"] != first.facts()["vocabulary"]:
             raise UsageError(
-                f"{run.path}: has another vocabulary than {runs[0].path}; give runs on one corpus"
+                f"{run.place}: has another vocabulary than {first.place}; give runs on one corpus"
             )
-        n, m = facts["config"]["topics"], first["config"]["topics"]
+        n, m = run.n_topics, first.n_topics
         if n != m:
             raise UsageError(
-                f"{run.path}: has {n} topics and {runs[0].path} has {m}; give runs with as many"
+                f"{run.place}: has {n} topics and {first.place} has {m}; give runs with as many"
             )
 
 

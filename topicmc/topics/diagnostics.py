@@ -180,14 +180,13 @@ def _shares(posterior: Posterior) -> np.ndarray:
 def _collapsed(posterior: Posterior) -> list[str]:
     """Topics that hardly have tokens, or fewer than their prior counts for."""
     chain = posterior.chains[0]
-    prior = chain.beta.mean() * posterior.phi.shape[1]
-    share, mass = chain.share.mean(axis=0), chain.mass.mean(axis=0)
+    share, mass, prior = (a.mean(axis=0) for a in (chain.share, chain.mass, chain.prior_mass))
     topics = np.flatnonzero((share * len(share) < TINY) | (mass < 2 * prior))
     if len(topics) == 0:
         return []
     return [
-        f"{_count(topics)} collapsed ({_numbers(topics)}): below {TINY:.0%} of the mean size, or"
-        " with fewer tokens than the prior counts for; train with fewer --topics"
+        f"{_count(topics)} collapsed ({_numbers(posterior, topics)}): below {TINY:.0%} of the mean"
+        " size, or with fewer tokens than the prior counts for; train with fewer --topics"
     ]
 
 
@@ -196,7 +195,8 @@ def _duplicates(posterior: Posterior) -> list[str]:
     chain = posterior.chains[0]
     phi = posterior_mean(chain.run, chain.entries[0]["chain"]).phi
     near = np.triu(distances(phi, phi) <= SAME, 1)
-    pairs = [f"{a} and {b}" for a, b in np.argwhere(near)]
+    tags = [posterior.labels.tag(k) for k in range(len(phi))]
+    pairs = [f"{tags[a]} and {tags[b]}" for a, b in np.argwhere(near)]
     if not pairs:
         return []
     told = ", ".join(pairs[:MOST]) + ", …" * (len(pairs) > MOST)
@@ -208,7 +208,7 @@ def _unstable(posterior: Posterior) -> list[str]:
     topics = np.flatnonzero(~posterior.stable)
     if posterior.n_chains == 1 or len(topics) == 0:
         return []
-    return [f"{_count(topics)} not found by all chains ({_numbers(topics)})"]
+    return [f"{_count(topics)} not found by all chains ({_numbers(posterior, topics)})"]
 
 
 def _crude(posterior: Posterior, effective: float) -> list[str]:
@@ -232,5 +232,6 @@ def _count(topics: np.ndarray) -> str:
     return "1 topic is" if len(topics) == 1 else f"{len(topics)} topics are"
 
 
-def _numbers(topics: np.ndarray) -> str:
-    return ", ".join(str(k) for k in topics[:MOST]) + ", …" * (len(topics) > MOST)
+def _numbers(posterior: Posterior, topics: np.ndarray) -> str:
+    labels = posterior.labels
+    return ", ".join(labels.tag(k) for k in topics[:MOST]) + ", …" * (len(topics) > MOST)

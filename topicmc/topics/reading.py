@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.storage.files import write_json
 from topicmc.topics import coherence as coherences
+from topicmc.topics.labels import Labels
 from topicmc.topics.matching import distances
 from topicmc.topics.ranking import WEIGHT, exclusivity, rank, top
 
@@ -37,6 +38,8 @@ class Topic:
         relevant, frex: its first words by relevance and by FREX.
         similar: the topics nearest to it and their Hellinger distances.
         documents: the training documents with most of it.
+        label: its name, if it has one.
+        column: its place in the arrays; its number, unless a view has merged or dropped topics.
     """
 
     number: int
@@ -51,10 +54,12 @@ class Topic:
     frex: tuple[str, ...] | None = None
     similar: tuple[tuple[int, float], ...] | None = None
     documents: tuple[Named, ...] | None = None
+    label: str | None = None
+    column: int = field(default=-1, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
         """The topic as JSON values, without what was not asked for."""
-        told = {
+        told: dict[str, Any] = {
             "topic": self.number,
             "share": self.share,
             "coherence": self.coherence,
@@ -63,6 +68,8 @@ class Topic:
                 for word, probability in zip(self.words, self.probabilities, strict=True)
             ],
         }
+        if self.label is not None:
+            told["label"] = self.label
         for name in ("npmi", "c_v", "exclusivity", "relevant", "frex"):
             if getattr(self, name) is not None:
                 told[name] = getattr(self, name)
@@ -85,6 +92,7 @@ def describe(
     details: bool = False,
     weight: float = WEIGHT,
     documents: np.ndarray | None = None,
+    labels: Labels | None = None,
 ) -> list[Topic]:
     """The topics of a K × W matrix φ with their ``n_words`` likeliest words.
 
@@ -101,12 +109,14 @@ def describe(
         details: adds exclusivity, words by relevance and FREX, and similar topics.
         weight: λ of the relevance.
         documents: int (K, n), numbers of training documents to show with each topic.
+        labels: numbers and names of the topics; None: numbers from 0 on.
 
     Raises:
         UsageError: there is no such order, measure or weight.
     """
     if sort not in SORTS:
         raise UsageError(f"--sort {sort!r} is not one of {', '.join(SORTS)}")
+    labels = labels or Labels.plain(len(phi))
     if sort == "coherence" and not coherence:
         coherence = ("u_mass",)
     found: dict[str, Sequence[Any]] = {}
@@ -119,7 +129,7 @@ def describe(
         exclusive = np.take_along_axis(exclusivity(phi), top(phi, TOP), axis=1)
         found["exclusivity"] = exclusive.mean(axis=1).tolist()
     if details:
-        found["similar"] = _similar(phi)
+        found["similar"] = _similar(phi, labels.numbers)
         for field, ranking in (("relevant", "relevance"), ("frex", "frex")):
             found[field] = _spelt(rank(ranking, phi, share, n_words, weight), vocabulary)
     if documents is not None:
@@ -128,7 +138,9 @@ def describe(
     words = top(phi, n_words)
     topics = [
         Topic(
-            number=k,
+            number=labels.numbers[k],
+            label=labels.name(k),
+            column=k,
             share=float(share[k]),
             words=spelt,
             probabilities=tuple(phi[k, words[k]].tolist()),
@@ -151,12 +163,12 @@ def diversity(words: np.ndarray) -> float:
     return len(np.unique(words)) / words.size
 
 
-def _similar(phi: np.ndarray) -> list[tuple[tuple[int, float], ...]]:
-    """For each topic the `SIMILAR` nearest others, nearest first."""
+def _similar(phi: np.ndarray, numbers: Sequence[int]) -> list[tuple[tuple[int, float], ...]]:
+    """For each topic the `SIMILAR` nearest others by number, nearest first."""
     apart = distances(phi, phi)
     np.fill_diagonal(apart, np.inf)
     near = np.argsort(apart, axis=1, kind="stable")[:, : min(SIMILAR, len(phi) - 1)]
-    return [tuple((int(j), float(apart[k, j])) for j in row) for k, row in enumerate(near)]
+    return [tuple((numbers[j], float(apart[k, j])) for j in row) for k, row in enumerate(near)]
 
 
 def _spelt(words: np.ndarray, vocabulary: Sequence[str]) -> list[tuple[str, ...]]:

@@ -22,6 +22,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.coverage import Coverage, coverage
 from topicmc.posterior.intervals import credible_interval
 from topicmc.topics.chains import MatchedChain, matched_chains
+from topicmc.topics.labels import Labels
 from topicmc.topics.matching import SAME, match_topics
 from topicmc.topics.ranking import top
 
@@ -74,6 +75,11 @@ class Posterior:
     share_high: np.ndarray
     alpha: np.ndarray
     chains: list[MatchedChain] = field(repr=False)
+
+    @property
+    def labels(self) -> Labels:
+        """Numbers and names of the topics: those of the first run or view."""
+        return Labels.of(self.chains[0].run)
 
     @property
     def n_chains(self) -> int:
@@ -130,6 +136,21 @@ class Posterior:
         low, high = _pooled(self._told_by, [weights for weights, _ in drawn], self.level)
         in_top = _mean(self._told_by, [among for _, among in drawn])
         return WordIntervals(np.take_along_axis(self.phi, words, axis=1), low, high, in_top)
+
+    def of_group(self, columns: Sequence[int]) -> dict[str, float | None]:
+        """What some topics hold of the tokens together, summed sample by sample, and the ends of
+        its interval, by the chains that have found all of them: JSON values."""
+        shares = [chain.share[:, columns].sum(axis=1, keepdims=True) for chain in self.chains]
+        found, told_by = (
+            np.asarray(held[:, columns].all(axis=1))[:, None]
+            for held in (self.found, self._told_by)
+        )
+        low, high = _pooled(told_by, shares, self.level)
+        return {
+            "share": float(_mean(found, shares)[0]),
+            "share_low": _or_none(low[0]),
+            "share_high": _or_none(high[0]),
+        }
 
     def coverage(self) -> Coverage:
         """How often intervals of one chain hold what another finds, of topics' top words."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from topicmc.models.lda.progress import Reached, reached, resume_command
 from topicmc.models.lda.run import TopicRun
-from topicmc.posterior.convergence import CHANCE, FEWEST, trend
+from topicmc.models.lda.settings import COLLAPSED
+from topicmc.posterior.convergence import CHANCE, ENOUGH, FEWEST, trend
 from topicmc.posterior.verdict import differ, each_at_rest, exceeds
 from topicmc.topics.uncertainty import Posterior
 
@@ -33,6 +34,13 @@ class Evidence:
     def principal(self) -> str:
         """The summary that no verdict is given without."""
         return next(iter(self.draws))
+
+    @property
+    def kind(self) -> str:
+        """What its draws are."""
+        if self.traced:
+            return "recorded states"
+        return "evaluations" if self.principal == FIT else "kept samples"
 
 
 def judge(evidence: Evidence) -> tuple[bool | None, str]:
@@ -100,15 +108,14 @@ def _too_few(evidence: Evidence) -> tuple[None, str] | None:
             f" or no number; {_train_on(evidence.runs)}."
         )
     if evidence.traced:
-        what, advice = "recorded states", _train_on(evidence.runs)
+        advice = _train_on(evidence.runs)
     elif name == FIT:
-        often = [_evaluate_often(run) for run in evidence.runs]
-        what, advice = "evaluations", _train_on(evidence.runs, often)
+        advice = _train_on(evidence.runs, [_evaluate_often(run) for run in evidence.runs])
     else:
-        what, advice = "kept samples", "train anew with more --samples"
+        advice = "train anew with more --samples"
     return None, (
-        f"Cannot tell whether it has converged: too few {what} of a chain since burn-in ({n}, and"
-        f" it takes {needed}); {advice}."
+        f"Cannot tell whether it has converged: too few {evidence.kind} of a chain since burn-in"
+        f" ({n}, and it takes {needed}); {advice}."
     )
 
 
@@ -126,16 +133,33 @@ def _stable(evidence: Evidence) -> str:
 
 def _agreed(evidence: Evidence) -> str:
     worst = np.nanmax([evidence.rhat[name] for name in evidence.draws])
+    n = evidence.draws[evidence.principal].shape[1]
+    few = f"{n} {evidence.kind}" if n < ENOUGH else ""
+    another = "train another run with another --seed and name both, to learn which topics it finds"
     if evidence.posterior.n_chains == 1:
-        return (
-            f"Converged as far as one chain can tell (R̂ of its halves is at most {worst:.2f});"
-            " train another run with another --seed and name both, to learn which topics it finds."
-        )
+        who = f"one chain of {few}" if few else "one chain"
+        told = f"R̂ of its halves is at most {worst:.2f}"
+        return f"Converged as far as {who} can tell ({told}); {another}."
+    if _are_of_one_start(evidence):
+        who = f"chains of one start with {few} each" if few else "chains of one start"
+        return f"Converged as far as {who} can tell (R̂ ≤ {worst:.2f}); {another}."
+    so_far = f" as far as {few} of a chain can tell" if few else ""
     if evidence.posterior.stable.all():
-        return f"Converged: the chains agree in fit, topic sizes and all topics (R̂ ≤ {worst:.2f})."
+        agree = "the chains agree in fit, topic sizes and all topics"
+        return f"Converged{so_far}: {agree} (R̂ ≤ {worst:.2f})."
     return (
-        f"Converged in fit and topic sizes (R̂ ≤ {worst:.2f}), but the chains agree in"
+        f"Converged in fit and topic sizes{so_far} (R̂ ≤ {worst:.2f}), but the chains agree in"
         f" {_stable(evidence)}; believe the stable topics only, or train with fewer --topics."
+    )
+
+
+def _are_of_one_start(evidence: Evidence) -> bool:
+    """Whether all chains were averaged into one before they went on apart."""
+    if len(evidence.runs) > 1:
+        return False
+    config = evidence.runs[0].facts()["config"]
+    return config.get("groups") == 1 and not (
+        config["sampler"] in COLLAPSED or config.get("remember")
     )
 
 

@@ -21,6 +21,7 @@ from topicmc.models.lda.pace import MOVE, Pace
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.workers import expand
+from topicmc.samplers.row_prior import RowPrior
 
 _TOKENS = 400_000  # that are drawn to take the time
 _ENTRIES = 1 << 22  # of counts that are exchanged to take the time
@@ -53,7 +54,7 @@ def _draw(corpus: Corpus, n_topics: int, threads: Threads, worker: int, n_worker
     alpha = np.full(n_topics, 0.1)
 
     def sweep(number: int) -> None:
-        sampler.draw(docs, alpha, 0.1, sweep=number, one_by_one=False, threads=threads)
+        sampler.draw(docs, alpha, RowPrior(0.1), sweep=number, one_by_one=False, threads=threads)
 
     sweep(0)
     sweep(1)

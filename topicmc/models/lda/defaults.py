@@ -17,6 +17,7 @@ from topicmc.models.lda.sampler_choice import choose, default_topics, or_default
 from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
 from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
 from topicmc.posterior.thinning import number_kept
+from topicmc.samplers.registry import sampler_of
 
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts. Where a batch is scaled up more than some
@@ -27,24 +28,11 @@ _BATCH_DOCUMENTS = (50, 50_000)
 # Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
 # group need fewer by its size: averaging lets each learn from the documents of all.
 _ANNEAL_UPDATES = 400
+_WARM_UPDATES = 100  # of a start from the topics of another run
 _LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
 ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
 BURN_IN_SHARE = 0.45  # of a time budget, which a start may take
-_STEP = {"scir": (0.5, 20.0, 0.6), "sgrld": (3.0, 20.0, 0.6)}
-_START = {"scir": "anneal", "sgrld": "plain"}
-
-
-def initial_total(sampler: str, beta: float, n_words: int, n_topics: int, n_tokens: int) -> float:
-    """Σ_w θ_wk of a new chain: on the scale of the counts for SCIR, of the prior for SGRLD.
-
-    SGRLD's θ keeps the scale that its prior gives it, β W, and φ then moves by the relative amount
-    ε/2 · (n_tokens / K) / β W in an update: `resolve` sizes its ε by that amount. A total so small
-    that it would wander to zero is avoided.
-    """
-    if sampler == "sgrld":
-        return max(beta, 0.01) * n_words
-    return beta * n_words + n_tokens / n_topics
 
 
 def default_beta(n_words: int, n_tokens: int) -> float:
@@ -100,15 +88,18 @@ def resolve(
         1, min(or_default(config.batch_size, round(documents)), n_docs // config.workers)
     )
     sweeps = or_default(config.sweeps, 5)
-    step_size, step_offset, step_decay = _STEP[sampler]
-    if sampler == "sgrld":
-        step_size *= initial_total(sampler, beta, n_words, topics, n_tokens) * topics / n_tokens
+    step_size, step_offset, step_decay = _steps(sampler, beta, n_words, topics, n_tokens, False)
+    if config.from_run is not None:  # the steps of a chain whose start is over
+        step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
+        step_offset += _ANNEAL_UPDATES
     chains = or_default(config.chains, config.workers)
     groups = or_default(config.groups, 1)
     updates = config.updates
     if updates is None and config.epochs is None and config.time_budget is None:
-        updates = round(_LONGEST * min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
-    start = max(1, _ANNEAL_UPDATES * groups // chains)
+        longest = _LONGEST_WARM if config.from_run is not None else _LONGEST
+        updates = round(longest * min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
+    most = _WARM_UPDATES if config.from_run is not None else _ANNEAL_UPDATES
+    start = max(1, most * groups // chains)
     planned: float | None = updates
     if planned is None and config.epochs is not None:
         planned = config.epochs * n_docs / (chains * batch_size)
@@ -137,7 +128,7 @@ def resolve(
             step_size=or_default(config.step_size, step_size),
             step_offset=or_default(config.step_offset, step_offset),
             step_decay=or_default(config.step_decay, step_decay),
-            start=_START[sampler] if config.start == "auto" else config.start,
+            start=_start(config, sampler_of(sampler).start),
             anneal_updates=start,
             average_until=average_until,
             updates=updates,
@@ -147,6 +138,22 @@ def resolve(
             trajectory=or_default(config.trajectory, 1 if config.workers == 1 else 10),
         )
     )
+
+
+def _steps(
+    name: str, beta: float, n_words: int, n_topics: int, n_tokens: int, kept: bool
+) -> tuple[float, ...]:
+    """a, b and c of a sampler's step size, with kept assignments or not."""
+    sampler = sampler_of(name)
+    total = sampler.initial_total(beta, n_words, n_topics, n_tokens)
+    return sampler.steps(total, n_topics, n_tokens, kept=kept)
+
+
+def _start(config: LdaSettings, usual: str) -> str:
+    """How a chain begins: as told, with the topics of another run, or as its sampler does."""
+    if config.start != "auto":
+        return config.start
+    return usual if config.from_run is None else "warm"
 
 
 def _learned(config: LdaSettings) -> str:
@@ -161,16 +168,15 @@ def _learned(config: LdaSettings) -> str:
 # threads busy, unless a sweep would then have too few.
 _BLOCKS = (4, 64)
 _BLOCK_TOKENS = 120_000
-# The step of SGRLD with remembered assignments: twice the share by which a move changes topics.
-_REMEMBERED_STEP = 0.1
 _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
 _LONGEST_START = 160
+_WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
 _LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short the run
 # Where nothing says how long to train, a run is first asked whether it has converged after so many
 # tokens drawn, which take some seconds, within so many sweeps; and goes on for at most three times
-# as long.
+# as long. One that goes on from another run takes a third of all that.
 _GLADLY, _RUN_EPOCHS = 200_000_000, (150, 600)
-_LONGEST = 3
+_LONGEST, _LONGEST_WARM = 3, 1
 
 
 def _resolve_collapsed(
@@ -191,10 +197,9 @@ def _resolve_collapsed(
         remember = " --remember" if config.remember else ""
         raise UsageError(f"--sampler {config.sampler}{remember} has one chain: leave out --chains")
     mine = -(-n_docs // config.workers)
-    step_size = 3.0
-    if config.remember and config.sampler == "sgrld":
-        total = initial_total("sgrld", config.beta, n_words, config.topics, n_tokens)
-        step_size = _REMEMBERED_STEP * total * config.topics / n_tokens
+    steps: tuple[float, ...] = (3.0, 1.0, 0.0)  # of no meaning to samplers without moves
+    if config.remember:
+        steps = _steps(config.sampler, config.beta, n_words, config.topics, n_tokens, True)
     n_blocks = _between(n_tokens / config.workers / _BLOCK_TOKENS, _BLOCKS)
     batch_size = min(mine, or_default(config.batch_size, max(1, round(mine / n_blocks))))
     per_round = documents_of_round(n_docs, config.workers) if config.workers > 1 else 1
@@ -204,30 +209,31 @@ def _resolve_collapsed(
         batch_size=batch_size,
         sweeps=1,
         burn_in=0,
-        step_size=or_default(config.step_size, step_size),
-        step_offset=or_default(config.step_offset, 1.0),
-        step_decay=or_default(config.step_decay, 0.0),
-        start="grow" if config.start == "auto" else config.start,
+        step_size=or_default(config.step_size, steps[0]),
+        step_offset=or_default(config.step_offset, steps[1]),
+        step_decay=or_default(config.step_decay, steps[2]),
+        start=_start(config, "grow"),
         threads=or_default(config.threads, cores),
         chains=chains,
         groups=1,
         trajectory=or_default(config.trajectory, max(1, per_round // batch_size)),
     )
     per_sweep = config.trajectory * rounds_per_sweep(config, n_docs)
-    epochs = config.epochs
+    warm, epochs = config.from_run is not None, config.epochs
     if config.updates is not None:
         epochs = config.updates / per_sweep  # which holds on any number of workers
     elif epochs is None and config.time_budget is None:
-        epochs = _LONGEST * round(_between(_GLADLY / n_tokens, _RUN_EPOCHS))
-    start = _START_SWEEPS
+        longest = _LONGEST_WARM if warm else _LONGEST
+        epochs = longest * round(_between(_GLADLY / n_tokens, _RUN_EPOCHS))
+    start = _WARM_SWEEPS if warm else _START_SWEEPS
     if config.anneal_updates != "auto":
         start = max(1, round(config.anneal_updates / per_sweep))
     elif config.time_budget is not None:
         pace = pace or Pace.reckoned(config, n_words, cores)
         sweeps = config.time_budget / (chains * sum(pace.sweep(config, n_docs, n_tokens)))
         start = longest_start(
-            BURN_IN_SHARE * sweeps, _LONGEST_START, n_tokens=n_tokens, n_topics=config.topics,
-            n_words=n_words, grows=config.start == "grow",
+            BURN_IN_SHARE * sweeps, start if warm else _LONGEST_START, n_tokens=n_tokens,
+            n_topics=config.topics, n_words=n_words, grows=config.start == "grow",
         )  # fmt: skip
         start = max(_LEAST_SWEEPS, start)
     if epochs is not None and config.anneal_updates == "auto":

@@ -1,9 +1,9 @@
 """Kept samples as draws from the posterior, whatever the sampler.
 
-Samplers that keep the topic of every token store θ_wk = n_wk + β, the mean of θ given the topics:
-states alone would vary less than the posterior does. Given them φ_k has a Dirichlet law, and
-independent θ_wk ~ Gamma(n_wk + β) divided by their sums are a draw from it. Other samplers store
-draws.
+Samplers that keep the topic of every token store θ_wk = n_kw + b_kw, the mean of θ given the
+topics: states alone would vary less than the posterior does. Given them φ_k has a Dirichlet law,
+and independent θ_wk ~ Gamma(n_kw + b_kw) divided by their sums are a draw from it. Other samplers
+store draws.
 
 The random numbers of a draw are named by the settings that a run keeps for life, the fingerprint of
 its corpus, the chain and the place of the sample in it: the same run gives the same draws whenever
@@ -33,12 +33,14 @@ def draw_of(run: TopicRun, entry: Mapping[str, Any]) -> np.ndarray:
 
     Raises DataError when its file is missing or damaged.
     """
-    theta = run.read_sample(entry)
-    return gamma_draw(theta, _generator(run, entry)) if keeps_counts(run) else theta
+    theta = run.read_state(entry)
+    if keeps_counts(run):
+        theta = gamma_draw(theta, _generator(run, entry))
+    return run.viewed(theta, entry)
 
 
 def keeps_counts(run: TopicRun) -> bool:
-    """Whether samples are n_kw + β, and not draws."""
+    """Whether samples are n_kw + b_kw, and not draws."""
     config = run.facts()["config"]
     return config["sampler"] in COLLAPSED or bool(config.get("remember"))
 

@@ -1,9 +1,9 @@
 """How the topics of a kept state are stored: counts as whole numbers, weights in two bytes.
 
-Where assignments are kept, θ_wk = n_wk + β, and most n_wk are zero: the others are stored exactly,
-word by word. Other weights are stored by their logarithms on a grid of 65,536 steps, which is
-uniform in relative error. The posterior's own relative noise of a weight that n tokens speak for is
-n^−1/2, so rounding by a step δ adds the share n δ² / 12 to its variance. Where that would exceed
+Where assignments are kept, θ_wk = n_kw + b_kw, and most n_kw are zero: the others are stored
+exactly, word by word. Other weights are stored by their logarithms on a grid of 65,536 steps, which
+is uniform in relative error. The posterior's own relative noise of a weight that n tokens speak for
+is n^−1/2, so rounding by a step δ adds the share n δ² / 12 to its variance. Where that would exceed
 `TOLERATED` the weights are stored as they are.
 """
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+
+from topicmc.samplers.row_prior import Additions, RowPrior
 
 SPAN = 40.0
 """Natural logarithm of the largest weight over the least that is told from smaller ones."""
@@ -22,13 +24,16 @@ _ENTRIES = 1 << 18  # looked at together
 Arrays = dict[str, np.ndarray]
 
 
-def encode_counts(theta: np.ndarray, beta: float) -> Arrays:
-    """θ float32 (W, K) whose entries are β and whole numbers: int64 ``offsets`` (W + 1,), and for
-    each word the ``topics`` that it has and its ``counts`` there, of the least unsigned types."""
+def encode_counts(theta: np.ndarray, prior: RowPrior) -> Arrays:
+    """θ float32 (W, K), which is b_kw + n_kw: int64 ``offsets`` (W + 1,), and for each word the
+    ``topics`` that it has and its ``counts`` n_kw there, of the least unsigned types."""
     n_words, n_topics = theta.shape
     sizes, topics, counts = [], [], []
     for words in _parts(n_words, n_topics):
-        part = np.rint(theta[words] - np.float32(beta)).astype(np.int64)
+        rest = theta[words] - np.float32(prior.base)
+        if prior.additions is not None:
+            rest -= prior.additions.of(words)
+        part = np.rint(rest).astype(np.int64)
         rows, columns = np.nonzero(part)
         sizes.append(np.bincount(rows, minlength=len(part)))
         topics.append(columns.astype(np.min_scalar_type(n_topics - 1)))
@@ -36,7 +41,7 @@ def encode_counts(theta: np.ndarray, beta: float) -> Arrays:
     found = np.concatenate(counts)
     return {
         "shape": np.array(theta.shape),
-        "beta": np.array(beta),
+        "beta": np.array(prior.base),
         "offsets": np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
         "topics": np.concatenate(topics),
         "counts": found.astype(np.min_scalar_type(int(found.max(initial=0)))),
@@ -62,10 +67,13 @@ def encode_weights(theta: np.ndarray, most_tokens: float = np.inf) -> Arrays:
 
 
 def decode(
-    arrays: Mapping[str, np.ndarray], shape: tuple[int | None, int | None] = (None, None)
+    arrays: Mapping[str, np.ndarray],
+    shape: tuple[int | None, int | None] = (None, None),
+    additions: Additions | None = None,
 ) -> np.ndarray:
-    """θ float32 (W, K) of what either made, W and K as in ``shape`` where they are known; KeyError
-    or ValueError when damaged, before memory is taken for it."""
+    """θ float32 (W, K) of what either made, W and K as in ``shape`` where they are known, and the
+    prior of counts with these ``additions``; KeyError or ValueError when damaged, before memory is
+    taken for it."""
     if "theta" in arrays:
         return arrays["theta"]
     if "codes" in arrays:
@@ -87,6 +95,8 @@ def decode(
         )
         part = slice(offsets[words.start], offsets[words.stop])
         theta[rows, topics[part]] += counts[part].astype(np.float32)
+    if additions is not None:
+        additions.add_to(theta)
     return theta
 
 

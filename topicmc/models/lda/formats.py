@@ -17,7 +17,7 @@ from topicmc.engine.state import Table
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import rounds_per_sweep
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.samplers import Chain, sum_topics
+from topicmc.samplers.state import Chain, sum_topics
 from topicmc.storage.checkpoints import Checkpoint
 
 

@@ -19,7 +19,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import share_of, split_documents, token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of
-from topicmc.samplers import Chain
+from topicmc.samplers.state import Chain
 
 
 class HeldOut:

@@ -25,12 +25,13 @@ from topicmc.models.lda import memory
 from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.defaults import needs_pace, remarks, resolve
 from topicmc.models.lda.formats import config_of_format_1
+from topicmc.models.lda.origin import draft, with_topics_of_origin
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.sampler_choice import check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
-from topicmc.settings.values import AUTO
+from topicmc.settings.values import AUTO, option
 from topicmc.storage.files import remove_temporaries, speaking_of
 from topicmc.storage.lease import Lease, held
 from topicmc.storage.runs import FORMAT
@@ -67,6 +68,8 @@ def start(
     run_path = Path(run_path)
     if transport.is_root:
         TopicRun.check_free(run_path, force)
+        if config.from_run is not None and Path(config.from_run).resolve() == run_path.resolve():
+            raise UsageError(f"--from {run_path}: is the run to be made; give it another -o")
     run = TopicRun(run_path)
     if corpus_path is None:
         run.lease = _lease(run_path, transport, leases)
@@ -79,7 +82,7 @@ def start(
     transport.barrier()
     run.lease = _lease(run_path, transport, leases)
     if transport.is_root:
-        _create(run_path, plan, corpus, str(Path(corpus_path).resolve()), force)
+        _create(run_path, config, plan, corpus, str(Path(corpus_path).resolve()), force)
     transport.barrier()
     return plan.config, corpus, run
 
@@ -118,14 +121,20 @@ def _create_with_extract(
             corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
             plan = planned(config, corpus, transport, share)
             check_honoured(config, plan.config)
-            run = _create(run_path, plan, corpus, EMBEDDED, force)
+            run = _create(run_path, config, plan, corpus, EMBEDDED, force)
             with speaking_of(run.path):
                 shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
                 corpus.path.rename(run.path / EMBEDDED)
     transport.barrier()
 
 
-def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bool) -> TopicRun:
+def _create(
+    run_path: Path, asked: LdaSettings, plan: Plan, corpus: Corpus, location: str, force: bool
+) -> TopicRun:
+    origin, remarks = None, plan.remarks
+    if plan.config.from_run is not None:
+        origin = draft(asked, plan.config, corpus)
+        remarks = [origin.remark(), *remarks]
     facts = {
         "topicmc": VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -139,9 +148,9 @@ def _create(run_path: Path, plan: Plan, corpus: Corpus, location: str, force: bo
             **{k: v for k, v in corpus.provenance.items() if k == "tokenizer"},
         },
         "config": plan.config.as_dict(),
-        "plan": {"remarks": plan.remarks, "pace": plan.pace and asdict(plan.pace)},
+        "plan": {"remarks": remarks, "pace": plan.pace and asdict(plan.pace)},
     }
-    return TopicRun.create(run_path, facts, force, corpus.vocabulary)
+    return TopicRun.create(run_path, facts, force, corpus.vocabulary, origin=origin)
 
 
 def verify_share(corpus: Corpus, config: Resolved, transport: Transport) -> None:
@@ -166,6 +175,11 @@ def resume(
     one that the run began with.
     """
     run = TopicRun.open(run_path)
+    if run.view is not None:
+        raise UsageError(
+            f"{run_path}: is a view, which cannot be trained; train its run (topicmc train -o"
+            f" {run.path} --resume), and the view shows that"
+        )
     run.lease = _lease(run.path, transport, leases)
     if transport.is_root:
         run.recover()
@@ -179,7 +193,7 @@ def resume(
     for name, value in changes.items():
         if name not in RESUMABLE and value != getattr(config, name):
             raise UsageError(
-                f"--{name.replace('_', '-')} {value}: the run in {run_path} began with"
+                f"{option(name)} {value}: the run in {run_path} began with"
                 f" {getattr(config, name)}, which --resume cannot change; start a new run instead"
             )
     for name in ("alpha", "beta"):
@@ -266,6 +280,7 @@ def planned(
     """
     alone, share = share is not None, share or machine.share(transport)
     threads = share.cores if config.threads == AUTO else config.threads
+    config = with_topics_of_origin(config)
     bounds = _bounds(corpus, transport, share)
     resolved, pace = resolve(config, **bounds), None
     _check_memory(resolved, corpus, transport, share)

@@ -1,11 +1,12 @@
-"""Learning the Dirichlet priors α (one value for each topic) and β (one for all words).
+"""Learning the Dirichlet priors α (one value for each topic) and β, the base of the topics' b_kw.
 
 The priors that make the counts likeliest, topics and mixes integrated out, are fixed points of
 
     α_k ← α_k Σ_d [ψ(n_dk + α_k) − ψ(α_k)] / Σ_d [ψ(n_d + Σα) − ψ(Σα)],
-    β   ← β Σ_kw [ψ(n_kw + β) − ψ(β)] / (W Σ_k [ψ(n_k + W β) − ψ(W β)])
+    β   ← β Σ_kw [ψ(n_kw + b_kw) − ψ(b_kw)] / (W Σ_k [ψ(n_k + B_k) − ψ(B_k)]),   b_kw = β + a_kw,
 
-(Minka 2000, eqn 55). A step of rate ρ goes that share of the way on the logarithmic scale, so that
+(Minka 2000, eqn 55; his bound on the likelihood holds for β with a_kw given, by the concavity of
+log(β + a_kw)). A step of rate ρ goes that share of the way on the logarithmic scale, so that
 noisy counts of a few documents can be averaged over many steps. Taking the likeliest priors and
 sampling the rest is empirical Bayes: the spread of the samples knows nothing of the priors' own.
 
@@ -19,6 +20,7 @@ import numpy as np
 from scipy.special import digamma
 
 from topicmc.kernels.histograms import bin_sizes, level_histogram
+from topicmc.samplers.row_prior import RowPrior
 
 BOUNDS = 1e-5, 100.0  # beyond, a prior no longer changes anything
 _HALF = 0.5  # an expected count below is taken for none
@@ -44,7 +46,7 @@ def learned_alpha(
 
 
 def learned_beta(
-    beta: float,
+    prior: RowPrior,
     theta: np.ndarray,
     topic_sums: np.ndarray,
     totals: np.ndarray,
@@ -54,19 +56,28 @@ def learned_beta(
 ) -> float:
     """β after some steps, given the topics and the tokens of each in the corpus, totals (K,).
 
-    The counts are n_kw = φ_kw (n_k + W β) − β, φ_kw = θ_wk / topic_sums_k: those of the assignments
-    where θ = n + β, else expected ones. theta float32 (W, K).
+    The counts are n_kw = φ_kw (n_k + B_k) − b_kw, φ_kw = θ_wk / topic_sums_k: those of the
+    assignments where θ = n + b, else expected ones. theta float32 (W, K).
     """
-    n_words = len(theta)
-    scale = (totals + n_words * beta) / topic_sums
-    histogram = level_histogram(theta, scale, beta, _HALF)
+    n_words, n_topics = theta.shape
+    scale = (totals + prior.totals(n_words, n_topics)) / topic_sums
+    histogram = level_histogram(theta, scale, prior.base, _HALF)
+    counts = additions = np.zeros(0)
+    if prior.additions is not None:
+        words = prior.additions.words
+        histogram -= level_histogram(theta[words], scale, prior.base, _HALF)
+        additions = prior.additions.of(words)
+        counts = np.rint(theta[words] * scale - prior.base - additions)
+        additions, counts = additions[counts > 0], counts[counts > 0]
     sizes = bin_sizes()
     for _ in range(steps):
+        beta = prior.base
         gained = (histogram * (digamma(sizes + beta) - digamma(beta))).sum()
-        mass = n_words * beta
-        shared = n_words * (digamma(totals + mass) - digamma(mass)).sum()
-        beta = float(_towards(np.array(beta), gained / shared, rate))
-    return beta
+        gained += (digamma(counts + beta + additions) - digamma(beta + additions)).sum()
+        masses = prior.totals(n_words, n_topics)
+        shared = n_words * (digamma(totals + masses) - digamma(masses)).sum()
+        prior = prior.with_base(float(_towards(np.array(beta), gained / shared, rate)))
+    return prior.base
 
 
 def prior_metrics(learn: str, alpha: np.ndarray, beta: float) -> dict[str, float]:

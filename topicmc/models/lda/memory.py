@@ -21,6 +21,7 @@ from topicmc.corpora import Corpus
 from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.padding import padded_size
 from topicmc.models.lda.settings import COLLAPSED, Resolved
+from topicmc.samplers.registry import sampler_of
 from topicmc.storage.scratch import IN_MEMORY
 
 PROGRAM = 88_000_000
@@ -138,6 +139,11 @@ def terms(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     collapsed = config.sampler in COLLAPSED or config.remember
     yield from (_collapsed if collapsed else _minibatch)(config, sizes, hosted)
     yield from _scoring(config, sizes, hosted)
+    if config.from_run is not None:
+        if collapsed:
+            padded = 4.0 * n_words * padded_size(n_topics)
+            yield Term(ALWAYS, "topics that it goes on from", config.chains * padded)
+        yield Term(END, "topics that it goes on from, as they are made", 3 * theta)
     yield Term(END, "vocabulary", 2 * spelled)
     yield Term(END, "mean of φ, float64", 2 * theta)
     yield Term(END, "θ of a sample", theta)
@@ -200,7 +206,7 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         yield Term("updating", "topics of its tokens", 2 * kept * sizes.batch_tokens)
     else:
         yield Term("updating", "their counts, of each thread", config.threads * rows)
-    if config.sampler == "scir":
+    if sampler_of(config.sampler).waits:
         yield Term(ALWAYS, "since when words wait", 8 * sizes.n_words * chains)
         yield Term("reading", _READ[0], theta)
         yield Term("writing", _READ[0], theta)

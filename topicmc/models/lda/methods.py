@@ -13,8 +13,10 @@ from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.collapsed.asynclda import AsyncLda
 from topicmc.models.lda.collapsed.independent import IndependentChains
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
+from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.target import TopicChains
+from topicmc.samplers.row_prior import Additions
 
 LdaMethod = Adlda | IndependentChains | Dsgld
 
@@ -26,6 +28,8 @@ def open_method(
     threads: Threads,
     slow: Mapping[int, float] | None = None,
     scratch: Path | None = None,
+    additions: Additions | None = None,
+    origin: Origin | None = None,
 ) -> LdaMethod:
     """The method that ``config.sampler`` names, at its start.
 
@@ -36,12 +40,18 @@ def open_method(
         threads: the threads of this process.
         slow: factor by which a worker is slowed down, for experiments.
         scratch: a folder for working memory that need not stay in memory.
+        additions: to the prior of the topics.
+        origin: what chains begin with, if they go on from another run.
     """
     if not config.keeps_assignments:
-        target = TopicChains(config, corpus, transport.workers, threads)
+        target = TopicChains(config, corpus, transport.workers, threads, additions, origin)
         return Dsgld(target, config, transport, slow)
     if config.sampler == "adlda" and config.chains > 1:
-        return IndependentChains(config, corpus, transport, threads, slow, scratch)
+        return IndependentChains(
+            config, corpus, transport, threads, slow, scratch, additions, origin
+        )
     kinds: dict[str, type[Adlda]] = {"adlda": Adlda, "asynclda": AsyncLda}
     kind = kinds.get(config.sampler, KeptAssignments)
-    return kind(config, corpus, transport, threads, slow, scratch)
+    return kind(
+        config, corpus, transport, threads, slow, scratch, additions=additions, origin=origin
+    )

@@ -15,12 +15,13 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import expected_updates, passes
 from topicmc.models.lda.heldout import HeldOut
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_sample
 from topicmc.models.lda.scalars import Scalars
 from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.models.lda.settings import Resolved
-from topicmc.samplers import Chain
+from topicmc.samplers.state import Chain
 
 _UPDATES = 8  # of a minibatch chain between records, at least: to read all its weights costs as one
 
@@ -47,7 +48,8 @@ class Lda:
         slow: Mapping[int, float] | None = None,
     ) -> None:
         threads = Threads(config.threads)
-        self.method = open_method(config, corpus, transport, threads, slow, run.path)
+        given = run.additions(), Origin.of(run, config)
+        self.method = open_method(config, corpus, transport, threads, slow, run.path, *given)
         alpha = np.full(config.topics, config.alpha, np.float64)
         self.evaluator = HeldOut(run, corpus, config.topics, alpha, SPLIT_SEED, transport, threads)
         self.epoch = corpus.n_docs * passes(config)

@@ -70,6 +70,11 @@ def _has_converged(run: TopicRun, config: TrainConfig, update: int) -> bool:
 def remarks(run: TopicRun) -> list[str]:
     """Sentences without an end: that a run has not ended, or has no posterior sample yet."""
     told = []
+    if run.has_moved_on():
+        told.append(
+            f"{run.path} has been trained on since {run.place} was made of it; see whether its"
+            " names and merges still fit"
+        )
     at = reached(run)
     if at is not None and at.is_unfinished:
         told.append(

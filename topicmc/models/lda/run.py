@@ -1,25 +1,68 @@
 """The run directory of LDA: that of any model, and
 
     vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
+    prior.npz         what the prior of the topics adds to β, where it adds anything
     topics.json       the topics, written when training ends
+    origin-….npz      what the chains of a run began with that goes on from another
 
 A kept state is θ (W × K float32), stored as `topicmc.models.lda.encoding` has it.
+
+A view (`topicmc.models.lda.views`) opens as its run, whose samples are then handed out as the view
+shows them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from topicmc.errors import DataError
-from topicmc.models.lda.encoding import decode, encode_counts, encode_weights
+from topicmc.models.lda.encoding import Arrays, decode, encode_counts, encode_weights
 from topicmc.models.lda.formats import without_averages
-from topicmc.models.lda.run_fields import check_complete, check_entries, check_settings, check_theta
-from topicmc.storage.files import checksum, read_array, read_arrays, replacing
+from topicmc.models.lda.run_fields import (
+    check_additions,
+    check_complete,
+    check_entries,
+    check_settings,
+    check_theta,
+)
+from topicmc.models.lda.views import View, checksum_of, is_view, read_view, run_of
+from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.storage.files import (
+    checksum,
+    read_array,
+    read_arrays,
+    replacing,
+    within,
+    write_arrays,
+)
 from topicmc.storage.runs import FIRST_MODEL, FORMAT, RunDirectory
+
+PRIOR_FORMAT = 3  # of runs with ``prior.npz``, without which their samples would be misread
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An origin that is still to be written: of each state its arrays, and what ``run.json`` is to
+    say of it."""
+
+    states: list[Arrays]
+    facts: dict[str, Any]
+
+    def remark(self) -> str:
+        """What was carried over, in a sentence."""
+        facts = self.facts
+        fresh = facts["fresh"]
+        return (
+            f"goes on from {facts['run']}: {facts['known']:,} words are known to it,"
+            f" {facts['new']:,} are new, and {facts['gone']:,} of its words, with"
+            f" {facts['left_out']:.1%} of its tokens, are not in this corpus"
+            + (f"; {fresh} topic{'s' * (fresh > 1)} more" if fresh else "")
+        )
 
 
 class TopicRun(RunDirectory):
@@ -28,11 +71,20 @@ class TopicRun(RunDirectory):
     model: ClassVar[str | None] = FIRST_MODEL
     counted: ClassVar[tuple[str, ...]] = ("documents", "tokens")
     figure: ClassVar[str] = "perplexity"
-    files: ClassVar[tuple[str, ...]] = (*RunDirectory.files, "topics.json", "vocabulary.txt")
+    files: ClassVar[tuple[str, ...]] = (
+        *RunDirectory.files,
+        "topics.json",
+        "vocabulary.txt",
+        "prior.npz",
+    )
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.shape: tuple[int | None, int | None] = (None, None)  # W and K, once `open` knows them
+        self._additions: Additions | None = None  # once they are read
+        self.place = self.path  # what was opened: the run, or a view of it
+        self.view: View | None = None
+        self._seen = ""  # checksum of the samples that the view was made of
 
     @classmethod
     def create(
@@ -41,13 +93,44 @@ class TopicRun(RunDirectory):
         facts: Mapping[str, Any],
         force: bool = False,
         words: list[str] | None = None,
+        additions: Additions | None = None,
+        origin: Draft | None = None,
     ) -> Self:
-        """A new run directory holding ``run.json``, and the vocabulary if ``words`` are given.
+        """A new run directory holding ``run.json``, the vocabulary if ``words`` are given, the
+        ``additions`` to the prior of its topics if there are any, and what it begins with.
         UsageError as `check_free` has it."""
         run = cls._empty(path, force)
         vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
-        run._write_facts({"format": FORMAT, **facts, **vocabulary})
+        prior = {} if additions is None else {"prior": run._write_additions(additions)}
+        begun = {} if origin is None else {"origin": run._write_origin(origin)}
+        run._write_facts({"format": FORMAT, **facts, **vocabulary, **prior, **begun})
         return run
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """An existing run, or that of a view.  DataError when there is none, it is damaged, a newer
+        version wrote it, or it is of another model."""
+        path = Path(path)
+        if not is_view(path):
+            return super().open(path)
+        run = super().open(run_of(path))
+        run.place = path
+        run.view, run._seen = read_view(path, run.facts())
+        return run
+
+    def _write_origin(self, origin: Draft) -> dict[str, Any]:
+        """Writes the states; what ``run.json`` says of it, their files and checksums included."""
+        states: list[dict[str, Any]] = []
+        for told, arrays in zip(origin.facts["states"], origin.states, strict=True):
+            name = f"origin-{len(states):03d}.npz"
+            checksum = write_arrays(self.path / name, arrays)
+            states.append({"file": name, "checksum": checksum, **told})
+        return {**origin.facts, "states": states}
+
+    def _clear(self) -> None:
+        super()._clear()
+        for path in self.path.glob("origin-*.npz"):
+            path.unlink()
 
     def _adopt(self, facts: Mapping[str, Any]) -> None:
         check_complete(self.path / "run.json", facts)
@@ -63,6 +146,34 @@ class TopicRun(RunDirectory):
         if index.get("format") == 1:
             return without_averages(index["samples"], self.facts()["config"])
         return index["samples"]
+
+    # ---- topics
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the topics, in their order in all arrays."""
+        if self.view is not None:
+            return self.view.numbers
+        return tuple(range(self.facts()["config"]["topics"]))
+
+    @property
+    def n_topics(self) -> int:
+        """How many topics are shown."""
+        return len(self.numbers)
+
+    @property
+    def labels(self) -> Mapping[int, str]:
+        """Names of topics by their numbers, of those that have one."""
+        return {} if self.view is None else self.view.labels
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """Numbers of topics by the names of their groups."""
+        return {} if self.view is None else self.view.groups
+
+    def has_moved_on(self) -> bool:
+        """Whether the run has other samples than when its view was made."""
+        return self.view is not None and self._seen != checksum_of(self.sample_index())
 
     # ---- vocabulary
 
@@ -82,6 +193,33 @@ class TopicRun(RunDirectory):
             )
         return path.read_text(encoding="utf-8").split("\n")[:-1]
 
+    # ---- prior of the topics
+
+    def _write_facts(self, facts: Mapping[str, Any]) -> None:
+        super()._write_facts({**facts, "format": PRIOR_FORMAT} if "prior" in facts else facts)
+
+    def _write_additions(self, additions: Additions) -> str:
+        arrays = {"row_of": additions.row_of, "values": additions.values}
+        return write_arrays(self.path / "prior.npz", arrays)
+
+    def additions(self) -> Additions | None:
+        """What the prior of the topics adds to β; None where it is symmetric. DataError when the
+        file is missing or damaged."""
+        expected = self.facts().get("prior")
+        if expected is None or self._additions is not None:
+            return self._additions
+        path = within(self.path, self.path / "prior.npz")
+        self._additions = check_additions(path, read_arrays(path, expected), self.shape)
+        return self._additions
+
+    def prior(self, beta: float) -> RowPrior:
+        """The prior of the topics over a base, as the view shows them if there is one."""
+        additions = self.additions()
+        if additions is not None and self.view is not None:
+            values = self.view.summed(additions.values, chain=0)
+            additions = Additions(additions.row_of, values)
+        return RowPrior(beta, additions)
+
     # ---- posterior samples
 
     def keep_sample(
@@ -94,17 +232,37 @@ class TopicRun(RunDirectory):
         most_tokens: float = np.inf,
     ) -> dict[str, Any]:
         """Writes one state θ (W × K float32) as `topicmc.models.lda.encoding` has it and returns
-        its index entry: as counts where ``beta`` is given, for θ = n_kw + β, else as weights."""
-        arrays = encode_weights(theta, most_tokens) if beta is None else encode_counts(theta, beta)
+        its index entry: as counts where ``beta`` is given, for θ = n_kw + b_kw, else as weights."""
+        if beta is None:
+            arrays = encode_weights(theta, most_tokens)
+        else:
+            arrays = encode_counts(theta, self.prior(beta))
         return self.write_sample(chain, round_number, arrays)
 
     def read_sample(self, entry: Mapping[str, Any]) -> np.ndarray:
-        """θ of one index entry, W × K float32; DataError when missing or damaged."""
+        """θ of one index entry, W × K float32, as the view shows it if there is one; DataError when
+        missing or damaged."""
+        return self.viewed(self.read_state(entry), entry)
+
+    def viewed(self, theta: np.ndarray, entry: Mapping[str, Any]) -> np.ndarray:
+        """θ (W, K) of one index entry, or a draw in its place, as the view shows it."""
+        if self.view is None:
+            return theta
+        return self.view.theta(theta, entry.get("share"), entry["chain"])
+
+    def read_state(self, entry: Mapping[str, Any]) -> np.ndarray:
+        """θ of one index entry as it was kept, whatever the view."""
         path = self.place_of_sample(entry)
         if path.suffix == ".npy":  # of runs of format 1
             return check_theta(path, read_array(path, entry["checksum"]), self.shape)
+        return self.read_theta(path, entry["checksum"])
+
+    def read_theta(self, path: Path, checksum: str) -> np.ndarray:
+        """θ in a file of arrays, W × K float32; DataError when missing or damaged."""
         try:
-            theta = decode(read_arrays(path, entry["checksum"]), self.shape)
+            arrays = read_arrays(path, checksum)
+            additions = self.additions() if "counts" in arrays else None
+            theta = decode(arrays, self.shape, additions)
         except (KeyError, ValueError) as error:
             raise DataError(f"{path}: holds no topics ({error!r}); remake it") from None
         return check_theta(path, theta, self.shape)

@@ -4,6 +4,7 @@ DataError names the file and the field that cannot be.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from topicmc.errors import DataError
 from topicmc.models.lda.settings import MAX_TOPICS
+from topicmc.samplers.row_prior import Additions
 from topicmc.storage.fields import SHA256, Record
 
 
@@ -31,8 +33,15 @@ def check_settings(path: Path, facts: Any) -> None:
     for name in ("path", "fingerprint"):
         if name in corpus:
             corpus.text(name)
-    if "vocabulary" in facts:
-        facts.text("vocabulary", SHA256)
+    if "origin" in facts:
+        for state in facts.record("origin").records("states"):
+            state.text("file", r"origin-\d{3}\.npz")
+            state.text("checksum", SHA256)
+            state.number("beta", least=0)
+            state.numbers("alpha", config.whole("topics", least=2, most=MAX_TOPICS), least=0)
+    for name in ("vocabulary", "prior"):
+        if name in facts:
+            facts.text(name, SHA256)
 
 
 def check_complete(path: Path, facts: Any) -> None:
@@ -55,6 +64,23 @@ def check_entries(path: Path, index: Any, n_topics: int | None) -> None:
         for name in ("alpha", "share"):
             if name in entry:
                 entry.numbers(name, n_topics, least=0)
+
+
+def check_additions(
+    path: Path, arrays: Mapping[str, np.ndarray], shape: tuple[int | None, int | None]
+) -> Additions:
+    """Additions to the prior of topics from ``path``: ``row_of`` (W,) and ``values`` (R, K) as
+    `Additions` has them, W and K as in ``shape`` where that is known."""
+    row_of, values = arrays.get("row_of"), arrays.get("values")
+    if (
+        row_of is None or values is None or row_of.dtype != np.int32 or values.dtype != np.float64
+        or row_of.ndim != 1 or shape[0] not in (None, len(row_of))
+        or values.ndim != 2 or shape[1] not in (None, values.shape[1])
+        or not 0 <= row_of.min(initial=0) <= row_of.max(initial=0) < len(values)
+        or values[0].any() or not (np.isfinite(values).all() and (values >= 0).all())
+    ):  # fmt: skip
+        raise DataError(f"{path}: holds no prior of this run's topics; restore or remake it")
+    return Additions(row_of, values)
 
 
 def check_theta(path: Path, theta: np.ndarray, shape: tuple[int | None, int | None]) -> np.ndarray:

@@ -19,6 +19,7 @@ _OF_CHAINS = (
     "groups", "average_until", "sweeps", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember",
 )  # fmt: skip
+_NEUTRAL = {"groups": 1, "average_until": 0}  # what every sampler can honour
 _OF_STEPS = ("step_size", "step_offset", "step_decay")  # kept assignments have moves, too
 
 
@@ -69,7 +70,8 @@ def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
         return
     honoured = {"remember", *(_OF_STEPS if resolved.remember else ())}
     for name in _OF_CHAINS:
-        if name not in honoured and getattr(asked, name) != getattr(LdaSettings, name):
+        value = getattr(asked, name)
+        if name not in honoured and value not in (getattr(LdaSettings, name), _NEUTRAL.get(name)):
             raise UsageError(
                 f"--{name.replace('_', '-')} is a setting of chains of minibatches, which {sampler}"
                 " does not have; leave it out, or use --sampler scir"

@@ -11,7 +11,8 @@ import numpy as np
 from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.run import TopicRun
-from topicmc.samplers import Chain
+from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.state import Chain
 
 _ENTRIES = 1 << 18  # of a matrix that are added up at a time
 
@@ -38,10 +39,10 @@ class PosteriorMean(NamedTuple):
     phi: np.ndarray
     """Topics: float64 (K, W), rows sum to one."""
     share: np.ndarray
-    """Each topic's share of the tokens: float64 (K,), sums to one."""
+    """Each topic's share of the tokens: float64 (K,), sums to one, less what a view has dropped."""
     alpha: np.ndarray
     """The prior of the topic mixes: float64 (K,)."""
-    beta: float
+    prior: RowPrior
     """The prior of the topics."""
 
 
@@ -86,30 +87,34 @@ def phi_of(theta: np.ndarray) -> np.ndarray:
 
 
 def share_of(run: TopicRun, entry: Mapping[str, Any], theta: np.ndarray) -> np.ndarray:
-    """Each topic's share of the tokens under one sample: float64 (K,), sums to one.
+    """Each topic's share of the tokens under one sample: float64 (K,), sums to one, less what a
+    view has dropped.
 
     Entries of earlier versions may not say; then it follows from θ less what is of its prior.
     """
     share = entry.get("share")
     if share is None:
+        theta = theta if run.view is None else run.read_state(entry)
         prior = len(theta) * beta_of(run, entry)
         sizes = np.maximum(theta.sum(axis=0, dtype=np.float64) - prior, 0)
     else:
         sizes = np.array(share, np.float64)
     total = sizes.sum()
-    return sizes / total if total > 0 else np.full(len(sizes), 1 / len(sizes))
+    share = sizes / total if total > 0 else np.full(len(sizes), 1 / len(sizes))
+    return share if run.view is None else run.view.summed(share, entry["chain"])
 
 
 def alpha_of(run: TopicRun, entry: Mapping[str, Any]) -> np.ndarray:
     """The prior of the topic mixes that belongs to one sample: float64 (K,)."""
     config = run.facts()["config"]
-    alpha = entry.get("alpha")
-    return np.full(config["topics"], config["alpha"]) if alpha is None else np.array(alpha)
+    known = entry.get("alpha")
+    alpha = np.full(config["topics"], config["alpha"]) if known is None else np.array(known)
+    return alpha if run.view is None else run.view.summed(alpha, entry["chain"])
 
 
 def beta_of(run: TopicRun, entry: Mapping[str, Any]) -> float:
-    """The prior of the topics that belongs to one sample. Runs of format 1 recorded what they had
-    learned in the metrics alone."""
+    """β, the base of the prior of the topics, that belongs to one sample. Runs of format 1 recorded
+    what they had learned in the metrics alone."""
     if "beta" in entry:
         return entry["beta"]
     learned = [record for record in run.metrics() if "beta" in record]
@@ -137,4 +142,4 @@ def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
     phi /= phi.sum(axis=1, keepdims=True)
     alpha = np.mean([alpha_of(run, entry) for entry in entries], axis=0)
     beta = float(np.mean([beta_of(run, entry) for entry in entries]))
-    return PosteriorMean(phi, share / share.sum(), alpha, beta)
+    return PosteriorMean(phi, share / len(entries), alpha, run.prior(beta))

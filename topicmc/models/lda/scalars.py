@@ -13,7 +13,7 @@ from topicmc.corpora import Corpus
 from topicmc.corpora.documents import remap
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.mixes import Mixer
-from topicmc.samplers import Chain
+from topicmc.samplers.state import Chain
 
 _DOCUMENTS, _WORDS = 100, 5_000  # held out, whose likelihood is recorded, at most
 

@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Never, Self
 
 from topicmc.errors import UsageError
+from topicmc.samplers.registry import SAMPLERS as MOVES
 from topicmc.settings.groups import DsgldSettings, Open
 from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
 
-SAMPLERS = ("scir", "sgrld", "adlda", "asynclda")
 COLLAPSED = ("adlda", "asynclda")  # samplers that keep the topic of every token
-STARTS = ("plain", "anneal", "grow")
+SAMPLERS = (*MOVES, *COLLAPSED)
+STARTS = ("plain", "anneal", "grow", "warm")
 LEARN = ("none", "alpha", "beta", "both")
 MAX_TOPICS = 65_535
 
@@ -36,14 +37,22 @@ class LdaSettings(DsgldSettings[Open]):
     remember: bool = False
     learn: str = "auto"
     learn_until: str = "burn-in"
+    from_run: str | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
             of_type(option(field.name), getattr(self, field.name), str(field.type), field.default)
-        one_of("--sampler", self.sampler, ("auto", *SAMPLERS))
+        one_of("--sampler", self.sampler, ("auto", *MOVES, *COLLAPSED))
         one_of("--start", self.start, ("auto", *STARTS))
         one_of("--learn", self.learn, ("auto", *LEARN))
         one_of("--learn-until", self.learn_until, ("burn-in", "end"))
+        if self.from_run is not None and self.start not in ("auto", "warm"):
+            raise UsageError(
+                f"--from begins with the topics of a run, which --start {self.start} would undo;"
+                " give one of them"
+            )
+        if self.from_run is None and self.start == "warm":
+            raise UsageError("--start warm begins with the topics of a run: give it by --from RUN")
         in_range("--anneal-updates", self.anneal_updates, 1, 1_000_000_000)
         in_range("--start-sweeps", self.start_sweeps, 1, 1_000_000)
         in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
@@ -61,7 +70,7 @@ class LdaSettings(DsgldSettings[Open]):
                 " lower it or raise --sweeps"
             )
         self.check_run()
-        if self.sampler in ("scir", "sgrld"):
+        if self.sampler in MOVES:
             self.check_chains()
         self.check_dsgld()
 

@@ -16,15 +16,18 @@ from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Held, Part
 from topicmc.engine.schedule import batch_items, worker_of
 from topicmc.engine.state import ReadOnDemand, Table
+from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import initial_total
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.learned_priors import prior_metrics
+from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.updates import Updates
 from topicmc.models.lda.workers import WorkerDocuments
-from topicmc.samplers import Chain, initial_chain, sum_topics
+from topicmc.samplers.registry import sampler_of
+from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.samplers.state import Chain, initial_chain, sum_topics
 from topicmc.storage.checkpoints import Checkpoint
 
 CHAINS = "chains"
@@ -38,20 +41,31 @@ class TopicChains:
         corpus: an open corpus; only the shard files of the hosted workers are read.
         workers: those that this process hosts.
         threads: the threads of this process.
+        additions: to the prior of the topics.
+        origin: what chains begin with, if they go on from another run.
     """
 
     at_once = 1
 
     def __init__(
-        self, config: Resolved, corpus: Corpus, workers: Sequence[int], threads: Threads
+        self,
+        config: Resolved,
+        corpus: Corpus,
+        workers: Sequence[int],
+        threads: Threads,
+        additions: Additions | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self._config = config
+        self._origin = origin
         self._threads = threads
         self._corpus = corpus
         ranges = share_out(corpus, config.workers)
         self.documents = {worker: WorkerDocuments(corpus, ranges[worker]) for worker in workers}
-        self.updates = Updates(config, corpus.n_tokens, threads)
-        self.table = Table(Chain, {"W": corpus.n_words, "K": config.topics})
+        self.prior = RowPrior(config.beta, additions)
+        self.updates = Updates(config, corpus.n_tokens, threads, self.prior)
+        self._sampler = sampler_of(config.sampler)
+        self.table = Table(self._sampler.state, {"W": corpus.n_words, "K": config.topics})
         self.parts: Mapping[str, Part] = {CHAINS: Part(self.table, self._places)}
 
     def _places(self, round_number: int) -> tuple[int, ...]:
@@ -60,16 +74,30 @@ class TopicChains:
 
     def initial(self, part: str, index: int) -> Chain:
         config, corpus = self._config, self._corpus
-        total = initial_total(
-            config.sampler, config.beta, corpus.n_words, config.topics, corpus.n_tokens
-        )
+        size = corpus.n_words, config.topics, corpus.n_tokens
+        total = self._sampler.initial_total(config.beta, *size)
         chain = initial_chain(
-            index, corpus.n_words, config.topics, beta=config.beta, n_tokens=corpus.n_tokens,
+            index, corpus.n_words, config.topics, prior=self.prior, n_tokens=corpus.n_tokens,
             seed=config.seed, total=total,
         )  # fmt: skip
         chain.alpha, chain.beta = np.full(config.topics, config.alpha, np.float64), config.beta
         chain.share = np.full(config.topics, 1 / config.topics)
-        return chain
+        if self._origin is not None:
+            self._carry_over(chain, total)
+        return self._sampler.state(**vars(chain))
+
+    def _carry_over(self, chain: Chain, total: float) -> None:
+        """Begins with the topics of another run; for SGRLD on its own scale, whose sums say nothing
+        of the topics' sizes."""
+        assert self._origin is not None
+        chain.alpha, chain.beta = self._origin.alpha(chain.index), self._origin.beta(chain.index)
+        chain.theta = self._origin.theta(chain.index)
+        sums = sum_topics(chain.theta)
+        chain.share = sums / sums.sum()
+        if self._sampler.free_scale:
+            chain.theta *= (total / sums).astype(np.float32)
+            np.maximum(chain.theta, FLOOR, out=chain.theta)
+        chain.topic_sums = sum_topics(chain.theta)
 
     def update(
         self, worker: int, states: Mapping[str, Chain], position: int, *, frequency: float,

@@ -6,6 +6,8 @@ Where the chain is, and how many others there are, does not matter here. While a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from topicmc.errors import DivergedError
@@ -18,11 +20,11 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta
 from topicmc.models.lda.settings import Resolved
-from topicmc.samplers import Chain, TopicCounts, annealed_beta, initial_chain, step_size
-from topicmc.samplers.lazy import LazyScir
-from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.registry import Sampler, sampler_of
+from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.state import Chain, TopicCounts, initial_chain
+from topicmc.samplers.steps import annealed_beta, step_size
 
-_WAITS_BELOW = 0.5  # share of the words in a minibatch up to which SCIR lets the others wait
 # Priors are learned from minibatches: α by this rate at every update, and β, for which all of θ is
 # read, by that at every tenth; not while topics are blunt, so late in the start.
 _ALPHA_RATE, _BETA_RATE, _BETA_EVERY = 0.2, 0.5, 10
@@ -37,12 +39,15 @@ class Updates:
         config: resolved settings.
         n_tokens: of the whole corpus.
         threads: the threads of this process.
+        prior: of the topics, before any of it is learned.
     """
 
-    def __init__(self, config: Resolved, n_tokens: int, threads: Threads) -> None:
+    def __init__(self, config: Resolved, n_tokens: int, threads: Threads, prior: RowPrior) -> None:
         self.config = config
         self.threads = threads
+        self._sampler_under: Callable[..., Sampler] = sampler_of(config.sampler)
         self._n_tokens = n_tokens
+        self._prior = prior
 
     def step_size(self, update: int) -> float:
         """The step of that update."""
@@ -72,8 +77,7 @@ class Updates:
         """
         config = self.config
         sampler, key = self._sampler(chain), self._move_key(chain)
-        if isinstance(sampler, LazyScir):
-            sampler.refresh(chain, batch.words, key=key, threads=self.threads)
+        sampler.refresh(chain, batch.words, key=key, threads=self.threads)
         # A chain that lags behind the mean must not go on learning when samples are kept.
         learns = self.learns(chain.update) and self.learns(max(chain.update, mean_update))
         z = np.full(batch.n_tokens, UNASSIGNED) if learns else None
@@ -94,8 +98,8 @@ class Updates:
 
     def settle(self, chain: Chain) -> Chain:
         """The chain itself, with every word brought up to date."""
-        sampler = self._sampler(chain)
-        if isinstance(sampler, LazyScir) and chain.moved_at is not None:
+        if chain.moved_at is not None:
+            sampler = self._sampler(chain)
             sampler.settle(chain, key=self._move_key(chain), threads=self.threads)
         return chain
 
@@ -104,24 +108,28 @@ class Updates:
         so many tokens, the usual number, for which the same kernel is chosen."""
         config = self.config
         topics = config.topics
-        tiny = initial_chain(0, 32, topics, beta=config.beta, n_tokens=100, seed=0)
+        prior = RowPrior(0.1)
+        tiny = initial_chain(0, 32, topics, prior=prior, n_tokens=100, seed=0)
         tiny.alpha, tiny.beta, tiny.share = np.full(topics, 0.1), 0.1, np.full(topics, 0.1)
         words = np.arange(2, dtype=np.int32)
         tokens = np.arange(document_tokens, dtype=np.uint32) % 2
         batch = Minibatch(np.zeros(1, np.int64), np.array([0, document_tokens]), tokens, words)
-        self.move(tiny, batch, 1.0, mean_update=0)
+        updates = Updates(config, self._n_tokens, self.threads, prior)
+        updates.move(tiny, batch, 1.0, mean_update=0)
         if config.learn != "none":
-            self._learn(tiny, batch, np.zeros(document_tokens, np.uint16))
-        self.settle(tiny)
+            updates._learn(tiny, batch, np.zeros(document_tokens, np.uint16))
+        updates.settle(tiny)
 
-    def _sampler(self, chain: Chain) -> LazyScir | Sgrld:
+    def _sampler(self, chain: Chain) -> Sampler:
         config = self.config
-        beta = config.beta if chain.beta is None else chain.beta
+        prior = self._prior_of(chain)
         if self.anneals(chain.update):
-            beta = annealed_beta(chain.update, beta, config.anneal_updates)
-        if config.sampler == "sgrld":
-            return Sgrld(beta)
-        return LazyScir(beta, _WAITS_BELOW)
+            beta = annealed_beta(chain.update, prior.base, config.anneal_updates)
+            prior = prior.with_base(beta)
+        return self._sampler_under(prior)
+
+    def _prior_of(self, chain: Chain) -> RowPrior:
+        return self._prior if chain.beta is None else self._prior.with_base(chain.beta)
 
     def _move_key(self, chain: Chain) -> np.uint64:
         return stream_key(self.config.seed, "move", chain.index)
@@ -161,5 +169,5 @@ class Updates:
         if config.learn in ("beta", "both") and chain.update % _BETA_EVERY == 0:
             totals = chain.share * self._n_tokens
             chain.beta = learned_beta(
-                chain.beta, chain.theta, chain.topic_sums, totals, rate=_BETA_RATE
+                self._prior_of(chain), chain.theta, chain.topic_sums, totals, rate=_BETA_RATE
             )

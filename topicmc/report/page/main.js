@@ -16,7 +16,7 @@ function choose(i) {
   if (isFirst) return;
   byId("no-topic").hidden = true;
   history.replaceState(null, "", `#topic-${topic.number}`);
-  byId("announcement").textContent = `Topic ${topic.number}, ${percent(topic.share[0])} of all tokens: ${labels[i].join(", ")}`;
+  byId("announcement").textContent = `Topic ${topic.number}, ${percent(topic.share[0])} of all tokens: ${given[i] ?? labels[i].join(", ")}`;
 }
 
 /** Chooses a word, or lets go of the one that is chosen. */
@@ -51,9 +51,9 @@ function followAddress() {
   return true;
 }
 
-const missing = (k) => k < data.n_topics
+const missing = (k) => data.numbers.includes(k)
   ? `only the ${number(data.topics.length)} largest are on this page`
-  : `topics have the numbers 0 to ${data.n_topics - 1}`;
+  : data.view ? "see what the view has merged and dropped" : `topics have the numbers 0 to ${data.n_topics - 1}`;
 
 function dressIn(theme) {
   const isDark = theme === "dark";
@@ -66,6 +66,7 @@ showFacts();
 showVerdict();
 noteOfMap();
 showTopics();
+showTree();
 showTraces();
 showDiagnostics();
 showSettings();

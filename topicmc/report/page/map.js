@@ -18,6 +18,10 @@ function topicMap(place, choose) {
       svg("title", {}, `Topic ${topic.number} · ${labels[i].join(", ")}`), svg("circle", {})),
   );
   const tags = names.map((name) => svg("text", { class: "name", "text-anchor": "middle" }, name));
+  renamed.push((i) => {
+    tags[i].textContent = names[i];
+    nameTheLargest();
+  });
   const links = svg("g", { class: "links" });
   const picture = svg(
     "svg",

@@ -47,23 +47,28 @@ const COLUMNS = [
   ["Stability", (t) => t.distance ?? Infinity, 1],
 ];
 
+if (data.topics.some((topic) => topic.group !== null)) COLUMNS.push(["Group", (t) => t.group ?? "\uffff", 1]);
+
 const decimals = (value) => (value === null ? "–" : value.toFixed(2).replace("-", "−"));
 
 /** All topics; its heads sort, and the number of a topic leads to it. */
 function showTopics() {
   const table = byId("topics");
   const most = data.topics[order[0]].share[0];
-  const rows = data.topics.map((topic) =>
+  const inFront = data.topics.map((_, i) => html("b", {}, given[i] === null ? "" : `${given[i]} `));
+  renamed.push((i) => { inFront[i].textContent = given[i] === null ? "" : `${given[i]} `; });
+  const rows = data.topics.map((topic, i) =>
     html("tr", {},
       html("td", {}, html("a", { href: `#topic-${topic.number}` }, unseen("Topic "), topic.number)),
       html("td", { class: "share-cell" },
         html("span", {}, percent(topic.share[0])),
         topic.share[1] === null ? null : html("small", {}, interval(topic.share[1], topic.share[2])),
         html("div", { class: "bar", "aria-hidden": "true", "--mean": `${(100 * topic.share[0]) / most}%` }, html("i", { class: "mean" }))),
-      html("td", { class: "list" }, topic.words.slice(0, 10).map((row) => data.words[row[ID]]).join(" ")),
+      html("td", { class: "list" }, inFront[i], topic.words.slice(0, 10).map((row) => data.words[row[ID]]).join(" ")),
       html("td", { class: "extra" }, decimals(topic.npmi)),
       html("td", { class: "extra" }, decimals(topic.exclusivity)),
-      html("td", {}, stability(topic))));
+      html("td", {}, stability(topic)),
+      COLUMNS.length > 6 ? html("td", {}, topic.group) : null));
   const body = html("tbody");
   const heads = COLUMNS.map(([name, key, direction], i) =>
     html("th", { scope: "col" }, key ? html("button", { type: "button", onclick: () => sort(i, direction) }, name) : name));

@@ -9,7 +9,7 @@ function search(choose, chooseWord) {
   const lower = data.words.map((word) => word.toLowerCase());
 
   function matches(text) {
-    const topics = data.topics.flatMap((topic, i) => (String(topic.number) === text ? [i] : []));
+    const topics = data.topics.flatMap((topic, i) => (String(topic.number) === text || given[i]?.toLowerCase().includes(text) ? [i] : []));
     const starting = [], inside = [];
     lower.forEach((word, id) => {
       if (word.startsWith(text)) starting.push(id);
@@ -24,7 +24,7 @@ function search(choose, chooseWord) {
     const text = field.value.trim().toLowerCase().replace(/^topic /, "");
     const found = text ? matches(text) : { topics: [], words: [] };
     const most = [
-      ...found.topics.map((i) => result(() => choose(i), `Topic ${data.topics[i].number}`, labels[i].join(", "))),
+      ...found.topics.map((i) => result(() => choose(i), `Topic ${data.topics[i].number}${given[i] === null ? "" : ` ${given[i]}`}`, labels[i].join(", "))),
       ...found.words.map((id) => result(() => (choose(mainTopic(id)), chooseWord(id)), data.words[id], places(id))),
     ];
     const count = found.topics.length + found.words.length;

@@ -5,12 +5,18 @@ function topicPanel(place, choose, chooseWord) {
   const head = html("header", { class: "topic-head" });
   const documents = html("section", { class: "documents", "aria-label": "Documents of the topic" });
   const trend = html("section", { class: "trend", "aria-label": "Trend of the topic" });
+  let shown = -1;
+  renamed.push((i) => { // the field of the name stays: whoever types there goes on
+    if (i !== shown) return;
+    byId("topic-name").textContent = titled(i);
+    byId("topic-words").hidden = given[i] === null;
+  });
   place.append(head, ...words.parts, documents, trend);
 
   return {
     mark: words.mark,
     show(i) {
-      const topic = data.topics[i];
+      const topic = data.topics[(shown = i)];
       const held = head.contains(document.activeElement) ? document.activeElement.id : "";
       head.replaceChildren(...topicHead(topic, i, choose));
       if (held) byId(held).focus();
@@ -30,9 +36,11 @@ function topicHead(topic, i, choose) {
       onclick: () => choose(order[(to + order.length) % order.length]) }, sign);
   return [
     html("div", { class: "topic-bar" },
-      html("p", { class: "overline" }, `Topic ${topic.number}`, html("span", {}, ` · ${at + 1} of ${order.length} by size`)),
+      html("p", { class: "overline" }, `Topic ${topic.number}`, html("span", {}, ` · ${at + 1} of ${order.length} by size${topic.group === null ? "" : ` · ${topic.group}`}`)),
       html("div", {}, go(at - 1, "larger", "Larger topic", "←"), go(at + 1, "smaller", "Smaller topic", "→"))),
-    html("h2", {}, labels[i].join(" · ")),
+    nameField(i), // above what changes with the name, so that nothing moves under the mouse
+    html("h2", { id: "topic-name" }, titled(i)),
+    html("p", { class: "measures", id: "topic-words", hidden: given[i] === null }, labels[i].join(" · ")),
     html("p", { class: "topic-facts" },
       html("span", {}, html("b", {}, percent(topic.share[0])), " of all tokens",
         ` (${topic.share[1] === null ? `interval: ${UNTOLD}` : interval(topic.share[1], topic.share[2])})`),

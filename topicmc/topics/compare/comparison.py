@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,8 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import Split, perplexity, split_documents, token_probabilities
 from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.topics.coherence import document_counts, npmi, u_mass
-from topicmc.topics.compare.models import Model
+from topicmc.topics.compare.drift import Drift, drift
+from topicmc.topics.compare.models import Model, restricted
 from topicmc.topics.compare.pairing import Matching, matching
 from topicmc.topics.matching import SAME
 from topicmc.topics.ranking import top
@@ -53,7 +55,8 @@ class Measures:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Models beside each other, and the others' topics matched to the first one's."""
+    """Models beside each other, the others' topics matched to the first one's, and how the words of
+    matched topics have changed, where that was asked for."""
 
     corpus: str
     documents: int
@@ -64,6 +67,7 @@ class Comparison:
     models: tuple[Measures, ...]
     matchings: tuple[Matching, ...]
     remarks: tuple[str, ...]
+    drifts: tuple[Drift, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
@@ -71,7 +75,12 @@ class Comparison:
 
 
 def compare(
-    models: Sequence[Model], corpus: Corpus, threads: Threads, *, limit: float = SAME
+    models: Sequence[Model],
+    corpus: Corpus,
+    threads: Threads,
+    *,
+    limit: float = SAME,
+    drifts: bool | None = None,
 ) -> Comparison:
     """Measures models on one corpus, and matches the topics of each to those of the first.
 
@@ -81,19 +90,23 @@ def compare(
             measured.
         threads: who works; it does not change the result.
         limit: the Hellinger distance up to which matched topics count as similar.
+        drifts: whether to tell how words have changed; None: of runs that go on from the first.
 
     Raises:
         DataError: the corpus has no held-out documents, or no words that all models know.
     """
     ground, columns = _common_ground(models, corpus)
     words = [corpus.vocabulary[w] for w in ground.ids]
-    measures, matchings = [], []
+    measures, matchings, changes = [], [], []
     first = restricted(models[0].phi, columns[0])
     for model, mine in zip(models, columns, strict=True):
         phi = restricted(model.phi, mine)
         measures.append(_measures(model, mine, phi, ground, threads))
         if model is not models[0]:
-            matchings.append(matching(model.name, first, phi, words, limit))
+            both = models[0].labels, model.labels
+            matchings.append(matching(model.name, first, phi, words, limit, both))
+            if drifts or (drifts is None and _goes_on(models[0], model)):
+                changes.append(drift(models[0], model, (columns[0], mine), matchings[-1]))
     split = ground.split
     return Comparison(
         corpus=str(corpus.path),
@@ -105,15 +118,13 @@ def compare(
         models=tuple(measures),
         matchings=tuple(matchings),
         remarks=tuple(_remarks(models, measures, ground)),
+        drifts=tuple(changes),
     )
 
 
-def restricted(phi: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Topics (K, W) over some of the words only, rows scaled to sum to one again. A topic without
-    any of these words is left all zero: it is unlike every other."""
-    phi = phi[:, columns]
-    totals = phi.sum(axis=1, keepdims=True)
-    return phi / np.where(totals > 0, totals, 1)
+def _goes_on(first: Model, model: Model) -> bool:
+    """Whether a run goes on from the first one."""
+    return model.origin is not None and model.origin.resolve() == Path(first.name).resolve()
 
 
 class Ground(NamedTuple):

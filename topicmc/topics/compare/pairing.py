@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from topicmc.topics.labels import Labels
 from topicmc.topics.matching import match_topics
 from topicmc.topics.ranking import top
 
@@ -16,13 +17,15 @@ WORDS = 8  # shown of each topic
 @dataclass(frozen=True)
 class Pair:
     """A topic of the first model, the topic of another that it was matched to, and their Hellinger
-    distance; with the likeliest words of both."""
+    distance; with the likeliest words of both, and their names, if they have any."""
 
     first: int
     other: int
     distance: float
     first_words: tuple[str, ...]
     other_words: tuple[str, ...]
+    first_label: str | None = None
+    other_label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -40,20 +43,29 @@ class Matching:
 
 
 def matching(
-    name: str, first: np.ndarray, other: np.ndarray, words: Sequence[str], limit: float
+    name: str,
+    first: np.ndarray,
+    other: np.ndarray,
+    words: Sequence[str],
+    limit: float,
+    labels: tuple[Labels, Labels] | None = None,
 ) -> Matching:
-    """The topics of two matrices, K × W and K' × W over ``words``, matched one to one."""
+    """The topics of two matrices, K × W and K' × W over ``words``, matched one to one. ``labels``:
+    numbers and names of both [numbers from 0 on]."""
+    named, others = labels or (Labels.plain(len(first)), Labels.plain(len(other)))
     order, distance = match_topics(first, other)
     matched = np.flatnonzero(order >= 0)
     nearest = matched[np.argsort(distance[matched], kind="stable")]
     mine, theirs = top(first, WORDS), top(other, WORDS)
     pairs = tuple(
         Pair(
-            first=int(k),
-            other=int(order[k]),
+            first=named.numbers[k],
+            other=others.numbers[order[k]],
             distance=float(distance[k]),
             first_words=tuple(words[w] for w in mine[k]),
             other_words=tuple(words[w] for w in theirs[order[k]]),
+            first_label=named.name(k),
+            other_label=others.name(order[k]),
         )
         for k in nearest
     )

@@ -33,10 +33,12 @@ from topicmc.models.lda.collapsed.growing import Schedule, Worker
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior_metrics
+from topicmc.models.lda.origin import GIVEN_SWEEPS, Origin
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.workers import expand
-from topicmc.samplers import Chain
+from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.samplers.state import Chain
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.scratch import scratch_array
 
@@ -55,6 +57,8 @@ class Adlda:
         scratch: a folder for the tokens and topics of large corpora (`topicmc.storage.scratch`).
         number: of the chain, where a run has several (`topicmc.models.lda.collapsed.independent`).
         tokens: `expand` of the documents of each hosted worker, where it is known.
+        additions: to the prior of the topics.
+        origin: what the chain begins with, if it goes on from another run.
     """
 
     def __init__(
@@ -67,6 +71,8 @@ class Adlda:
         scratch: Path | None = None,
         number: int = 0,
         tokens: Mapping[int, tuple[np.ndarray, np.ndarray, int]] | None = None,
+        additions: Additions | None = None,
+        origin: Origin | None = None,
     ) -> None:
         self.config = config
         self.number = number
@@ -74,7 +80,12 @@ class Adlda:
         self.threads = threads
         self.slow = slow or {}
         self.alpha = np.full(config.topics, config.alpha, np.float64)
-        self.beta = config.beta
+        self.prior = RowPrior(config.beta, additions)
+        self._origin = origin
+        self._given: tuple[np.ndarray, np.ndarray] | None = None  # its topics, while drawn under
+        if origin is not None:
+            self.alpha = origin.alpha(number)
+            self.prior = self.prior.with_base(origin.beta(number))
         self.schedule = Schedule(config, corpus)
         self.round_number = 0
         self._waited = WaitFraction(transport)
@@ -124,11 +135,22 @@ class Adlda:
         self.reconciliation.share(self.samplers)
         self.round_number += 1
         self._learn(before)
+        self._forget()
         return RoundInfo(self.config.trajectory * len(self.workers), (documents, tokens))
 
-    def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """θ float32 (W, Kp) and its sums, for tokens to be drawn given them; None: the counts."""
-        return None
+    def _topics(self, sweep: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """θ float32 (W, Kp) and its sums, for tokens to be drawn given them in a sweep; None: the
+        counts."""
+        if self._origin is None or sweep >= GIVEN_SWEEPS:
+            return None
+        if self._given is None:
+            self._given = self._origin.padded(self.number)
+        return self._given
+
+    def _forget(self) -> None:
+        """Lets go of the topics that no token will be drawn under any more."""
+        if self.position >= GIVEN_SWEEPS:
+            self._given = None
 
     def _learn(self, before: int) -> None:
         """New priors if a sweep has ended since ``before``, while they are to be learned."""
@@ -141,12 +163,13 @@ class Adlda:
         if config.learn in ("beta", "both"):
             counts = self.reconciliation.counts()
             totals = counts[:, : config.topics].sum(axis=0, dtype=np.int64).astype(np.float64)
-            mass = self.beta * len(counts)
             theta = counts[:, : config.topics].astype(np.float32, order="C")
-            theta += np.float32(self.beta)
-            beta = learned_beta(self.beta, theta, totals + mass, totals, steps=_STEPS)
+            self.prior.add_to(theta)
+            sums = totals + self.prior.totals(*theta.shape)
+            beta = learned_beta(self.prior, theta, sums, totals, steps=_STEPS)
             # Where workers do not wait for each other, processes may see other counts.
-            self.beta = float(self.transport.sum(np.array([beta * self.transport.is_root]))[0])
+            beta = float(self.transport.sum(np.array([beta * self.transport.is_root]))[0])
+            self.prior = self.prior.with_base(beta)
 
     def advance(self, number: int) -> tuple[int, int]:
         """`trajectory` updates of one worker; returns documents and tokens drawn."""
@@ -157,12 +180,13 @@ class Adlda:
         documents = tokens = 0
         for _ in range(0, config.trajectory, at_once):
             docs = worker.documents(worker.update, at_once)
+            sweep = self.schedule.place(worker.update)[0]
             tokens += worker.sampler.draw(
                 docs,
                 self.alpha,
-                self.beta * self.schedule.beta_factor(worker.update),
-                topics=self._topics(),
-                sweep=self.schedule.place(worker.update)[0],
+                self.prior.with_base(self.prior.base * self.schedule.beta_factor(worker.update)),
+                topics=self._topics(sweep),
+                sweep=sweep,
                 one_by_one=one_by_one,
                 threads=self.threads,
             )
@@ -191,7 +215,9 @@ class Adlda:
     def log_joints(self) -> dict[int, float]:
         """The log joint of the one chain, on every process."""
         counts = self.reconciliation.counts()
-        words = log_words(counts, counts.sum(axis=0, dtype=np.int64)[: len(self.alpha)], self.beta)
+        totals = counts.sum(axis=0, dtype=np.int64)[: len(self.alpha)]
+        beta = self.prior.rows(len(counts), len(totals), np.float64)
+        words = log_words(counts, totals, beta)
         mixes = sum(s.log_mixes(self.alpha) for s in self.samplers.values())
         return {self.number: words + float(self.transport.sum(np.array([mixes]))[0])}
 
@@ -201,16 +227,17 @@ class Adlda:
 
     @property
     def chains(self) -> dict[int, Chain]:
-        """The one chain there is, with θ_wk = n_wk + β, on the process that hosts worker 0."""
+        """The one chain there is, with θ_wk = n_kw + b_kw, on the process that hosts worker 0."""
         if 0 not in self.workers:
             return {}
         counts = self.reconciliation.counts()[:, : self.config.topics]
         sizes = counts.sum(axis=0, dtype=np.int64).astype(np.float64)
         theta = counts.astype(np.float32, order="C")
-        theta += np.float32(self.beta)
+        self.prior.add_to(theta)
         chain = Chain(
-            self.number, theta, sizes + len(theta) * self.beta, self.update, alpha=self.alpha,
-            beta=self.beta, share=sizes / max(1.0, sizes.sum()), of_counts=True,
+            self.number, theta, sizes + self.prior.totals(*theta.shape), self.update,
+            alpha=self.alpha, beta=self.prior.base, share=sizes / max(1.0, sizes.sum()),
+            of_counts=True,
         )  # fmt: skip
         return {self.number: chain}
 
@@ -224,7 +251,7 @@ class Adlda:
             "sweep": round(self.schedule.swept(self.update), 3),
             "joined": round(self.schedule.share(max(0, self.update - 1)), 4),
             "burn_in": self.in_burn_in,
-            **prior_metrics(self.config.learn, self.alpha, self.beta),
+            **prior_metrics(self.config.learn, self.alpha, self.prior.base),
         }
         if self.config.workers > 1:
             facts["waited"] = self._waited.of_workers()
@@ -242,7 +269,7 @@ class Adlda:
             "round": self.round_number,
             "updates": {str(number): worker.update for number, worker in self.workers.items()},
             "alpha": self.alpha.tolist(),
-            "beta": self.beta,
+            "beta": self.prior.base,
             "swept": max(self.schedule.swept(worker.update) for worker in self.workers.values()),
         }
 
@@ -254,7 +281,8 @@ class Adlda:
         """
         parts = [checkpoint.facts(name) for name in checkpoint.parts()]
         updates = {int(number): n for part in parts for number, n in part["updates"].items()}
-        self.alpha, self.beta = np.array(parts[0]["alpha"]), parts[0]["beta"]
+        self.alpha = np.array(parts[0]["alpha"])
+        self.prior = self.prior.with_base(parts[0]["beta"])
         if self._shared_out_alike(checkpoint, len(updates)):
             self.round_number = parts[0]["round"]
             for number, worker in self.workers.items():
@@ -299,17 +327,19 @@ class Adlda:
         for sampler in list(self.samplers.values())[:1]:
             tokens = np.zeros(2, sampler.tokens.dtype)
             offsets = np.array([0, 2])
+            prior = self.prior.summed(1)
             tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
-            for sweep in range(2):
+            for sweep in (0, 1, GIVEN_SWEEPS):
                 tiny.draw(
-                    np.zeros(1, np.int64), self.alpha, self.beta, sweep=sweep,
-                    one_by_one=config.batch_size == 1, threads=self.threads, topics=self._topics(),
+                    np.zeros(1, np.int64), self.alpha, prior, sweep=sweep,
+                    one_by_one=config.batch_size == 1, threads=self.threads,
+                    topics=self._topics(sweep),
                 )  # fmt: skip
             tiny.adopt(tiny.z)
             if config.learn != "none":
                 one = np.ones((1, config.topics), np.float32)
                 learned_alpha(self.alpha, tiny.mix_histogram())
-                learned_beta(self.beta, one, one[0].astype(np.float64), one[0].astype(np.float64))
+                learned_beta(prior, one, one[0].astype(np.float64), one[0].astype(np.float64))
 
 
 def _between(parts: list[np.ndarray], first: int, last: int) -> list[np.ndarray]:

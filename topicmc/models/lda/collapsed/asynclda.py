@@ -92,6 +92,7 @@ class AsyncLda(Adlda):
         self.round_number += 1
         self._meet()
         self._learn(before)
+        self._forget()
         return RoundInfo(updates * len(self.workers), (documents, tokens))
 
     def _meet(self) -> None:

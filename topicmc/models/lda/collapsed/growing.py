@@ -40,7 +40,7 @@ class Schedule:
         self._rounds = rounds_per_sweep(config, corpus.n_docs)
         self.per_sweep = config.trajectory * self._rounds
         self.start_sweeps = config.start_sweeps
-        self._annealed = self.start_sweeps if config.start != "plain" else 0
+        self._annealed = self.start_sweeps if config.start in ("anneal", "grow") else 0
         self._growth = NO_GROWTH
         if config.start == "grow":
             self._growth = Growth.over(

@@ -22,8 +22,10 @@ from topicmc.engine.state import ReadOnDemand
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.adlda import Adlda
+from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.settings import Resolved
-from topicmc.samplers import Chain
+from topicmc.samplers.row_prior import Additions
+from topicmc.samplers.state import Chain
 from topicmc.storage.checkpoints import Checkpoint
 
 
@@ -38,6 +40,8 @@ class IndependentChains:
         threads: Threads,
         slow: Mapping[int, float] | None = None,
         scratch: Path | None = None,
+        additions: Additions | None = None,
+        origin: Origin | None = None,
     ) -> None:
         # Processes must meet in the same order, so there chains cannot be drawn at the same time.
         spread = config.workers == 1 and config.chains >= threads.n_threads
@@ -46,7 +50,9 @@ class IndependentChains:
         self._members: list[Adlda] = []
         for number in range(config.chains):
             tokens = self._members[0].tokens if number else None
-            member = Adlda(config, corpus, transport, own, slow, scratch, number, tokens)
+            member = Adlda(
+                config, corpus, transport, own, slow, scratch, number, tokens, additions, origin
+            )
             self._members.append(member)
         self.round_number = 0
         self.alpha = self._members[0].alpha

@@ -2,18 +2,18 @@
 
 The topic of every token is kept. A round draws the next block of each worker's documents anew given
 θ, by one Gibbs sweep from where they were, and their counts replace those of their last visit in
-n_kw. After every few blocks θ makes a move towards â = β + n_kw. Nothing is scaled up, so the
+n_kw. After every few blocks θ makes a move towards â = b_kw + n_kw. Nothing is scaled up, so the
 counts have no minibatch noise (as in SAGA, a control variate that has seen all the data).
 
 What is exact. For SCIR both parts leave the posterior of (φ, z) as it is: the draws are Gibbs steps
 given φ; then the sums Σ_w θ_wk, of which the draws take no notice, are drawn anew given z, and the
-CIR process given z has stationary law Gamma(β + n_kw, 1), whatever the step. So the chain is an
+CIR process given z has stationary law Gamma(b_kw + n_kw, 1), whatever the step. So the chain is an
 exact sampler, on any number of workers, since all of them move the same θ. SGRLD
 keeps the error of its discretisation: an entry without tokens is reflected at zero, and holds some
-tenths of a token in place of β, which falls with the step by no more than its logarithm.
+tenths of a token in place of b_kw, which falls with the step by no more than its logarithm.
 
-The state that is reported is β + n_kw, the mean of θ given the topics of the tokens, like that of
-AD-LDA: of one state it predicts better than the draw θ, and what θ adds is a Gamma law, which is
+The state that is reported is b_kw + n_kw, the mean of θ given the topics of the tokens, like that
+of AD-LDA: of one state it predicts better than the draw θ, and what θ adds is a Gamma law, which is
 drawn from when intervals are made. It spares SGRLD's φ its error, but not the draws made given it.
 
 The start is AD-LDA's: no state of it is a sample, and draws given the counts find topics in fewer
@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,34 +36,37 @@ from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
 from topicmc.models.lda.collapsed.adlda import Adlda
-from topicmc.models.lda.defaults import initial_total, rounds_per_sweep
-from topicmc.samplers import Chain, TopicCounts, initial_chain, step_size, sum_topics
+from topicmc.models.lda.defaults import rounds_per_sweep
+from topicmc.samplers.registry import sampler_of
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
-from topicmc.samplers.sgrld import Sgrld
+from topicmc.samplers.state import Chain, TopicCounts, initial_chain, sum_topics
+from topicmc.samplers.steps import step_size
 from topicmc.storage.checkpoints import Checkpoint
 
-SAMPLERS: dict[str, type[Scir] | type[Sgrld]] = {"scir": Scir, "sgrld": Sgrld}
-# Tokens to be drawn for each entry of θ that is moved: as many as cost a multiple of the move.
-MOVE_TOKENS = {"scir": 1.5, "sgrld": 0.3}
 _FORGETTING = 50.0  # a time after which a CIR process does not know where it began
 
 
 class KeptAssignments(Adlda):
     """AD-LDA's workers, drawing given topics θ that every process moves alike."""
 
-    def __init__(self, config, corpus, transport, threads, slow=None, scratch=None) -> None:
-        super().__init__(config, corpus, transport, threads, slow, scratch)
-        self._total = initial_total(
-            config.sampler, config.beta, corpus.n_words, config.topics, corpus.n_tokens
-        )
+    def __init__(
+        self, config, corpus, transport, threads, slow=None, scratch=None, *, additions=None,
+        origin=None,
+    ) -> None:  # fmt: skip
+        more = {"additions": additions, "origin": origin}
+        super().__init__(config, corpus, transport, threads, slow, scratch, **more)
+        self._sampler = sampler_of(config.sampler)
+        size = corpus.n_words, config.topics, corpus.n_tokens
+        self._total = self._sampler.initial_total(config.beta, *size)
         # Topics are padded for the kernels; the padding moves like a topic without tokens.
         self._chain = initial_chain(
-            0, corpus.n_words, padded_size(config.topics), beta=config.beta,
+            0, corpus.n_words, padded_size(config.topics), prior=self.prior,
             n_tokens=corpus.n_tokens, seed=config.seed, total=self._total,
         )  # fmt: skip
         self._words = np.arange(corpus.n_words, dtype=np.int32)
         rounds = rounds_per_sweep(config, corpus.n_docs)
-        enough = MOVE_TOKENS[config.sampler] * corpus.n_words * config.topics
+        enough = self._sampler.tokens_per_move * corpus.n_words * config.topics
         self._rounds_per_move = min(rounds, max(1, round(enough * rounds / corpus.n_tokens)))
         self._by_counts = self._starts_by_counts
 
@@ -71,8 +75,10 @@ class KeptAssignments(Adlda):
         """Whether tokens are drawn given the counts, as they are in a start that is not plain."""
         return self.in_burn_in and self.config.start != "plain"
 
-    def _topics(self) -> tuple[np.ndarray, np.ndarray] | None:
-        return None if self._by_counts else (self._chain.theta, self._chain.topic_sums)
+    def _topics(self, sweep: int) -> tuple[np.ndarray, np.ndarray] | None:
+        if self._by_counts:
+            return super()._topics(sweep)
+        return self._chain.theta, self._chain.topic_sums
 
     def round(self) -> RoundInfo:
         """A block of every hosted worker's documents, their counts summed, and a move of θ if one
@@ -82,14 +88,14 @@ class KeptAssignments(Adlda):
             self._enter()
         info = super().round()
         if not self._by_counts and self.round_number % self._rounds_per_move == 0:
-            self._move(SAMPLERS[self.config.sampler], self._step())
+            self._move(self._sampler.whole(), self._step())
         return info
 
     def _enter(self) -> None:
-        """Draws θ from Gamma(β + n_kw, 1); for SGRLD on its own scale, which says nothing of φ."""
+        """Draws θ from Gamma(b_kw + n_kw, 1); for SGRLD on its own scale, which φ does not know."""
         chain = self._chain
         self._move(Scir, _FORGETTING)
-        if self.config.sampler == "sgrld":
+        if self._sampler.free_scale:
             chain.theta *= (self._total / chain.topic_sums).astype(np.float32)
             np.maximum(chain.theta, FLOOR, out=chain.theta)
             chain.topic_sums = sum_topics(chain.theta, self.threads)
@@ -99,20 +105,20 @@ class KeptAssignments(Adlda):
         would move less and less. They are independent of φ, so this only sets the clock."""
         config, chain = self.config, self._chain
         step = step_size(chain.update, config.step_size, config.step_offset, config.step_decay)
-        if config.sampler == "sgrld":
+        if self._sampler.free_scale:
             step *= float(chain.topic_sums[: config.topics].mean()) / self._total
         return step
 
-    def _move(self, sampler: type[Scir] | type[Sgrld], step: float) -> None:
+    def _move(self, sampler: Callable[..., Any], step: float) -> None:
         config, chain = self.config, self._chain
         if sampler is Scir:
-            Scir(self.beta).redraw_sums(
+            Scir(self.prior).redraw_sums(
                 chain,
                 next(iter(self.samplers.values())).topic_totals,
                 key=stream_key(config.seed, "sums", 0),
                 threads=self.threads,
             )
-        moved = sampler(beta=self.beta).move(
+        moved = sampler(self.prior).move(
             chain,
             TopicCounts(self._words, self.reconciliation.counts().astype(np.float32)),
             scale=1.0,
@@ -132,7 +138,7 @@ class KeptAssignments(Adlda):
         would draw given topics of its own. Costs eight bytes a process."""
         if self.transport.n_processes == 1:
             return
-        state = (self._chain.topic_sums, self.alpha, np.array([self.beta]))
+        state = (self._chain.topic_sums, self.alpha, np.array([self.prior.base]))
         mine = hashlib.blake2b(b"".join(array.tobytes() for array in state), digest_size=8)
         number = float(int.from_bytes(mine.digest(), "big") >> 11)  # of 53 bits: a float64 holds it
         everyone = self.transport.gather(dict.fromkeys(self.transport.workers, number))
@@ -174,9 +180,9 @@ class KeptAssignments(Adlda):
             self._by_counts = by_counts
             super().warm_up()
         few = self._chain.theta[:32].copy()
-        for sampler in {Scir, SAMPLERS[self.config.sampler]}:
+        for sampler in dict.fromkeys((Scir, self._sampler.whole())):
             tiny = dataclasses.replace(self._chain, theta=few, topic_sums=sum_topics(few))
-            sampler(beta=self.beta).move(
+            sampler(RowPrior(self.prior.base)).move(
                 tiny,
                 TopicCounts(self._words[: len(few)], np.zeros(few.shape, np.float32)),
                 scale=1.0,

@@ -24,10 +24,12 @@ from topicmc.kernels.collapsed import (
 from topicmc.kernels.histograms import mix_histogram
 from topicmc.kernels.joint import log_mixes
 from topicmc.kernels.padding import padded_topics
+from topicmc.kernels.prior import Beta, no_prior
 from topicmc.kernels.threads import Threads
+from topicmc.samplers.row_prior import RowPrior
 
 _PIECE = 8_192  # tokens that are worth a thread's while
-_FLAT = 1e9  # a β under which all topics are alike
+_FLAT = RowPrior(1e9)  # under which all topics are alike
 _LEARN_FROM = 100_000  # documents that priors are learned from
 _TRACED = 20_000  # documents that the log joint is estimated from
 _CHECKED = 1 << 24  # assignments at a time
@@ -132,7 +134,7 @@ class CollapsedWorker:
         self,
         docs: np.ndarray,
         alpha: np.ndarray,
-        beta: float,
+        prior: RowPrior,
         *,
         sweep: int,
         one_by_one: bool,
@@ -141,24 +143,28 @@ class CollapsedWorker:
     ) -> int:
         """New topics for the tokens of some documents, ascending int64 (n,); returns their number.
 
-        alpha is float64 (K,). With ``topics``, θ float32 (W, Kp) and its sums (Kp,), tokens are
-        drawn given those topics instead of the counts.
+        alpha is float64 (K,), and ``prior`` that of the topics. With ``topics``, θ float32 (W, Kp)
+        and its sums (Kp,), tokens are drawn given those topics instead of the counts.
 
         Documents that have none yet get their first: at random in sweep 0, later from the
         conditional under the counts so far.
         """
-        prior = padded_topics(alpha)
+        mixes = padded_topics(alpha)
         old, new = docs[self.joined[docs]], docs[~self.joined[docs]]
         if one_by_one and topics is None:
-            self._draw_one_by_one(old, new, prior, beta, sweep)
+            self._draw_one_by_one(old, new, mixes, prior, sweep)
         elif len(docs):
-            self._draw_frozen(docs, old, new, prior, beta, sweep, threads, topics)
+            self._draw_frozen(docs, old, new, mixes, prior, sweep, threads, topics)
         self.joined[new] = True
         return int((self.offsets[docs + 1] - self.offsets[docs]).sum())
 
-    def _draw_one_by_one(self, old, new, prior, beta, sweep) -> None:
+    def _beta(self, prior: RowPrior) -> Beta:
+        return prior.rows(len(self.word_topic), self.n_topics)
+
+    def _draw_one_by_one(self, old, new, mixes, prior, sweep) -> None:
         state = (
-            self.offsets, self.tokens, self.z, self.word_topic, self.topic_totals, prior, beta
+            self.offsets, self.tokens, self.z, self.word_topic, self.topic_totals, mixes,
+            self._beta(prior),
         )  # fmt: skip
         key, first_id = self.key, self.first_id
         if len(old):
@@ -166,15 +172,15 @@ class CollapsedWorker:
         if len(new):
             assign(*state, docs=new, sequential=sweep > 0, key=key, first_id=first_id)
 
-    def _draw_frozen(self, docs, old, new, prior, beta, sweep, threads, topics) -> None:
+    def _draw_frozen(self, docs, old, new, mixes, prior, sweep, threads, topics) -> None:
         before = self.z[self._span(docs)].copy()
         # More pieces than threads, so that nobody waits for a long document for long; but a small
         # block is not worth the threads.
         n_tokens = int((self.offsets[docs + 1] - self.offsets[docs]).sum())
         n_parts = min(threads.n_threads, 1 + n_tokens // _PIECE)
-        given = (self.word_topic, self.topic_totals, prior, beta)
+        given = (self.word_topic, self.topic_totals, mixes, self._beta(prior))
         if topics is not None:
-            given = (*topics, prior, 0.0)
+            given = (*topics, mixes, no_prior(len(mixes)))
         state = (self.offsets, self.tokens, self.z, *given)
         options = {
             "first_id": self.first_id, "key": self.key, "update": sweep,
@@ -183,7 +189,7 @@ class CollapsedWorker:
         if len(old):
             redraw(old, *state, counted=topics is None, **options)
         if len(new) and sweep == 0 and topics is None:
-            state = (*state[:6], _FLAT)
+            state = (*state[:6], self._beta(_FLAT))
             redraw(new, *state, counted=False, sweeps=0, **options)
         elif len(new):
             redraw(new, *state, counted=False, **options)

@@ -1,0 +1,97 @@
+"""``topicmc edit``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from topicmc.cli.options import (
+    force_option,
+    json_option,
+    note_progress,
+    output_option,
+    print_json,
+    run_argument,
+)
+from topicmc.errors import UsageError
+
+
+@click.command()
+@run_argument
+@output_option("The view to write: a folder.")
+@click.option("--label", "pairs", multiple=True, metavar="K=NAME", help="Name topic K.")
+@click.option(
+    "--labels",
+    "file",
+    type=click.Path(path_type=Path),
+    help="Names from a file: CSV of topic,label, or JSON.",
+)
+@click.option("--merge", "merges", multiple=True, metavar="K+K…", help="Sum topics in the first.")
+@click.option("--drop", "drops", multiple=True, metavar="K,…", help="Leave topics out.")
+@click.option("--group", "groups", multiple=True, metavar="NAME=K,…", help="Group topics.")
+@force_option
+@json_option
+def edit(
+    run: Path,
+    output: Path,
+    pairs: tuple[str, ...],
+    file: Path | None,
+    merges: tuple[str, ...],
+    drops: tuple[str, ...],
+    groups: tuple[str, ...],
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Name, merge, drop and group the topics of RUN, without training anew.
+
+    What is written is a view: every command that reads runs reads it in place of RUN, train does
+    not. It holds no samples, so RUN has to stay. Topics keep their numbers; a merged one has the
+    number of its first. RUN may be a view, whose edits then stay.
+    """
+    from topicmc.models.lda.run import TopicRun
+    from topicmc.topics.editing import Edits
+    from topicmc.topics.editing import edit as make
+    from topicmc.topics.labels import read_labels
+    from topicmc.topics.shown import facts_of, sentences
+
+    labels = read_labels(file) if file is not None else {}
+    labels |= dict(_label(pair) for pair in pairs)
+    edits = Edits(
+        labels=labels,
+        merges=[_numbers("--merge", merge, "+") for merge in merges],
+        drops=[k for drop in drops for k in _numbers("--drop", drop, ",")],
+        groups=dict(_group(group) for group in groups),
+    )
+    opened = TopicRun.open(run)
+    note_progress([opened])
+    view = make(opened, edits, output, force)
+    if as_json:
+        names = {str(k): name for k, name in sorted(view.labels.items())}
+        print_json({"view": str(output), "labels": names, **facts_of(view)})
+        return
+    for sentence in sentences(view):
+        click.echo(sentence)
+
+
+def _label(pair: str) -> tuple[int, str]:
+    number, equals, name = pair.partition("=")
+    if not equals or not re.fullmatch(r"\d{1,9}", number.strip(), re.ASCII):
+        raise UsageError(f"--label {pair}: give a number and a name, as 3=Sport")
+    return int(number), name.strip()
+
+
+def _group(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, members = text.rpartition("=")
+    if not equals:
+        raise UsageError(f'--group {text}: give a name and numbers, as "Science=1,5,9"')
+    return name.strip(), _numbers("--group", members, ",") if members.strip() else ()
+
+
+def _numbers(option: str, text: str, separator: str) -> tuple[int, ...]:
+    told: Sequence[str] = [part.strip() for part in text.split(separator)]
+    if not all(re.fullmatch(r"\d{1,9}", part, re.ASCII) for part in told):
+        raise UsageError(f"{option} {text}: give numbers of topics, as 3{separator}7")
+    return tuple(map(int, told))

@@ -1,0 +1,229 @@
+"""Every command that reads runs reads views; none that trains does."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hostile import refused
+from shell import Command, one_sentence
+
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import posterior_mean
+
+EDIT = (
+    *("--label", "1=Big sport", "--label", "4=Law", "--merge", "1+3", "--drop", 2),
+    *("--group", "Public=1,4"),
+)
+
+
+@pytest.fixture
+def view(run, command) -> Path:
+    """Of five topics 0, 1 with 3, and 4 are shown."""
+    done = command("edit", run, "-o", "view", *EDIT)
+    assert done.status == 0, done.stderr
+    return Path("view")
+
+
+def said(result) -> str:
+    assert result.status == 0, result.stderr
+    return result.stdout
+
+
+def test_edit_says_what_it_did_in_shares(view, run, command):
+    share = posterior_mean(run).share
+    told = said(command("edit", "view", "-o", "again"))
+    assert f"Merged: 1 + 3 as 1 Big sport, {share[1] + share[3]:.1%} of the tokens." in told
+    assert f"Dropped: 2, {share[2]:.1%} of the tokens." in told
+    assert "Group Public: " in told and "1 Big sport, 4 Law." in told
+    assert {path.name for path in view.iterdir()} == {"view.json"}
+    told = json.loads(said(command("edit", "view", "-o", "more", "--json")))
+    assert told["dropped"] == {"topics": [2], "share": pytest.approx(share[2], rel=1e-6)}
+    assert told["labels"] == {"1": "Big sport", "4": "Law"}
+
+
+def test_topics(view, run, command):
+    rows = said(command("topics", "view", "--tree", "--uncertainty")).splitlines()
+    assert any(row.split()[:3] == ["1", "Big", "sport"] for row in rows)
+    told = json.loads(said(command("topics", "view", "--json", "--tree", "--uncertainty")))
+    before = json.loads(said(command("topics", "run", "--json", "--uncertainty")))
+    by_number = {topic["topic"]: topic for topic in told["topics"]}
+    same = {topic["topic"]: topic for topic in before["topics"]}
+    assert sorted(by_number) == [0, 1, 4]
+    assert by_number[0] == same[0] and by_number[4] == {**same[4], "label": "Law"}
+    assert by_number[1]["label"] == "Big sport"
+    assert {part.get("topic") for join in told["tree"] for part in join["parts"]} == {0, 1, 4, None}
+    group = told["view"]["groups"][0]
+    assert group["share"] == pytest.approx(by_number[1]["share"] + by_number[4]["share"])
+    assert group["share_low"] < group["share"] < group["share_high"]
+    near = json.loads(said(command("topics", "view", "--json", "--details")))["topics"]
+    for topic in near:
+        others = {other["topic"] for other in topic["similar"]}
+        assert others == {0, 1, 4} - {topic["topic"]}
+    page = said(command("topics", "view", "--topic", 1))
+    assert page.startswith("topic 1 Big sport: ")
+    assert "it is part of topic 1; name 1" in one_sentence(command("topics", "view", "--topic", 3))
+    assert "it was dropped" in one_sentence(command("topics", "view", "--topic", 2))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "npy"])
+def test_infer_adds_up_the_mixes_of_the_run(view, run, command, ending):
+    se = () if ending == "npy" else ("--se",)
+    done = command("infer", "view", "corpus", "-o", f"view.{ending}", *se)
+    assert "in order    0, 1 Big sport, 4 Law" in said(done) or ending in ("csv", "parquet")
+    assert "those of the dropped are left out" in done.stderr
+    said(command("infer", "run", "corpus", "-o", f"run.{ending}", *se))
+    if ending == "npy":
+        mixes, whole = np.load("view.npy"), np.load("run.npy")
+    elif ending == "jsonl":
+        mixes, whole = (
+            np.array([json.loads(line)["mix"] for line in Path(name).read_text().splitlines()])
+            for name in ("view.jsonl", "run.jsonl")
+        )
+    else:
+        read = pd.read_csv if ending == "csv" else pd.read_parquet
+        table, before = read(f"view.{ending}"), read(f"run.{ending}")
+        assert [name for name in table if name.startswith("topic_")] == [
+            "topic_0", "topic_1_Big sport", "topic_4_Law",
+        ]  # fmt: skip
+        np.testing.assert_array_equal(table["sd_0"], before["sd_0"])
+        np.testing.assert_array_equal(table["sd_4_Law"], before["sd_4"])
+        # Var(a + b) lies between the extremes of what their correlation can make of it.
+        one, three, both = before["sd_1"], before["sd_3"], table["sd_1_Big sport"]
+        assert (both < one + three + 1e-6).all() and (both > abs(one - three) - 1e-6).all()
+        mixes = table.filter(regex="^topic_").to_numpy()
+        whole = before.filter(regex="^topic_").to_numpy()
+    expected = np.stack([whole[:, 0], whole[:, 1] + whole[:, 3], whole[:, 4]], axis=1)
+    np.testing.assert_allclose(mixes, expected, atol=1e-6)
+
+
+def test_evaluate_and_compare(view, run, command):
+    done = command("evaluate", "view", "--json")
+    merged = json.loads(said(done))
+    assert "a merged topic is one topic of all its words" in done.stderr
+    whole = json.loads(said(command("evaluate", "run", "--json")))
+    assert merged["perplexity"] > whole["perplexity"]  # fewer topics fit less
+    told = json.loads(said(command("compare", "view", "run", "--json")))
+    assert told["models"][0]["perplexity"] == pytest.approx(merged["perplexity"])
+    assert told["models"][0]["topics"] == 3
+    pairs = {pair["first"]: pair for pair in told["matchings"][0]["pairs"]}
+    assert sorted(pairs) == [0, 1, 4] and pairs[4]["other"] == 4 and pairs[0]["distance"] < 1e-6
+    assert pairs[1]["first_label"] == "Big sport" and pairs[1]["other_label"] is None
+    assert "Law: " in said(command("compare", "view", "run"))
+    drift = json.loads(said(command("compare", "view", "run", "--drift", "--json")))["drifts"][0]
+    changed = {topic["first"]: topic for topic in drift["topics"]}
+    assert changed[4]["other"] == 4 and changed[4]["gained"] == changed[4]["lost"] == []
+
+
+def test_a_view_of_names_alone_scores_as_its_run(run, command):
+    said(command("edit", "run", "-o", "named", "--label", "2=Law"))
+    done = command("evaluate", "named", "--json")
+    assert done.stderr == "" and done.stdout == said(command("evaluate", "run", "--json"))
+
+
+def test_exports(view, run, command):
+    mean = posterior_mean(TopicRun.open(view))
+    for ending in ("csv", "parquet"):
+        said(command("export", "view", "--to", ending, "-o", f"t.{ending}", "--words", 2))
+        rows = pd.read_csv("t.csv", keep_default_na=False) if ending == "csv" else pd.read_parquet(
+            "t.parquet"
+        ).fillna("")  # fmt: skip
+        assert rows["topic"].tolist() == [0, 0, 1, 1, 4, 4]
+        assert rows["label"].tolist() == ["", "", "Big sport", "Big sport", "Law", "Law"]
+    said(command("export", "view", "--to", "jsonl", "-o", "t.jsonl"))
+    lines = [json.loads(line) for line in Path("t.jsonl").read_text().splitlines()]
+    assert [(line["topic"], line.get("label")) for line in lines] == [
+        (0, None), (1, "Big sport"), (4, "Law"),
+    ]  # fmt: skip
+    for kind, extra in (("npy", ()), ("mallet", ()), ("gensim", ()), ("sklearn", ())):
+        done = command("export", "view", "--to", kind, "-o", kind, *extra)
+        said(done)
+        assert "topics.csv says which topics the indices" in done.stderr
+        with Path(kind, "topics.csv").open() as stream:
+            assert list(csv.reader(stream)) == [
+                ["index", "topic", "label"], ["0", "0", ""], ["1", "1", "Big sport"],
+                ["2", "4", "Law"],
+            ]  # fmt: skip
+        said(command("export", "view", "--to", kind, "-o", kind, "--force"))
+    np.testing.assert_array_equal(np.load("npy/phi.npy"), mean.phi)
+    np.testing.assert_array_equal(np.load("npy/alpha.npy"), mean.alpha)
+    done = command("export", "view", "--to", "pyldavis", "-o", "t.json")
+    assert said(done) and "stand for the topics 0, 1 Big sport, 4 Law" in done.stderr
+
+
+def test_arviz(view, command):
+    xarray = pytest.importorskip("xarray")
+    said(command("export", "view", "--to", "arviz", "-o", "t.nc"))
+    tree = xarray.open_datatree("t.nc", engine="h5netcdf")
+    assert tree["posterior"]["topic"].values.tolist() == [0, 1, 4]
+    assert tree["constant_data"]["label"].values.tolist() == ["", "Big sport", "Law"]
+
+
+def test_report(view, run, command):
+    said(command("report", "view", "-o", "view.html"))
+    text = Path("view.html").read_text()
+    data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+    topics = {topic["number"]: topic for topic in data["topics"]}
+    assert sorted(topics) == data["numbers"] == [0, 1, 4]
+    assert (topics[1]["label"], topics[1]["group"]) == ("Big sport", "Public")
+    assert (topics[0]["label"], topics[0]["group"]) == (None, None)
+    assert {k for word in data["spread"] for k, _ in word} <= {0, 1, 4}
+    assert all(set(topic["near"]) <= {0, 1, 4} for topic in data["topics"])
+    assert any(note.startswith("Dropped: 2, ") for note in data["notes"])
+    assert len(data["tree"]) == 2
+    assert str(Path.cwd()) not in text  # where somebody's files are is nobody's business
+
+
+def test_views_are_not_trained(view, run, command):
+    told = refused(command, "train", "-o", "view", "--resume", "--updates", 20)
+    assert "train its run (topicmc train -o run --resume)" in told.stderr
+    told = refused(command, "train", "corpus", "-o", "more", "--from", "view", "--updates", 20)
+    assert "is a view; go on from its run" in told.stderr
+    refused(command, "train", "corpus", "-o", "view", "--updates", 20)
+    refused(command, "train", "corpus", "-o", "view", "--force", "--updates", 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--label", "Sport"), "give a number and a name, as 3=Sport"),
+        (("--label", "9=Sport"), "the topics are 0 to 4"),
+        (("--merge", "1+9"), "the topics are 0 to 4"),
+        (("--merge", "1,2"), "give numbers of topics, as 3+7"),
+        (("--drop", "x"), "give numbers of topics, as 3,7"),
+        (("--drop", "-1"), "give numbers of topics"),
+        (("--group", "1,2"), "give a name and numbers"),
+        (("--group", "=1,2"), "is empty"),
+        (("--labels", "none.csv"), "no such file"),
+    ],
+)
+def test_what_edit_refuses(run, command: Command, options, told):
+    assert told in refused(command, "edit", "run", "-o", "view", *options).stderr
+    assert not Path("view").exists()
+
+
+@pytest.mark.parametrize("reader", ["topics", "evaluate", "infer", "report", "export", "compare"])
+def test_a_view_whose_run_is_gone_is_refused(view, run, command, reader):
+    Path("run").rename("moved")
+    more = {
+        "infer": ("corpus", "-o", "x.csv"),
+        "report": ("-o", "x.html"),
+        "export": ("--to", "npy", "-o", "x"),
+        "compare": ("view",),
+    }
+    told = refused(command, reader, "view", *more.get(reader, ()))
+    assert "its run is not in run any more" in told.stderr
+
+
+def test_names_by_a_model_come_back_as_they_went(run, command):
+    """What `topics --json` says, with a label added to each topic, is a file of names."""
+    told = json.loads(said(command("topics", "run", "--json")))
+    for topic in told["topics"]:
+        topic["label"] = topic["words"][0]["word"].title()
+    Path("named.json").write_text(json.dumps(told))
+    said(command("edit", "run", "-o", "view", "--labels", "named.json"))
+    assert TopicRun.open(Path("view")).labels == {
+        topic["topic"]: topic["label"] for topic in told["topics"]
+    }

@@ -1,0 +1,55 @@
+"""A sampler is one file and one line: a toy with a state of its own that travels and is saved."""
+
+import numpy as np
+import pytest
+
+from topicmc.engine.listeners import Silent
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
+from topicmc.models.lda import jobs
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.settings import TrainConfig
+from topicmc.samplers.registry import SAMPLERS, sampler_of
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    monkeypatch.setitem(SAMPLERS, "toy", "toy_sampler:Toy")
+
+
+def trained(corpus, path, updates, resume=False):
+    transport = LocalTransport(2)
+    if resume:
+        config, corpus, run = jobs.resume(path, {"updates": updates}, transport, None)
+    else:
+        config = TrainConfig(
+            topics=4, sampler="toy", workers=2, seed=1, threads=1, batch_size=10, trajectory=2,
+            updates=updates, anneal_updates=4, balance=False,
+        )  # fmt: skip
+        config, corpus, run = jobs.start(config, corpus.path, path, transport)
+    training = training_of(config, corpus, run, transport, Silent(), resume=resume)
+    training.train(Interrupt())
+    return training
+
+
+def test_a_sampler_with_a_state_of_its_own(toy, small_corpus, tmp_path):
+    whole = trained(small_corpus, tmp_path / "whole", 12)
+    trained(small_corpus, tmp_path / "parted", 8)
+    parted = trained(small_corpus, tmp_path / "parted", 12, resume=True)
+    states = [training.method.held["chains"] for training in (whole, parted)]
+    assert states[0].keys() == states[1].keys() == {0, 1}
+    for worker in (0, 1):
+        one, other = (held[worker] for held in states)
+        assert np.array_equal(one.theta, other.theta) and np.array_equal(one.moved, other.moved)
+        assert one.moved.any()
+    assert "moved-000.npy" in parted.run.checkpoint().manifest["files"]
+
+
+@pytest.mark.parametrize("name", ["scir", "sgrld"])
+def test_every_sampler_says_what_is_usual_for_it(name):
+    sampler = sampler_of(name)
+    assert sampler.start in ("plain", "anneal")
+    total = sampler.initial_total(0.1, 100, 5, 10_000)
+    for kept in (False, True):
+        a, b, c = sampler.steps(total, 5, 10_000, kept=kept)
+        assert a > 0 and b > 0 and 0 <= c <= 1

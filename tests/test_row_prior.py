@@ -1,0 +1,48 @@
+"""Priors of topics as values: what they add up to, and what they refuse."""
+
+import numpy as np
+import pytest
+from priors import prior, uneven
+
+from topicmc.errors import UsageError
+from topicmc.samplers.row_prior import Additions, RowPrior
+
+
+@pytest.mark.parametrize("beta", [0.0, -1.0, float("nan"), float("inf")])
+def test_beta_must_be_positive(beta):
+    with pytest.raises(UsageError, match="beta"):
+        RowPrior(beta)
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_additions_must_be_numbers_of_0_or_more(value):
+    with pytest.raises(UsageError, match="additions"):
+        Additions.of_words(np.array([1]), np.array([[0.0, value]]), 3)
+
+
+def test_it_adds_up_to_the_matrix_that_it_is():
+    b = uneven(0.1, 30, 20)
+    over = prior(b, 30)
+    np.testing.assert_allclose(over.matrix(20, 30), b.T)
+    np.testing.assert_allclose(over.totals(30, 20), b.sum(axis=0))
+    assert over.mean(20, 30) == pytest.approx(b.mean())
+    np.testing.assert_allclose(over.summed(30).matrix(20, 1), b.sum(axis=0)[:, None])
+    theta = np.zeros(b.shape, np.float32)
+    over.add_to(theta)
+    np.testing.assert_allclose(theta, b, rtol=1e-6)
+    np.testing.assert_allclose(over.with_base(1.0).matrix(20, 30), b.T + 0.9)
+
+
+def test_topics_of_the_padding_have_the_base():
+    b = uneven(0.1, 30, 20)
+    read = prior(b, 30).rows(30, 20)
+    assert read.totals.shape == (32,) and read.entries.values.shape[1] == 32
+    np.testing.assert_allclose(read.entries.values[read.entries.row_of][:, :20], b, rtol=1e-6)
+    assert np.all(read.entries.values[:, 20:] == np.float32(0.1))
+    np.testing.assert_allclose(read.totals[20:], 3.0)
+
+
+def test_a_symmetric_one_is_one_number():
+    read = RowPrior(0.25).rows(30, 20)
+    assert read.entries == np.float32(0.25) and read.entries.dtype == np.float32
+    assert RowPrior(0.25).matrix(20, 30) == 0.25 and np.all(RowPrior(0.25).totals(30, 20) == 7.5)

@@ -1,0 +1,286 @@
+"""Views: what they show is what a sum over the samples by hand gives, of every chain; hostile and
+foolish ones end in a sentence."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_runs import make_run, topic_shapes
+
+from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.progress import remarks
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import alpha_of, posterior_mean
+from topicmc.models.lda.views import NAME
+from topicmc.storage.files import own_checksum
+from topicmc.topics.editing import Edits, edit
+from topicmc.topics.labels import read_labels
+from topicmc.topics.tree import joins_of, lines_of, tree_of
+from topicmc.topics.uncertainty import posterior_of
+
+N_WORDS, N_TOPICS, N_SAMPLES = 60, 6, 12
+ORDER = np.array([4, 2, 0, 5, 1, 3])
+"""The topic of the first chain that each topic of the second is."""
+EDITS = Edits(labels={1: "Sport", 3: "Law"}, merges=[(1, 4)], drops=[2], groups={"Public": (1, 3)})
+SHOWN = [[0], [1, 4], [3], [5]]
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A run of two chains, and what was drawn for it in the numbers of the first: θ (2, n, W, K)
+    and shares (2, n, K), which are not those of the sums of θ."""
+    generator = np.random.default_rng(7)
+    shapes = topic_shapes(N_WORDS, N_TOPICS)
+    theta = generator.gamma(shapes, size=(2, N_SAMPLES, *shapes.shape)).astype(np.float32)
+    share = generator.dirichlet(np.arange(2.0, 2 + N_TOPICS), size=(2, N_SAMPLES))
+    alpha = generator.gamma(2.0, size=(2, N_SAMPLES, N_TOPICS))
+    run = make_run(tmp_path / "run", {0: theta[0], 1: theta[1][:, :, ORDER]})
+    entries = run.sample_index()
+    for entry in entries:
+        chain, draw = entry["chain"], entry["round"] - 100
+        order = ORDER if chain else np.arange(N_TOPICS)
+        entry["share"] = share[chain, draw, order].tolist()
+        entry["alpha"] = alpha[chain, draw, order].tolist()
+    run.write_sample_index(entries)
+    return TopicRun.open(tmp_path / "run"), theta.astype(np.float64), share, alpha
+
+
+def view_of(made, tmp_path: Path, edits: Edits = EDITS) -> TopicRun:
+    return edit(made[0], edits, tmp_path / "view")
+
+
+def test_merged_shares_and_words_have_the_intervals_of_the_sum(made, tmp_path):
+    _, theta, share, _ = made
+    view = posterior_of([view_of(made, tmp_path)], level=0.8)
+    assert view.labels.numbers == (0, 1, 3, 5) and view.found.all()
+    summed = np.stack([share[..., part].sum(axis=-1) for part in SHOWN], axis=-1)
+    np.testing.assert_allclose(view.share, summed.mean(axis=(0, 1)), rtol=1e-12)
+    np.testing.assert_allclose([c.share for c in view.chains], summed, rtol=1e-12)
+    # p(word | topic 1 or 4), by the tokens of both, in every sample
+    phi = theta / theta.sum(axis=2, keepdims=True)
+    joint = phi[..., [1, 4]] * share[:, :, None, [1, 4]]
+    by_hand = joint.sum(axis=-1) / share[:, :, None, [1, 4]].sum(axis=-1)
+    words = np.argsort(-view.phi[1])[:10]
+    np.testing.assert_allclose(view.phi[1], by_hand.mean(axis=(0, 1)), rtol=1e-5)
+    found = view.intervals(np.tile(words, (4, 1)))
+    alone = posterior_of([hand_made(tmp_path, by_hand, phi)], level=0.8)
+    expected = alone.intervals(np.tile(words, (4, 1)))
+    np.testing.assert_allclose(found.low[1], expected.low[1], rtol=1e-5)
+    np.testing.assert_allclose(found.high[1], expected.high[1], rtol=1e-5)
+
+
+def hand_made(tmp_path: Path, merged: np.ndarray, phi: np.ndarray) -> TopicRun:
+    """A run whose samples are the topics merged by hand, (2, n, W) and (2, n, W, K)."""
+    topics = np.stack([phi[..., 0], merged, phi[..., 3], phi[..., 5]], axis=-1)
+    return make_run(tmp_path / "by-hand", {0: topics[0], 1: topics[1]})
+
+
+def test_what_is_not_touched_stays_as_it_was(made, tmp_path):
+    run, _, _, alpha = made
+    view = view_of(made, tmp_path)
+    for entry in run.sample_index():
+        mine = [0, 3, 5] if entry["chain"] == 0 else np.argsort(ORDER)[[0, 3, 5]]
+        before, after = run.read_sample(entry), view.read_sample(entry)
+        np.testing.assert_array_equal(after[:, [0, 2, 3]], before[:, mine])
+        known = alpha[entry["chain"], entry["round"] - 100]
+        expected = [known[part].sum() for part in SHOWN]
+        np.testing.assert_allclose(alpha_of(view, entry), expected, rtol=1e-12)
+    mean, whole = posterior_mean(view, 1), posterior_mean(run, 1)
+    np.testing.assert_allclose(mean.share[2], whole.share[np.argsort(ORDER)[3]], rtol=1e-12)
+    dropped = whole.share[np.argsort(ORDER)[2]]
+    assert mean.share.sum() == pytest.approx(1 - dropped, rel=1e-12)
+
+
+def test_draws_of_counts_are_those_of_the_run(tmp_path):
+    """Where counts are kept, θ is drawn around them: first drawn, then summed."""
+    shapes = topic_shapes(N_WORDS, 4)
+    counts = np.rint(shapes).astype(np.float32) + np.float32(0.01)
+    run = make_run(tmp_path / "run", {0: [counts] * 3}, sampler="adlda")
+    view = edit(run, Edits(merges=[(0, 2)]), tmp_path / "view")
+    entry = run.sample_index()[1]
+    before, after = draw_of(run, entry), draw_of(view, entry)
+    np.testing.assert_array_equal(after[:, 1:], before[:, [1, 3]])
+    np.testing.assert_allclose(after[:, 0], before[:, 0] + before[:, 2], rtol=1e-6)
+
+
+def test_an_edit_of_a_view_goes_on_from_it(made, tmp_path):
+    view = view_of(made, tmp_path)
+    again = edit(view, Edits(merges=[(3, 1)], labels={5: "Art"}), tmp_path / "again")
+    assert again.path == made[0].path and again.view is not None
+    assert again.view.parts == ((0,), (3, 1, 4), (5,)) and again.view.dropped == (2,)
+    assert again.labels == {3: "Law", 5: "Art"} and again.view.groups == {"Public": (3,)}
+    gone = edit(again, Edits(labels={3: ""}, groups={"Public": ()}), tmp_path / "gone")
+    assert gone.labels == {5: "Art"} and gone.view.groups == {}
+
+
+@pytest.mark.parametrize(
+    ("edits", "told"),
+    [
+        (Edits(drops=[6]), "the topics are 0 to 5"),
+        (Edits(drops=[4], merges=[(1, 4)]), "it is part of topic 1; name 1"),
+        (Edits(drops=[2], labels={2: "Gone"}), "it was dropped"),
+        (Edits(merges=[(3, 3)]), "name two topics or more, each once"),
+        (Edits(merges=[(3, 1), (1, 5)]), "it is part of topic 3; name 3"),
+        (Edits(drops=[0, 1, 2, 3, 4]), "2 are the fewest"),
+        (Edits(groups={"A": (1,), "B": (1,)}), "it can be in one group"),
+        (Edits(groups={"A": (7,)}), "the topics are 0 to 5"),
+        (Edits(labels={1: "\x1b[31mred"}), "cannot be printed"),
+        (Edits(labels={1: "x" * 101}), "longer than 100"),
+        (Edits(groups={"two\nlines": (1,)}), "cannot be printed"),
+    ],
+)
+def test_what_cannot_be_is_refused(made, tmp_path, edits, told):
+    with pytest.raises(UsageError) as error:
+        view_of(made, tmp_path, edits)
+    assert told in str(error.value) and "\n" not in str(error.value)
+    assert not (tmp_path / "view").exists()
+
+
+def change(view: Path, **values) -> None:
+    """With a checksum that fits."""
+    record = json.loads((view / NAME).read_text()) | values
+    record.pop("checksum")
+    (view / NAME).write_text(json.dumps({**record, "checksum": own_checksum(record)}))
+
+
+HOSTILE = {
+    "number out of range": {"parts": [[0], [1, 6]]},
+    "negative": {"parts": [[0], [-1]]},
+    "twice": {"parts": [[0], [1, 0]]},
+    "no order": {"parts": [[3], [1]]},
+    "too few": {"parts": [[3]]},
+    "none": {"parts": [[], [1]]},
+    "no numbers": {"parts": [["1"], [2]]},
+    "no list": {"parts": 5},
+    "flags": {"parts": [[0], [True]]},
+    "huge": {"parts": [[0], [10**30]]},
+    "label of none": {"labels": {"2": "x"}},
+    "label that is none": {"labels": {"1": 5}},
+    "label of escapes": {"labels": {"1": "\x1b[2J"}},
+    "group of none": {"groups": {"x": [2]}},
+    "group that is none": {"groups": {"x": "1"}},
+    "order of none": {"orders": {"1": [0, 0, 1, 2, 3, 4]}},
+    "order of few": {"orders": {"1": [0, 1]}},
+    "order of what": {"orders": {"x": [0, 1, 2, 3, 4, 5]}},
+    "run with a zero": {"run": "run\0"},
+    "no run": {"run": "../nowhere"},
+    "run no text": {"run": ["x"]},
+    "itself": {"run": "."},
+    "fingerprint": {"fingerprint": "0"},
+    "newer": {"format": 2},
+}
+
+
+@pytest.mark.parametrize("values", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_views_are_refused(made, tmp_path, values):
+    view_of(made, tmp_path)
+    change(tmp_path / "view", **values)
+    with pytest.raises(DataError) as error:
+        TopicRun.open(tmp_path / "view")
+    assert "view" in str(error.value) and "\n" not in str(error.value)
+
+
+def test_views_of_views_damage_and_links(made, tmp_path):
+    view_of(made, tmp_path)
+    text = (tmp_path / "view" / NAME).read_text()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / NAME).write_text(text)
+    change(tmp_path / "view", run="../other")
+    change(tmp_path / "other", run="../view")
+    with pytest.raises(DataError, match="a view itself"):
+        TopicRun.open(tmp_path / "view")
+    (tmp_path / "view" / NAME).write_text(text.replace("Sport", "Spurt"))
+    with pytest.raises(DataError, match="checksum"):
+        TopicRun.open(tmp_path / "view")
+    (tmp_path / "view" / NAME).unlink()
+    (tmp_path / "view" / NAME).symlink_to(tmp_path / "other" / NAME)
+    with pytest.raises(DataError, match="leads out"):
+        TopicRun.open(tmp_path / "view")
+
+
+def test_another_run_is_refused_and_more_training_is_told(made, tmp_path):
+    run = made[0]
+    view = view_of(made, tmp_path)
+    assert not view.has_moved_on()
+    run.write_sample_index(run.sample_index()[2:])
+    told = remarks(TopicRun.open(tmp_path / "view"))
+    assert len([remark for remark in told if "trained on since" in remark]) == 1
+    run.update_facts(created="later")
+    with pytest.raises(DataError, match="shows another run"):
+        TopicRun.open(tmp_path / "view")
+
+
+def test_nothing_but_a_view_is_replaced(made, tmp_path):
+    (tmp_path / "view").mkdir()
+    with pytest.raises(UsageError, match="is no view"):
+        view_of(made, tmp_path)
+    (tmp_path / "view").rmdir()
+    view_of(made, tmp_path)
+    with pytest.raises(UsageError, match="--force"):
+        view_of(made, tmp_path)
+    (tmp_path / "view/notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="is no view"):
+        edit(made[0], EDITS, tmp_path / "view", force=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "topic,words,label\n3,match team,Sport\n1,oil,\n 12 ,x, Law \n"),
+        ("a.json", '{"3": "Sport", "12": "Law", "1": ""}'),
+        ("a.json", '[{"topic": 3, "label": "Sport"}, {"topic": 12, "label": "Law"}]'),
+        ("a.json", '{"topics": [{"topic": 3, "label": "Sport"}, {"topic": 1},'
+                   ' {"topic": 12, "label": "Law"}]}'),
+    ],
+)  # fmt: skip
+def test_files_of_names(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    assert read_labels(tmp_path / name) == {3: "Sport", 12: "Law"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.csv", "3,Sport\n", "names its columns"),
+        ("a.csv", "topic,label\nx,Sport\n", "row 2: 'x' is no number"),
+        ("a.csv", "topic,label\n3,Sport\n3,Law\n", "row 3: topic 3 has a name already"),
+        ("a.csv", "topic,label\n3\n", "row 2: has no label"),
+        ("a.csv", "", "names its columns"),
+        ("a.csv", "topic,label\n", "holds no names"),
+        ("a.json", '{"3": 5}', "no name"),
+        ("a.json", '{"-3": "x"}', "no number"),
+        ("a.json", "[5]", "item 1: names no topic"),
+        ("a.json", "5", "names no topic"),
+        ("a.json", "{", "JSON"),
+    ],
+)
+def test_files_of_something_else(tmp_path, name, content, told):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError) as error:
+        read_labels(tmp_path / name)
+    assert told.replace("'x'", "x") in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_tree_joins_by_mean_distance(made, tmp_path):
+    view = view_of(made, tmp_path, Edits(drops=[1]))
+    phi = np.array([[4, 4, 1, 1], [4, 3, 2, 1], [1, 1, 4, 4], [0, 1, 4, 5], [5, 5, 0, 0]]) / 10
+    tree = tree_of(phi)
+
+    def apart(a: int, b: int) -> float:
+        return np.sqrt(1 - np.sqrt(phi[a] * phi[b]).sum())
+
+    labels = posterior_of([view]).labels
+    joins = joins_of(tree, labels)
+    assert joins[0]["parts"] == [{"topic": 0}, {"topic": 2}]  # the view has no topic 1
+    assert joins[0]["distance"] == pytest.approx(apart(0, 1))
+    assert joins[-1]["topics"] == 5
+    assert joins[-1]["distance"] == pytest.approx(
+        np.mean([apart(a, b) for a in (0, 1, 4) for b in (2, 3)])
+    )
+    lines = list(lines_of(tree))
+    assert sorted(column for _, column, _ in lines if column is not None) == [0, 1, 2, 3, 4]
+    branches = "|├ |│ ├ |│ └ |└ |  ├ |  └ |    ├ |    └ "
+    assert "|".join(before for before, _, _ in lines) == branches
+    assert lines[0] == ("", None, joins[-1]["distance"])

@@ -1,0 +1,123 @@
+"""Word drift: which words of a topic have gained and lost from one model to another, and which came
+in anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from topicmc.posterior.intervals import credible_interval
+from topicmc.topics.compare.models import Model, restricted
+from topicmc.topics.compare.pairing import Matching
+
+WORDS = 5  # of each kind, shown of each topic
+LEVEL = 0.9  # of the credible intervals
+
+
+@dataclass(frozen=True)
+class Change:
+    """A word's probability in a topic of the first model and in that of the other, among the words
+    that both know; with credible intervals (`LEVEL`) where the model has samples enough."""
+
+    word: str
+    before: float
+    after: float
+    before_interval: tuple[float, float] | None
+    after_interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class TopicDrift:
+    """What changed from a topic of the first model to that of the other which it was matched to:
+    the words that gained most probability and lost most, the most first, and the likeliest ones
+    that only the other knows, with their probabilities there."""
+
+    first: int
+    other: int
+    distance: float
+    gained: tuple[Change, ...]
+    lost: tuple[Change, ...]
+    new: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """That of all matched topics of another model, those that changed least first."""
+
+    name: str
+    topics: tuple[TopicDrift, ...]
+
+
+def drift(
+    first: Model, other: Model, columns: tuple[np.ndarray, np.ndarray], matched: Matching
+) -> Drift:
+    """The drift from one model to another.
+
+    Args:
+        first, other: the models.
+        columns: where each has the words that both know, int64 (M,) each.
+        matched: the topics of the first, matched to those of the other.
+
+    Raises:
+        DataError: a sample is missing or damaged.
+    """
+    k = np.array([first.labels.numbers.index(pair.first) for pair in matched.pairs])
+    j = np.array([other.labels.numbers.index(pair.other) for pair in matched.pairs])
+    before, after = (
+        restricted(model.phi[topics], mine)
+        for model, topics, mine in zip((first, other), (k, j), columns, strict=True)
+    )
+    change = after - before
+    n = min(WORDS, change.shape[1])
+    order = np.argsort(change, axis=1, kind="stable")
+    words = np.concatenate([order[:, ::-1][:, :n], order[:, :n]], axis=1)  # (P, 2 n)
+    intervals = [
+        _intervals(model, topics, mine, words)
+        for model, topics, mine in zip((first, other), (k, j), columns, strict=True)
+    ]
+    known = set(first.words)
+    strange = np.array([w for w, word in enumerate(other.words) if word not in known], np.int64)
+    topics = []
+    for p, pair in enumerate(matched.pairs):
+        changes = [
+            Change(
+                first.words[columns[0][w]],
+                float(before[p, w]),
+                float(after[p, w]),
+                *(_pair(ends, p, i) for ends in intervals),
+            )
+            for i, w in enumerate(words[p].tolist())
+        ]
+        gained = tuple(c for c in changes[:n] if c.after > c.before)
+        lost = tuple(c for c in changes[n:] if c.after < c.before)
+        new = _likeliest(other, int(j[p]), strange)
+        topics.append(TopicDrift(pair.first, pair.other, pair.distance, gained, lost, new))
+    return Drift(matched.name, tuple(topics))
+
+
+def _intervals(
+    model: Model, topics: np.ndarray, columns: np.ndarray, words: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Ends (P, M) of the credible intervals of words (P, M), places in ``columns``, of topics."""
+    drawn = []
+    for theta in model.draws():
+        common = theta[columns]
+        sums = np.maximum(common.sum(axis=0, dtype=np.float64), np.finfo(np.float32).tiny)
+        drawn.append(common[words, topics[:, None]] / sums[topics][:, None])
+    return credible_interval([np.array(drawn)], LEVEL) if drawn else None
+
+
+def _pair(
+    ends: tuple[np.ndarray, np.ndarray] | None, topic: int, word: int
+) -> tuple[float, float] | None:
+    if ends is None or np.isnan(ends[0][topic, word]):
+        return None
+    return float(ends[0][topic, word]), float(ends[1][topic, word])
+
+
+def _likeliest(model: Model, topic: int, words: np.ndarray) -> tuple[tuple[str, float], ...]:
+    probabilities = model.phi[topic, words]
+    best: Sequence[int] = np.argsort(-probabilities, kind="stable")[:WORDS].tolist()
+    return tuple((model.words[words[i]], float(probabilities[i])) for i in best)

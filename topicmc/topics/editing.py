@@ -1,0 +1,144 @@
+"""Making views: topics named, merged, dropped and grouped (`topicmc.models.lda.views`).
+
+An edit of a view goes on from what it shows, and makes a view of the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from topicmc.errors import UsageError
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import samples_of
+from topicmc.models.lda.views import (
+    NAME,
+    View,
+    checksum_of,
+    fault_of_name,
+    fingerprint_of,
+    is_view,
+    write_view,
+)
+from topicmc.storage.files import speaking_of
+from topicmc.topics.chains import matched_chains
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What is asked for, by the numbers that the run or view shows.
+
+    labels  names by number; an empty one takes the name away
+    merges  numbers of topics to sum, the first of which names the sum
+    drops   numbers of topics to leave out
+    groups  numbers by the name of a group; of none, the group goes
+    """
+
+    labels: Mapping[int, str] = field(default_factory=dict)
+    merges: Sequence[tuple[int, ...]] = ()
+    drops: Sequence[int] = ()
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def edited(run: TopicRun, edits: Edits) -> View:
+    """What a run or view shows after some edits: merges come first, then drops, names and groups.
+
+    Raises UsageError when they name topics that are not there, or leave too few.
+    """
+    view = run.view or View(run.n_topics, tuple((k,) for k in run.numbers), run.labels)
+    for merge in edits.merges:
+        view = _merged(view, merge)
+    _check(view, "--drop", edits.drops)
+    kept = tuple(part for part in view.parts if part[0] not in edits.drops)
+    view = _without(replace(view, parts=kept))
+    _check(view, "--label", edits.labels)
+    for name in [*filter(None, edits.labels.values()), *edits.groups]:
+        if fault := fault_of_name(name):
+            raise UsageError(f"{fault}; give another")
+    labels = {k: name for k, name in {**view.labels, **edits.labels}.items() if name}
+    for group in edits.groups.values():
+        _check(view, "--group", group)
+    moved = [k for group in edits.groups.values() for k in group]
+    if len(moved) > len(set(moved)):
+        twice = next(k for k in moved if moved.count(k) > 1)
+        raise UsageError(f"--group: topic {twice} is named twice; it can be in one group")
+    groups = {
+        name: tuple(k for k in group if k not in moved)
+        for name, group in view.groups.items()
+        if name not in edits.groups
+    }
+    groups |= {name: tuple(sorted(group)) for name, group in edits.groups.items()}
+    view = replace(view, labels=labels, groups={n: group for n, group in groups.items() if group})
+    if fault := view.fault():
+        raise UsageError(f"{run.place}: {fault}; merge and drop fewer")
+    return view
+
+
+def _merged(view: View, merge: tuple[int, ...]) -> View:
+    """With some topics summed in one."""
+    _check(view, "--merge", merge)
+    told = "+".join(map(str, merge))
+    if len(set(merge)) < max(2, len(merge)):
+        raise UsageError(f"--merge {told}: name two topics or more, each once")
+    by_number = dict(zip(view.numbers, view.parts, strict=True))
+    parts = tuple(k for number in merge for k in by_number.pop(number))
+    by_number[merge[0]] = parts
+    return _without(replace(view, parts=tuple(by_number[k] for k in sorted(by_number))))
+
+
+def _without(view: View) -> View:
+    """Without names and members that are topics no more."""
+    here = set(view.numbers)
+    groups = {name: tuple(k for k in group if k in here) for name, group in view.groups.items()}
+    return replace(
+        view,
+        labels={k: name for k, name in view.labels.items() if k in here},
+        groups={name: group for name, group in groups.items() if group},
+    )
+
+
+def _check(view: View, option: str, numbers: Sequence[int] | Mapping[int, str]) -> None:
+    for k in numbers:
+        if k not in view.numbers:
+            raise UsageError(f"{option}: there is no topic {k}: {view.why_not(k)}")
+
+
+def check_free(path: Path, force: bool = False) -> None:
+    """UsageError where a view must not be written: something is there that is none, or, without
+    ``force``, a view."""
+    if not path.exists():
+        return
+    if not path.is_dir() or not is_view(path) or [c.name for c in path.iterdir()] != [NAME]:
+        raise UsageError(f"{path}: exists already and is no view; give another -o")
+    if not force:
+        raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
+
+
+def edit(run: TopicRun, edits: Edits, path: Path, force: bool = False) -> TopicRun:
+    """Writes a view, and opens it.
+
+    Other chains number their topics on their own, so the view notes which of theirs are matched to
+    those of the first chain (`topicmc.topics.chains`).
+
+    Raises UsageError as `edited` and `check_free` do, DataError when the run has no samples yet or
+    a file is damaged.
+    """
+    check_free(path, force)
+    view = edited(run, edits)
+    whole = TopicRun.open(run.path)
+    entries = samples_of(whole)
+    view = replace(view, orders=_orders(whole, len({entry["chain"] for entry in entries})))
+    with speaking_of(path):
+        write_view(path, run.path, view, fingerprint_of(run.facts()), checksum_of(entries))
+    return TopicRun.open(path)
+
+
+def _orders(run: TopicRun, n_chains: int) -> dict[int, np.ndarray]:
+    """For each chain but the first its own numbers of the first chain's topics."""
+    if n_chains == 1:
+        return {}
+    chains = [chain for chain, _ in matched_chains([run])]
+    return {chain.entries[0]["chain"]: chain.order for chain in chains[1:]}

@@ -1,0 +1,71 @@
+"""What a view shows of its run, in shares of the tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import posterior_mean
+from topicmc.topics.labels import Labels
+from topicmc.topics.uncertainty import Posterior
+
+
+def facts_of(run: TopicRun, posterior: Posterior | None = None) -> dict[str, Any]:
+    """As JSON values: the folder of the run, how many topics of how many are shown, what was merged
+    and dropped, and the groups; nothing of a run that is no view.
+
+    Shares of the tokens are means over the samples of the first chain; those of groups, with
+    intervals, are of all chains that have found their topics, if there is a ``posterior``.
+    """
+    if run.view is None:
+        return {}
+    view = run.view
+    share = posterior_mean(run).share
+    place = {number: column for column, number in enumerate(view.numbers)}
+    groups = []
+    for name, members in view.groups.items():
+        columns = [place[number] for number in members]
+        told: dict[str, Any] = {"group": name, "topics": list(members)}
+        if posterior is None:
+            told["share"] = float(share[columns].sum())
+        else:
+            told |= posterior.of_group(columns)
+        groups.append(told)
+    return {
+        "run": run.path.resolve().name,
+        "shown": len(view.numbers),
+        "of": view.n_topics,
+        "merged": [
+            {"topics": list(part), "share": float(share[place[part[0]]])} for part in view.merged
+        ],
+        "dropped": {
+            "topics": list(view.dropped),
+            "share": max(0.0, 1 - float(share.sum())) if view.dropped else 0.0,
+        },
+        "groups": groups,
+    }
+
+
+def sentences(run: TopicRun, posterior: Posterior | None = None) -> list[str]:
+    """The same for people; nothing of a run that is no view."""
+    facts = facts_of(run, posterior)
+    if not facts:
+        return []
+    labels = Labels.of(run)
+    tags = {number: labels.tag(column) for column, number in enumerate(labels.numbers)}
+    told = [f"A view of {facts['run']}, which shows its {facts['of']} topics as {facts['shown']}."]
+    for merge in facts["merged"]:
+        parts, home = " + ".join(map(str, merge["topics"])), tags[merge["topics"][0]]
+        told.append(f"Merged: {parts} as {home}, {merge['share']:.1%} of the tokens.")
+    if facts["dropped"]["topics"]:
+        numbers = ", ".join(map(str, facts["dropped"]["topics"]))
+        told.append(f"Dropped: {numbers}, {facts['dropped']['share']:.1%} of the tokens.")
+    for group in facts["groups"]:
+        members = ", ".join(tags[k] for k in group["topics"])
+        told.append(f"Group {group['group']}: {group['share']:.1%}{_range(group)}, {members}.")
+    return told
+
+
+def _range(group: dict[str, Any]) -> str:
+    low, high = group.get("share_low"), group.get("share_high")
+    return "" if low is None or high is None else f" ({100 * low:.1f}–{high:.1%})"
