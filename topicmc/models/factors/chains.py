@@ -66,13 +66,8 @@ class FactorChains:
 
     def _places(self, side: str, round_number: int) -> list[int]:
         chains, parts = range(self._config.chains), range(self.layout.n_parts)
-        place = self._place_of_sweeps if self._config.sampler == "gibbs" else self.layout.worker_of
+        place = self.layout.worker_of
         return [place(side, part, chain, round_number) for chain in chains for part in parts]
-
-    @staticmethod
-    def _place_of_sweeps(side: str, part: int, chain: int, round_number: int) -> int:
-        """A worker has all ratings: chains stay."""
-        return chain
 
     def _rates_of(self, ratings: Ratings) -> dict[str, np.ndarray]:
         """How fast the time of every row goes, by side."""
@@ -147,9 +142,12 @@ class FactorChains:
             self._check(users, float(sum_squares(items).sum()))
             return (len(self._workers),)
         step = self.step_size(mean_update)
-        even = self.at_once / (self._config.workers * frequency)  # τ̄ / τ_s: 1 but for balance
+        weight, even = 1.0, 1.0
+        if self._config.split != "none":
+            weight = 1 / frequency
+            even = self.at_once / (self._config.workers * frequency)  # τ̄ / τ_s: 1 but for balance
         errors = self._workers[worker].update(
-            users, items, streams, position, step=step, weight=1 / frequency, time=step * even
+            users, items, streams, position, step=step, weight=weight, time=step * even
         )
         self._check(users, float(errors.sum()))
         return (len(errors),)

@@ -1,5 +1,6 @@
 """How ratings are shared out among workers, and where the rows of a chain are in each round.
 
+``none``   Every worker has all ratings and a chain of its own, which stays.
 ``rows``   S blocks of users, up to S chains (DSGLD-C). A chain travels as a whole; it works on each
            block in 1 of S rounds.
 ``square`` √S × √S blocks, up to √S chains (DSGLD-S). A chain consists of √S parts of users and √S
@@ -18,10 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicmc.errors import UsageError
 from topicmc.models.factors.ratings import Ratings
-
-SPLITS = ("rows", "square")
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,9 @@ class Layout:
         if split == "rows":
             users = _even_edges(ratings.counts("users"), n_workers)
             return cls(split, n_workers, users, np.array([0, ratings.n_items]))
-        check_square(n_workers)
-        n = math.isqrt(n_workers)
-        edges = [_edges(count, n) for count in (ratings.n_users, ratings.n_items)]
-        return cls(split, n_workers, *edges)
+        n = math.isqrt(n_workers) if split == "square" else 1
+        users, items = (_edges(count, n) for count in (ratings.n_users, ratings.n_items))
+        return cls(split, n_workers, users, items)
 
     @property
     def n_parts(self) -> int:
@@ -72,6 +69,8 @@ class Layout:
 
     def worker_of(self, side: str, part: int, chain: int, round_number: int) -> int:
         """Where a part of a chain is in a round."""
+        if self.split == "none":
+            return chain
         shift = chain + round_number
         if self.split == "rows":
             return shift % self.n_workers
@@ -82,14 +81,15 @@ class Layout:
 
     def part_of(self, side: str, worker: int) -> int:
         """The part of chains that comes to a worker."""
-        if self.split == "rows":
+        if self.split != "square":
             return 0
         i, j = divmod(worker, self.n_parts)
         return i if side == "users" else j
 
     def mask(self, ratings: Ratings, worker: int) -> np.ndarray:
         """Which ratings a worker holds, bool (N,)."""
-        i, j = divmod(worker, self.n_parts) if self.split == "square" else (worker, 0)
+        places = {"none": (0, 0), "rows": (worker, 0), "square": divmod(worker, self.n_parts)}
+        i, j = places[self.split]
         users, items = ratings.users, ratings.items
         inside = (users >= self.user_edges[i]) & (users < self.user_edges[i + 1])
         return inside & (items >= self.item_edges[j]) & (items < self.item_edges[j + 1])
@@ -105,17 +105,8 @@ class Layout:
         """What one rating of a minibatch stands for, at most over the workers."""
         sizes = self.sizes(ratings)
         sizes = sizes[sizes > 0]
-        return float(self.most_chains * (sizes / np.minimum(sizes, batch_size)).max())
-
-
-def check_square(n_workers: int) -> None:
-    """UsageError unless so many workers make a square."""
-    root = math.isqrt(n_workers)
-    if root * root != n_workers:
-        raise UsageError(
-            f"--split square needs a square number of workers, not {n_workers}; use {root**2} or"
-            f" {(root + 1) ** 2}, or --split rows"
-        )
+        weight = 1 if self.split == "none" else self.most_chains
+        return float(weight * (sizes / np.minimum(sizes, batch_size)).max())
 
 
 def _edges(count: int, n_blocks: int) -> np.ndarray:

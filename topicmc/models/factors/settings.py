@@ -8,16 +8,17 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Never, Self
 
 from topicmc.errors import UsageError
-from topicmc.models.factors.layout import SPLITS, check_square
 from topicmc.settings.groups import DsgldSettings, Open
 from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
 
 SAMPLERS = ("sgld", "gibbs", "sgd")
+SPLITS = ("none", "rows", "square")
 MAX_FACTORS = 10_000
 _BATCHES = 16  # minibatches in a pass, by default
 _LARGEST_BATCH, _SMALLEST_BATCH = 50_000, 100
 _EPOCHS = {"sgld": 1_000.0, "gibbs": 400.0, "sgd": 100.0}
 _TRAJECTORY = 10
+_WHOLE = 20_000_000  # ratings up to which every worker has all of them, by default
 _SGD_PRECISION = 20.0
 """λ that gave stochastic gradient descent its lowest error on MovieLens; see `bench/factors.py`."""
 
@@ -38,14 +39,20 @@ class FactorSettings(DsgldSettings[Open]):
     step_size: float = 2.0
     step_offset: float = 10_000.0
     step_decay: float = 0.51
-    split: str = "rows"
+    split: str = "auto"
+    balance: bool = False
     samples: int = 64
 
     def __post_init__(self) -> None:
         for field in fields(self):
             of_type(option(field.name), getattr(self, field.name), str(field.type), field.default)
         one_of("--sampler", self.sampler, SAMPLERS)
-        one_of("--split", self.split, SPLITS)
+        one_of("--split", self.split, ("auto", *SPLITS))
+        if self.sampler == "gibbs" and self.split not in ("auto", "none"):
+            raise UsageError(
+                f"--split {self.split}: a Gibbs sweep needs all ratings; leave it out, or use"
+                " --sampler sgld"
+            )
         in_range("--factors", self.factors, 0, MAX_FACTORS)
         for name in (
             "noise_precision", "precision", "precision_shape", "precision_rate", "step_size",
@@ -59,8 +66,12 @@ class FactorSettings(DsgldSettings[Open]):
         self.check_run()
         self.check_dsgld()
         if self.split == "square":
-            check_square(self.workers)
             root = math.isqrt(self.workers)
+            if root * root != self.workers:
+                raise UsageError(
+                    f"--split square needs a square number of workers, not {self.workers}; use"
+                    f" {root**2} or {(root + 1) ** 2}, or --split rows"
+                )
             in_range("--chains", self.chains, 1, root, f"a square of {self.workers} workers")
         else:
             self.check_chains()
@@ -100,12 +111,15 @@ class Resolved(FactorSettings[Never]):
 def resolve(config: FactorSettings, n_ratings: int, cores: int) -> Resolved:
     """The settings with what was left open decided for so many ratings to train on, and cores for
     each worker."""
-    at_once = math.isqrt(config.workers) if config.split == "square" else 1
+    whole = config.sampler == "gibbs" or n_ratings <= _WHOLE
+    split = _or(config.split, "none" if whole else "rows")
+    at_once = math.isqrt(config.workers) if split == "square" else 1
     chains = config.workers // at_once if config.chains == AUTO else config.chains
     batch = min(max(n_ratings // (_BATCHES * at_once), _SMALLEST_BATCH), _LARGEST_BATCH)
     has_end = (config.updates, config.epochs, config.time_budget) != (None, None, None)
     gibbs = config.sampler == "gibbs"
     decided: dict[str, Any] = {
+        "split": split,
         "chains": chains,
         "groups": chains,
         "average_until": 0,
