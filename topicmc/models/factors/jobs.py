@@ -79,13 +79,6 @@ def start(
             )
         data = RatingData.of(table, heldout, low, high)
         about = {"path": str(path.resolve()), "columns": list(filter(None, table.columns))}
-        facts = {
-            "topicmc": VERSION,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": versions(),
-            "config": {},
-            "ratings": about,
-        }
         n_ratings, sizes = len(data.training), (data.ratings.n_users, data.ratings.n_items)
         transport.exchange([n_ratings, *sizes])
     else:
@@ -93,10 +86,20 @@ def start(
     resolved = _decided(config, n_ratings, tuple(sizes), transport)
     run.lease = leases.enter_context(held(run_path, transport))
     if transport.is_root:
-        facts["config"] = resolved.as_dict()
+        facts = {**_about_program(), "config": resolved.as_dict(), "ratings": about}
         FactorRun.create_with(run_path, facts, data, force)
     transport.barrier()
     return resolved, data if transport.is_root else run.data(), run
+
+
+def run_on(
+    config: FactorSettings, data: RatingData, run_path: Path, transport: Transport
+) -> tuple[Resolved, FactorRun]:
+    """A new run on ratings in memory, of one process, in a folder that is nobody else's."""
+    sizes = data.ratings.n_users, data.ratings.n_items
+    resolved = _decided(config, int((~data.heldout).sum()), sizes, transport)
+    facts = {**_about_program(), "config": resolved.as_dict()}
+    return resolved, FactorRun.create_with(run_path, facts, data)
 
 
 def resume(
@@ -169,6 +172,14 @@ def workers_of(run_path: Path) -> int | None:
     if not (Path(run_path) / "run.json").is_file():
         return None
     return FactorRun.open(run_path).config().workers
+
+
+def _about_program() -> dict[str, Any]:
+    return {
+        "topicmc": VERSION,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+    }
 
 
 def versions() -> dict[str, str]:
