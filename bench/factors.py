@@ -1,4 +1,4 @@
-"""Matrix factorisation: held-out error of each sampler, after the thesis (Ahn 2015, Tables 7.3, 7.4).
+"""Matrix factorisation: held-out error of each sampler, as in tables 7.3 and 7.4 of Ahn (2015).
 
     python bench/factors.py ratings.csv results.json --factors 20 --factors 60
 
