@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -144,7 +145,7 @@ def predict(
     elif as_json:
         print_json({**told, "predictions": found.rows()})
     else:
-        write_csv(found, click.get_text_stream("stdout"))
+        write_csv(found, sys.stdout)
 
 
 @click.command()
