@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -144,7 +145,9 @@ def predict(
     elif as_json:
         print_json({**told, "predictions": found.rows()})
     else:
-        write_csv(found, click.get_text_stream("stdout"))
+        text = StringIO()
+        write_csv(found, text)
+        click.echo(text.getvalue(), nl=False)
 
 
 @click.command()
