@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,7 +145,9 @@ def predict(
     elif as_json:
         print_json({**told, "predictions": found.rows()})
     else:
-        write_csv(found, sys.stdout)
+        text = StringIO()
+        write_csv(found, text)
+        click.echo(text.getvalue(), nl=False)
 
 
 @click.command()

@@ -141,7 +141,8 @@ def _values(read: _Read, low: float | None, high: float | None) -> np.ndarray:
         texts = column.cast(pa.string()).to_pylist()
         values = np.array([_number(text) for text in texts])
     ends = (-np.inf if low is None else low, np.inf if high is None else high)
-    wrong = ~np.isfinite(values.astype(np.float32)) | (values < ends[0]) | (values > ends[1])
+    most = float(np.finfo(np.float32).max)
+    wrong = ~(np.abs(values) <= most) | (values < ends[0]) | (values > ends[1])
     if wrong.any():
         row = int(np.argmax(wrong))
         shown = column[row].as_py()
