@@ -35,7 +35,8 @@ HEADINGS = {
         "updates", "until", "evaluate_every", "checkpoint_every", "samples",
     ),
     "Priors": (
-        "noise_precision", "precision", "precision_shape", "precision_rate", "precision_every",
+        "noise_precision", "learn_noise", "precision", "precision_shape", "precision_rate",
+        "precision_every",
     ),
     "Steps": ("batch_size", "step_size", "step_offset", "step_decay"),
     "Workers": ("threads", "transport", "split", "trajectory", "balance"),
@@ -76,6 +77,7 @@ HEADINGS = {
 @setting("--checkpoint-every", str, "A checkpoint every 30s, or every N updates.")
 @setting("--samples", int, "Posterior samples of a chain to keep at most [64].")
 @setting("--noise-precision", float, "τ, in units of 1 / variance of the ratings [2].")
+@setting("--learn-noise/--no-learn-noise", bool, "Sample τ, too, beginning there [no].")
 @setting("--precision", Number(float), "λ of all factors and biases [auto: drawn; sgd: 20].")
 @setting("--precision-shape", float, "α of the prior of λ, Gamma(α, β) [1].")
 @setting("--precision-rate", float, "β of the prior of λ [1].")

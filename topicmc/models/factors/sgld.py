@@ -29,7 +29,14 @@ from topicmc.kernels import factors as kernels
 from topicmc.kernels.threads import Threads
 from topicmc.models.factors.layout import Layout
 from topicmc.models.factors.ratings import Ratings
-from topicmc.models.factors.rows import SIDES, START_PRECISION, Rows, Stream, flow
+from topicmc.models.factors.rows import (
+    SIDES,
+    START_PRECISION,
+    Rows,
+    Stream,
+    Users,
+    flow,
+)
 
 _LEAST = 2048  # rows or ratings that are worth a thread
 
@@ -79,7 +86,6 @@ class Sgld:
     Args:
         block: the ratings.
         worker: its number.
-        tau: precision of a standardised rating.
         batch_size: ratings in a minibatch.
         temperature: 1 samples the posterior; 0 is stochastic gradient descent to its mode.
         seed: of the minibatches.
@@ -91,13 +97,12 @@ class Sgld:
         block: Block,
         worker: int,
         *,
-        tau: float,
         batch_size: int,
         temperature: float,
         seed: int,
         threads: Threads,
     ) -> None:
-        self.block, self._worker, self._tau = block, worker, tau
+        self.block, self._worker = block, worker
         self._size = min(batch_size, len(block))
         self.temperature, self._seed, self.threads = temperature, seed, threads
         self._users = _Touched(len(block.user_rates), self._size)
@@ -105,7 +110,7 @@ class Sgld:
 
     def update(
         self,
-        users: Rows,
+        users: Users,
         items: Rows,
         streams: tuple[Stream, Stream],
         position: int,
@@ -133,7 +138,7 @@ class Sgld:
             self._users.bring(users, streams[0], block.users[chosen], block.user_rates, self)
             self._items.bring(items, streams[1], block.items[chosen], block.item_rates, self)
             self._find_errors(block.values[chosen], errors)
-            scale = step / 2 * weight * len(block) / size * self._tau
+            scale = step / 2 * weight * len(block) / size * users.tau
             self._kick(users, self._users, self._items, errors, scale * block.user_rates)
             self._kick(items, self._items, self._users, errors, scale * block.item_rates)
         for rows in (users, items):
