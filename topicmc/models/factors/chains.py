@@ -145,7 +145,7 @@ class FactorChains:
         streams = self._stream(users), self._stream(items)
         if isinstance(self._workers, Gibbs):
             self._workers.sweep(users, items, streams)
-            self._check(users, float(sum_squares(items).sum()))
+            self._check(users, sum_squares(items))
             return (len(self._workers),)
         step = self.step_size(mean_update)
         weight, even = 1.0, 1.0
@@ -155,11 +155,11 @@ class FactorChains:
         errors = self._workers[worker].update(
             users, items, streams, position, step=step, weight=weight, time=step * even
         )
-        self._check(users, float(errors.sum()))
+        self._check(users, errors)
         return (len(errors),)
 
-    def _check(self, state: Rows, figure: float) -> None:
-        if not np.isfinite(figure):
+    def _check(self, state: Rows, figures: np.ndarray) -> None:
+        if not np.isfinite(figures).all():
             raise DivergedError(
                 f"chain {self._place_of(state)[0]} diverged at update {state.update}: its factors"
                 f" are no longer finite; {remedy(self._config)}"
