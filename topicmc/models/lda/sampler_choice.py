@@ -7,7 +7,7 @@ from typing import Any
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.settings import LdaSettings
+from topicmc.models.lda.settings import LdaSettings, Resolved
 
 # What `choose` reckons with: the part of the memory that assignments may take, and how much there
 # is where the system does not say; how long a run is that has no budget; and the sweeps over all
@@ -66,7 +66,7 @@ def choose(
 def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
     """UsageError for a setting that was asked for and that the sampler has no use for."""
     sampler = f"--sampler {resolved.sampler}{' --remember' * resolved.remember}"
-    if not resolved.keeps_assignments:
+    if not resolved.keeps_assignments or isinstance(asked, Resolved):  # which nobody typed
         return
     honoured = {"remember", *(_OF_STEPS if resolved.remember else ())}
     for name in _OF_CHAINS:
