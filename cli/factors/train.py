@@ -83,7 +83,7 @@ HEADINGS = {
 @setting("--precision-rate", float, "β of the prior of λ [1].")
 @setting("--precision-every", int, "Draw λ every so many rounds of sgld [5].")
 @setting("--batch-size", Number(int), "Ratings in a minibatch [auto: a sixteenth, to 50,000].")
-@setting("--step-size", float, "a in the step size a (1 + t / b)^-c [2].")
+@setting("--step-size", float, "a in the step size a (1 + t / b)^-c [4].")
 @setting("--step-offset", float, "b in the step size [10000].")
 @setting("--step-decay", float, "c in the step size [0.51].")
 @setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")

@@ -138,7 +138,7 @@ def test_sgld_and_gibbs_have_the_same_means(gibbs, split, workers, fault):
     states, means = gibbs
     each = workers if split == "rows" else 2  # chains that find a place at the same time
     found = []
-    for step in (0.25, 0.5):
+    for step in (1.0, 2.0):
         runs = []
         for first in range(0, N_CHAINS, each):
             method = method_of(

@@ -7,7 +7,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.factors.rows import Items, Stream, Users, settle
 from topicmc.models.factors.sgld import Block, Sgld, rates
 
-TAU, WORTH, STEP = 2.0, 5, 0.8
+TAU, WORTH, STEP = 2.0, 5, 2.5
 PRECISION = np.array([3.0, 5.0, 4.0])
 N_ALIKE = 8_000  # replicates of each kind of row
 KINDS = (3, 60)  # ratings of a row of each kind

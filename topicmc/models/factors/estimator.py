@@ -64,7 +64,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         Seconds of training after which `fit` stops.
     batch_size : int, default=None
         Ratings in a minibatch. None: a sixteenth of them, 50,000 at most.
-    step_size : float, default=2.0
+    step_size : float, default=4.0
         How far a row steps in a pass, in units of about half the way to its mode.
     noise_precision : float, default=2.0
         τ, the precision of a rating given user and item, in units of 1 / variance of the ratings.
@@ -112,7 +112,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         max_iter=None,
         time_budget=None,
         batch_size=None,
-        step_size=2.0,
+        step_size=4.0,
         noise_precision=2.0,
         learn_noise=False,
         n_chains=1,

@@ -37,7 +37,7 @@ class FactorSettings(DsgldSettings[Open]):
     precision_rate: float = 1.0
     precision_every: int = 5
     batch_size: int | Open = AUTO
-    step_size: float = 2.0
+    step_size: float = 4.0
     step_offset: float = 10_000.0
     step_decay: float = 0.51
     split: str = "auto"

@@ -14,7 +14,9 @@ touched rows only, samples a distribution that is too narrow by the chance of be
 Each row has a step of its own, ε_i = ε / (w (τ n_i + λ₀)), n_i its number of ratings and λ₀ = 10:
 Langevin dynamics under a constant diagonal preconditioner, which leaves the target as it is. So in
 one pass over the ratings a row takes steps of about ε/2 of the way to its mode, however many
-ratings it has and however many there are, and the noise of minibatches widens all rows alike.
+ratings it has and however many there are, and the noise of minibatches widens all rows alike. In a
+single update that must not be too much: where there are fewer than 16 minibatches in a pass, w is
+taken to be 16 in ε_i.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from topicmc.models.factors.rows import (
 )
 
 _LEAST = 2048  # rows or ratings that are worth a thread
+_LEAST_WORTH = 16.0
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Block:
 
 def rates(counts: np.ndarray, worth: float, tau: float) -> np.ndarray:
     """ε_i / ε of rows with so many ratings, float64, where one of a minibatch is worth `worth`."""
-    return 1 / (worth * (tau * counts + START_PRECISION))
+    return 1 / (max(worth, _LEAST_WORTH) * (tau * counts + START_PRECISION))
 
 
 def block_of(
