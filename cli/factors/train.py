@@ -143,8 +143,8 @@ def train(
     workers = settings.get("workers")
     if workers is None and launched_size() == 1:
         if resume:
-            workers = jobs.workers_of(output)
-            transport = "local" if transport == "auto" else transport
+            workers, last = jobs.workers_of(output)
+            transport = last if transport == "auto" else transport
         elif settings.get("chains", "auto") != "auto":
             workers, transport = settings["chains"], "local"
     if workers is not None and must_launch(workers, transport):
