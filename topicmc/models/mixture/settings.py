@@ -1,0 +1,100 @@
+"""The settings of a mixture: as they are asked for, and resolved. They are saved with a run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Never, Self
+
+from topicmc.errors import UsageError
+from topicmc.settings.groups import Open, RunSettings
+from topicmc.settings.values import AUTO, MAX_WORKERS, in_range, of_type, one_of, option
+
+SAMPLERS = ("scir", "sgrld")
+COUNTS = ("all", "minibatch")
+MOST_ALPHA = 1_000.0
+_BATCH = 10_000  # documents, at most, with the counts of all; else the published number
+_PUBLISHED_BATCH = 1_000
+_STEPS = {("scir", "all"): 1.0, ("scir", "minibatch"): 0.1, ("sgrld", "all"): 0.01}
+_PUBLISHED_SGRLD = 0.01
+_UPDATES = 2_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureSettings(RunSettings[Open]):
+    """What is modelled, and how it is sampled."""
+
+    sampler: str = "scir"
+    alpha: float | str = AUTO
+    beta: float | Open = AUTO
+    counts: str = "all"
+    batch_size: int | Open = AUTO
+    step_size: float | Open = AUTO
+    moves_every: int = 10
+    splits: int = 20
+    chains: int = 1
+    samples: int = 64
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            of_type(option(field.name), getattr(self, field.name), str(field.type), field.default)
+        one_of("--sampler", self.sampler, SAMPLERS)
+        one_of("--counts", self.counts, COUNTS)
+        if self.alpha != AUTO:
+            if isinstance(self.alpha, str):
+                raise UsageError(f"--alpha {self.alpha}: is neither a number nor auto")
+            in_range("--alpha", self.alpha, 1e-6, MOST_ALPHA)
+        in_range("--beta", self.beta, 1e-4, 1e4)
+        in_range("--step-size", self.step_size, 1e-6, 1e3)
+        in_range("--batch-size", self.batch_size, 1, 100_000_000)
+        in_range("--moves-every", self.moves_every, 1, 1_000_000)
+        in_range("--splits", self.splits, 0, 100_000)
+        in_range("--chains", self.chains, 1, MAX_WORKERS)
+        self.check_run()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-able values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Inverse of `as_dict`; UsageError names a field that does not exist."""
+        known = {field.name for field in fields(cls)}
+        for name in values:
+            if name not in known:
+                raise UsageError(
+                    f"unknown setting {name!r}; the settings are {', '.join(sorted(known))}"
+                )
+        return cls(**values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureConfig(MixtureSettings[Any]):
+    """What a run is asked to do; raises UsageError on any value outside its range."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved(MixtureSettings[Never]):
+    """What a run does: nothing is left open but ``evaluate_every``, and ``alpha`` where it is
+    learned."""
+
+
+def resolve(config: MixtureSettings, n_docs: int, cores: int) -> Resolved:
+    """The settings with what was left open decided for so many documents, and cores for each
+    worker."""
+    has_end = (config.updates, config.epochs, config.time_budget) != (None, None, None)
+    batch = _BATCH if config.counts == "all" else _PUBLISHED_BATCH
+    decided: dict[str, Any] = {
+        "beta": _or(config.beta, 0.1),
+        "batch_size": min(n_docs, _or(config.batch_size, batch)),
+        "step_size": _or(
+            config.step_size, _STEPS.get((config.sampler, config.counts), _PUBLISHED_SGRLD)
+        ),
+        "threads": _or(config.threads, cores),
+        "updates": config.updates if has_end else _UPDATES,
+        "until": _or(config.until, "end"),
+    }
+    return Resolved.from_dict(replace(config, **decided).as_dict())
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value == AUTO else value

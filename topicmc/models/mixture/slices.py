@@ -1,0 +1,236 @@
+"""One update of a chain: moves of the sticks and of the words of groups, then the groups of a
+minibatch by slice sampling (Walker 2007; Baker 2018, 5.5.2 and B.4).
+
+Baker's minibatch form scales the counts of n of D documents by D / n, documents, in the moves of
+sticks and of words alike; "all" takes the counts of all documents, which are remembered, and is
+exact for any n. Slice variables live for one update: those of other documents are integrated out.
+Sticks that a slice asks for come from the prior, words and all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from topicmc.corpora import Documents
+from topicmc.engine.schedule import batch_items
+from topicmc.errors import DivergedError
+from topicmc.kernels import mixture as kernels
+from topicmc.kernels import partitions
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+from topicmc.models.mixture.settings import Resolved
+from topicmc.models.mixture.state import Mixture, arrays_of
+
+SHAPE, RATE = 1.0, 1.0
+"""Of the Gamma prior of a concentration that is learned."""
+START_GROUPS = 200
+_MOST = 20_000  # sticks
+_ROWS, _DOCS = 4, 256  # that are worth a thread
+
+Share = Callable[[Callable[[int, int], None], np.ndarray], None]
+"""Has a part of an array filled by each process: calls its argument with the first element and the
+one after the last, and makes the array whole everywhere."""
+
+
+def alone(work: Callable[[int, int], None], array: np.ndarray) -> None:
+    """The `Share` of a process that is the only one."""
+    work(0, len(array))
+
+
+class SliceSampler:
+    """Updates of any chain.
+
+    Args:
+        documents: that are trained on, at least one.
+        n_words: W.
+        config: resolved settings.
+        threads: who works.
+        share: how the documents of a minibatch are shared out.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        n_words: int,
+        config: Resolved,
+        threads: Threads,
+        share: Share = alone,
+    ) -> None:
+        self._documents, self._n_words, self._config = documents, n_words, config
+        self._arrays = arrays_of(documents)
+        self._threads, self._share = threads, share
+        self._learns = config.alpha == "auto"
+
+    def initial(self, index: int) -> Mixture:
+        """A chain whose documents have joined groups one after another."""
+        config = self._config
+        alpha = 1.0 if self._learns else float(config.alpha)
+        key = stream_key(config.seed, "mixture start", index)
+        order = np.argsort(np.random.Generator(np.random.Philox(key=int(key))).random(self._n_docs))
+        groups = partitions.sequential_start(
+            *self._arrays, self._n_words, order, START_GROUPS, config.beta, alpha, key
+        )
+        n = int(groups.max()) + 1
+        chain = Mixture(index, groups, alpha, np.ones(n), np.ones(n), np.ones((n, self._n_words)))
+        chain.count(self._documents)
+        self._draw_given_groups(chain, [], fresh=True)
+        return chain
+
+    @property
+    def _n_docs(self) -> int:
+        return self._documents.n_docs
+
+    def _key(self, purpose: str, chain: Mixture) -> np.uint64:
+        return stream_key(self._config.seed, f"mixture {purpose}", chain.index)
+
+    # ---- an update
+
+    def update(self, chain: Mixture) -> int:
+        """One update, in place; how many documents it drew.
+
+        Raises DivergedError when the state is no longer finite."""
+        config = self._config
+        docs = batch_items(config.seed, chain.index, chain.update, self._n_docs, config.batch_size)
+        sizes, words, scale = self._counts(chain, docs)
+        number = np.uint32(chain.update)
+        self._move(chain, sizes, words, scale, number)
+        if not (np.isfinite(chain.x).all() and np.isfinite(chain.weights).all()):
+            raise DivergedError(f"chain {chain.index} is no longer finite after {number} updates")
+        self._draw_groups(chain, docs, number)
+        chain.update += 1
+        if config.counts == "all" and chain.update % config.moves_every == 0:
+            self._move_partition(chain, number)
+        return len(docs)
+
+    def _counts(self, chain: Mixture, docs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Sizes of groups and their tokens by word, as they are or as a minibatch estimates them,
+        and what the tokens are to be multiplied by."""
+        if self._config.counts == "all":
+            return chain.sizes.astype(np.float64), chain.words, 1.0
+        scale = self._n_docs / len(docs)
+        sizes, words = np.zeros_like(chain.sizes), np.zeros_like(chain.words)
+        kernels.add_docs(*self._arrays, docs, chain.groups[docs], 1, words, sizes)
+        return scale * sizes, words, scale
+
+    def _move(
+        self, chain: Mixture, sizes: np.ndarray, words: np.ndarray, scale: float, number: np.uint32
+    ) -> None:
+        config, key = self._config, self._key("sticks", chain)
+        exact = config.sampler == "scir"
+        step = config.step_size
+        kernels.move_sticks(chain.x, chain.y, sizes, chain.alpha, step, exact, key, number)
+        word_key = self._key("words", chain)
+        self._over_groups(
+            lambda first, last: kernels.move_words(
+                chain.weights, words, scale, config.beta, step, exact, word_key, number, first, last
+            ),
+            0,
+            len(chain.x),
+        )
+        if self._learns:
+            chain.alpha = kernels.draw_concentration(chain.x, chain.y, SHAPE, RATE, key, number)
+            # Given α the total of a stick depends on it: an old one would make the pair wrong.
+            kernels.draw_totals(chain.x, chain.y, sizes, chain.alpha, key, number)
+
+    def _over_groups(self, work: Callable[[int, int], None], first: int, last: int) -> None:
+        self._threads.run_over(lambda a, b, _: work(first + a, first + b), last - first, _ROWS)
+
+    def _draw_groups(self, chain: Mixture, docs: np.ndarray, number: np.uint32) -> None:
+        key, slices = self._key("groups", chain), np.empty(len(docs))
+        weights, left = chain.log_weights()
+        least = kernels.draw_slices(docs, chain.groups, weights, key, number, slices)
+        self._append(chain, left, least, number)
+        weights, _ = chain.log_weights()
+        shares = np.empty((self._n_words, len(chain.x)))
+        self._over_groups(
+            lambda first, last: kernels.log_shares(chain.weights, shares, first, last),
+            0,
+            len(chain.x),
+        )
+        drawn = np.zeros(len(docs), np.int32)
+
+        def work(first: int, last: int) -> None:
+            self._threads.run_over(
+                lambda a, b, _: kernels.draw_groups(
+                    *self._arrays, docs, slices, weights, shares, key, number, first + a,
+                    first + b, drawn,
+                ),
+                last - first,
+                _DOCS,
+            )  # fmt: skip
+
+        self._share(work, drawn)
+        chain.resize(len(chain.x))
+        changed = drawn != chain.groups[docs]
+        moved, before, after = docs[changed], chain.groups[docs[changed]], drawn[changed]
+        kernels.add_docs(*self._arrays, moved, before, -1, chain.words, chain.sizes)
+        kernels.add_docs(*self._arrays, moved, after, 1, chain.words, chain.sizes)
+        chain.groups[moved] = after
+        chain.drop_last()
+
+    def _append(self, chain: Mixture, left: float, least: float, number: np.uint32) -> None:
+        """Sticks from the prior until no slice can ask for more."""
+        key, first = self._key("sticks", chain), len(chain.x)
+        x, y = kernels.new_sticks(left, least, chain.alpha, first, _MOST - first + 1, key, number)
+        self._check_number(chain, first + len(x))
+        chain.x, chain.y = np.concatenate([chain.x, x]), np.concatenate([chain.y, y])
+        chain.weights = np.concatenate([chain.weights, np.empty((len(x), self._n_words))])
+        empty, word_key = chain.words[:0], self._key("words", chain)
+        self._over_groups(
+            lambda a, b: kernels.draw_words(
+                chain.weights, empty, self._config.beta, word_key, number, a, b
+            ),
+            first,
+            len(chain.x),
+        )
+
+    def _check_number(self, chain: Mixture, n: int) -> None:
+        if n > _MOST:
+            raise DivergedError(
+                f"chain {chain.index} asks for more than {_MOST:,} groups after update"
+                f" {chain.update:,}; lower --alpha, or raise --beta"
+            )
+
+    # ---- moves of a whole partition
+
+    def _move_partition(self, chain: Mixture, number: np.uint32) -> None:
+        """Split and merge proposals; then labels, sticks, and the words of groups that changed."""
+        key, changed = self._key("splits", chain), []
+        for attempt in range(self._config.splits):
+            if chain.sizes.all():
+                chain.resize(2 * len(chain.sizes))
+            pair = partitions.split_or_merge(
+                *self._arrays, chain.groups, chain.sizes, chain.words, self._config.beta,
+                chain.alpha, key, attempt, number,
+            ) if self._n_docs > 1 else (-1, -1)  # fmt: skip
+            changed += [group for group in pair if group >= 0]
+        self._draw_given_groups(chain, changed)
+
+    def _draw_given_groups(
+        self, chain: Mixture, changed: list[int], *, fresh: bool = False
+    ) -> None:
+        """Labels and sticks given the partition, and of groups that changed, or of all if
+        ``fresh``, the words. A group that has its words keeps them."""
+        number = np.uint32(chain.update)
+        old = np.flatnonzero(chain.sizes)
+        order, x, y = partitions.new_order(
+            chain.sizes[old], chain.alpha, _MOST + 1, self._key("order", chain), number
+        )
+        self._check_number(chain, len(order))
+        taken = np.where(order >= 0, old[order], -1)
+        label = np.full(len(chain.sizes), -1, np.int32)
+        label[taken[taken >= 0]] = np.flatnonzero(taken >= 0)
+        redrawn = np.isin(taken, [-1, *changed]) | fresh
+        weights = np.empty((len(order), self._n_words))
+        weights[~redrawn] = chain.weights[taken[~redrawn]]
+        sizes, words = np.zeros(len(order), np.int64), np.zeros(weights.shape, np.int32)
+        sizes[taken >= 0] = chain.sizes[taken[taken >= 0]]
+        words[taken >= 0] = chain.words[taken[taken >= 0]]
+        key, beta = self._key("new words", chain), self._config.beta
+        for j in np.flatnonzero(redrawn):
+            kernels.draw_words(weights, words, beta, key, number, j, j + 1)
+        chain.groups = label[chain.groups]
+        chain.x, chain.y, chain.weights = x, y, weights
+        chain.sizes, chain.words = sizes, words
