@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topicmc.cli.mixture.dispatch import refuse_runs
 from topicmc.cli.options import json_option, print_json, threads_option
 from topicmc.cli.tables import print_table
 from topicmc.errors import UsageError
@@ -78,6 +79,9 @@ def compare(
 
     if len(runs) + len(topics_files) < 2:
         raise UsageError("name two RUNs or more, or add --topics-file PHI.npy, to compare")
+    refuse_runs(
+        runs, "its score is no perplexity by document completion; compare what evaluate says"
+    )
     if topics_files and (alpha is None or not 0 < alpha < float("inf")):
         raise UsageError("--topics-file needs --alpha F above 0, the prior of the topic mix")
     if alpha is not None and not topics_files:

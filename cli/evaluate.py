@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topicmc.cli.mixture.dispatch import are_mixtures, only_one, refuse
 from topicmc.cli.options import json_option, print_json, threads_option
 from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.errors import UsageError
@@ -66,6 +67,12 @@ def evaluate(
         raise UsageError("name a RUN, or --corpus CORPUS with --topics-file PHI.npy")
     if not runs and topics_file is None:
         raise UsageError("--corpus alone says nothing of the topics; add RUN or --topics-file")
+    if are_mixtures(runs):
+        from topicmc.cli.mixture.read import evaluate as score_mixture
+
+        refuse({"--topics-file": topics_file})
+        score_mixture(only_one(runs), corpus, threads, as_json)
+        return
     workers = Threads(threads or available_cores())
     opened = [TopicRun.open(run) for run in runs]
     other = Corpus.open(corpus) if corpus is not None else None

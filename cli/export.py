@@ -7,6 +7,7 @@ from typing import Literal
 
 import click
 
+from topicmc.cli.mixture.dispatch import are_mixtures, only_one, refuse
 from topicmc.cli.options import (
     NumberOrAll,
     corpus_option,
@@ -58,6 +59,15 @@ def export(
     pyldavis  prepared data as JSON, or a page if the name ends in .html
     arviz     the kept samples of all chains of all RUNs as netCDF
     """
+    if are_mixtures(runs):
+        from topicmc.cli.mixture.read import export as write_mixture
+
+        refuse(
+            {"--chain": chain and f"{chain}", "--words": words, "--corpus": corpus},
+            "does not go with a mixture",
+        )
+        write_mixture(only_one(runs), format, output, force, as_json)
+        return
     from topicmc.export import export as write
     from topicmc.export.source import Source
     from topicmc.models.lda.run import TopicRun

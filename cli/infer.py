@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topicmc.cli.mixture.dispatch import is_mixture, refuse
 from topicmc.cli.options import (
     columns_of,
     corpus_option,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from topicmc.corpora.readers import Tally
     from topicmc.inference.mixes import Totals
     from topicmc.models.lda.run import TopicRun
+    from topicmc.models.mixture.reading import Groups
+    from topicmc.models.mixture.run import MixtureRun
     from topicmc.topics.labels import Labels
 
 
@@ -74,16 +77,13 @@ def infer(
     from topicmc.corpora.tokenizer import Tokenizer
     from topicmc.host.machine import available_cores
     from topicmc.inference.files import check_place, write_mixes
+    from topicmc.inference.groups import infer_groups
     from topicmc.inference.mixes import Totals, infer_under
     from topicmc.kernels.threads import Threads
-    from topicmc.models.lda.run import TopicRun
-    from topicmc.topics.labels import Labels
 
     check_place(output, sd=se, force=force)
-    opened = TopicRun.open(run)
-    note_progress([opened])
+    groups, opened, labels = _opened(run, se, chain)
     facts = opened.facts()
-    labels = Labels.of(opened)
     known = _corpus(opened, corpus, needed=not sources)
     sources = sources or (known.path,) if known else sources
     fields, stop = fields_like(known, columns=columns_of(keep), **names), _stop_words(known)
@@ -109,13 +109,18 @@ def infer(
                 "first, then those held out; prepare the sources again to have them in order.",
                 err=True,
             )
-        rows = infer_under(opened, stream, totals, chain=chain, sd=se, seed=seed, threads=workers)
+        if groups is not None:
+            rows = infer_groups(groups, stream, totals)
+        else:
+            rows = infer_under(
+                opened, stream, totals, chain=chain, sd=se, seed=seed, threads=workers
+            )
         write_mixes(output, labels.columns(), rows, sd=se)
     if stream.ids and not totals.named:
         click.echo(f"Note: no document has an id (--id {fields.id}).", err=True)
     if tally.cut:
         click.echo(f"Warning: {tally.cut}.", err=True)
-    if opened.view is not None and opened.view.dropped:
+    if groups is None and opened.view is not None and opened.view.dropped:
         click.echo("Note: shares are of all topics; those of the dropped are left out.", err=True)
     if as_json:
         print_json(_summary(output, labels, tally, totals))
@@ -123,7 +128,26 @@ def infer(
         _print_summary(output, labels, tally, totals)
 
 
-def _corpus(run: TopicRun, place: Path | None, *, needed: bool) -> Corpus | None:
+def _opened(path: Path, se: bool, chain: int) -> tuple[Groups | None, Any, Labels]:
+    """The groups of a run that is a mixture, the run, and what its topics or groups are called."""
+    from topicmc.models.lda.run import TopicRun
+    from topicmc.topics.labels import Labels
+
+    if is_mixture(path):
+        from topicmc.models.mixture.reading import central
+        from topicmc.models.mixture.run import MixtureRun
+
+        refuse({"--se": se, "--chain": chain and f"{chain}"}, "does not go with a mixture")
+        run = MixtureRun.open(path)
+        groups = central(run)
+        n = len(groups.sizes)
+        return groups, run, Labels(tuple(range(n + 1)), {n: "other"})
+    opened = TopicRun.open(path)
+    note_progress([opened])
+    return None, opened, Labels.of(opened)
+
+
+def _corpus(run: TopicRun | MixtureRun, place: Path | None, *, needed: bool) -> Corpus | None:
     """The corpus of a run; None when it is gone, and need not be there."""
     from topicmc.models.lda.jobs import open_corpus
 

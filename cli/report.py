@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topicmc.cli.mixture.dispatch import refuse_runs
 from topicmc.cli.options import (
     corpus_option,
     force_option,
@@ -63,6 +64,7 @@ def report(
     from topicmc.report import check_free, write_report
     from topicmc.report.gather import gather
 
+    refuse_runs(runs, "a report shows topics that documents mix; see topicmc topics and evaluate")
     check_free(output, force)
     opened = [TopicRun.open(run) for run in runs]
     note_progress(opened)

@@ -6,8 +6,12 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from topicmc.posterior.judgement import Convergence
 
 UNTOLD = "cannot be told"
 """What stands in place of a figure that the samples cannot carry."""
@@ -44,3 +48,20 @@ def print_line(line: str, bold: bool = False) -> None:
     if cell_len(line) > width:
         line = set_cell_size(line, width - 1) + "…"
     click.echo(click.style(line, bold=True) if bold and "NO_COLOR" not in os.environ else line)
+
+
+def print_convergence(found: Convergence) -> None:
+    """R̂ and effective sample size of what was traced, and the verdict."""
+    rows = [
+        (
+            name,
+            UNTOLD if value is None else f"{value:.2f}",
+            UNTOLD if found.ess[name] is None else f"{found.ess[name]:.0f}",
+        )
+        for name, value in found.rhat.items()
+    ]
+    if rows:
+        click.echo()
+        print_table(("", "R̂", "effective samples"), rows)
+    click.echo()
+    click.echo(found.verdict)

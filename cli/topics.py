@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topicmc.cli.mixture.dispatch import are_mixtures, only_one, refuse
 from topicmc.cli.options import corpus_option, json_option, note_progress, print_json
 from topicmc.cli.tables import UNTOLD, print_line, print_table
 from topicmc.errors import UsageError
@@ -74,6 +75,12 @@ def topics(
 
     With several RUNs of one corpus, whose topics are matched, also which topics all chains find.
     """
+    if are_mixtures(runs):
+        from topicmc.cli.mixture.read import topics as show
+
+        _refuse_for_mixture(sort, by, details, coherence, n_documents, uncertainty, numbers, tree)
+        show(only_one(runs), n_words, as_json)
+        return
     from topicmc.models.lda.jobs import open_corpus
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.samples import posterior_mean
@@ -135,6 +142,24 @@ def topics(
         click.echo()
         for sentence in sentences(opened[0], posterior):
             click.echo(sentence)
+
+
+def _refuse_for_mixture(
+    sort, by, details, coherence, n_documents, uncertainty, numbers, tree
+) -> None:
+    refuse(
+        {
+            "--sort": None if sort == "size" else sort,
+            "--by": None if by == "probability" else by,
+            "--details": details,
+            "--coherence": coherence,
+            "--documents": n_documents,
+            "--uncertainty": uncertainty,
+            "--topic": numbers,
+            "--tree": tree,
+        },
+        "does not go with a mixture yet",
+    )
 
 
 def _check(numbers: Sequence[int], run: TopicRun) -> None:

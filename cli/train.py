@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
@@ -12,19 +13,23 @@ from typing import Any
 
 import click
 
+from topicmc.cli.mixture.dispatch import is_mixture
+from topicmc.cli.mixture.train import ONLY as MIXTURE_ONLY
 from topicmc.cli.options import Headed, force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import LEARN, SAMPLERS, STARTS, TrainConfig
+from topicmc.models.mixture.settings import COUNTS, MixtureConfig
 from topicmc.settings.groups import SCHEDULES, UNTIL
-from topicmc.settings.values import MAX_WORKERS, parse_duration
+from topicmc.settings.values import MAX_WORKERS, option, parse_duration
 
+MODELS = ("lda", "mixture")
 PROGRESS = ("auto", "bar", "plain", "json", "none")
 
 
 HEADINGS = {
     "Most used": (
-        "output", "topics", "time_budget", "epochs", "until", "resume", "seed", "workers", "chains",
+        "output", "model", "topics", "time_budget", "epochs", "until", "resume", "seed", "workers", "chains",
         "dry_run",
     ),
     "Length and what is kept": ("updates", "evaluate_every", "checkpoint_every", "samples"),
@@ -37,6 +42,7 @@ HEADINGS = {
         "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",
         "slow",
     ),
+    "Mixtures": MIXTURE_ONLY,
     "How it is called": ("config_file", "force", "progress", "as_json"),
 }  # fmt: skip
 
@@ -66,6 +72,9 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @click.command(cls=Headed, headings=HEADINGS)
 @click.argument("corpus", required=False, type=click.Path(path_type=Path))
 @output_option("The run directory [topicmc-run].", required=False)
+@setting(
+    "--model", click.Choice(MODELS), "mixture: one group a document, their number unknown [lda]."
+)
 @setting("--topics", Number(int), "Number of topics K [auto: by corpus size].")
 @setting(
     "--sampler",
@@ -86,6 +95,13 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--remember/--no-remember", bool, "SCIR, SGRLD: keep the topic of every token [no].")
 @setting("--learn", click.Choice(["auto", *LEARN]), "Priors to learn [auto: those not given].")
 @setting("--learn-until", click.Choice(["burn-in", "end"]), "Till when [burn-in].")
+@setting(
+    "--counts",
+    click.Choice(COUNTS),
+    "Counts behind a move: of all documents, exact, or of a minibatch [all].",
+)
+@setting("--moves-every", int, "Split, merge and label moves every so many updates [10].")
+@setting("--splits", int, "Proposals to split or merge groups at a time [20].")
 @setting("--updates", int, "Stop after so many updates of each chain.")
 @setting("--epochs", float, "Stop after so many passes over the corpus.")
 @setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")
@@ -155,9 +171,31 @@ def train(
 
     if resume and force:
         raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
+    output = output or Path("topicmc-run")
+    model = _model(given.pop("model"), output, resume)
+    if model == "mixture":
+        from topicmc.cli.mixture.train import checked, train_mixture
+
+        if slow:
+            raise UsageError("--slow does not go with --model mixture; leave it out")
+        sys.exit(
+            train_mixture(
+                corpus,
+                output,
+                settings_of(given, config_file, checked),
+                transport=transport,
+                resume=resume,
+                progress=progress,
+                dry_run=dry_run,
+                force=force,
+                as_json=as_json,
+            )
+        )
+    for name in MIXTURE_ONLY:
+        if given.pop(name) is not None:
+            raise UsageError(f"{option(name)} goes with --model mixture; leave it out, or add that")
     settings = settings_of(given, config_file)
     slowed = _slow(slow)
-    output = output or Path("topicmc-run")
     workers = settings.get("workers")
     if workers is None and resume and launched_size() == 1:
         workers = jobs.workers_of(output)
@@ -187,6 +225,19 @@ def train(
         finally:
             told.close()
     sys.exit(status)
+
+
+def _model(asked: str | None, output: Path, resume: bool) -> str:
+    """The model to train: that of the run to go on with, or as asked for."""
+    if not resume or not (output / "run.json").is_file():
+        return asked or MODELS[0]
+    found = "mixture" if is_mixture(output) else "lda"
+    if asked not in (None, found):
+        raise UsageError(
+            f"--model {asked}: the run in {output} is of the model {found}, which --resume cannot"
+            " change; start a new run instead"
+        )
+    return found
 
 
 def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
@@ -278,16 +329,22 @@ def _result(outcome) -> str:
     return text
 
 
-def settings_of(given: dict[str, Any], config_file: Path | None) -> dict[str, Any]:
-    """Options over the config file; names of options that were not given are absent."""
-    settings = _from_toml(config_file) if config_file is not None else {}
+def settings_of(
+    given: dict[str, Any],
+    config_file: Path | None,
+    check: Callable[[dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
+    """Options over the config file; names of options that were not given are absent. ``check``
+    raises UsageError for those that cannot be [of LDA]."""
+    check = check or _check
+    settings = _from_toml(config_file, check) if config_file is not None else {}
     settings.update({name: value for name, value in given.items() if value is not None})
     settings = _durations(settings)
     if settings.get("from_run") is not None:
         settings["from_run"] = str(Path(settings["from_run"]).resolve())
     if settings.get("updates") is not None and settings.get("epochs") is not None:
         raise UsageError("--updates and --epochs both say how long to train; give one of them")
-    _check(settings)
+    check(settings)
     return settings
 
 
@@ -296,7 +353,7 @@ def _check(settings: dict[str, Any]) -> None:
     TrainConfig.from_dict({"workers": MAX_WORKERS, **settings})
 
 
-def _from_toml(path: Path) -> dict[str, Any]:
+def _from_toml(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     import tomllib
 
     from topicmc.errors import DataError
@@ -308,7 +365,8 @@ def _from_toml(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: not a TOML file ({error})") from None
     settings = {name.replace("-", "_"): value for name, value in settings.items()}
-    kinds = {field.name: str(field.type) for field in fields(TrainConfig)}
+    both = (*fields(MixtureConfig), *fields(TrainConfig))
+    kinds = {field.name: str(field.type) for field in both}
     for name, value in settings.items():
         if name not in kinds:
             raise UsageError(f"{path}: unknown setting {name!r}; see topicmc train --help")
@@ -316,7 +374,7 @@ def _from_toml(path: Path) -> dict[str, Any]:
         if isinstance(value, str) and not text_is_fine:
             raise UsageError(f"{path}: {name} = {value!r} is not a number")
     try:
-        _check(_durations(settings))
+        check(_durations(settings))
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     return settings

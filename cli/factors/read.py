@@ -11,10 +11,11 @@ import click
 
 from topicmc.cli.factors.columns import checked_delimiter, column_options
 from topicmc.cli.options import force_option, json_option, output_option, print_json, run_argument
-from topicmc.cli.tables import UNTOLD, print_table
+from topicmc.cli.tables import print_convergence, print_table
 
 if TYPE_CHECKING:
-    from topicmc.models.factors.reports import Convergence, Score
+    from topicmc.models.factors.reports import Score
+    from topicmc.posterior.judgement import Convergence
 
 FORMATS = ("npz", "csv")
 
@@ -36,8 +37,9 @@ def evaluate(
     """The error of RUN on its held-out ratings, or on RATINGS; and whether it has converged."""
     from topicmc.corpora.pipes import readable
     from topicmc.models.factors.reading import Columns, read_ratings
-    from topicmc.models.factors.reports import convergence, score
+    from topicmc.models.factors.reports import score
     from topicmc.models.factors.run import FactorRun
+    from topicmc.posterior.judgement import convergence
 
     opened = FactorRun.open(run)
     table = None
@@ -54,7 +56,7 @@ def evaluate(
         print_json({**asdict(found), **asdict(diagnosis)})
         return
     _print_score(found)
-    _print_convergence(diagnosis)
+    print_convergence(diagnosis)
 
 
 def _print_score(found: Score) -> None:
@@ -74,22 +76,6 @@ def _print_score(found: Score) -> None:
     click.echo(f"ratings scored        {found.ratings:,}")
     if found.unknown:
         click.echo(f"of unknown rows       {found.unknown:,}")
-
-
-def _print_convergence(found: Convergence) -> None:
-    rows = [
-        (
-            name,
-            UNTOLD if value is None else f"{value:.2f}",
-            UNTOLD if found.ess[name] is None else f"{found.ess[name]:.0f}",
-        )
-        for name, value in found.rhat.items()
-    ]
-    if rows:
-        click.echo()
-        print_table(("", "R̂", "effective samples"), rows)
-    click.echo()
-    click.echo(found.verdict)
 
 
 @click.command()

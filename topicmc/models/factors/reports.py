@@ -1,11 +1,9 @@
-"""What is read off a run: its error, whether its chains have converged, and predictions."""
+"""What is read off a run: its error, and predictions."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +12,6 @@ from topicmc.models.factors.prediction import Prediction, predict, rmse
 from topicmc.models.factors.reading import Table
 from topicmc.models.factors.rows import Factors
 from topicmc.models.factors.run import FactorRun
-from topicmc.posterior.convergence import aligned, ess, rhat
-from topicmc.posterior.traces import traces
-from topicmc.posterior.verdict import exceeds, is_final
 
 _NINE_TENTHS = 1.6448536269514722  # standard deviations on either side that hold 90 %
 
@@ -43,16 +38,6 @@ class Score:
     samples: int
     ratings: int
     unknown: int
-
-
-@dataclass(frozen=True)
-class Convergence:
-    """R̂ and effective sample size by the name of what was traced, and what follows."""
-
-    rhat: dict[str, float | None]
-    ess: dict[str, float | None]
-    converged: bool | None
-    verdict: str
 
 
 def states_of(run: FactorRun, chain: int | None = None) -> Iterator[Factors]:
@@ -110,34 +95,3 @@ def score(run: FactorRun, table: Table | None = None) -> Score:
         len(values),
         unknown,
     )
-
-
-def convergence(run: FactorRun) -> Convergence:
-    """Whether the chains of a run have converged, by what was traced of them."""
-    draws = {name: aligned(list(chains.values())) for name, chains in traces(run).items()}
-    rhats = {name: float(rhat(values)) for name, values in draws.items()}
-    sizes = {name: float(ess(values)) for name, values in draws.items()}
-    converged, verdict = _judged(draws, rhats)
-    return Convergence(_told(rhats), _told(sizes), converged, verdict)
-
-
-def _judged(draws: dict[str, np.ndarray], rhats: dict[str, float]) -> tuple[bool | None, str]:
-    if not draws or all(math.isnan(value) for value in rhats.values()):
-        return None, "It cannot be told whether the chains have converged: train for longer."
-    worst = max(rhats, key=lambda name: (not math.isnan(rhats[name]), rhats[name]))
-    several = f"{len(next(iter(draws.values())))} chains have" if _several(draws) else "chain has"
-    if not any(exceeds(values) for values in draws.values()):
-        return True, f"The {several} converged, as far as R̂ can tell ({rhats[worst]:.2f})."
-    if is_final(draws):
-        return False, "Each chain rests in a mode of its own: averages over them are still good."
-    return False, (
-        f"The {several} not converged: R̂ of {worst} is {rhats[worst]:.2f}; train for longer."
-    )
-
-
-def _several(draws: dict[str, np.ndarray]) -> bool:
-    return len(next(iter(draws.values()))) > 1
-
-
-def _told(values: dict[str, float]) -> dict[str, Any]:
-    return {name: value if math.isfinite(value) else None for name, value in values.items()}

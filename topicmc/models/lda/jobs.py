@@ -34,7 +34,7 @@ from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
 from topicmc.settings.values import AUTO, option
 from topicmc.storage.files import remove_temporaries, speaking_of
 from topicmc.storage.lease import Lease, held
-from topicmc.storage.runs import FORMAT
+from topicmc.storage.runs import FORMAT, RunDirectory
 
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
 RESUMABLE = (
@@ -237,7 +237,7 @@ def workers_of(run_path: Path) -> int | None:
     return TopicRun.open(run_path).facts()["config"].get("workers")
 
 
-def open_corpus(run: TopicRun, corpus_path: Path | None = None) -> Corpus:
+def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
     """The corpus of a run, from where it was or from ``corpus_path``; DataError unless the same."""
     facts = run.facts()["corpus"]
     path = Path(corpus_path) if corpus_path is not None else run.path / facts["path"]

@@ -87,8 +87,8 @@ class SliceSampler:
 
     # ---- an update
 
-    def update(self, chain: Mixture) -> int:
-        """One update, in place; how many documents it drew.
+    def update(self, chain: Mixture) -> np.ndarray:
+        """One update, in place; the documents whose groups it drew, int64 (n,).
 
         Raises DivergedError when the state is no longer finite."""
         config = self._config
@@ -102,7 +102,7 @@ class SliceSampler:
         chain.update += 1
         if config.counts == "all" and chain.update % config.moves_every == 0:
             self._move_partition(chain, number)
-        return len(docs)
+        return docs
 
     def _counts(self, chain: Mixture, docs: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Sizes of groups and their tokens by word, as they are or as a minibatch estimates them,

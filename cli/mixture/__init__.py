@@ -1,0 +1,1 @@
+"""Mixtures: what the commands of topic models do with them."""

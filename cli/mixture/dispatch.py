@@ -1,0 +1,58 @@
+"""Which runs are mixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from topicmc.errors import UsageError
+
+
+def is_mixture(path: Path) -> bool:
+    """Whether a run of a mixture is there; what is no run, or damaged, is none of it."""
+    import json
+
+    try:
+        facts = json.loads((Path(path) / "run.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(facts, dict) and facts.get("model") == "mixture"
+
+
+def are_mixtures(paths: Sequence[Path]) -> bool:
+    """Whether runs are mixtures; UsageError when some are and others are not."""
+    mixtures = [path for path in paths if is_mixture(path)]
+    if mixtures and len(mixtures) < len(paths):
+        raise UsageError(
+            f"{mixtures[0]}: is a mixture, and other RUNs are not; name runs of one model"
+        )
+    return bool(mixtures)
+
+
+def only_one(paths: Sequence[Path]) -> Path:
+    """The only one of some runs; UsageError when there are several."""
+    if len(paths) != 1:
+        raise UsageError(
+            "groups of several mixtures are not matched; name one RUN (compare takes several)"
+        )
+    return paths[0]
+
+
+def refuse(options: dict[str, object], why: str = "means nothing to a mixture") -> None:
+    """UsageError for the first of some options, by their names, that was given: whose value is
+    not empty."""
+    for name, value in options.items():
+        if value not in (None, False, (), ""):
+            raise UsageError(f"{name} {why}; leave it out")
+
+
+def refuse_runs(paths: Sequence[Path], what: str) -> None:
+    """UsageError when one of some runs is a mixture, which a command does not know."""
+    for path in paths:
+        if is_mixture(path):
+            _refuse(path, what)
+
+
+def _refuse(path: Path, what: str) -> NoReturn:
+    raise UsageError(f"{path}: is a mixture, and {what}")

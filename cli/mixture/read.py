@@ -1,0 +1,133 @@
+"""``topicmc topics``, ``evaluate`` and ``export`` of a mixture."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from topicmc.cli.options import print_json
+from topicmc.cli.tables import print_convergence, print_table
+
+if TYPE_CHECKING:
+    from topicmc.models.mixture.reading import Groups, Number
+    from topicmc.models.mixture.run import MixtureRun
+
+_BAR = 40  # columns
+_ROWS = 20  # of the table of numbers of groups, at most
+
+
+def topics(path: Path, n_words: int, as_json: bool) -> None:
+    """``topicmc topics``."""
+    from topicmc.models.mixture.reading import central, numbers_of_groups
+    from topicmc.models.mixture.run import MixtureRun
+
+    run = MixtureRun.open(path)
+    groups, words = central(run), run.vocabulary()
+    if as_json:
+        print_json(
+            {
+                "topics": [_group(groups, k, words, n_words) for k in range(len(groups.sizes))],
+                "others": groups.left,
+                "concentration": groups.alpha,
+                "groups": [asdict(number) for number in numbers_of_groups(run)],
+            }
+        )
+        return
+    print_groups(run, n_words, groups)
+
+
+def _group(groups: Groups, k: int, words: list[str], n_words: int) -> dict[str, Any]:
+    first = np.argsort(-groups.phi[k], kind="stable")[:n_words]
+    return {
+        "topic": k,
+        "documents": int(groups.sizes[k]),
+        "weight": float(groups.weights[k]),
+        "words": [words[w] for w in first],
+        "probabilities": [float(groups.phi[k, w]) for w in first],
+    }
+
+
+def print_groups(run: MixtureRun, n_words: int, groups: Groups | None = None) -> None:
+    """The groups of the central sample, and how many there are, as a table and a plot."""
+    from topicmc.models.mixture.reading import central, numbers_of_groups
+
+    groups, words = groups or central(run), run.vocabulary()
+    told = [_group(groups, k, words, n_words) for k in range(len(groups.sizes))]
+    rows = [
+        (f"{k}", f"{g['documents']:,}", f"{g['weight']:.2%}", " ".join(g["words"]))
+        for k, g in enumerate(told)
+    ]
+    print_table(("group", "documents", "weight", "words"), rows, last_left=True)
+    click.echo(
+        f"\nThe groups of the kept sample that is nearest to all; {groups.left:.2%} of the weight"
+        " is of groups without documents."
+    )
+    click.echo()
+    print_numbers(numbers_of_groups(run))
+
+
+def print_numbers(numbers: list[Number]) -> None:
+    """The posterior of the number of groups: neighbouring numbers in one row where there are
+    many."""
+    step = -(-len(numbers) // _ROWS)
+    parts = [numbers[i : i + step] for i in range(0, len(numbers), step)]
+    shares = [sum(number.probability for number in part) for part in parts]
+    highest = max(shares)
+    rows = []
+    for part, share in zip(parts, shares, strict=True):
+        first, last = part[0].groups, part[-1].groups
+        label = f"{first}" if first == last else f"{first} to {last}"
+        rows.append((label, f"{share:.3f}", "█" * round(_BAR * share / highest)))
+    print_table(("number of groups", "probability", ""), rows, last_left=True)
+
+
+def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool) -> None:
+    """``topicmc evaluate``."""
+    from topicmc.corpora import Corpus
+    from topicmc.host.machine import available_cores
+    from topicmc.kernels.threads import Threads
+    from topicmc.models.lda.jobs import open_corpus
+    from topicmc.models.mixture.reading import numbers_of_groups, score
+    from topicmc.models.mixture.run import MixtureRun
+    from topicmc.posterior.judgement import convergence
+
+    run = MixtureRun.open(path)
+    documents = Corpus.open(corpus) if corpus is not None else open_corpus(run)
+    found = score(run, documents, Threads(threads or available_cores()))
+    numbers, diagnosis = numbers_of_groups(run), convergence(run)
+    if as_json:
+        groups = [asdict(number) for number in numbers]
+        print_json({**asdict(found), "groups": groups, **asdict(diagnosis)})
+        return
+    if found.nats_per_document is None:
+        click.echo("nats a document       none: no documents are held out (topicmc prepare)")
+    else:
+        if found.nats_per_document_averaged is not None:
+            many = f"averaged over {found.samples} sample{'s' * (found.samples > 1)}"
+            click.echo(f"nats a document       {found.nats_per_document_averaged:.4f}  {many}")
+        kind = "the newest sample" if found.samples else "the newest state, there is no sample"
+        click.echo(f"nats a document       {found.nats_per_document:.4f}  of {kind}")
+        click.echo(f"nats a token          {found.nats_per_token:.4f}")
+        click.echo(f"documents scored      {found.documents:,}, {found.tokens:,} tokens")
+        if found.unknown_words:
+            click.echo(f"unknown words         {found.unknown_words:,}")
+    click.echo()
+    print_numbers(numbers)
+    print_convergence(diagnosis)
+
+
+def export(path: Path, format: str, output: Path, force: bool, as_json: bool) -> None:
+    """``topicmc export``."""
+    from topicmc.export.mixture import write_groups
+    from topicmc.models.mixture.run import MixtureRun
+
+    files = write_groups(MixtureRun.open(path), format, output, force)
+    if as_json:
+        print_json({"format": format, "files": [str(file) for file in files], "remarks": []})
+        return
+    for file in files:
+        click.echo(file)

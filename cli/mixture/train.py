@@ -1,0 +1,201 @@
+"""``topicmc train --model mixture``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import ExitStack
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from topicmc.cli.options import print_json
+from topicmc.errors import UsageError
+from topicmc.models.mixture.settings import MixtureConfig
+from topicmc.settings.values import option
+
+if TYPE_CHECKING:
+    from topicmc.corpora import Corpus
+    from topicmc.engine.loop import Outcome
+    from topicmc.models.mixture.run import MixtureRun
+    from topicmc.models.mixture.settings import Resolved
+
+ONLY = ("counts", "moves_every", "splits")
+"""Options that mean something to a mixture alone."""
+FIELDS = frozenset(field.name for field in fields(MixtureConfig))
+_WHY = {
+    "topics": "the number of groups is learned",
+    "from_run": "a mixture begins anew",
+    "groups": "chains of a mixture are never averaged",
+}
+
+
+def decided_of(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without those that are left to the program."""
+    return {name: value for name, value in settings.items() if value != "auto"}
+
+
+def checked(settings: dict[str, Any]) -> None:
+    """UsageError for a setting that a mixture does not have, or a value outside its range."""
+    for name in settings:
+        if name not in FIELDS:
+            flag = "--from" if name == "from_run" else option(name)
+            why = _WHY.get(name, "a mixture has no such setting")
+            raise UsageError(f"{flag} does not go with --model mixture: {why}; leave it out")
+    MixtureConfig.from_dict(decided_of(settings))
+
+
+def train_mixture(
+    corpus: Path | None,
+    output: Path,
+    settings: dict[str, Any],
+    *,
+    transport: str,
+    resume: bool,
+    progress: str,
+    dry_run: bool,
+    force: bool,
+    as_json: bool,
+) -> int:
+    """Trains, and returns the exit status; arguments as of `topicmc.cli.train.train`."""
+    from topicmc.engine.listeners import Terms, listener
+    from topicmc.engine.transport.base import abort_on_error
+    from topicmc.engine.transport.launch import launch, must_launch
+    from topicmc.engine.transport.open import launched_size, open_transport
+    from topicmc.host.interrupts import exit_on_termination
+    from topicmc.models.mixture import jobs
+
+    if corpus is None and not resume:
+        raise UsageError("--model mixture needs a CORPUS, from topicmc prepare")
+    settings = decided_of(settings)
+    workers = settings.get("workers")
+    if workers is None and resume and launched_size() == 1:
+        workers = jobs.workers_of(output)
+    if workers is not None and must_launch(workers, transport) and not dry_run:
+        return launch(workers, sys.argv[1:])
+    channel = open_transport(transport, workers)
+    with abort_on_error(channel), ExitStack() as leases:
+        settings["workers"] = channel.n_workers
+        if dry_run:
+            _dry_run(corpus, settings, channel, as_json)
+            return 0
+        terms = Terms("nats_per_document", ".4f", "documents", "tokens")
+        told = listener(progress if channel.is_root else "none", terms)
+        try:
+            with exit_on_termination():
+                if resume:
+                    begun = jobs.resume(output, settings, channel, corpus, leases)
+                else:
+                    assert corpus is not None
+                    begun = jobs.start(
+                        MixtureConfig(**settings), corpus, output, channel, force=force,
+                        leases=leases,
+                    )  # fmt: skip
+            return _train(*begun, channel, told, resume, as_json)
+        finally:
+            told.close()
+
+
+def _dry_run(corpus: Path | None, settings: dict[str, Any], channel: Any, as_json: bool) -> None:
+    from topicmc.corpora import Corpus
+    from topicmc.models.mixture.jobs import decided
+
+    config: Any = MixtureConfig(**settings)
+    if corpus is not None:
+        config = decided(config, Corpus.open(corpus), channel)
+    if as_json:
+        print_json(config.as_dict())
+        return
+    for name, value in config.as_dict().items():
+        if value is not None:
+            click.echo(f"{name.replace('_', '-')} = {value}")
+
+
+def _train(
+    config: Resolved,
+    corpus: Corpus,
+    run: MixtureRun,
+    channel: Any,
+    told: Any,
+    resume: bool,
+    as_json: bool,
+) -> int:
+    from topicmc.cli.mixture.read import print_groups
+    from topicmc.host.interrupts import interruptible
+    from topicmc.models.mixture.model import training_of
+
+    with interruptible() as interrupt:
+        training = training_of(config, corpus, run, channel, told, resume=resume)
+        if channel.is_root:
+            told.message(_headline(config, corpus))
+            for notice in run.notices:
+                told.message(notice)
+        begun = training.update
+        outcome = training.train(interrupt)
+        if channel.is_root and not outcome.interrupted and run.is_starting():
+            told.message(
+                "there is no posterior sample yet: the newest state stands in for samples, so train"
+                " on (--resume) with more --epochs, --updates or --time-budget"
+            )
+    told.close()
+    if not channel.is_root:
+        return 130 if outcome.interrupted else 0
+    if outcome.interrupted:
+        click.echo(
+            f"Stopped after update {outcome.update:,}; a checkpoint is written. Go on with:\n"
+            f"  {_resume_command(run.path, channel)}",
+            err=True,
+        )
+        return 130
+    if as_json:
+        print_json(
+            {
+                "run": str(run.path),
+                "updates": outcome.update,
+                "documents": outcome.items,
+                "seconds": outcome.seconds,
+                "nats_per_document": outcome.score,
+                "nats_per_document_averaged": outcome.score_averaged,
+                "samples": outcome.samples,
+            }
+        )
+    elif resume and outcome.update == begun:
+        click.echo(
+            f"Nothing to do: {run.path} has made its {outcome.update:,} updates; it goes on with"
+            " more --updates, --epochs or --time-budget",
+            err=True,
+        )
+    else:
+        print_groups(run, 10)
+        click.echo(f"Trained {run.path}: {_result(outcome)}", err=True)
+        if config.until == "converged" and not outcome.converged:
+            click.echo(f"It has not converged: topicmc evaluate {run.path} says more", err=True)
+    return 0
+
+
+def _headline(config: Resolved, corpus: Corpus) -> str:
+    several = f" {config.chains} chains," if config.chains > 1 else ""
+    return (
+        f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens, {corpus.n_words:,} words;"
+        f" a mixture by {config.sampler},{several} {config.batch_size:,} documents a batch,"
+        f" {config.workers} worker{'s' * (config.workers > 1)} x {config.threads}"
+        f" thread{'s' * (config.threads > 1)}"
+    )
+
+
+def _result(outcome: Outcome) -> str:
+    text = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
+    if outcome.score is None:
+        return text + "; no score, for no documents are held out (topicmc prepare --heldout N)"
+    text += f", {outcome.score:.4f} nats a held-out document"
+    if outcome.score_averaged is not None:
+        averaged = f"{outcome.score_averaged:.4f} averaged over {outcome.samples}"
+        text += f" of the newest sample, {averaged}"
+    return text
+
+
+def _resume_command(path: Path, channel: Any) -> str:
+    launcher = f"mpiexec -n {channel.n_processes} " if channel.n_processes > 1 else ""
+    return f"{launcher}topicmc train -o {shlex.quote(str(path))} --resume"

@@ -1,0 +1,146 @@
+"""Starting a run of a mixture, or finding the one to go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from topicmc.corpora import Corpus
+from topicmc.engine.transport.base import Transport
+from topicmc.errors import UsageError
+from topicmc.host import machine
+from topicmc.host.version import VERSION
+from topicmc.models.lda.jobs import open_corpus, versions
+from topicmc.models.mixture.run import MixtureRun
+from topicmc.models.mixture.settings import MixtureConfig, MixtureSettings, Resolved, resolve
+from topicmc.settings.values import option
+from topicmc.storage.files import remove_temporaries
+from topicmc.storage.lease import held
+from topicmc.storage.runs import FORMAT
+
+RESUMABLE = (
+    "updates",
+    "epochs",
+    "time_budget",
+    "until",
+    "threads",
+    "evaluate_every",
+    "checkpoint_every",
+    "workers",
+)
+_LENGTHS = ("updates", "epochs", "time_budget")
+_GROUPS = 200  # that memory must do for, with their words: as they are, moved, and in logarithms
+_ENTRY = 8 * 3 + 4
+
+
+def start(
+    config: MixtureSettings,
+    corpus_path: Path,
+    run_path: Path,
+    transport: Transport,
+    *,
+    force: bool = False,
+    leases: ExitStack,
+) -> tuple[Resolved, Corpus, MixtureRun]:
+    """A new run: opens the corpus, resolves the settings, and creates the run directory. No other
+    job writes into the run until ``leases`` is closed.
+
+    Raises UsageError or DataError before anything is overwritten where it can be known by then.
+    """
+    if transport.is_root:
+        MixtureRun.check_free(run_path, force)
+    corpus = Corpus.open(corpus_path)
+    resolved = decided(config, corpus, transport)
+    corpus.check(range(corpus.n_shards))
+    transport.barrier()
+    run = MixtureRun(run_path)
+    run.lease = leases.enter_context(held(run_path, transport))
+    if transport.is_root:
+        facts = {
+            "topicmc": VERSION,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": versions(),
+            "corpus": {
+                "path": str(Path(corpus_path).resolve()),
+                "fingerprint": corpus.fingerprint,
+                "documents": corpus.n_docs,
+                "tokens": corpus.n_tokens,
+                "words": corpus.n_words,
+                **{k: v for k, v in corpus.provenance.items() if k == "tokenizer"},
+            },
+            "config": resolved.as_dict(),
+        }
+        MixtureRun.create_with(run_path, facts, corpus.vocabulary, force)
+    transport.barrier()
+    return resolved, corpus, run
+
+
+def resume(
+    run_path: Path,
+    changes: Mapping[str, Any],
+    transport: Transport,
+    corpus_path: Path | None,
+    leases: ExitStack,
+) -> tuple[Resolved, Corpus, MixtureRun]:
+    """An existing run with its corpus, and its settings with ``changes`` made.
+
+    Raises UsageError when a change would make it another run, DataError when the corpus is not the
+    one that the run began with.
+    """
+    run = MixtureRun.open(run_path)
+    run.lease = leases.enter_context(held(run.path, transport))
+    if transport.is_root:
+        run.recover()
+    transport.barrier()
+    config, facts = run.config(), run.facts()
+    for name, value in changes.items():
+        if name not in RESUMABLE and value != getattr(config, name):
+            raise UsageError(
+                f"{option(name)} {value}: the run in {run_path} began with"
+                f" {getattr(config, name)}, which --resume cannot change; start a new run instead"
+            )
+    corpus = open_corpus(run, corpus_path)
+    asked = MixtureConfig.from_dict(config.as_dict())
+    if any(name in changes for name in _LENGTHS):
+        asked = replace(asked, updates=None, epochs=None, time_budget=None, until="end")
+    resolved = decided(
+        replace(asked, **{"workers": transport.n_workers, **changes}), corpus, transport
+    )
+    corpus.check(range(corpus.n_shards))
+    if transport.is_root:
+        remove_temporaries(run.path)
+        run.update_facts(format=FORMAT, config=resolved.as_dict())
+        if corpus_path is not None:
+            run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
+    transport.barrier()
+    return resolved, corpus, run
+
+
+def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Resolved:
+    """The settings resolved; UsageError when the corpus is empty or memory cannot bear it.
+    Collective."""
+    share = machine.share(transport)
+    if corpus.n_docs == 0:
+        raise UsageError(f"{corpus.path}: has no documents to train on; prepare more")
+    resolved = resolve(config, corpus.n_docs, share.cores)
+    chains = resolved.chains * _GROUPS * _ENTRY * corpus.n_words
+    needed = share.processes * (chains + corpus.n_docs * 4 * resolved.chains)
+    free = machine.available_memory()
+    if free is not None and needed > free:
+        raise UsageError(
+            f"{_GROUPS} groups over {corpus.n_words:,} words need about {needed / 1e9:.1f} GB of"
+            f" memory, and {free / 1e9:.1f} GB are free; use fewer --chains, or prune the"
+            " vocabulary (topicmc prepare --min-df N)"
+        )
+    return resolved
+
+
+def workers_of(run_path: Path) -> int | None:
+    """How many workers the run in a directory last had; None where there is no run."""
+    if not (Path(run_path) / "run.json").is_file():
+        return None
+    return MixtureRun.open(run_path).config().workers

@@ -1,0 +1,92 @@
+"""Mixtures as the training loop asks for them: their method, score, samples and trace."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topicmc.corpora import Corpus, Documents
+from topicmc.engine.ending import first_look
+from topicmc.engine.loop import Listener, Training
+from topicmc.engine.method import Entry
+from topicmc.engine.transport.base import Transport
+from topicmc.kernels.threads import Threads
+from topicmc.models.mixture.chains import START, MixtureChains
+from topicmc.models.mixture.run import MixtureRun
+from topicmc.models.mixture.score import HeldOutDocuments
+from topicmc.models.mixture.settings import Resolved
+from topicmc.models.mixture.state import Mixture
+
+
+class MixtureModel:
+    """The `topicmc.engine.method.Model` of a corpus.
+
+    Args:
+        config: resolved settings.
+        corpus: an open corpus.
+        run: where samples are written.
+        transport: among whose processes documents are shared out.
+    """
+
+    counted = MixtureRun.counted
+    trace_unit = 1
+
+    def __init__(
+        self, config: Resolved, corpus: Corpus, run: MixtureRun, transport: Transport
+    ) -> None:
+        threads = Threads(config.threads)
+        documents = training_documents(corpus)
+        self.method = MixtureChains(config, documents, corpus.n_words, transport, threads)
+        self.evaluator = HeldOutDocuments(
+            run, corpus.heldout, config.beta, config.chains, transport, threads
+        )
+        self.epoch = corpus.n_docs * config.chains
+        self.expected_updates = config.updates
+        if config.updates is None and config.epochs is not None:
+            self.expected_updates = config.epochs * corpus.n_docs / config.batch_size
+        self.first_look = first_look(START, self.expected_updates)
+        self.remedy = f"lower --step-size (now {config.step_size:g})"
+        self._run = run
+
+    def write_sample(self, chain: Mixture, round_number: int) -> Entry:
+        return self._run.write_state(chain, round_number)
+
+    def scalars(self) -> dict[int, dict[str, float]]:
+        return {number: _scalars_of(chain) for number, chain in self.method.chains.items()}
+
+    def warm_up(self) -> None:
+        pass
+
+
+def _scalars_of(chain: Mixture) -> dict[str, float]:
+    """How many groups, the concentration, and how even the groups are: none of them changes when
+    groups are numbered anew."""
+    shares = chain.sizes[chain.sizes > 0] / len(chain.groups)
+    return {
+        "groups": float(chain.n_groups),
+        "concentration": chain.alpha,
+        "largest group": float(shares.max()),
+        "entropy of sizes": float(-(shares * np.log(shares)).sum()),
+    }
+
+
+def training_documents(corpus: Corpus) -> Documents:
+    """All documents that a corpus is trained on, in memory."""
+    shards = [corpus.shard(number) for number in range(corpus.n_shards)]
+    indptr = np.zeros(sum(shard.n_docs for shard in shards) + 1, np.int64)
+    np.cumsum(np.concatenate([shard.lengths for shard in shards]), out=indptr[1:])
+    words = np.concatenate([shard.word_ids for shard in shards])
+    return Documents(indptr, words, np.concatenate([shard.counts for shard in shards]))
+
+
+def training_of(
+    config: Resolved,
+    corpus: Corpus,
+    run: MixtureRun,
+    transport: Transport,
+    listener: Listener,
+    *,
+    resume: bool = False,
+) -> Training:
+    """The training of a mixture on a corpus; arguments as of `MixtureModel` and `Training`."""
+    model = MixtureModel(config, corpus, run, transport)
+    return Training(config, model, run, transport, listener, resume=resume)

@@ -1,0 +1,168 @@
+"""What is read off a run of a mixture: its groups, how many there are, and its score.
+
+Groups have no names that last: their numbers differ from sample to sample. So groups are shown as
+one kept sample has them, the one that is nearest to all in the mean by the variation of information
+(Wade and Ghahramani 2018), and numbered by size there. What does not depend on numbers, as how many
+there are, is from all samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from topicmc.corpora import Corpus, Documents
+from topicmc.corpora.documents import remap
+from topicmc.kernels.threads import Threads
+from topicmc.models.mixture.run import MixtureRun, Sample
+from topicmc.models.mixture.score import averaged, of_sample
+from topicmc.posterior.traces import traces
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of one kept sample that have documents, the largest first.
+
+    sizes    int64 (K,), their documents
+    weights  float64 (K,), ω
+    phi      float64 (K, W)
+    left     the weight of all others: groups without documents, and groups yet unseen
+    beta     of the prior of words
+    alpha    concentration
+    groups   int32 (D,), the group of each training document
+    """
+
+    sizes: np.ndarray
+    weights: np.ndarray
+    phi: np.ndarray
+    left: float
+    beta: float
+    alpha: float
+    groups: np.ndarray
+
+    @classmethod
+    def of(cls, sample: Sample, beta: float) -> Groups:
+        """Those of a sample."""
+        sizes = sample.sizes
+        order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
+        number = np.full(len(sizes), -1, np.int32)
+        number[order] = np.arange(len(order))
+        weights = sample.weights[order]
+        return cls(
+            sizes[order],
+            weights,
+            sample.phi[order].astype(np.float64),
+            max(0.0, 1.0 - float(weights.sum())),
+            beta,
+            sample.alpha,
+            number[sample.groups],
+        )
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of groups, and its posterior probability."""
+
+    groups: int
+    probability: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score on some documents, in nats; None where there are none.
+
+    nats_per_document           of the newest sample, in the mean over chains
+    nats_per_document_averaged  of the predictions averaged over all samples of all chains
+    nats_per_token              the same, by their tokens
+    samples                     posterior samples behind it
+    documents, tokens           how many are scored
+    unknown_words               tokens that the run has no word for, which are left out
+    """
+
+    nats_per_document: float | None
+    nats_per_document_averaged: float | None
+    nats_per_token: float | None
+    samples: int
+    documents: int
+    tokens: int
+    unknown_words: int
+
+
+def central(run: MixtureRun) -> Groups:
+    """The groups of the sample that is nearest to all of the run."""
+    samples = [run.read_sample(entry) for entry in run.states_to_read()]
+    chosen = most_central([sample.groups for sample in samples])
+    return Groups.of(samples[chosen], run.config().beta)
+
+
+def most_central(partitions: list[np.ndarray]) -> int:
+    """The place of the partition, int32 (D,), whose variation of information from the others is
+    least in the mean."""
+    n = len(partitions)
+    apart = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i):
+            apart[i, j] = apart[j, i] = variation_of_information(partitions[i], partitions[j])
+    return int(apart.sum(axis=1).argmin())
+
+
+def variation_of_information(one: np.ndarray, other: np.ndarray) -> float:
+    """H(one | other) + H(other | one) of two partitions, int32 (D,), in nats (Meilă 2007)."""
+    width = int(other.max()) + 1
+    joint = _entropy(one.astype(np.int64) * width + other)
+    return 2 * joint - _entropy(one) - _entropy(other)
+
+
+def _entropy(labels: np.ndarray) -> float:
+    shares = np.unique(labels, return_counts=True)[1] / len(labels)
+    return float(-(shares * np.log(shares)).sum())
+
+
+def numbers_of_groups(run: MixtureRun) -> list[Number]:
+    """The posterior of the number of groups that have documents, from the trace of all chains, or
+    from the kept samples where there is no trace."""
+    drawn = traces(run).get("groups", {})
+    values = [int(n) for draws in drawn.values() for n in draws[np.isfinite(draws)]]
+    values = values or [entry["groups"] for entry in run.states_to_read()]
+    found, counts = np.unique(values, return_counts=True)
+    known = dict(zip(found.tolist(), (counts / counts.sum()).tolist(), strict=True))
+    least, most = int(found[0]), int(found[-1])
+    return [Number(n, known.get(n, 0.0)) for n in range(least, most + 1)]
+
+
+def score(run: MixtureRun, corpus: Corpus, threads: Threads) -> Score:
+    """The score of a run on the held-out documents of its corpus; of another corpus on those held
+    out there, or on all its documents where none are."""
+    documents, unknown = _scored(run, corpus)
+    entries = run.states_to_read()
+    kept = sum(not entry["burn_in"] for entry in entries)
+    n, tokens = documents.n_docs, documents.n_tokens
+    if n == 0:
+        return Score(None, None, None, kept, 0, 0, unknown)
+    beta = run.config().beta
+    scores = [of_sample(run.read_sample(entry), documents, beta, threads) for entry in entries]
+    newest = {entry["chain"]: found for entry, found in zip(entries, scores, strict=True)}
+    together = -float(averaged(scores).sum())
+    return Score(
+        float(np.mean([-found.mean() for found in newest.values()])),
+        together / n if kept else None,
+        together / max(tokens, 1),
+        kept,
+        n,
+        tokens,
+        unknown,
+    )
+
+
+def _scored(run: MixtureRun, corpus: Corpus) -> tuple[Documents, int]:
+    """Documents in the words of a run, and how many tokens of other words they had."""
+    from topicmc.models.mixture.model import training_documents
+
+    words = {word: number for number, word in enumerate(run.vocabulary())}
+    documents = corpus.heldout if corpus.heldout.n_docs else training_documents(corpus)
+    if corpus.fingerprint == run.facts()["corpus"]["fingerprint"]:
+        return corpus.heldout, 0
+    new = np.array([words.get(word, -1) for word in corpus.vocabulary], np.int64)
+    known = remap(documents, new)
+    return known, documents.n_tokens - known.n_tokens

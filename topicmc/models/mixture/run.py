@@ -1,0 +1,156 @@
+"""The run directory of a mixture: that of any model, and
+
+    vocabulary.txt    word w is on line w + 1, so that groups can be read without the corpus
+
+A kept state is a `Sample`. Its index entry has how many groups have a document, and α.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from topicmc.errors import DataError, UsageError
+from topicmc.models.mixture.settings import MixtureConfig, Resolved
+from topicmc.models.mixture.state import Mixture
+from topicmc.storage.fields import SHA256, Record
+from topicmc.storage.files import checksum, read_arrays, replacing, write_arrays
+from topicmc.storage.runs import FORMAT, RunDirectory
+
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A kept state of J sticks.
+
+    groups   int32 (D,), the group of each training document
+    weights  float64 (J,), ω
+    phi      float32 (J, W), rows sum to one
+    alpha    concentration
+    """
+
+    groups: np.ndarray
+    weights: np.ndarray
+    phi: np.ndarray
+    alpha: float
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Documents of each group, int64 (J,)."""
+        return np.bincount(self.groups, minlength=len(self.weights))
+
+    @property
+    def left(self) -> float:
+        """The weight of groups yet unseen."""
+        return max(0.0, 1.0 - float(self.weights.sum()))
+
+
+class MixtureRun(RunDirectory):
+    """A run of a mixture on disk.  Open one with `create` or `open`."""
+
+    model: ClassVar[str | None] = "mixture"
+    counted: ClassVar[tuple[str, ...]] = ("documents", "tokens")
+    figure: ClassVar[str] = "nats_per_document"
+    files: ClassVar[tuple[str, ...]] = (*RunDirectory.files, "vocabulary.txt")
+
+    @classmethod
+    def create_with(
+        cls, path: Path, facts: Mapping[str, Any], words: Sequence[str], force: bool = False
+    ) -> Self:
+        """A new run directory with its vocabulary. UsageError as `check_free` has it."""
+        run = cls._empty(path, force)
+        place = run.path / "vocabulary.txt"
+        with replacing(place) as stream:
+            stream.writelines(word + "\n" for word in words)
+        about = {"format": FORMAT, "model": cls.model, "vocabulary": checksum(place)}
+        run._write_facts({**about, **facts})
+        return run
+
+    def _check_facts(self, path: Path, facts: Any) -> None:
+        super()._check_facts(path, facts)
+        record = Record(path, facts)
+        record.text("vocabulary", SHA256)
+        corpus = record.record("corpus")
+        corpus.text("path")
+        corpus.text("fingerprint")
+        corpus.whole("documents", least=1, most=_MOST)
+        corpus.whole("words", least=1, most=_MOST)
+        self._config(path, facts)
+
+    @staticmethod
+    def _config(path: Path, facts: Mapping[str, Any]) -> Resolved:
+        try:
+            config = MixtureConfig.from_dict(facts["config"])
+            return Resolved.from_dict(config.as_dict())
+        except UsageError as error:
+            raise DataError(f"{path}: {error}") from None
+
+    def config(self) -> Resolved:
+        """The settings of the run; DataError when they are none."""
+        return self._config(self.path / "run.json", self.facts())
+
+    def vocabulary(self) -> list[str]:
+        """The words in the order of columns; DataError when the file is missing or damaged."""
+        path = self.path / "vocabulary.txt"
+        if not path.is_file() or checksum(path) != self.facts()["vocabulary"]:
+            raise DataError(
+                f"{path}: missing or damaged; copy vocabulary.txt from the corpus of the run"
+            )
+        return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+    # ---- posterior samples
+
+    def write_state(self, chain: Mixture, round_number: int) -> dict[str, Any]:
+        """Writes the state of a chain; its index entry."""
+        path = self.sample_path(chain.index, round_number)
+        arrays = {
+            "groups": chain.groups,
+            "weights": np.exp(chain.log_weights()[0]),
+            "phi": (chain.weights / chain.weights.sum(axis=1, keepdims=True)).astype(np.float32),
+        }
+        return {
+            "chain": chain.index,
+            "round": round_number,
+            "file": path.name,
+            "checksum": write_arrays(path, arrays),
+            "groups": chain.n_groups,
+            "alpha": chain.alpha,
+        }
+
+    def read_sample(self, entry: Mapping[str, Any]) -> Sample:
+        """The state of one index entry; DataError when it is missing, damaged or none of this
+        run."""
+        path, about = self.place_of_sample(entry), self.facts()["corpus"]
+        stored = read_arrays(path, entry["checksum"])
+        try:
+            groups, weights, phi = (stored[name] for name in ("groups", "weights", "phi"))
+        except KeyError as error:
+            raise DataError(f"{path}: lacks {error}; remake the run") from None
+        shapes = (about["documents"],), (len(weights),), (len(weights), about["words"])
+        kinds = (np.int32, np.float64, np.float32)
+        for array, shape, kind in zip((groups, weights, phi), shapes, kinds, strict=True):
+            if array.shape != shape or array.dtype != kind or not np.isfinite(array).all():
+                raise DataError(f"{path}: holds no state of this run; remake it")
+        if groups.min() < 0 or groups.max() >= len(weights) or min(weights.min(), phi.min()) < 0:
+            raise DataError(f"{path}: holds no state of a mixture; remake it")
+        return Sample(groups, weights, phi, float(entry["alpha"]))
+
+    def _entries(self, path: Path, index: Mapping[str, Any]) -> list[dict[str, Any]]:
+        for entry in Record(path, index).records("samples"):
+            entry.whole("groups", least=1, most=_MOST)
+            entry.number("alpha", least=0)
+        return index["samples"]
+
+    def states_to_read(self) -> Sequence[dict[str, Any]]:
+        """Index entries of the samples, oldest first; DataError when there are none yet."""
+        entries = self.sample_index()
+        if not entries:
+            raise DataError(
+                f"{self.path}: no samples yet; train on (topicmc train -o {self.path} --resume)"
+            )
+        return entries
