@@ -29,8 +29,8 @@ PROGRESS = ("auto", "bar", "plain", "json", "none")
 
 HEADINGS = {
     "Most used": (
-        "output", "model", "topics", "time_budget", "epochs", "until", "resume", "seed", "workers", "chains",
-        "dry_run",
+        "output", "model", "topics", "time_budget", "epochs", "until", "resume", "seed", "workers",
+        "chains", "dry_run",
     ),
     "Length and what is kept": ("updates", "evaluate_every", "checkpoint_every", "samples"),
     "Priors": ("alpha", "beta", "learn", "learn_until"),

@@ -11,11 +11,10 @@ import click
 
 from topicmc.cli.factors.columns import checked_delimiter, column_options
 from topicmc.cli.options import force_option, json_option, output_option, print_json, run_argument
-from topicmc.cli.tables import print_convergence, print_table
+from topicmc.cli.tables import print_convergence
 
 if TYPE_CHECKING:
     from topicmc.models.factors.reports import Score
-    from topicmc.posterior.judgement import Convergence
 
 FORMATS = ("npz", "csv")
 

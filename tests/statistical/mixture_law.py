@@ -1,8 +1,8 @@
 """The exact posterior of a Dirichlet-process mixture of six documents: all 203 partitions.
 
-p(partition | x) ∝ g(K) Π_k Γ(m_k) Γ(Wβ)/Γ(Wβ + n_k) Π_w Γ(β + c_kw)/Γ(β), where g(K) is α^K, or for a
-concentration that is learned ∫ α^K Γ(α)/Γ(α + D) p(α) dα. Chains begin in the exact law, which
-every update must keep.
+p(partition | x) ∝ g(K) Π_k Γ(m_k) Γ(Wβ)/Γ(Wβ + n_k) Π_w Γ(β + c_kw)/Γ(β), where g(K) is α^K, or
+for a concentration that is learned ∫ α^K Γ(α)/Γ(α + D) p(α) dα. Chains begin in the exact law,
+which every update must keep.
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 groups of documents by slice sampling (Walker 2007; Baker 2018, 5.5.2 and B.4).
 
 Group j has the weight ω_j = v_j Π_{l<j} (1 − v_l), v_j = X_j / (X_j + Y_j), and gives word w the
-probability θ_jw = T_jw / Σ_w T_jw. All arrays are double precision, positive numbers at least FLOOR,
-weights in logarithms. Draws are scalar functions of a key and the counter (column, row, round,
-update), so any thread may make them.
+probability θ_jw = T_jw / Σ_w T_jw. All arrays are double precision, positive numbers at least
+FLOOR, weights in logarithms. Draws are scalar functions of a key and the counter (column, row,
+round, update), so any thread may make them.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,6 +20,14 @@ FLOOR = 1e-300
 _BITS = np.uint32(6)
 _X, _Y, _ALPHA, _TOTAL, _NEW_X, _NEW_Y = (np.uint32(row) for row in range(6))
 _SLICE, _GROUP = np.uint32(0), np.uint32(1)
+
+
+class Bags(NamedTuple):
+    """Documents in compressed sparse rows, as `topicmc.corpora.Documents` has them."""
+
+    indptr: np.ndarray
+    words: np.ndarray
+    counts: np.ndarray
 
 
 @njit(forceinline=True)
@@ -40,8 +49,8 @@ def gamma_of(shape, key, column, row, update):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def cir(x, shape, h, key, column, row, update):
-    """The exact CIR transition over a time h, (1 − e^−h) Gamma(shape + P), P ~ Poisson(x / (e^h − 1))
-    (Baker 2018, 5.3.2), without a Poisson number: see `topicmc.kernels.cir`."""
+    """The exact CIR transition over a time h, (1 − e^−h) Gamma(shape + P), with P Poisson of mean
+    x / (e^h − 1) (Baker 2018, 5.3.2), without a Poisson number: see `topicmc.kernels.cir`."""
     mean, span = x / math.expm1(h), -math.expm1(-h)
     a, b, _, _ = philox(key, column, row, FIRST_ROUND, update)
     excess = mean + math.log(unit(a, b))
@@ -83,7 +92,7 @@ def move_sticks(x, y, sizes, alpha, step, exact, key, update):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def draw_concentration(x, y, shape, rate, key, update):
-    """α given the sticks, with a Gamma(shape, rate) prior: Gamma(shape + J, rate − Σ log(1 − v))."""
+    """α given the sticks, by a Gamma(shape, rate) prior: Gamma(shape + J, rate − Σ log(1 − v))."""
     lost = 0.0
     for j in range(x.size):
         lost -= math.log(y[j] / (x[j] + y[j]))
@@ -93,7 +102,7 @@ def draw_concentration(x, y, shape, rate, key, update):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def draw_totals(x, y, sizes, alpha, key, update):
-    """X + Y anew for each stick in place, v as it is: the total depends on α and the sizes alone."""
+    """X + Y anew for each stick in place, v as it is: the total depends on α and sizes alone."""
     after = sizes.sum()
     for j in range(x.size):
         total = gamma_of(1.0 + alpha + after, key, np.uint32(j), _TOTAL, update)
@@ -181,18 +190,19 @@ def draw_slices(docs, groups, weights, key, update, out):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def draw_groups(
-    indptr, words, counts, docs, slices, weights, shares, key, update, first, last, out
+    bags, docs, slices, weights, shares, key, update, first, last, out
 ):  # fmt: skip
     """The groups of docs first … last − 1: P(z = j) ∝ 1(ω_j > u) Π_w θ_jw^x_w.
 
     Args:
-        indptr, words, counts: all documents, in compressed sparse rows.
+        bags: all documents.
         docs: int64 (n,), whose groups are drawn.
         slices: log u, float64 (n,).
         weights: log ω, float64 (J,).
         shares: log θ, float64 (W, J).
         out: int32 (n,).
     """
+    indptr, words, counts = bags
     chosen, score = np.empty(weights.size, np.int64), np.empty(weights.size)
     for i in range(first, last):
         n = 0
@@ -225,9 +235,10 @@ def _pick(score, u):
 
 
 @njit(nogil=True, cache=True)
-def add_docs(indptr, words, counts, docs, groups, sign, group_words, sizes):
+def add_docs(bags, docs, groups, sign, group_words, sizes):
     """Adds documents (or, with sign −1, takes them away) to the counts of their groups: ``groups``
     int32 (n,), ``group_words`` int32 (J, W), ``sizes`` int64 (J,)."""
+    indptr, words, counts = bags
     for i in range(docs.size):
         doc, group = docs[i], groups[i]
         sizes[group] += sign
@@ -236,12 +247,13 @@ def add_docs(indptr, words, counts, docs, groups, sign, group_words, sizes):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def log_predictive(indptr, words, counts, weights, shares, left, beta, first, last, out):
+def log_predictive(bags, weights, shares, left, beta, first, last, out):
     """log [Σ_j ω_j p(x | θ_j) + (1 − Σ ω) p₀(x)] of documents first … last − 1, float64 (n,).
 
     p₀ is the Dirichlet-multinomial law under the prior, for groups yet unseen; ``left`` is the
     logarithm of their weight. Multinomial coefficients are left out throughout.
     """
+    indptr, words, counts = bags
     score = np.empty(weights.size + 1)
     n_words = shares.shape[0]
     for i in range(first, last):

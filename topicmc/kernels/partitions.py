@@ -10,7 +10,6 @@ import math
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.draws import FIRST_ROUND
 from topicmc.kernels.mixture import FLOOR, gamma_of, unit
 from topicmc.kernels.random import philox
 
@@ -64,7 +63,7 @@ def _put(indptr, words, counts, doc, group):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def split_or_merge(
-    indptr, words, counts, groups, sizes, group_words, beta, alpha, key, attempt, update
+    bags, groups, sizes, group_words, beta, alpha, key, attempt, update
 ):  # fmt: skip
     """Proposes to split the group of two documents in two, or to merge their two groups in one, in
     place; the two groups concerned, or (−1, −1) where nothing was accepted.
@@ -72,12 +71,13 @@ def split_or_merge(
     A split makes the group `sizes.argmin()` of an empty one, which there must be.
 
     Args:
-        indptr, words, counts: all documents.
+        bags: all documents.
         groups: int32 (D,), of each document.
         sizes, group_words: int64 (J,) and int32 (J, W), the counts of groups.
         alpha: the concentration.
         attempt: number of the proposal in this update.
     """
+    indptr, words, counts = bags
     n_docs = groups.size
     first = int(_uniform(key, 0, _PAIR, attempt, update) * n_docs)
     second = int(_uniform(key, 1, _PAIR, attempt, update) * (n_docs - 1))
@@ -154,8 +154,8 @@ def new_order(sizes, alpha, most, key, update):
     Given the partition the weights are Dirichlet(m_1, …, m_K, α), the last of which a Dirichlet
     process shares out; stick-breaking weights are the atoms in size-biased order (Pitman 1996).
 
-    Returns the group at each place, −1 for an atom that nobody has, and X and Y of the sticks; fewer
-    than K groups are among them when there would be more than ``most``.
+    Returns the group at each place, −1 for an atom that nobody has, and X and Y of the sticks;
+    fewer than K groups are among them when there would be more than ``most``.
     """
     n_groups, update = sizes.size, np.uint32(update)
     mass = np.empty(n_groups)
@@ -196,15 +196,16 @@ def new_order(sizes, alpha, most, key, update):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def sequential_start(indptr, words, counts, n_words, order, most, beta, alpha, key):
+def sequential_start(bags, n_words, order, most, beta, alpha, key):
     """Groups of all documents, int32 (D,), that join one after another as the Chinese restaurant
     process has it; at most ``most`` groups.
 
     Args:
-        indptr, words, counts: all documents.
+        bags: all documents.
         order: int64 (D,), in which they come.
         beta, alpha: of the prior.
     """
+    indptr, words, counts = bags
     groups, group_words = np.empty(order.size, np.int32), np.zeros((most, n_words), np.int32)
     sizes, tokens, score = np.zeros(most, np.int64), np.zeros(most), np.empty(most)
     empty = np.zeros(n_words, np.int32)

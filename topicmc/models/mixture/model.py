@@ -40,7 +40,7 @@ class MixtureModel:
             run, corpus.heldout, config.beta, config.chains, transport, threads
         )
         self.epoch = corpus.n_docs * config.chains
-        self.expected_updates = config.updates
+        self.expected_updates: float | None = config.updates
         if config.updates is None and config.epochs is not None:
             self.expected_updates = config.epochs * corpus.n_docs / config.batch_size
         self.first_look = first_look(START, self.expected_updates)

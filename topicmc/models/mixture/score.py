@@ -1,8 +1,8 @@
 """The score on documents that were held out: −log p(x) in the mean over documents, in nats.
 
-p(x) = Σ_j ω_j p(x | θ_j) + (1 − Σ ω) p₀(x) scores whole documents: groups yet unseen count with their
-prior predictive p₀, and multinomial coefficients are left out. Over kept samples p(x) is averaged
-inside the logarithm.
+p(x) = Σ_j ω_j p(x | θ_j) + (1 − Σ ω) p₀(x) scores whole documents: groups yet unseen count with
+their prior predictive p₀, and multinomial coefficients are left out. Over kept samples p(x) is
+averaged inside the logarithm.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from topicmc.engine.transport.base import Transport
 from topicmc.kernels import mixture as kernels
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.run import MixtureRun, Sample
-from topicmc.models.mixture.state import Mixture, arrays_of
+from topicmc.models.mixture.state import Mixture, bags_of
 
 _LEAST = 256  # documents that are worth a thread
 
@@ -42,10 +42,10 @@ def log_predictive(
         threads: who works.
     """
     out = np.empty(documents.n_docs)
-    arrays = tuple(np.array(array) for array in arrays_of(documents))  # of files: mapped, read-only
+    bags = bags_of(documents)
 
     def work(first: int, last: int, _: int) -> None:
-        kernels.log_predictive(*arrays, weights, shares, left, beta, first, last, out)
+        kernels.log_predictive(bags, weights, shares, left, beta, first, last, out)
 
     threads.run_over(work, documents.n_docs, _LEAST)
     return out

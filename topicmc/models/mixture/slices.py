@@ -21,7 +21,7 @@ from topicmc.kernels import partitions
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.settings import Resolved
-from topicmc.models.mixture.state import Mixture, arrays_of
+from topicmc.models.mixture.state import Mixture, bags_of
 
 SHAPE, RATE = 1.0, 1.0
 """Of the Gamma prior of a concentration that is learned."""
@@ -59,7 +59,7 @@ class SliceSampler:
         share: Share = alone,
     ) -> None:
         self._documents, self._n_words, self._config = documents, n_words, config
-        self._arrays = arrays_of(documents)
+        self._bags = bags_of(documents)
         self._threads, self._share = threads, share
         self._learns = config.alpha == "auto"
 
@@ -70,7 +70,7 @@ class SliceSampler:
         key = stream_key(config.seed, "mixture start", index)
         order = np.argsort(np.random.Generator(np.random.Philox(key=int(key))).random(self._n_docs))
         groups = partitions.sequential_start(
-            *self._arrays, self._n_words, order, START_GROUPS, config.beta, alpha, key
+            self._bags, self._n_words, order, START_GROUPS, config.beta, alpha, key
         )
         n = int(groups.max()) + 1
         chain = Mixture(index, groups, alpha, np.ones(n), np.ones(n), np.ones((n, self._n_words)))
@@ -111,7 +111,7 @@ class SliceSampler:
             return chain.sizes.astype(np.float64), chain.words, 1.0
         scale = self._n_docs / len(docs)
         sizes, words = np.zeros_like(chain.sizes), np.zeros_like(chain.words)
-        kernels.add_docs(*self._arrays, docs, chain.groups[docs], 1, words, sizes)
+        kernels.add_docs(self._bags, docs, chain.groups[docs], 1, words, sizes)
         return scale * sizes, words, scale
 
     def _move(
@@ -154,7 +154,7 @@ class SliceSampler:
         def work(first: int, last: int) -> None:
             self._threads.run_over(
                 lambda a, b, _: kernels.draw_groups(
-                    *self._arrays, docs, slices, weights, shares, key, number, first + a,
+                    self._bags, docs, slices, weights, shares, key, number, first + a,
                     first + b, drawn,
                 ),
                 last - first,
@@ -165,8 +165,8 @@ class SliceSampler:
         chain.resize(len(chain.x))
         changed = drawn != chain.groups[docs]
         moved, before, after = docs[changed], chain.groups[docs[changed]], drawn[changed]
-        kernels.add_docs(*self._arrays, moved, before, -1, chain.words, chain.sizes)
-        kernels.add_docs(*self._arrays, moved, after, 1, chain.words, chain.sizes)
+        kernels.add_docs(self._bags, moved, before, -1, chain.words, chain.sizes)
+        kernels.add_docs(self._bags, moved, after, 1, chain.words, chain.sizes)
         chain.groups[moved] = after
         chain.drop_last()
 
@@ -202,7 +202,7 @@ class SliceSampler:
             if chain.sizes.all():
                 chain.resize(2 * len(chain.sizes))
             pair = partitions.split_or_merge(
-                *self._arrays, chain.groups, chain.sizes, chain.words, self._config.beta,
+                self._bags, chain.groups, chain.sizes, chain.words, self._config.beta,
                 chain.alpha, key, attempt, number,
             ) if self._n_docs > 1 else (-1, -1)  # fmt: skip
             changed += [group for group in pair if group >= 0]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from topicmc.corpora import Documents
 from topicmc.kernels import mixture as kernels
+from topicmc.kernels.mixture import Bags
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Mixture:
         self.sizes = np.zeros(len(self.x), np.int64)
         self.words = np.zeros(self.weights.shape, np.int32)
         everyone = np.arange(len(self.groups))
-        kernels.add_docs(*arrays_of(documents), everyone, self.groups, 1, self.words, self.sizes)
+        kernels.add_docs(bags_of(documents), everyone, self.groups, 1, self.words, self.sizes)
 
     def resize(self, n: int) -> None:
         """Gives the counts n groups; those that go must be empty."""
@@ -66,6 +66,7 @@ class Mixture:
         return out, left
 
 
-def arrays_of(documents: Documents) -> tuple[Any, ...]:
-    """Documents as kernels take them: offsets, word ids, counts."""
-    return documents.indptr, documents.word_ids, documents.counts
+def bags_of(documents: Documents) -> Bags:
+    """Documents as kernels take them, in memory."""
+    arrays = documents.indptr, documents.word_ids, documents.counts
+    return Bags(*(np.array(array) for array in arrays))
