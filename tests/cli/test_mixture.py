@@ -1,0 +1,171 @@
+"""``topicmc train --model mixture``: runs that are trained, resumed, read and refused."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shell import copy_of, one_sentence, topicmc
+
+from topicmc.errors import DataError
+from topicmc.models.mixture.run import MixtureRun
+
+MODEL = ("--model", "mixture", "--threads", 1, "--progress", "none", "--beta", 0.2)
+LENGTH = ("--updates", 120, "--batch-size", 150)
+
+
+@pytest.fixture(scope="module")
+def folder(small_corpus, tmp_path_factory) -> Path:
+    """A corpus, and a run on it."""
+    folder = tmp_path_factory.mktemp("mixture")
+    copy_of(small_corpus.path, folder / "corpus")
+    done = topicmc("train", "corpus", "-o", "run", *MODEL, *LENGTH, cwd=folder)
+    assert done.status == 0, done.stderr
+    assert "number of groups" in done.stdout and "nats a held-out document" in done.stderr
+    return folder
+
+
+@pytest.fixture
+def work(folder, tmp_path, monkeypatch) -> Path:
+    """A copy of all that in the current folder."""
+    shutil.copytree(folder, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    run = MixtureRun(Path("run"))
+    run.update_facts(corpus={**run.facts()["corpus"], "path": str(Path("corpus").resolve())})
+    return tmp_path / "work"
+
+
+def states(path) -> dict[str, bytes]:
+    """The bits of the kept samples, by file."""
+    run = MixtureRun.open(Path(path))
+    found = ((entry["file"], run.read_sample(entry)) for entry in run.sample_index())
+    return {
+        name: b"".join(map(np.ndarray.tobytes, (s.groups, s.weights, s.phi))) for name, s in found
+    }
+
+
+@pytest.mark.parametrize("chains", [1, 2])
+def test_a_resumed_run_equals_an_uninterrupted_one(work, command, chains):
+    options = (*MODEL, "--batch-size", 150, "--chains", chains)
+    whole = command("train", "corpus", "-o", "whole", *options, "--updates", 90)
+    assert whole.status == 0, whole.stderr
+    command("train", "corpus", "-o", "parts", *options, "--updates", 37)
+    command("train", "-o", "parts", "--resume", "--updates", 90, "--threads", 2)
+    assert states("whole") == states("parts")
+    lines = [Path(name, "trace.jsonl").read_text().splitlines() for name in ("whole", "parts")]
+    chains_of = [[json.loads(line)["chains"] for line in some] for some in lines]
+    assert chains_of[0] == chains_of[1]
+
+
+def test_workers_in_one_process_do_not_change_a_bit(work, command):
+    command("train", "corpus", "-o", "two", *MODEL, *LENGTH, "--workers", 2, "--transport", "local")
+    assert states("two") == states("run")
+
+
+def test_every_kept_state_is_past_the_start(work):
+    entries = MixtureRun.open(Path("run")).sample_index()
+    assert entries and all(e["position"] >= 60 and not e["burn_in"] for e in entries)
+
+
+def test_evaluate_says_what_it_scores(work, command):
+    told = json.loads(command("evaluate", "run", "--json").stdout)
+    assert told["documents"] == 30 and told["samples"] > 0
+    assert told["nats_per_document_averaged"] <= told["nats_per_document"] + 1
+    assert sum(number["probability"] for number in told["groups"]) == pytest.approx(1)
+    assert {"rhat", "ess", "verdict", "converged"} <= told.keys()
+    record = MixtureRun.open(Path("run")).metrics()[-1]
+    assert record["nats_per_document_averaged"] == pytest.approx(
+        told["nats_per_document_averaged"], rel=1e-9
+    )
+    text = command("evaluate", "run").stdout
+    assert "nats a document" in text and "█" in text
+
+
+def test_topics_are_groups_with_their_documents(work, command):
+    told = json.loads(command("topics", "run", "-n", 4, "--json").stdout)
+    assert sum(topic["documents"] for topic in told["topics"]) == 300
+    assert all(len(topic["words"]) == 4 for topic in told["topics"])
+    weights = sum(topic["weight"] for topic in told["topics"])
+    assert weights + told["others"] == pytest.approx(1)
+    sizes = [topic["documents"] for topic in told["topics"]]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_infer_and_export(work, command):
+    done = command("infer", "run", "-o", "groups.jsonl")
+    assert done.status == 0, done.stderr
+    rows = [json.loads(line) for line in Path("groups.jsonl").read_text().splitlines()]
+    assert len(rows) == 330
+    assert all(sum(row["mix"]) == pytest.approx(1, abs=1e-5) for row in rows)
+    assert command("infer", "run", "-o", "groups.csv").status == 0
+    assert "_other" in Path("groups.csv").read_text().splitlines()[0]
+    assert command("export", "run", "--to", "npy", "-o", "out").status == 0
+    phi, weights = np.load("out/phi.npy"), np.load("out/weights.npy")
+    np.testing.assert_allclose(phi.sum(axis=1), 1)
+    assert len(phi) == len(weights) and weights.sum() <= 1
+    groups = np.load("out/groups.npy")
+    assert groups.shape == (300,) and set(groups) == set(range(len(phi)))
+
+
+def test_sgrld_and_minibatches_train(work, command):
+    for number, options in enumerate(
+        (("--sampler", "sgrld"), ("--counts", "minibatch"), ("--alpha", "0.5", "--splits", "0"))
+    ):
+        done = command(
+            "train", "corpus", "-o", f"other-{number}", *MODEL, "--updates", 60, *options, "--json"
+        )
+        assert done.status == 0, done.stderr
+        assert json.loads(done.stdout)["nats_per_document"] > 0
+
+
+REFUSED = [
+    (("train", "corpus", "-o", "x", *MODEL, "--topics", "5"), "learned"),
+    (("train", "corpus", "-o", "x", *MODEL, "--sweeps", "5"), "no such setting"),
+    (("train", "corpus", "-o", "x", *MODEL, "--sampler", "adlda"), "scir"),
+    (("train", "corpus", "-o", "x", *MODEL, "--alpha", "-1"), "out of range"),
+    (("train", "corpus", "-o", "x", *MODEL, "--slow", "0=2"), "--slow"),
+    (("train", "-o", "x", *MODEL), "CORPUS"),
+    (("train", "corpus", "-o", "x", "--splits", "5"), "--model mixture"),
+    (("train", "-o", "run", "--resume", "--model", "lda"), "--model lda"),
+    (("train", "-o", "run", "--resume", "--beta", "0.3"), "--beta"),
+    (("topics", "run", "run"), "one RUN"),
+    (("topics", "run", "--tree"), "--tree"),
+    (("infer", "run", "-o", "x.csv", "--se"), "--se"),
+    (("export", "run", "--to", "gensim", "-o", "x"), "npy"),
+    (("report", "run", "-o", "x.html"), "mixture"),
+    (("compare", "run", "run"), "mixture"),
+    (("edit", "run", "-o", "view"), "mixture"),
+]
+
+
+@pytest.mark.parametrize("arguments, named", REFUSED)
+def test_what_a_mixture_cannot_is_refused_in_a_sentence(work, command, arguments, named):
+    done = command(*arguments)
+    assert done.status in (2, 3), done.stderr
+    assert named in one_sentence(done)
+
+
+@pytest.mark.parametrize("damage", ["groups", "weights", "phi", "missing"])
+def test_a_damaged_sample_is_refused(work, damage):
+    from topicmc.storage.files import write_arrays
+
+    run = MixtureRun.open(Path("run"))
+    entry = run.sample_index()[0]
+    sample = run.read_sample(entry)
+    arrays = {"groups": sample.groups, "weights": sample.weights, "phi": sample.phi}
+    wrong = {
+        "groups": {**arrays, "groups": sample.groups + np.int32(len(sample.weights))},
+        "weights": {**arrays, "weights": -sample.weights},
+        "phi": {**arrays, "phi": sample.phi[:, 1:]},
+        "missing": {"groups": sample.groups},
+    }[damage]
+    path = run.place_of_sample(entry)
+    entry = {**entry, "checksum": write_arrays(path, wrong)}
+    with pytest.raises(DataError, match="remake"):
+        run.read_sample(entry)
+
+
+def test_a_dry_run_shows_the_settings(work, command):
+    told = json.loads(command("train", "corpus", *MODEL, "--dry-run", "--json").stdout)
+    assert told["counts"] == "all" and told["alpha"] == "auto" and told["batch_size"] == 300

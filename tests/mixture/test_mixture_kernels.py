@@ -1,0 +1,151 @@
+"""Kernels of mixtures beside their slow twins, and laws of single draws.
+
+Laws are rejected at p-values below 1e-6, so each test of one fails falsely once in a million runs.
+"""
+
+import naive_mixture as naive
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.sparse import csr_array
+
+from topicmc.corpora import Documents
+from topicmc.inference.groups import memberships
+from topicmc.kernels import mixture as kernels
+from topicmc.kernels import partitions
+from topicmc.kernels.threads import Threads
+from topicmc.models.mixture.reading import Groups, most_central, variation_of_information
+from topicmc.models.mixture.score import averaged, log_predictive
+from topicmc.models.mixture.state import bags_of
+
+LEVEL = 1e-6
+N = 20_000
+
+
+def documents(x: np.ndarray) -> Documents:
+    sparse = csr_array(x)
+    return Documents(
+        sparse.indptr.astype(np.int64),
+        sparse.indices.astype(np.uint16),
+        sparse.data.astype(np.uint16),
+    )
+
+
+@pytest.fixture
+def model():
+    rng = np.random.default_rng(2)
+    x = rng.integers(0, 3, (7, 5))
+    weights, phi = np.array([0.5, 0.2, 0.1]), rng.dirichlet(np.full(5, 0.5), 3)
+    return x, weights, phi
+
+
+def test_the_predictive_counts_groups_yet_unseen(model):
+    x, weights, phi = model
+    found = log_predictive(
+        documents(x), np.log(weights), np.log(0.2), np.log(phi).T.copy(), 0.3, Threads(1)
+    )
+    np.testing.assert_allclose(found, naive.log_predictive(x, weights, phi, 0.3), rtol=1e-12)
+
+
+def test_predictions_are_averaged_inside_the_logarithm():
+    scores = [np.array([-1000.0, -2.0]), np.array([-1001.0, -1.0])]
+    expected = np.log([0.5 + np.exp(-1) / 2, (np.exp(-2) + np.exp(-1)) / 2]) - np.array([1000, 0])
+    np.testing.assert_allclose(averaged(scores), expected)
+
+
+def test_memberships_add_up_to_one_with_groups_yet_unseen(model):
+    x, weights, phi = model
+    groups = Groups(np.ones(3, int), weights, phi, 0.2, 0.3, 1.0, np.zeros(3, np.int32))
+    found = memberships(groups, documents(x))
+    np.testing.assert_allclose(found, naive.memberships(x, weights, phi, 0.3), atol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_the_central_partition_is_nearest_to_all():
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(0, 4, (2, 200)).astype(np.int32)
+    expected = naive.variation_of_information(one, other)
+    assert variation_of_information(one, other) == pytest.approx(expected)
+    assert variation_of_information(one, (one + 1) % 4) == pytest.approx(0, abs=1e-12)
+    near = one.copy()
+    near[:3] = 0
+    assert most_central([other, one, near, one]) == 1
+
+
+@pytest.mark.parametrize("shape", [0.05, 0.7, 1.0, 30.0])
+def test_gamma_draws(shape):
+    drawn = [kernels.gamma_of(shape, np.uint64(5), np.uint32(i), np.uint32(0), 0) for i in range(N)]
+    assert stats.kstest(drawn, stats.gamma(shape).cdf).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("x, shape, h", [(0.3, 0.1, 0.1), (2.0, 1.7, 0.5), (500.0, 40.0, 0.1)])
+def test_cir_is_the_exact_transition(x, shape, h):
+    """2 c X is noncentral χ² with 2 · shape degrees of freedom, c = 1 / (1 − e^−h)."""
+    drawn = np.array(
+        [kernels.cir(x, shape, h, np.uint64(9), np.uint32(i), np.uint32(0), 0) for i in range(N)]
+    )
+    c = 1 / (1 - np.exp(-h))
+    law = stats.ncx2(2 * shape, 2 * c * x * np.exp(-h))
+    assert stats.kstest(2 * c * drawn, law.cdf).pvalue > LEVEL
+
+
+def test_langevin_has_the_published_drift_in_both_sticks():
+    """From the stationary means the drifts of X and of Y vanish with their own shares of the size:
+    the released program takes v for both."""
+    sizes, alpha = np.array([30.0, 10.0]), 2.0
+    x, y = np.array([31.0, 11.0]), np.array([12.0, 2.0])
+    moved_x, moved_y = x.copy(), y.copy()
+    means = np.zeros((2, 2))
+    for i in range(N):
+        moved_x[:], moved_y[:] = x, y
+        kernels.move_sticks(moved_x, moved_y, sizes, alpha, 0.01, False, np.uint64(i), 0)
+        means += [moved_x / N, moved_y / N]
+    after = np.array([10.0, 0.0])
+    v, total = x / (x + y), sizes + after
+    expected = np.array(
+        [
+            x + 0.005 * (1 - x + sizes - v * total),
+            y + 0.005 * (alpha - y + after - (1 - v) * total),
+        ]
+    )
+    error = np.sqrt(0.01 * np.array([x, y]) / N)
+    assert (np.abs(means - expected) < 6 * error).all()
+
+
+def test_labels_are_in_size_biased_order():
+    """A group is the first of all atoms with the mean of its weight, m_k / (D + α), and the first
+    stick has the law of its weight there: Beta(m_k + 1, D − m_k + α)."""
+    sizes, alpha = np.array([6, 3, 1]), 1.5
+    first, sticks = np.zeros(4), []
+    for i in range(N):
+        order, x, y = partitions.new_order(sizes, alpha, 100_000, np.uint64(i), 0)
+        assert sorted(order[order >= 0]) == [0, 1, 2]
+        first[order[0]] += 1
+        if order[0] == 0:
+            sticks.append(x[0] / (x[0] + y[0]))
+    expected = np.array([6, 3, 1, alpha]) / (10 + alpha)
+    assert stats.chisquare(first, N * expected).pvalue > LEVEL
+    assert stats.kstest(sticks, stats.beta(7, 4 + alpha).cdf).pvalue > LEVEL
+
+
+def test_a_split_undone_is_a_merger_and_counts_follow():
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 3, (30, 6))
+    bags, groups = bags_of(documents(x)), np.zeros(30, np.int32)
+    sizes, words = np.zeros(4, np.int64), np.zeros((4, 6), np.int32)
+    kernels.add_docs(bags, np.arange(30), groups, 1, words, sizes)
+    splits = mergers = 0
+    for attempt in range(2_000):
+        before = np.count_nonzero(sizes)
+        if sizes.all():
+            break
+        pair = partitions.split_or_merge(
+            bags, groups, sizes, words, 0.5, 1.0, np.uint64(4), attempt, 0
+        )
+        splits += np.count_nonzero(sizes) > before
+        mergers += np.count_nonzero(sizes) < before
+        assert (pair == (-1, -1)) == (np.count_nonzero(sizes) == before)
+        for k in range(4):
+            assert sizes[k] == (groups == k).sum()
+            assert (words[k] == x[groups == k].sum(axis=0)).all()
+    assert splits and mergers
