@@ -55,6 +55,12 @@ class Documents:
         """Entries (distinct words) of each document, int64 (n,)."""
         return np.diff(self.indptr)
 
+    @property
+    def sizes(self) -> np.ndarray:
+        """Tokens of each document, int64 (n,)."""
+        ends = np.concatenate(([0], np.cumsum(self.counts, dtype=np.int64)))
+        return np.diff(ends[self.indptr - self.indptr[0]])
+
     def part(self, start: int, stop: int) -> Documents:
         """Documents start to stop − 1."""
         first, last = int(self.indptr[start]), int(self.indptr[stop])

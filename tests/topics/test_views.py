@@ -14,6 +14,7 @@ from topicmc.models.lda.progress import remarks
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean
 from topicmc.models.lda.views import NAME
+from topicmc.report.trends import trends_of
 from topicmc.storage.files import own_checksum
 from topicmc.topics.editing import Edits, edit
 from topicmc.topics.labels import read_labels
@@ -69,6 +70,30 @@ def test_merged_shares_and_words_have_the_intervals_of_the_sum(made, tmp_path):
     expected = alone.intervals(np.tile(words, (4, 1)))
     np.testing.assert_allclose(found.low[1], expected.low[1], rtol=1e-5)
     np.testing.assert_allclose(found.high[1], expected.high[1], rtol=1e-5)
+
+
+def test_trends_of_merged_topics_are_sums_of_trends(made, tmp_path, small_corpus, monkeypatch):
+    """Of all tokens, those of topics that are dropped among them. Mixes under the mean words of a
+    merged topic would be others."""
+    times = np.full(small_corpus.n_docs, np.datetime64("2001-07-01"))
+    times[: small_corpus.n_docs // 2] = np.datetime64("1950-07-01")
+    monkeypatch.setattr(small_corpus, "times", times)
+    n_words = small_corpus.n_words
+    generator = np.random.default_rng(3)
+    theta = generator.gamma(0.2, size=(2, 8, n_words, N_TOPICS)).astype(np.float32) + 1e-3
+    theta[1] = theta[0]  # so that the chains match
+    run = make_run(tmp_path / "long", {0: theta[0], 1: theta[1][:, :, ORDER]})
+    view = edit(run, EDITS, tmp_path / "shown")
+
+    def trends(run: TopicRun) -> np.ndarray:
+        posterior = posterior_of([run])
+        _, rows = trends_of(posterior, np.arange(len(posterior.phi)), small_corpus)
+        return np.array(rows, float)[:, [0, -1], 0]
+
+    whole = trends(run)
+    np.testing.assert_allclose(whole.sum(axis=0), 1, atol=0.005)
+    expected = np.array([whole[part].sum(axis=0) for part in SHOWN])
+    np.testing.assert_allclose(trends(view), expected, rtol=0.01)
 
 
 def hand_made(tmp_path: Path, merged: np.ndarray, phi: np.ndarray) -> TopicRun:

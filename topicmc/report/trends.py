@@ -8,8 +8,8 @@ credible intervals (`topicmc.posterior.intervals`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import alpha_of
 from topicmc.posterior.intervals import credible_interval
 from topicmc.report.numbers import digits
 from topicmc.topics.chains import MatchedChain
@@ -36,9 +38,9 @@ MOST_DOCUMENTS = 200_000
 LEAST_DOCUMENTS = 10
 """A period of fewer says nothing."""
 MOST_PERIODS = 60
-"""Periods, where nobody says how long they are;"""
+"""Periods, where their length is not given;"""
 MOST_ASKED = 1000
-"""and where somebody does."""
+"""and where it is."""
 UNITS = {"day": "D", "month": "M", "year": "Y", "decade": "10Y"}
 _DRAWS = 16  # of φ, of each chain at most
 _BLOCK = 1 << 20  # documents × topics looked at together
@@ -65,15 +67,17 @@ def trends_of(
         return None, [[] for _ in shown]
     unit, period, names = periods(times, by)
     chains = [_drawn(chain) for chain in posterior.chains]
-    samples = [sample for chain in chains for sample in chain]
-    tokens = np.zeros((len(samples), len(names), len(posterior.phi)))
+    draws = [draw for chain in chains for draw in chain]
+    tokens = np.zeros((len(draws), len(names), len(posterior.phi)))
+    sizes = np.zeros(len(names))
     seen = []
-    block = max(1, _BLOCK // len(posterior.phi))
+    block = max(1, _BLOCK // max(len(draw.sample.alpha) for draw in draws))
     threads = threads or Threads(available_cores())
     first = 0
     for documents, dates in _dated(corpus, period, block):
-        for total, mixed in zip(tokens, _mixed(documents, samples, first, threads), strict=True):
+        for total, mixed in zip(tokens, _mixed(documents, draws, first, threads), strict=True):
             np.add.at(total, dates, mixed)
+        np.add.at(sizes, dates, documents.sizes)
         first += documents.n_docs
         seen.append(dates)
     read = np.bincount(np.concatenate(seen), minlength=len(names))
@@ -82,7 +86,7 @@ def trends_of(
         return None, [[] for _ in shown]
     span = slice(enough[0], enough[-1] + 1)
     tokens[:, read < LEAST_DOCUMENTS] = np.nan
-    shares = tokens[:, span] / tokens[:, span].sum(axis=2, keepdims=True)
+    shares = tokens[:, span] / sizes[span, None]
     ends = np.cumsum([len(chain) for chain in chains])[:-1]
     low, high = credible_interval(np.split(shares, ends), posterior.level)
     facts = {
@@ -95,28 +99,50 @@ def trends_of(
     return facts, [[digits(row) for row in rows[:, k]] for k in shown]
 
 
-def _drawn(chain: MatchedChain) -> list[Sample]:
-    """Draws of φ at samples of a chain, evenly spread, in the numbers of the first chain."""
+class _Draw(NamedTuple):
+    """A draw of all topics of a run, and how their shares (n, K) become those that are shown, in
+    the numbers of the first chain: a view shows sums of topics, and not all."""
+
+    sample: Sample
+    shown: Callable[[np.ndarray], np.ndarray]
+
+
+def _drawn(chain: MatchedChain) -> list[_Draw]:
+    """Draws of φ at samples of a chain, evenly spread."""
+    run, view = chain.run, chain.run.view
+    whole = run if view is None else TopicRun.open(run.path)
+    number = chain.entries[0]["chain"]
+    order = chain.order if view is None else view.orders.get(number, np.arange(view.n_topics))
+
+    def shown(mix: np.ndarray) -> np.ndarray:
+        if view is None:
+            return mix
+        own = np.empty_like(mix)
+        own[:, order] = mix
+        return view.summed(own, number)[:, chain.order]
+
     n = len(chain.entries)
     drawn = []
     for place in np.linspace(0, n - 1, min(_DRAWS, n)).round().astype(int):
-        theta = np.ascontiguousarray(draw_of(chain.run, chain.entries[place])[:, chain.order])
-        drawn.append(Sample(theta, theta.sum(axis=0, dtype=np.float64), chain.alpha[place]))
+        entry = chain.entries[place]
+        theta = np.ascontiguousarray(draw_of(whole, entry)[:, order])
+        sums = theta.sum(axis=0, dtype=np.float64)
+        drawn.append(_Draw(Sample(theta, sums, alpha_of(whole, entry)[order]), shown))
     return drawn
 
 
 def _mixed(
-    documents: Documents, samples: list[Sample], first: int, threads: Threads
+    documents: Documents, draws: list[_Draw], first: int, threads: Threads
 ) -> Iterator[np.ndarray]:
-    """The tokens of documents, numbered from ``first``, by topic under each sample: float64 (n, K),
-    as many as there are, in the shares of a draw of the mix."""
-    n_words = len(samples[0].theta)
+    """The tokens of documents, numbered from ``first``, by topic that is shown under each draw:
+    float64 (n, K), as many as there are, in the shares of a draw of the mix."""
+    n_words = len(draws[0].sample.theta)
     arrays = documents.indptr, documents.word_ids, documents.counts
     batch = gather(*arrays, np.arange(documents.n_docs), n_words)
     batch = batch._replace(doc_ids=batch.doc_ids + first)
     sizes = np.diff(batch.offsets)[:, None]
     z = np.full(batch.n_tokens, UNASSIGNED)
-    for number, sample in enumerate(samples):
+    for number, (sample, shown) in enumerate(draws):
         sweeps = (_SETTLE if number else _BURN_IN) + 1
         drawn = sample_assignments(
             batch, topic_rows(sample.theta, sample.sums, batch.words),
@@ -125,7 +151,7 @@ def _mixed(
         )  # fmt: skip
         assert drawn.doc_topic is not None
         mix = drawn.doc_topic[:, : len(sample.alpha)] / drawn.scale + sample.alpha
-        yield mix / mix.sum(axis=1, keepdims=True) * sizes
+        yield shown(mix / mix.sum(axis=1, keepdims=True) * sizes)
 
 
 def _dated(
