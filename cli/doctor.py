@@ -30,6 +30,8 @@ _COMMANDS = (
     "topics {}/adlda",
     "infer {}/adlda {}/texts.txt -o {}/mixes.csv",
     "report {}/adlda -o {}/report.html",
+    "train {}/corpus -o {}/mixture --model mixture --updates 60 --batch-size 100",
+    "evaluate {}/mixture",
     *(
         f"factors train {{}}/ratings.csv -o {{}}/{sampler}-factors --sampler {sampler} --epochs 4"
         for sampler in ("gibbs", "sgld")

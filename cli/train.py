@@ -30,7 +30,7 @@ PROGRESS = ("auto", "bar", "plain", "json", "none")
 HEADINGS = {
     "Most used": (
         "output", "model", "topics", "time_budget", "epochs", "until", "resume", "seed", "workers",
-        "chains", "dry_run",
+        "chains",
     ),
     "Length and what is kept": ("updates", "evaluate_every", "checkpoint_every", "samples"),
     "Priors": ("alpha", "beta", "learn", "learn_until"),
@@ -43,7 +43,7 @@ HEADINGS = {
         "slow",
     ),
     "Mixtures": MIXTURE_ONLY,
-    "How it is called": ("config_file", "force", "progress", "as_json"),
+    "How it is called": ("dry_run", "config_file", "force", "progress", "as_json"),
 }  # fmt: skip
 
 
