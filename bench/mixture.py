@@ -3,11 +3,11 @@
     python bench/mixture.py web TRAIN TEST FOLDER
     python bench/mixture.py titles TEXTS.jsonl FOLDER
 
-The first reads the anonymous web data of Microsoft (UCI; lines A, C and V), trains a mixture for each
-seed and scores the test users. The second reads objects with ``title`` and ``categories``, trains a
-mixture and topica's GSDMM (Yin & Wang 2014) on the same titles, and says for each how many groups
-there are, their normalised mutual information with the first category, and the score of the titles
-held out. It needs topica and scikit-learn. FOLDER takes corpora and runs.
+The first reads the anonymous web data of Microsoft (UCI; lines A, C and V), trains a mixture for
+each seed and scores the test users. The second reads objects with ``title`` and ``categories``,
+trains a mixture and topica's GSDMM (Yin & Wang 2014) on the same titles, and says for each how many
+groups there are, their normalised mutual information with the first category, and the score of the
+titles held out. It needs topica and scikit-learn. FOLDER takes corpora and runs.
 """
 
 from __future__ import annotations
