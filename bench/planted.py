@@ -336,14 +336,14 @@ PLANTED = [
         "topicmc/models/mixture/chains.py",
         'alpha=float(facts["alpha"])',
         "alpha=1.0",
-        "tests/cli/test_mixture.py::test_a_resumed_run_equals_an_uninterrupted_one",
+        "tests/cli/test_mixture_runs.py::test_a_resumed_run_equals_an_uninterrupted_one",
     ),
     Planted(
         "mixture: a resumed chain draws its first numbers again",
         "topicmc/models/mixture/chains.py",
         "update=self.update, **found",
         "update=0, **found",
-        "tests/cli/test_mixture.py::test_a_resumed_run_equals_an_uninterrupted_one",
+        "tests/cli/test_mixture_runs.py::test_a_resumed_run_equals_an_uninterrupted_one",
     ),
     Planted(
         "mixture: each rank keeps its own part of the groups alone",

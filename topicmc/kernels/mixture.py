@@ -216,11 +216,11 @@ def draw_groups(
             for c in range(n):
                 score[c] += count * row[chosen[c]]
         a, b, _, _ = philox(key, np.uint32(doc), _GROUP, FIRST_ROUND, update)
-        out[i] = chosen[_pick(score[:n], unit(a, b))]
+        out[i] = chosen[pick(score[:n], unit(a, b))]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _pick(score, u):
+def pick(score, u):
     """A position drawn by the exponentials of scores, by a uniform number."""
     highest, total = score.max(), 0.0
     for c in range(score.size):

@@ -1,8 +1,8 @@
 """Moves of a whole partition of documents, with weights and words of groups integrated out.
 
 Split and merge proposals in turn (Dahl 2005, "Sequentially-allocated merge-split sampler"; Jain and
-Neal 2004), a sequential start, and labels and sticks drawn anew given the partition. All of them
-leave p(partition | x) ∝ α^K Π_k Γ(m_k) Γ(Wβ)/Γ(Wβ + n_k) Π_w Γ(β + c_kw)/Γ(β) as it is.
+Neal 2004), sweeps over documents one by one, and labels and sticks drawn anew given the partition.
+All of them leave p(partition | x) ∝ α^K Π_k Γ(m_k) Γ(Wβ)/Γ(Wβ + n_k) Π_w Γ(β + c_kw)/Γ(β) as it is.
 """
 
 import math
@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.mixture import FLOOR, gamma_of, unit
+from topicmc.kernels.mixture import FLOOR, gamma_of, pick, unit
 from topicmc.kernels.random import philox
 
 _PAIR, _ORDER, _SIDE, _ACCEPT = (np.uint32(row) for row in range(4))
@@ -196,42 +196,41 @@ def new_order(sizes, alpha, most, key, update):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def sequential_start(bags, n_words, order, most, beta, alpha, key):
-    """Groups of all documents, int32 (D,), that join one after another as the Chinese restaurant
-    process has it; at most ``most`` groups.
+def collapsed_sweep(bags, groups, sizes, group_words, order, beta, alpha, key, sweep):
+    """Draws the group of each document given all others, in place, weights and words integrated out
+    (Neal 2000, Algorithm 3). A document can begin a group while one of the J is empty.
 
     Args:
         bags: all documents.
-        order: int64 (D,), in which they come.
+        groups: int32 (D,), of each document.
+        sizes, group_words: int64 (J,) and int32 (J, W), the counts of groups.
+        order: int64 (D,), in which documents are drawn.
         beta, alpha: of the prior.
     """
     indptr, words, counts = bags
-    groups, group_words = np.empty(order.size, np.int32), np.zeros((most, n_words), np.int32)
-    sizes, tokens, score = np.zeros(most, np.int64), np.zeros(most), np.empty(most)
-    empty = np.zeros(n_words, np.int32)
-    n = 0
+    score, choice = np.empty(sizes.size), np.empty(sizes.size, np.int64)
+    tokens = np.zeros(sizes.size)
+    for k in range(sizes.size):
+        tokens[k] = group_words[k].sum()
     for i in range(order.size):
         doc = order[i]
-        for k in range(n):
-            score[k] = math.log(sizes[k]) + _log_joining(
+        old = groups[doc]
+        sizes[old] -= 1
+        for e in range(indptr[doc], indptr[doc + 1]):
+            group_words[old, words[e]] -= np.int32(counts[e])
+            tokens[old] -= counts[e]
+        n, has_empty = 0, False
+        for k in range(sizes.size):
+            if sizes[k] == 0 and has_empty:
+                continue
+            has_empty = has_empty or sizes[k] == 0
+            weight = math.log(np.float64(sizes[k]) if sizes[k] > 0 else alpha)
+            score[n] = weight + _log_joining(
                 indptr, words, counts, doc, group_words[k], tokens[k], beta
             )
-        choices = n
-        if n < most:
-            score[n] = math.log(alpha) + _log_joining(indptr, words, counts, doc, empty, 0.0, beta)
-            choices = n + 1
-        highest, total = score[:choices].max(), 0.0
-        for k in range(choices):
-            total += math.exp(score[k] - highest)
-        sought = _uniform(key, i, _JOIN, 0, np.uint32(0)) * total
-        chosen = choices - 1
-        for k in range(choices):
-            sought -= math.exp(score[k] - highest)
-            if sought < 0.0:
-                chosen = k
-                break
-        n = max(n, chosen + 1)
-        groups[doc] = chosen
-        sizes[chosen] += 1
-        tokens[chosen] += _put(indptr, words, counts, doc, group_words[chosen])
-    return groups
+            choice[n] = k
+            n += 1
+        new = choice[pick(score[:n], _uniform(key, doc, _JOIN, 0, sweep))]
+        groups[doc] = new
+        sizes[new] += 1
+        tokens[new] += _put(indptr, words, counts, doc, group_words[new])

@@ -25,8 +25,11 @@ from topicmc.models.mixture.state import Mixture, bags_of
 
 SHAPE, RATE = 1.0, 1.0
 """Of the Gamma prior of a concentration that is learned."""
-START_GROUPS = 200
+START_GROUPS = 100
+_START_TOKENS = 10_000_000  # that are drawn, at most, unless there are more in three sweeps
 _MOST = 20_000  # sticks
+_ROOM = 256  # empty groups at the beginning of a sweep: it never asks for so many more
+_SWEEPS = 1 << 20  # numbers the documents of sweeps, apart from those of minibatches
 _ROWS, _DOCS = 4, 256  # that are worth a thread
 
 Share = Callable[[Callable[[int, int], None], np.ndarray], None]
@@ -64,19 +67,30 @@ class SliceSampler:
         self._learns = config.alpha == "auto"
 
     def initial(self, index: int) -> Mixture:
-        """A chain whose documents have joined groups one after another."""
-        config = self._config
+        """A chain after a few collapsed sweeps, which begin with many groups at random: groups that
+        are too many die soon, and are slow to be found where they are too few."""
+        config, n = self._config, min(START_GROUPS, self._n_docs)
         alpha = 1.0 if self._learns else float(config.alpha)
         key = stream_key(config.seed, "mixture start", index)
-        order = np.argsort(np.random.Generator(np.random.Philox(key=int(key))).random(self._n_docs))
-        groups = partitions.sequential_start(
-            self._bags, self._n_words, order, START_GROUPS, config.beta, alpha, key
-        )
-        n = int(groups.max()) + 1
+        generator = np.random.Generator(np.random.Philox(key=int(key)))
+        groups = generator.integers(0, n, self._n_docs, np.int32)
         chain = Mixture(index, groups, alpha, np.ones(n), np.ones(n), np.ones((n, self._n_words)))
         chain.count(self._documents)
-        self._draw_given_groups(chain, [], fresh=True)
+        for sweep in range(self._start_sweeps):
+            self._sweep(chain, key, sweep, generator.permutation(self._n_docs))
+        self._draw_given_groups(chain)
         return chain
+
+    @property
+    def _start_sweeps(self) -> int:
+        most, least = 30, 3
+        return max(least, min(most, _START_TOKENS // max(1, self._documents.n_tokens)))
+
+    def _sweep(self, chain: Mixture, key: np.uint64, number: int, order: np.ndarray) -> None:
+        partitions.collapsed_sweep(
+            self._bags, chain.groups, chain.sizes, chain.words, order, self._config.beta,
+            chain.alpha, key, number,
+        )  # fmt: skip
 
     @property
     def _n_docs(self) -> int:
@@ -196,23 +210,26 @@ class SliceSampler:
     # ---- moves of a whole partition
 
     def _move_partition(self, chain: Mixture, number: np.uint32) -> None:
-        """Split and merge proposals; then labels, sticks, and the words of groups that changed."""
-        key, changed = self._key("splits", chain), []
-        for attempt in range(self._config.splits):
+        """Split and merge proposals and a sweep over so many documents as are in a minibatch, with
+        weights and words integrated out; then labels, sticks and words anew."""
+        key = self._key("splits", chain)
+        for attempt in range(self._config.splits if self._n_docs > 1 else 0):
             if chain.sizes.all():
                 chain.resize(2 * len(chain.sizes))
-            pair = partitions.split_or_merge(
+            partitions.split_or_merge(
                 self._bags, chain.groups, chain.sizes, chain.words, self._config.beta,
                 chain.alpha, key, attempt, number,
-            ) if self._n_docs > 1 else (-1, -1)  # fmt: skip
-            changed += [group for group in pair if group >= 0]
-        self._draw_given_groups(chain, changed)
+            )  # fmt: skip
+        chain.resize(len(chain.sizes) + _ROOM)
+        config, position = self._config, int(number) // self._config.moves_every
+        docs = batch_items(
+            config.seed, _SWEEPS + chain.index, position, self._n_docs, config.batch_size
+        )
+        self._sweep(chain, self._key("sweeps", chain), number, docs)
+        self._draw_given_groups(chain)
 
-    def _draw_given_groups(
-        self, chain: Mixture, changed: list[int], *, fresh: bool = False
-    ) -> None:
-        """Labels and sticks given the partition, and of groups that changed, or of all if
-        ``fresh``, the words. A group that has its words keeps them."""
+    def _draw_given_groups(self, chain: Mixture) -> None:
+        """Labels, sticks and words given the partition."""
         number = np.uint32(chain.update)
         old = np.flatnonzero(chain.sizes)
         order, x, y = partitions.new_order(
@@ -222,15 +239,16 @@ class SliceSampler:
         taken = np.where(order >= 0, old[order], -1)
         label = np.full(len(chain.sizes), -1, np.int32)
         label[taken[taken >= 0]] = np.flatnonzero(taken >= 0)
-        redrawn = np.isin(taken, [-1, *changed]) | fresh
         weights = np.empty((len(order), self._n_words))
-        weights[~redrawn] = chain.weights[taken[~redrawn]]
         sizes, words = np.zeros(len(order), np.int64), np.zeros(weights.shape, np.int32)
         sizes[taken >= 0] = chain.sizes[taken[taken >= 0]]
         words[taken >= 0] = chain.words[taken[taken >= 0]]
         key, beta = self._key("new words", chain), self._config.beta
-        for j in np.flatnonzero(redrawn):
-            kernels.draw_words(weights, words, beta, key, number, j, j + 1)
+        self._over_groups(
+            lambda first, last: kernels.draw_words(weights, words, beta, key, number, first, last),
+            0,
+            len(order),
+        )
         chain.groups = label[chain.groups]
         chain.x, chain.y, chain.weights = x, y, weights
         chain.sizes, chain.words = sizes, words
