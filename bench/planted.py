@@ -304,6 +304,13 @@ PLANTED = [
         "tests/statistical/test_mixture.py::test_updates_keep_the_exact_law[True-settings4]",
     ),
     Planted(
+        "mixture: a sweep begins groups with a weight of one",
+        "topicmc/kernels/partitions.py",
+        "if sizes[k] > 0 else alpha)",
+        "if sizes[k] > 0 else 1.0)",
+        "tests/statistical/test_mixture.py::test_updates_keep_the_exact_law[False-settings5]",
+    ),
+    Planted(
         "mixture: predictions averaged outside the logarithm",
         "topicmc/models/mixture/score.py",
         "np.logaddexp.reduce(np.array(scores), axis=0) - np.log(len(scores))",

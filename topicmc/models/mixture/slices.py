@@ -225,7 +225,7 @@ class SliceSampler:
         docs = batch_items(
             config.seed, _SWEEPS + chain.index, position, self._n_docs, config.batch_size
         )
-        self._sweep(chain, self._key("sweeps", chain), number, docs)
+        self._sweep(chain, self._key("sweeps", chain), int(number), docs)
         self._draw_given_groups(chain)
 
     def _draw_given_groups(self, chain: Mixture) -> None:
