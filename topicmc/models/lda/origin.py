@@ -33,9 +33,11 @@ from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
 from topicmc.models.lda.encoding import Arrays, encode_weights
+from topicmc.models.lda.given_priors import Given
 from topicmc.models.lda.run import Draft, TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, newest_of, samples_of, share_of
 from topicmc.models.lda.settings import LdaSettings, Resolved
+from topicmc.samplers.row_prior import Additions
 from topicmc.settings.values import AUTO
 
 GIVEN_SWEEPS = 3
@@ -92,6 +94,21 @@ def with_topics_of_origin(config: LdaSettings) -> LdaSettings:
         return config
     run = TopicRun.open(Path(config.from_run))
     return replace(config, topics=len(alpha_of(run, samples_of(run)[0])))
+
+
+def inherited(config: LdaSettings, corpus: Corpus) -> Given:
+    """What the run that settings go on from knows of its topics beside θ: their names, and what its
+    prior has over β for the words that this corpus has too. DataError when it is none."""
+    assert config.from_run is not None
+    run = TopicRun.open(Path(config.from_run))
+    columns = {number: column for column, number in enumerate(run.numbers)}
+    labels = {columns[number]: name for number, name in run.labels.items()}
+    additions = run.prior(1.0).additions
+    if additions is None:
+        return Given(labels=labels)
+    rows = _rows(run.vocabulary(), corpus)
+    row_of = np.where(rows < 0, 0, additions.row_of[rows]).astype(np.int32)
+    return Given(matrix=Additions(row_of, additions.values), labels=labels)
 
 
 def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:

@@ -164,7 +164,9 @@ class TopicRun(RunDirectory):
     @property
     def labels(self) -> Mapping[int, str]:
         """Names of topics by their numbers, of those that have one."""
-        return {} if self.view is None else self.view.labels
+        if self.view is not None:
+            return self.view.labels
+        return {int(k): name for k, name in self.facts().get("labels", {}).items()}
 
     @property
     def groups(self) -> Mapping[str, tuple[int, ...]]:

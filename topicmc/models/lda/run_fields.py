@@ -22,9 +22,12 @@ def check_settings(path: Path, facts: Any) -> None:
     config, corpus = facts.record("config"), facts.record("corpus")
     if "topics" in config:
         config.whole("topics", least=1, most=MAX_TOPICS)
-    for name in ("alpha", "beta"):
-        if name in config:
-            config.number(name, least=0)
+    if "alpha" in config:
+        _check_alpha(config)
+    if "beta" in config:
+        config.number("beta", least=0)
+    if "labels" in facts:
+        facts.record("labels").texts(r"\d{1,9}", r".{1,100}")
     if "sampler" in config:
         config.text("sampler", "[a-z]+")
     for name in ("documents", "tokens", "words"):
@@ -44,13 +47,21 @@ def check_settings(path: Path, facts: Any) -> None:
             facts.text(name, SHA256)
 
 
+def _check_alpha(config: Record) -> None:
+    """One number, or one for each topic."""
+    if isinstance(config.value.get("alpha"), list):
+        config.numbers("alpha", config.whole("topics"), least=0)
+    else:
+        config.number("alpha", least=0)
+
+
 def check_complete(path: Path, facts: Any) -> None:
     """That ``run.json`` has what every reader needs."""
     facts = Record(path, facts)
     config, corpus = facts.record("config"), facts.record("corpus")
     config.whole("topics", least=2)
-    for name in ("alpha", "beta"):
-        config.number(name)
+    _check_alpha(config)
+    config.number("beta")
     config.text("sampler")
     corpus.text("fingerprint")
     corpus.text("path")
