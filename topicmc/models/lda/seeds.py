@@ -170,7 +170,7 @@ def _nearest(words: Sequence[str], vocabulary: Sequence[str]) -> dict[str, str]:
     for word in words:
         bare = _spellings(word)[-1].replace("*", "")
         alike = [w for w in vocabulary if w[:1] == bare[:1] and abs(len(w) - len(bare)) <= 3]
-        close = get_close_matches(bare, alike, n=1, cutoff=0.8)
+        close = get_close_matches(bare, alike, n=1, cutoff=0.7)
         if close:
             found[word] = close[0]
     return found
