@@ -36,6 +36,7 @@ COMMANDS = {
     "edit": ("edit", "Name, merge, drop and group topics without training anew."),
     "report": ("report", "Write a page to explore the topics of runs."),
     "export": ("export", "Write the topics of a run in other formats."),
+    "factors": ("factors", "Bayesian matrix factorisation: ratings of items by users."),
     "doctor": ("doctor", "Versions, cores, MPI, kernel cache: what a bug report needs."),
 }
 

@@ -24,8 +24,8 @@ PROGRESS = ("auto", "bar", "plain", "json", "none")
 
 HEADINGS = {
     "Most used": (
-        "output", "topics", "time_budget", "epochs", "until", "resume", "from_run", "seed",
-        "workers", "chains", "dry_run",
+        "output", "topics", "time_budget", "epochs", "until", "resume", "seed", "workers", "chains",
+        "dry_run",
     ),
     "Length and what is kept": ("updates", "evaluate_every", "checkpoint_every", "samples"),
     "Priors": (
@@ -33,7 +33,7 @@ HEADINGS = {
     ),
     "Sampler": (
         "sampler", "remember", "batch_size", "sweeps", "burn_in", "step_size", "step_offset",
-        "step_decay", "start", "anneal_updates", "start_sweeps",
+        "step_decay", "from_run", "start", "anneal_updates", "start_sweeps",
     ),
     "Workers and chains": (
         "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",

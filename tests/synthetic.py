@@ -38,3 +38,16 @@ def documents_of(rows: list[dict[int, int]]) -> Documents:
     counts = [row[word] for row in rows for word in sorted(row)]
     lengths = np.array([len(row) for row in rows])
     return Documents(offsets(lengths), np.array(ids, np.uint16), np.array(counts, np.uint16))
+
+
+def write_ratings(folder: Path) -> Path:
+    """1,500 ratings from 1 to 5 of 60 items by 80 users, of which two factors explain much."""
+    generator = np.random.default_rng(5)
+    users, items = np.divmod(generator.choice(4800, 1500, replace=False), 60)
+    u, v = generator.normal(0, 0.8, (80, 2)), generator.normal(0, 0.8, (60, 2))
+    values = 3 + (u @ v.T)[users, items] + generator.normal(0, 0.4, 1500)
+    values = np.clip(np.round(values * 2) / 2, 1, 5)
+    lines = [f"u{a},i{b},{c}\n" for a, b, c in zip(users, items, values, strict=True)]
+    path = folder / "ratings.csv"
+    path.write_text("user,item,rating\n" + "".join(lines))
+    return path

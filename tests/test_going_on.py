@@ -155,6 +155,20 @@ def test_it_needs_its_own_folder_alone_and_equals_an_uninterrupted_run(halves, t
         assert kept_bits(again[2]) == kept_bits(whole), name
 
 
+def test_words_are_matched_by_spelling(halves, tmp_path):
+    _, second, run = halves
+    config, _, made = jobs.start(going_on(run), second.path, tmp_path / "on", LocalTransport(1))
+    told = made.facts()["origin"]
+    assert (told["known"], told["new"], told["gone"]) == (N_WORDS - GONE - NEW, NEW, GONE)
+    assert "100 words are known to it, 20 are new" in made.facts()["plan"]["remarks"][0]
+    theta, old = Origin.of(made, config).theta(0), run.read_sample(samples_of(run)[-1])
+    place = {word: i for i, word in enumerate(run.vocabulary())}
+    common = [w for w, word in enumerate(made.vocabulary()) if word in place]
+    wanted = old[[place[made.vocabulary()[w]] for w in common]]
+    ratio = theta[common] / wanted  # one number for each topic
+    assert ratio == pytest.approx(np.broadcast_to(ratio[0], ratio.shape), rel=5e-3)
+
+
 def test_alpha_goes_on_as_learned_unless_it_is_given(halves, tmp_path):
     _, second, run = halves
     learned = alpha_of(run, samples_of(run)[-1])
@@ -227,6 +241,7 @@ def test_a_run_that_goes_on_takes_a_third(halves):
                 assert getattr(warm, name) == pytest.approx(getattr(fresh, name) / 3, abs=1)
     # The step of update 0 is the one that a chain has when its start is over.
     assert warm.step_size == pytest.approx(fresh.step_size * (1 + 400 / 20) ** -0.6)
+    assert warm.step_offset == 420
 
 
 def test_what_cannot_be_gone_on_from_is_refused(halves, tmp_path):

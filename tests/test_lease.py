@@ -192,7 +192,7 @@ def test_a_folder_made_for_a_lease_goes_with_it(tmp_path):
 def test_a_run_killed_while_it_was_made_is_no_obstacle(tmp_path):
     """Its lease says whose the folder was; without one it might be anybody's."""
     (tmp_path / "run" / "samples").mkdir(parents=True)
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="exists and is not a run"):
         TopicRun.create(tmp_path / "run", {})
     left_behind(tmp_path / "run", started="1")
     TopicRun.create(tmp_path / "run", {"config": {}, "corpus": {}}, words=["a"])

@@ -1,6 +1,7 @@
 """The README is true: its first command prints what it says, and what is linked exists."""
 
 import re
+import shlex
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -66,7 +67,7 @@ def command_lines():
 
 @pytest.mark.parametrize("line", list(command_lines()))
 def test_every_command_line_in_the_documentation_parses(line):
-    words = re.sub(r"[…\[\]]|\s[|>&].*", "", line).split()
+    words = shlex.split(re.sub(r"[…\[\]]|\s(\d?>|[|&]).*", "", line))
     command: click.Command | None = group
     context = click.Context(group)
     while isinstance(command, click.Group):

@@ -9,7 +9,19 @@ from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.seed_files import read_seeds
 from topicmc.models.lda.seeds import checked_seeds, found_in
 
-VOCABULARY = "match team teams game economy economic economist new_york café Apple apple".split()
+VOCABULARY = [
+    "match",
+    "team",
+    "teams",
+    "game",
+    "economy",
+    "economic",
+    "economist",
+    "new_york",
+    "café",
+    "Apple",
+    "apple",
+]
 SEEDS = {"sport": {"match": None, "team": 20.0}, "money": {"econom*": None}}
 TOML = 'sport = {match = 1, team = 20}\nmoney = ["econom*"]\n'
 JSON = json.dumps({"sport": {"match": None, "team": 20}, "money": ["econom*"]})

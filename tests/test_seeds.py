@@ -101,7 +101,7 @@ def test_the_data_refuse_seeds_that_contradict_them(small_corpus, tmp_path, name
 
 def test_a_word_may_seed_several_topics_and_have_a_weight(small_corpus, tmp_path):
     first = words(3)[0]
-    seeds = {"three": {word: None for word in words(3)}, "again": {first: 7.0, words(1)[1]: None}}
+    seeds = {"three": dict.fromkeys(words(3)), "again": {first: 7.0, words(1)[1]: None}}
     config = replace(CONFIG, sampler="adlda", seeds=seeds, seed_weight=20.0)
     run, _ = train(config, small_corpus, tmp_path / "run")
     place = run.vocabulary().index(first)

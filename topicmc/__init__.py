@@ -11,9 +11,13 @@ from topicmc.host.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from topicmc.estimator import LDA
+    from topicmc.models.factors.estimator import MatrixFactorization
 
-_PLACES = {"LDA": "topicmc.estimator"}
-__all__ = ["LDA", "__version__"]
+_PLACES = {
+    "LDA": "topicmc.estimator",
+    "MatrixFactorization": "topicmc.models.factors.estimator",
+}
+__all__ = ["LDA", "MatrixFactorization", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from shell import TOPICMC, one_sentence, tree
 
-SETTINGS = 'batch-size = 40\nsweeps = 4\nupdates = 8\nthreads = 1\nstart = "plain"\n'
+SETTINGS = 'batch-size = 40\nupdates = 8\nthreads = 1\nstart = "plain"\n'
 QUIET = ("--config", "settings.toml", "--progress", "none")
 
 

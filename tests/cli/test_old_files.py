@@ -70,7 +70,9 @@ def written(run: str) -> list[dict]:
 
 
 def test_every_command_that_reads_a_run_is_tested_here():
-    tested = {"train", "evaluate", "compare", "choose", "topics", "infer", "report", "export"}
+    tested = {
+        "train", "evaluate", "compare", "choose", "topics", "infer", "report", "export", "edit",
+    }  # fmt: skip
     assert set(COMMANDS) == tested | {"corpus"} | NO_RUN
 
 
@@ -195,6 +197,8 @@ def test_old_runs_are_shown(name, old, done):
     assert mixes.shape == (36, TOPICS)
     np.testing.assert_allclose(mixes.sum(axis=1), 1, atol=1e-5)
     done("infer", name, "documents.jsonl", "-o", "mixes.csv", "--se")
+    done("edit", name, "-o", "view", "--label", "1=Sky", "--merge", "0+2")
+    assert "Sky" in done("topics", "view")
 
 
 def test_an_old_choice_is_kept(old, done):

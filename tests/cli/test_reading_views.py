@@ -58,6 +58,10 @@ def test_topics(view, run, command):
     group = told["view"]["groups"][0]
     assert group["share"] == pytest.approx(by_number[1]["share"] + by_number[4]["share"])
     assert group["share_low"] < group["share"] < group["share_high"]
+    near = json.loads(said(command("topics", "view", "--json", "--details")))["topics"]
+    for topic in near:
+        others = {other["topic"] for other in topic["similar"]}
+        assert others == {0, 1, 4} - {topic["topic"]}
     page = said(command("topics", "view", "--topic", 1))
     assert page.startswith("topic 1 Big sport: ")
     assert "it is part of topic 1; name 1" in one_sentence(command("topics", "view", "--topic", 3))
@@ -108,6 +112,9 @@ def test_evaluate_and_compare(view, run, command):
     assert sorted(pairs) == [0, 1, 4] and pairs[4]["other"] == 4 and pairs[0]["distance"] < 1e-6
     assert pairs[1]["first_label"] == "Big sport" and pairs[1]["other_label"] is None
     assert "Law: " in said(command("compare", "view", "run"))
+    drift = json.loads(said(command("compare", "view", "run", "--drift", "--json")))["drifts"][0]
+    changed = {topic["first"]: topic for topic in drift["topics"]}
+    assert changed[4]["other"] == 4 and changed[4]["gained"] == changed[4]["lost"] == []
 
 
 def test_a_view_of_names_alone_scores_as_its_run(run, command):
@@ -172,6 +179,8 @@ def test_report(view, run, command):
 def test_views_are_not_trained(view, run, command):
     told = refused(command, "train", "-o", "view", "--resume", "--updates", 20)
     assert "train its run (topicmc train -o run --resume)" in told.stderr
+    told = refused(command, "train", "corpus", "-o", "more", "--from", "view", "--updates", 20)
+    assert "is a view; go on from its run" in told.stderr
     refused(command, "train", "corpus", "-o", "view", "--updates", 20)
     refused(command, "train", "corpus", "-o", "view", "--force", "--updates", 20)
 

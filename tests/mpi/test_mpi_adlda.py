@@ -11,6 +11,9 @@ from topicmc.engine.transport.launch import find_mpiexec
 from topicmc.errors import UsageError
 from topicmc.models.lda.run import TopicRun
 
+# Ranks that wait keep a core busy: one such test at a time.
+pytestmark = pytest.mark.xdist_group("mpi")
+
 pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
 try:
     MPIEXEC = find_mpiexec()

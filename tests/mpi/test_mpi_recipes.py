@@ -16,6 +16,9 @@ from test_training import kept_bits
 
 from topicmc.models.lda.run import TopicRun
 
+# Ranks that wait keep a core busy: one such test at a time.
+pytestmark = pytest.mark.xdist_group("mpi")
+
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 
 SSH = """#!/bin/bash

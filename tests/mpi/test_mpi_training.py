@@ -25,6 +25,9 @@ from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 
+# Ranks that wait keep a core busy: one such test at a time.
+pytestmark = pytest.mark.xdist_group("mpi")
+
 pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
 try:
     MPIEXEC = find_mpiexec()

@@ -13,6 +13,9 @@ import pytest
 
 from topicmc.engine.transport.local import LocalTransport
 
+# Ranks that wait keep a core busy: one such test at a time.
+pytestmark = pytest.mark.xdist_group("mpi")
+
 pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
 _beside = Path(sys.executable).with_name("mpiexec")
 MPIEXEC = str(_beside) if _beside.exists() else shutil.which("mpiexec")

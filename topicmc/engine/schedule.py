@@ -191,35 +191,11 @@ _ROUNDS = 8
 
 
 def _shuffled(places: np.ndarray, n: int, keys: np.ndarray) -> np.ndarray:
-    """Images of `places` (uint64 (m,), below n) under a keyed permutation of 0 … n − 1, int64 (m,).
+    """Images of `places` (uint64 (m,), below n) under a keyed permutation of 0 … n − 1, int64 (m,),
+    as `topicmc.kernels.shuffle` has it."""
+    from topicmc.kernels.shuffle import shuffle  # not where schedules are only named
 
-    A Feistel network permutes the next power of two; cycle walking (Black & Rogaway 2002, "Ciphers
-    with arbitrary finite domains") applies it again to what falls outside, less than once on
-    average.
-    """
     bits = max(1, (n - 1).bit_length())
-    images = _feistel(places, bits, keys)
-    outside = np.flatnonzero(images >= n)
-    while len(outside):
-        images[outside] = _feistel(images[outside], bits, keys)
-        outside = outside[images[outside] >= n]
-    return images.astype(np.int64)
-
-
-def _feistel(values: np.ndarray, bits: int, keys: np.ndarray) -> np.ndarray:
-    """A keyed permutation of the `bits`-bit numbers: halves take turns to be mixed into the other
-    (the mixing is the finalizer of splitmix64)."""
-    low_bits = np.uint64(bits // 2)
-    low_mask = np.uint64((1 << (bits // 2)) - 1)
-    high_mask = np.uint64((1 << (bits - bits // 2)) - 1)
-    low, high = values & low_mask, values >> low_bits
-    for i, key in enumerate(keys):
-        x = (high if i % 2 else low) + key
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(31)
-        if i % 2:
-            low = low ^ (x & low_mask)
-        else:
-            high = high ^ (x & high_mask)
-    return (high << low_bits) | low
+    images = np.empty(len(places), np.int64)
+    shuffle(places, np.uint64(n), bits // 2, bits - bits // 2, keys, images)
+    return images

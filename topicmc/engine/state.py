@@ -72,10 +72,13 @@ class Table(Generic[S]):
     Args:
         kind: the dataclass.
         sizes: what the names in its shapes stand for.
+        prefix: what the names of its files in a checkpoint begin with, where a chain has several
+            kinds of state.
     """
 
-    def __init__(self, kind: type[S], sizes: Mapping[str, int]) -> None:
+    def __init__(self, kind: type[S], sizes: Mapping[str, int], prefix: str = "") -> None:
         self._kind = kind
+        self._prefix = prefix
         hints = get_type_hints(kind, include_extras=True)
         self._declared: dict[str, Array] = {
             field.name: note
@@ -153,7 +156,7 @@ class Table(Generic[S]):
     def arrays(self, states: Iterable[S]) -> dict[str, np.ndarray]:
         """What a checkpoint must hold of some states, by file name."""
         return {
-            _file(name, state.index): getattr(state, name)
+            self._file(name, state.index): getattr(state, name)
             for state in states
             for name in self._saved(state, numbers=False)
         }
@@ -183,7 +186,7 @@ class Table(Generic[S]):
         ValueError unless all arrays are as they are declared."""
         values = {name: facts[name] for name in self._declared if name in facts}
         for name in facts["arrays"]:
-            values[name] = self.fitting(checkpoint, _file(name, index), name)
+            values[name] = self.fitting(checkpoint, self._file(name, index), name)
         return self._kind(**values)
 
     def fitting(self, checkpoint: Checkpoint, key: str, name: str) -> np.ndarray:
@@ -193,10 +196,9 @@ class Table(Generic[S]):
             raise ValueError(f"{key} is {found.dtype} {found.shape}, not {dtype} {shape}")
         return found
 
-
-def _file(name: str, index: int) -> str:
-    """What an array of a state is called in a checkpoint."""
-    return f"{name.replace('_', '-')}-{index:03d}"
+    def _file(self, name: str, index: int) -> str:
+        """What an array of a state is called in a checkpoint."""
+        return f"{self._prefix}{name.replace('_', '-')}-{index:03d}"
 
 
 class ReadOnDemand(Mapping[int, S]):

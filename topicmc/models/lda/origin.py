@@ -92,7 +92,7 @@ def with_topics_of_origin(config: LdaSettings) -> LdaSettings:
     left to the program."""
     if config.from_run is None or config.topics != AUTO:
         return config
-    run = TopicRun.open(Path(config.from_run))
+    run = _origin(config.from_run)
     return replace(config, topics=len(alpha_of(run, samples_of(run)[0])))
 
 
@@ -100,7 +100,7 @@ def inherited(config: LdaSettings, corpus: Corpus) -> Given:
     """What the run that settings go on from knows of its topics beside θ: their names, and what its
     prior has over β for the words that this corpus has too. DataError when it is none."""
     assert config.from_run is not None
-    run = TopicRun.open(Path(config.from_run))
+    run = _origin(config.from_run)
     columns = {number: column for column, number in enumerate(run.numbers)}
     labels = {columns[number]: name for number, name in run.labels.items()}
     additions = run.prior(1.0).additions
@@ -111,6 +111,14 @@ def inherited(config: LdaSettings, corpus: Corpus) -> Given:
     return Given(matrix=Additions(row_of, additions.values), labels=labels)
 
 
+def _origin(path: str) -> TopicRun:
+    """The run to go on from; UsageError for a view, whose topics would get other numbers."""
+    run = TopicRun.open(Path(path))
+    if run.view is not None:
+        raise UsageError(f"--from {path}: is a view; go on from its run, --from {run.path}")
+    return run
+
+
 def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
     """What a new run with these settings begins with, α and β as learned there unless they were
     ``asked`` for.
@@ -119,7 +127,7 @@ def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
     no words in common with the corpus; UsageError for fewer topics than it has.
     """
     assert config.from_run is not None
-    run = TopicRun.open(Path(config.from_run))
+    run = _origin(config.from_run)
     words = run.vocabulary()
     n_topics = len(alpha_of(run, samples_of(run)[0]))
     if config.topics < n_topics:

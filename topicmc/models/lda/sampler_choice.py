@@ -7,7 +7,7 @@ from typing import Any
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.settings import LdaSettings
+from topicmc.models.lda.settings import LdaSettings, Resolved
 
 # What `choose` reckons with: the part of the memory that assignments may take, and how much there
 # is where the system does not say; how long a run is that has no budget; and the sweeps over all
@@ -19,6 +19,7 @@ _OF_CHAINS = (
     "groups", "average_until", "sweeps", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember",
 )  # fmt: skip
+_NEUTRAL = {"groups": 1, "average_until": 0}  # what every sampler can honour
 _OF_STEPS = ("step_size", "step_offset", "step_decay")  # kept assignments have moves, too
 
 
@@ -65,11 +66,12 @@ def choose(
 def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
     """UsageError for a setting that was asked for and that the sampler has no use for."""
     sampler = f"--sampler {resolved.sampler}{' --remember' * resolved.remember}"
-    if not resolved.keeps_assignments:
+    if not resolved.keeps_assignments or isinstance(asked, Resolved):  # which nobody typed
         return
     honoured = {"remember", *(_OF_STEPS if resolved.remember else ())}
     for name in _OF_CHAINS:
-        if name not in honoured and getattr(asked, name) != getattr(LdaSettings, name):
+        value = getattr(asked, name)
+        if name not in honoured and value not in (getattr(LdaSettings, name), _NEUTRAL.get(name)):
             raise UsageError(
                 f"--{name.replace('_', '-')} is a setting of chains of minibatches, which {sampler}"
                 " does not have; leave it out, or use --sampler scir"

@@ -63,8 +63,8 @@ def drift(
     Raises:
         DataError: a sample is missing or damaged.
     """
-    k = np.array([pair.first for pair in matched.pairs])
-    j = np.array([pair.other for pair in matched.pairs])
+    k = np.array([first.labels.numbers.index(pair.first) for pair in matched.pairs])
+    j = np.array([other.labels.numbers.index(pair.other) for pair in matched.pairs])
     before, after = (
         restricted(model.phi[topics], mine)
         for model, topics, mine in zip((first, other), (k, j), columns, strict=True)
@@ -92,7 +92,7 @@ def drift(
         ]
         gained = tuple(c for c in changes[:n] if c.after > c.before)
         lost = tuple(c for c in changes[n:] if c.after < c.before)
-        new = _likeliest(other, pair.other, strange)
+        new = _likeliest(other, int(j[p]), strange)
         topics.append(TopicDrift(pair.first, pair.other, pair.distance, gained, lost, new))
     return Drift(matched.name, tuple(topics))
 

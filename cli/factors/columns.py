@@ -1,0 +1,34 @@
+"""Options that tell which columns of a file are read."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import click
+
+
+def column_options(rated: bool) -> Any:
+    """--user, --item, --rating where there are ratings, and --delimiter."""
+    options = [
+        click.option("--user", metavar="COL", help="Column of users, name or number [the first]."),
+        click.option("--item", metavar="COL", help="Column of items [the second]."),
+        click.option("--delimiter", metavar="C", help="What parts columns of text [as found]."),
+    ]
+    if rated:
+        rating = click.option("--rating", metavar="COL", help="Column of ratings [the third].")
+        options.insert(2, rating)
+    return lambda command: reduce(lambda done, option: option(done), reversed(options), command)
+
+
+def checked_delimiter(delimiter: str | None) -> str | None:
+    """One character, or the two colons of MovieLens; UsageError otherwise."""
+    from topicmc.errors import UsageError
+
+    named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
+    given = None if delimiter is None else named.get(delimiter, delimiter)
+    if given is not None and given != "::" and (len(given) != 1 or given in '"\r\n'):
+        raise UsageError(
+            f"--delimiter {delimiter!r}: give one character, :: or the word tab, as --delimiter ';'"
+        )
+    return given

@@ -1,0 +1,179 @@
+"""``topicmc factors evaluate``, ``predict`` and ``export``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from topicmc.cli.factors.columns import checked_delimiter, column_options
+from topicmc.cli.options import force_option, json_option, output_option, print_json, run_argument
+from topicmc.cli.tables import UNTOLD, print_table
+
+if TYPE_CHECKING:
+    from topicmc.models.factors.reports import Convergence, Score
+
+FORMATS = ("npz", "csv")
+
+
+@click.command()
+@run_argument
+@click.argument("ratings", required=False, type=click.Path(path_type=Path))
+@column_options(rated=True)
+@json_option
+def evaluate(
+    run: Path,
+    ratings: Path | None,
+    user: str | None,
+    item: str | None,
+    rating: str | None,
+    delimiter: str | None,
+    as_json: bool,
+) -> None:
+    """The error of RUN on its held-out ratings, or on RATINGS; and whether it has converged."""
+    from topicmc.corpora.pipes import readable
+    from topicmc.models.factors.reading import Columns, read_ratings
+    from topicmc.models.factors.reports import convergence, score
+    from topicmc.models.factors.run import FactorRun
+
+    opened = FactorRun.open(run)
+    table = None
+    if ratings is not None:
+        with readable([ratings]) as sources:
+            table = read_ratings(
+                sources[0],
+                Columns(user, item, rating),
+                delimiter=checked_delimiter(delimiter),
+                duplicates="keep",
+            )
+    found, diagnosis = score(opened, table), convergence(opened)
+    if as_json:
+        print_json({**asdict(found), **asdict(diagnosis)})
+        return
+    _print_score(found)
+    _print_convergence(diagnosis)
+
+
+def _print_score(found: Score) -> None:
+    if found.rmse is None:
+        click.echo("RMSE                  none: no ratings are held out (train with --heldout F)")
+    else:
+        kind = "the newest sample" if found.samples else "the newest state, there is no sample"
+        if found.rmse_averaged is not None:
+            many = f"averaged over {found.samples} sample{'s' * (found.samples > 1)}"
+            click.echo(f"RMSE                  {found.rmse_averaged:.4f}  {many}")
+        click.echo(f"RMSE                  {found.rmse:.4f}  of {kind}")
+        if len(found.rmse_of_chains) > 1:
+            of = ", ".join(f"{value:.4f}" for value in found.rmse_of_chains)
+            click.echo(f"of each chain         {of}")
+        click.echo(f"of the mean rating    {found.rmse_of_mean:.4f}")
+        click.echo(f"in 90 % intervals     {found.coverage:.1%}")
+    click.echo(f"ratings scored        {found.ratings:,}")
+    if found.unknown:
+        click.echo(f"of unknown rows       {found.unknown:,}")
+
+
+def _print_convergence(found: Convergence) -> None:
+    rows = [
+        (
+            name,
+            UNTOLD if value is None else f"{value:.2f}",
+            UNTOLD if found.ess[name] is None else f"{found.ess[name]:.0f}",
+        )
+        for name, value in found.rhat.items()
+    ]
+    if rows:
+        click.echo()
+        print_table(("", "R̂", "effective samples"), rows)
+    click.echo()
+    click.echo(found.verdict)
+
+
+@click.command()
+@run_argument
+@click.argument("pairs", type=click.Path(path_type=Path))
+@output_option("File to write, .csv or .parquet [standard output].", required=False)
+@column_options(rated=False)
+@force_option
+@json_option
+def predict(
+    run: Path,
+    pairs: Path,
+    output: Path | None,
+    user: str | None,
+    item: str | None,
+    delimiter: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Ratings of the PAIRS of a file: a mean and a standard deviation each.
+
+    The deviation is that of a rating to come: it holds what is not known of user and item, and the
+    noise of ratings. Users and items that RUN does not know are drawn from the prior.
+    """
+    from topicmc.models.factors.predictions import (
+        SUFFIXES,
+        predictions_of,
+        write_csv,
+        write_predictions,
+    )
+    from topicmc.models.factors.reading import Columns
+    from topicmc.models.factors.run import FactorRun
+    from topicmc.storage.files import check_new_file
+
+    if output is not None:
+        check_new_file(output, SUFFIXES, force)
+    opened = FactorRun.open(run)
+    columns = Columns(user, item)
+    found = predictions_of(opened, pairs, columns, delimiter=checked_delimiter(delimiter))
+    if found.unknown:
+        click.echo(
+            f"Note: {found.unknown:,} of {len(found):,} pairs have a user or an item that {run}"
+            " does not know; they are predicted from the prior.",
+            err=True,
+        )
+    told = {"pairs": len(found), "unknown": found.unknown}
+    if output is not None:
+        write_predictions(found, output)
+        if as_json:
+            print_json({**told, "output": str(output)})
+        else:
+            click.echo(f"Wrote {len(found):,} predictions to {output}", err=True)
+    elif as_json:
+        print_json({**told, "predictions": found.rows()})
+    else:
+        text = StringIO()
+        write_csv(found, text)
+        click.echo(text.getvalue(), nl=False)
+
+
+@click.command()
+@run_argument
+@click.option("--to", type=click.Choice(FORMATS), required=True, help="The format.")
+@output_option("What to write: a file (npz) or a folder (csv).")
+@force_option
+@json_option
+def export(run: Path, to: str, output: Path, force: bool, as_json: bool) -> None:
+    """The kept samples of RUN for other programs.
+
+    \b
+    npz   all samples: rating = mean + user_factors·item_factors + user_biases + item_biases
+    csv   users.csv and items.csv: ids, ratings, and biases with standard deviations
+    """
+    from topicmc.export.places import check_free, staging
+    from topicmc.models.factors.exports import write_csv, write_npz
+    from topicmc.models.factors.run import FactorRun
+
+    files = ("users.csv", "items.csv") if to == "csv" else ()
+    check_free(output, to, files, force)
+    opened = FactorRun.open(run)
+    opened.states_to_read()
+    with staging(output, is_folder=to == "csv") as place:
+        (write_csv if to == "csv" else write_npz)(opened, place)
+    if as_json:
+        print_json({"run": str(run), "format": to, "output": str(output)})
+    else:
+        click.echo(f"Wrote {output}", err=True)

@@ -1,0 +1,275 @@
+"""``topicmc factors train``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from topicmc.cli.factors.columns import checked_delimiter, column_options
+from topicmc.cli.options import Headed, force_option, json_option, output_option, print_json
+from topicmc.cli.train import PROGRESS, Number, setting
+from topicmc.errors import UsageError
+from topicmc.models.factors.settings import SAMPLERS, SPLITS, FactorConfig
+from topicmc.settings.groups import UNTIL
+from topicmc.settings.values import MAX_WORKERS, parse_duration
+
+if TYPE_CHECKING:
+    from topicmc.engine.loop import Outcome
+    from topicmc.models.factors.data import RatingData
+    from topicmc.models.factors.run import FactorRun
+    from topicmc.models.factors.settings import Resolved
+
+DUPLICATES = ("refuse", "keep", "last", "mean")
+HEADINGS = {
+    "Most used": (
+        "output", "factors", "sampler", "heldout", "epochs", "time_budget", "chains", "workers",
+        "seed", "resume",
+    ),
+    "The file of ratings": ("user", "item", "rating", "delimiter", "duplicates", "scale"),
+    "Length and what is kept": (
+        "updates", "until", "evaluate_every", "checkpoint_every", "samples",
+    ),
+    "Priors": (
+        "noise_precision", "precision", "precision_shape", "precision_rate", "precision_every",
+    ),
+    "Steps": ("batch_size", "step_size", "step_offset", "step_decay"),
+    "Workers": ("threads", "transport", "split", "trajectory", "balance"),
+    "How it is called": ("force", "progress", "as_json"),
+}  # fmt: skip
+
+
+@click.command(cls=Headed, headings=HEADINGS)
+@click.argument("ratings", required=False, type=click.Path(path_type=Path))
+@output_option("The run directory.")
+@setting("--factors", int, "Factors of a user or item [20].")
+@setting("--sampler", click.Choice(SAMPLERS), "sgld and gibbs sample, sgd finds a mode [sgld].")
+@click.option(
+    "--heldout",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=None,
+    help="Fraction of the ratings that is held out [0.1].",
+)
+@setting("--epochs", float, "Stop after so many passes [sgld 1000, gibbs 400, sgd 100].")
+@setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")
+@setting("--updates", int, "Stop after so many minibatches or sweeps of each chain.")
+@setting("--until", click.Choice(UNTIL), "end, or once converged [end].")
+@setting("--chains", Number(int), "Chains [auto: one a worker; by itself: so many workers].")
+@setting("--workers", int, "Workers, each with a chain or a part of one [1].")
+@setting("--seed", int, "The same seed gives the same bits [0].")
+@click.option("--resume", is_flag=True, help="Go on with the run from its last checkpoint.")
+@column_options(rated=True)
+@click.option(
+    "--duplicates",
+    type=click.Choice(DUPLICATES),
+    default="refuse",
+    help="Ratings of an item by the same user [refuse].",
+)
+@click.option(
+    "--scale", type=float, nargs=2, metavar="LOW HIGH", help="Least and greatest rating [as found]."
+)
+@setting("--evaluate-every", str, "The error every 10s, or every N updates [auto].")
+@setting("--checkpoint-every", str, "A checkpoint every 30s, or every N updates.")
+@setting("--samples", int, "Posterior samples of a chain to keep at most [64].")
+@setting("--noise-precision", float, "τ, in units of 1 / variance of the ratings [2].")
+@setting("--precision", Number(float), "λ of all factors and biases [auto: drawn; sgd: 20].")
+@setting("--precision-shape", float, "α of the prior of λ, Gamma(α, β) [1].")
+@setting("--precision-rate", float, "β of the prior of λ [1].")
+@setting("--precision-every", int, "Draw λ every so many rounds of sgld [5].")
+@setting("--batch-size", Number(int), "Ratings in a minibatch [auto: a sixteenth, to 50,000].")
+@setting("--step-size", float, "a in the step size a (1 + t / b)^-c [2].")
+@setting("--step-offset", float, "b in the step size [10000].")
+@setting("--step-decay", float, "c in the step size [0.51].")
+@setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")
+@click.option(
+    "--transport",
+    type=click.Choice(["auto", "mpi", "local"]),
+    default="auto",
+    help="How workers talk: MPI, or all in one process.",
+)
+@setting("--split", click.Choice(["auto", *SPLITS]), "What a worker has: all, rows, or a square.")
+@setting("--trajectory", Number(int), "Updates that a chain makes in a round [10].")
+@setting("--balance/--no-balance", bool, "Longer trajectories on faster workers [no].")
+@click.option(
+    "--progress", type=click.Choice(PROGRESS), default="auto", help="How progress is shown."
+)
+@force_option
+@json_option
+def train(
+    ratings: Path | None,
+    output: Path,
+    heldout: float | None,
+    user: str | None,
+    item: str | None,
+    rating: str | None,
+    delimiter: str | None,
+    duplicates: str,
+    scale: tuple[float, float] | None,
+    transport: str,
+    resume: bool,
+    progress: str,
+    force: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Factorise RATINGS: CSV, TSV or Parquet with a header, or MovieLens' u.data, ratings.dat.
+
+    Without options the first three columns are users, items and ratings. Ctrl-C stops with a
+    checkpoint; --resume goes on.
+    """
+    from topicmc.engine.listeners import listener
+    from topicmc.engine.transport.base import abort_on_error
+    from topicmc.engine.transport.launch import launch, must_launch
+    from topicmc.engine.transport.open import launched_size, open_transport
+    from topicmc.host.interrupts import exit_on_termination
+    from topicmc.models.factors import jobs
+    from topicmc.models.factors.reading import Columns
+
+    if resume and force:
+        raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
+    if not resume and ratings is None:
+        raise UsageError("RATINGS is missing: name the file of ratings")
+    if resume and (ratings is not None or heldout is not None):
+        raise UsageError("--resume goes on with the ratings of the run; leave RATINGS out")
+    if scale is not None and not scale[0] < scale[1]:
+        raise UsageError(f"--scale {scale[0]:g} {scale[1]:g}: the first must be the lesser")
+    settings = _settings(given)
+    workers = settings.get("workers")
+    if workers is None and launched_size() == 1:
+        if resume:
+            workers = jobs.workers_of(output)
+            transport = "local" if transport == "auto" else transport
+        elif settings.get("chains", "auto") != "auto":
+            workers, transport = settings["chains"], "local"
+    if workers is not None and must_launch(workers, transport):
+        sys.exit(launch(workers, sys.argv[1:]))
+    channel = open_transport(transport, workers)
+    with abort_on_error(channel), ExitStack() as leases:
+        settings["workers"] = channel.n_workers
+        told = listener(progress if channel.is_root else "none", _terms())
+        try:
+            with exit_on_termination():
+                if resume:
+                    config, data, run = jobs.resume(output, settings, channel, leases)
+                else:
+                    assert ratings is not None
+                    config, data, run = jobs.start(
+                        FactorConfig(**settings),
+                        ratings,
+                        output,
+                        channel,
+                        columns=Columns(user, item, rating),
+                        delimiter=checked_delimiter(delimiter),
+                        duplicates=duplicates,
+                        heldout=0.1 if heldout is None else heldout,
+                        scale=scale,
+                        force=force,
+                        leases=leases,
+                    )
+            status = _train(config, data, run, channel, told, resume, as_json)
+        finally:
+            told.close()
+    sys.exit(status)
+
+
+def _settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Those that were given, checked as far as they can be before anything is read."""
+    settings = {name: value for name, value in given.items() if value is not None}
+    if "time_budget" in settings:
+        settings["time_budget"] = parse_duration(settings["time_budget"], "--time-budget")
+    if settings.get("updates") is not None and settings.get("epochs") is not None:
+        raise UsageError("--updates and --epochs both say how long to train; give one of them")
+    enough = {"workers": MAX_WORKERS} if settings.get("split") != "square" else {}
+    FactorConfig.from_dict({**enough, **settings})
+    return settings
+
+
+def _terms() -> Any:
+    from topicmc.engine.listeners import Terms
+
+    return Terms("rmse", ".4f", "ratings", "ratings")
+
+
+def _train(
+    config: Resolved, data: RatingData, run: FactorRun, channel: Any, told: Any, resume: bool,
+    as_json: bool,
+) -> int:  # fmt: skip
+    from topicmc.host.interrupts import interruptible
+    from topicmc.models.factors.model import training_of
+
+    with interruptible() as interrupt:
+        training = training_of(config, data, run, channel, told, resume=resume)
+        if channel.is_root:
+            told.message(_headline(config, data))
+            for notice in run.notices:
+                told.message(notice)
+        begun = training.update
+        outcome = training.train(interrupt)
+    told.close()
+    if not channel.is_root:
+        return 130 if outcome.interrupted else 0
+    if outcome.interrupted:
+        click.echo(
+            f"Stopped after update {outcome.update:,}; a checkpoint is written. Go on with:\n"
+            f"  {_resume_command(run.path, channel)}",
+            err=True,
+        )
+        return 130
+    if as_json:
+        print_json(
+            {
+                "run": str(run.path),
+                "updates": outcome.update,
+                "ratings": outcome.items,
+                "seconds": outcome.seconds,
+                "rmse": outcome.score,
+                "rmse_averaged": outcome.score_averaged,
+                "samples": outcome.samples,
+            }
+        )
+    elif resume and outcome.update == begun:
+        click.echo(
+            f"Nothing to do: {run.path} has made its {outcome.update:,} updates; it goes on with"
+            " more --updates, --epochs or --time-budget",
+            err=True,
+        )
+    else:
+        click.echo(f"Trained {run.path}: {_result(config, outcome)}", err=True)
+        if config.until == "converged" and not outcome.converged:
+            click.echo(
+                f"It has not converged: topicmc factors evaluate {run.path} says more", err=True
+            )
+    return 0
+
+
+def _resume_command(path: Path, channel: Any) -> str:
+    command = f"topicmc factors train -o {shlex.quote(str(path))} --resume"
+    return f"mpiexec -n {channel.n_workers} {command}" if channel.n_processes > 1 else command
+
+
+def _headline(config: Resolved, data: RatingData) -> str:
+    ratings = data.ratings
+    several = f" {config.chains} chains," if config.chains > 1 else ""
+    batch = "" if config.sampler == "gibbs" else f" {config.batch_size:,} ratings a batch,"
+    return (
+        f"{len(ratings):,} ratings of {ratings.n_items:,} items by {ratings.n_users:,} users,"
+        f" {int(data.heldout.sum()):,} held out; {config.factors} factors by {config.sampler},"
+        f"{several}{batch} {config.workers} worker{'s' * (config.workers > 1)} x"
+        f" {config.threads} thread{'s' * (config.threads > 1)}"
+    )
+
+
+def _result(config: Resolved, outcome: Outcome) -> str:
+    text = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
+    if outcome.score is None:
+        return text + "; no error, for no ratings are held out (--heldout F)"
+    if outcome.score_averaged is None:
+        return text + f", held-out RMSE {outcome.score:.4f}"
+    return text + (
+        f", held-out RMSE {outcome.score_averaged:.4f} averaged over {outcome.samples} samples,"
+        f" {outcome.score:.4f} of the newest"
+    )

@@ -1,0 +1,308 @@
+"""``topicmc factors``: runs that are trained, resumed, read and damaged."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shell import TOPICMC, one_sentence, topicmc
+from synthetic import write_ratings
+
+from topicmc.errors import DataError
+from topicmc.models.factors.run import FactorRun
+
+SIZE = ("--factors", 3, "--threads", 1, "--progress", "none")
+LENGTH = ("--epochs", 8, "--evaluate-every", 40)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Some ratings, and a run on them."""
+    folder = tmp_path_factory.mktemp("factors")
+    write_ratings(folder)
+    (folder / "pairs.csv").write_text("item,user\ni1,u1\ni2,nobody\nnothing,u3\n")
+    done = topicmc("factors", "train", "ratings.csv", "-o", "run", *SIZE, *LENGTH, cwd=folder)
+    assert done.status == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def work(folder, tmp_path, monkeypatch) -> Path:
+    """A copy of all that in the current folder."""
+    shutil.copytree(folder, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def states(path) -> dict[str, bytes]:
+    """The bits of the kept samples, by file."""
+    run = FactorRun.open(Path(path))
+    found = ((entry["file"], run.read_sample(entry)) for entry in run.sample_index())
+    return {
+        name: b"".join(map(np.ndarray.tobytes, (s.users, s.items, s.item_precision)))
+        for name, s in found
+    }
+
+
+# --- what comes out -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampler", ["sgld", "gibbs", "sgd"])
+def test_factors_explain_ratings(work, command, sampler):
+    """Held-out error below 0.75 of predicting the mean; a sample's is above the average's."""
+    sampled = sampler != "sgd"
+    epochs = {"sgld": 60, "gibbs": 40, "sgd": 60}[sampler]
+    settings = ("--sampler", sampler, "--epochs", epochs, "--seed", 3)
+    priors = ("--precision-rate", 0.1) if sampled else ("--precision", 5)
+    done = command(
+        "factors", "train", "ratings.csv", "-o", "new", *SIZE, *settings, *priors, "--json"
+    )
+    told = json.loads(done.stdout)
+    assert done.status == 0 and told["run"] == "new" and (told["samples"] > 8) == sampled
+    score = json.loads(command("factors", "evaluate", "new", "--json").stdout)
+    error = score["rmse_averaged"] if sampled else score["rmse"]
+    assert error < 0.75 * score["rmse_of_mean"]
+    assert not sampled or (error < score["rmse"] and score["coverage"] > 0.8)
+    assert score["ratings"] == FactorRun.open(Path("new")).facts()["ratings"]["heldout"] > 100
+    if sampled:
+        assert told["rmse_averaged"] == pytest.approx(error)
+
+
+def test_evaluate_predict_and_export(work, command):
+    shown = command("factors", "evaluate", "run")
+    assert re.search(r"RMSE +0\.\d{4}  averaged over \d+ samples", shown.stdout)
+    assert "in 90 % intervals" in shown.stdout and "R̂" in shown.stdout
+    printed = command("factors", "predict", "run", "pairs.csv", "--user", "user", "--item", "item")
+    rows = [line.split(",") for line in printed.stdout.splitlines()]
+    assert rows[0] == ["user", "item", "rating", "sd"]
+    assert [row[:2] for row in rows[1:]] == [["u1", "i1"], ["nobody", "i2"], ["u3", "nothing"]]
+    assert "2 of 3 pairs have a user or an item that run does not know" in printed.stderr
+    for name in ("p.csv", "p.parquet"):
+        options = ("--user", "user", "--item", "item", "-o", name)
+        assert command("factors", "predict", "run", "pairs.csv", *options).status == 0
+    assert Path("p.csv").read_text() == printed.stdout
+    told = json.loads(
+        command(
+            "factors", "predict", "run", "pairs.csv", "--user", "2", "--item", "1", "--json"
+        ).stdout
+    )
+    assert told["predictions"][0]["rating"] == pytest.approx(float(rows[1][2]), rel=1e-5)
+    command("factors", "export", "run", "--to", "npz", "-o", "all.npz")
+    stored = np.load("all.npz")
+    user, item = (
+        np.flatnonzero(stored[name] == id)[0]
+        for name, id in (("user_ids", "u1"), ("item_ids", "i1"))
+    )
+    samples = (
+        stored["mean"]
+        + (stored["user_factors"][:, user] * stored["item_factors"][:, item]).sum(axis=1)
+        + stored["user_biases"][:, user] + stored["item_biases"][:, item]
+    )  # fmt: skip
+    assert samples.mean() == pytest.approx(float(rows[1][2]), rel=1e-4)
+    assert samples.var() + stored["noise_sd"] ** 2 == pytest.approx(
+        float(rows[1][3]) ** 2, rel=1e-3
+    )
+    command("factors", "export", "run", "--to", "csv", "-o", "biases")
+    lines = Path("biases/users.csv").read_text().splitlines()
+    assert lines[0] == "user,ratings,bias,sd" and len(lines) == 81
+
+
+def test_evaluate_on_other_ratings(work, command):
+    Path("new.csv").write_text("user,item,rating\nu1,i1,3\nu1,unheard,4\n")
+    told = json.loads(command("factors", "evaluate", "run", "new.csv", "--json").stdout)
+    assert (told["ratings"], told["unknown"]) == (2, 1)
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("--sampler", "sgld"),
+        ("--sampler", "gibbs"),
+        ("--chains", 2),
+        ("--workers", 3, "--transport", "local", "--split", "rows"),
+        ("--workers", 4, "--transport", "local", "--split", "square"),
+    ],
+    ids=lambda settings: " ".join(map(str, settings)),
+)
+def test_resumed_and_on_other_threads_runs_are_the_same(work, command, settings):
+    size = ("--factors", 3, "--progress", "none", "--evaluate-every", 40, "--precision-every", 2)
+    train = ("factors", "train", "ratings.csv", *size, *settings)
+    command(*train, "-o", "whole", "--epochs", 8, "--threads", 1)
+    command(*train, "-o", "parted", "--epochs", 3, "--threads", 2)
+    again = command(
+        "factors",
+        "train",
+        "-o",
+        "parted",
+        "--resume",
+        "--epochs",
+        8,
+        "--threads",
+        3,
+        "--progress",
+        "none",
+    )
+    assert again.status == 0, again.stderr
+    assert states("whole") == states("parted")
+    assert len(states("whole")) > 3
+    other = command(*train, "-o", "other", "--epochs", 8, "--seed", 1)
+    assert other.status == 0 and states("other").keys() == states("whole").keys()
+    assert not set(states("other").values()) & set(states("whole").values())
+
+
+def test_an_interrupted_run_goes_on(work):
+    """Ctrl-C during training: status 130, the command to go on with, and it does."""
+    call = [TOPICMC, "factors", "train", "ratings.csv", "-o", "long", *map(str, SIZE)]
+    job = subprocess.Popen([*call, "--epochs", "100000"], stderr=subprocess.PIPE, text=True)
+    while not Path("long/metrics.jsonl").exists():
+        assert job.poll() is None
+        time.sleep(0.05)
+    job.send_signal(signal.SIGINT)
+    _, told = job.communicate(timeout=60)
+    assert job.returncode == 130
+    assert "topicmc factors train -o long --resume" in told
+    update = FactorRun.open(Path("long")).checkpoint().manifest["round"] * 10
+    done = topicmc(
+        "factors", "train", "-o", "long", "--resume", "--updates", update + 50, *SIZE[2:]
+    )
+    assert done.status == 0, done.stderr
+
+
+# --- what cannot be -------------------------------------------------------------------------------
+
+TRAIN = ("factors", "train", "ratings.csv", "-o", "new")
+USAGE = [
+    (TRAIN[:2], "-o"),
+    (("factors", "train", "-o", "new"), "RATINGS is missing"),
+    ((*TRAIN, "--factors", -1), "--factors -1 is out of range"),
+    ((*TRAIN, "--sampler", "gibs"), "--sampler"),
+    ((*TRAIN, "--step-size", 0), "--step-size 0.0 is out of range"),
+    ((*TRAIN, "--noise-precision", "nan"), "--noise-precision nan is out of range"),
+    ((*TRAIN, "--heldout", 1), "--heldout"),
+    ((*TRAIN, "--scale", 5, 1), "--scale 5 1: the first must be the lesser"),
+    ((*TRAIN, "--user", "usr"), "--user usr: .* did you mean user"),
+    ((*TRAIN, "--delimiter", "ab"), "--delimiter 'ab': give one character"),
+    ((*TRAIN, "--workers", 3, "--split", "square"), "a square number of workers, not 3"),
+    ((*TRAIN, "--workers", 2, "--chains", 3, "--transport", "local"), "--chains 3 is out of range"),
+    ((*TRAIN, "--sampler", "gibbs", "--split", "rows"), "--split rows: a Gibbs sweep needs all"),
+    ((*TRAIN, "--epochs", 2, "--updates", 5), "--updates and --epochs both say"),
+    ((*TRAIN, "--factors", 10000, "--chains", 9000), "GB of memory"),
+    ((*TRAIN[:-1], "run"), "run: exists already; add --resume"),
+    ((*TRAIN[:-1], "run", "--resume"), "leave RATINGS out"),
+    (("factors", "train", "-o", "run", "--resume", "--factors", 5), "--resume cannot change"),
+    (("factors", "train", "-o", "run", "--resume", "--force"), "--resume goes on"),
+    (("factors", "predict", "run", "pairs.csv", "-o", "p.xlsx"), "the name must end in .csv"),
+    (("factors", "predict", "run", "pairs.csv", "-o", "ratings.csv"), "exists already"),
+    (("factors", "export", "run", "--to", "npz", "-o", "ratings.csv"), "exists already"),
+    (("factors", "export", "run", "--to", "gensim", "-o", "x"), "--to"),
+]  # fmt: skip
+DATA = [
+    (("factors", "train", "nothing.csv", "-o", "new"), "nothing.csv does not exist"),
+    ((*TRAIN, "--scale", 2, 5), "line .*: the rating 1 lies outside the scale from 2 to 5"),
+    (("factors", "evaluate", "ratings.csv"), "ratings.csv: no run here"),
+    (("factors", "predict", "run", "nothing.csv"), "nothing.csv does not exist"),
+    (("factors", "evaluate", "run", "pairs.csv"), "has 2 columns"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told", "status"), [*((*x, 2) for x in USAGE), *((*x, 3) for x in DATA)]
+)
+def test_wrong_arguments_are_a_sentence(work, command, arguments, told, status):
+    before = sorted(work.rglob("*"))
+    result = command(*arguments)
+    assert result.status == status, result.stderr
+    assert re.search(told, result.stderr.replace("\n", " ")) and "Traceback" not in result.stderr
+    assert sorted(work.rglob("*")) == before
+
+
+def test_runs_of_another_model_are_refused(work, command):
+    for arguments in (("evaluate", "run"), ("topics", "run"), ("train", "-o", "run", "--resume")):
+        assert "is a run of the model 'factors'" in one_sentence(command(*arguments))
+
+
+def test_a_step_that_is_too_large_is_told(work, command):
+    result = command(*TRAIN, *SIZE, "--step-size", 1e6)
+    assert result.status == 4
+    assert "diverged" in result.stderr and "lower --step-size" in result.stderr
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def some_sample(run):
+    return run / "samples" / FactorRun.open(run).sample_index()[-1]["file"]
+
+
+def swap(run, **arrays):
+    """Puts other arrays into the newest sample, with a checksum that is right."""
+    from topicmc.storage.files import write_arrays
+
+    opened = FactorRun.open(run)
+    entries = opened.sample_index()
+    path = run / "samples" / entries[-1]["file"]
+    entries[-1]["checksum"] = write_arrays(path, {**np.load(path), **arrays})
+    opened.write_sample_index(entries)
+
+
+def change(run, **about):
+    opened = FactorRun(run)
+    opened._write_facts({**opened.facts(), **about})
+
+
+DAMAGE = {
+    "a bit of the ratings": lambda run: flip(run / "ratings.npz"),
+    "no ratings": lambda run: (run / "ratings.npz").unlink(),
+    "a bit of a sample": lambda run: flip(some_sample(run)),
+    "no sample": lambda run: some_sample(run).unlink(),
+    "a sample of another shape": lambda run: swap(run, users=np.zeros((3, 4), np.float32)),
+    "a sample of another type": lambda run: swap(run, items=np.zeros((60, 4))),
+    "a sample of no numbers": lambda run: swap(run, user_precision=np.full(4, np.nan)),
+    "no run.json": lambda run: (run / "run.json").unlink(),
+    "other settings": lambda run: change(run, config={"factors": -3}),
+    "unknown settings": lambda run: change(run, config={"colour": 3}),
+    "more users": lambda run: change(
+        run, ratings={**FactorRun(run).facts()["ratings"], "users": 9}
+    ),
+    "no ratings in run.json": lambda run: change(run, ratings=3),
+    "a link out of the run": lambda run: link(run),
+}  # fmt: skip
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def link(run):
+    path = some_sample(run)
+    path.rename(run.parent / "elsewhere.npz")
+    path.symlink_to(run.parent / "elsewhere.npz")
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_run_is_a_sentence(work, command, damage):
+    try:
+        DAMAGE[damage](work / "run")
+    except DataError:  # what is written is checked as well
+        return
+    result = command("factors", "predict", "run", "pairs.csv", "--user", "user", "--item", "item")
+    assert result.status == 3, result
+    assert "run" in one_sentence(result)
+
+
+def test_help_is_quick_and_names_what_there_is(command):
+    start = time.process_time()
+    told = topicmc("factors", "--help", env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}).stdout
+    assert all(name in told for name in ("train", "evaluate", "predict", "export"))
+    assert time.process_time() - start < 5

@@ -1,0 +1,158 @@
+"""Chains as the engine moves them: blocks are unbiased, and SGLD samples what Gibbs samples."""
+
+from dataclasses import replace
+from functools import cache
+
+import naive_factors as naive
+import numpy as np
+import pytest
+from methods import method_of, predictions, some_ratings
+
+from topicmc.models.factors.layout import Layout
+from topicmc.models.factors.ratings import Ratings
+from topicmc.models.factors.rows import SIDES
+from topicmc.models.factors.sgld import rates
+
+
+@pytest.mark.parametrize(("split", "workers"), [("square", 4), ("square", 9), ("rows", 3)])
+@pytest.mark.parametrize("fault", [None, "v = 1/S"])
+def test_gradients_of_blocks_are_unbiased(split, workers, fault):
+    """The mean of the kicks over a cycle of rounds, over the steps, is half the gradient of all
+    ratings: for every row, but for single precision. The blocks are unequal, nothing flows, and the
+    steps are so small that the state stays where it was."""
+    ratings = some_ratings(23, 17, 160)
+    method = method_of(
+        ratings, split=split, workers=workers, chains=1, factors=3, batch_size=10**6, sampler="sgd",
+        trajectory=1, step_size=1e-2, step_decay=0.0, precision=1e-9, noise_precision=2.0,
+    )  # fmt: skip
+    target = method.target
+    sizes = target.layout.sizes(ratings)
+    assert len(set(sizes.tolist())) > 1 and sizes.sum() == 160
+    if fault:
+        target.at_once = 1
+    before, n_rounds = whole(method), target.layout.most_chains
+    for _ in range(n_rounds):
+        method.round()
+    after = whole(method)
+    full = naive.gradients(before.users, before.items, ratings.users, ratings.items, ratings.values)
+    worth = target.layout.worth(ratings, 10**6)
+    close = True
+    for side, exact in zip(SIDES, full, strict=True):
+        moved = getattr(after, side).astype(float) - getattr(before, side)
+        rate = rates(ratings.counts(side), worth, 2.0)[:, None]
+        found = moved / n_rounds / (1e-2 / 2 * 2.0 * rate)
+        close &= np.allclose(found, exact, rtol=2e-2, atol=0.1)
+    assert close == (fault is None or split == "rows")
+
+
+def whole(method):
+    chain = method.chains[0]
+    return replace(chain, users=chain.users.copy(), items=chain.items.copy())
+
+
+@pytest.mark.parametrize(("split", "workers"), [("rows", 1), ("rows", 4), ("square", 9)])
+def test_every_part_has_one_place_and_groups_share_no_row(split, workers):
+    layout = Layout.of(some_ratings(30, 20, 200), split, workers)
+    n = layout.n_parts
+    for round_number in range(2 * workers):
+        places = set()
+        for chain in range(layout.most_chains):
+            of = {
+                side: [layout.worker_of(side, part, chain, round_number) for part in range(n)]
+                for side in SIDES
+            }
+            assert set(of["users"]) == set(of["items"])
+            assert not places & set(of["users"])  # a worker holds one chain
+            places |= set(of["users"])
+            for side, those in of.items():
+                assert [layout.part_of(side, worker) for worker in those] == list(range(n))
+        assert len(places) == workers
+    visits = [layout.worker_of("users", 0, 0, r) for r in range(layout.most_chains)]
+    assert len(set(visits)) == layout.most_chains
+
+
+# --- SGLD and Gibbs -------------------------------------------------------------------------------
+
+N_CHAINS = 18
+PRIORS = {"precision_shape": 5.0, "precision_rate": 1.0}
+
+
+@cache
+def rated_by_two_factors():
+    """300 of 30 × 20 ratings, from a model with two factors."""
+    generator = np.random.default_rng(6)
+    u, v = generator.normal(size=(30, 2)), generator.normal(size=(20, 2))
+    ratings = some_ratings(30, 20, 300, seed=3, even=True)
+    values = (u @ v.T)[ratings.users, ratings.items] + generator.normal(0, 0.7, 300)
+    return replace(ratings, values=values.astype(np.float32))
+
+
+def functionals(state):
+    """Some numbers that do not change when factors are rotated."""
+    cells = np.indices((30, 20)).reshape(2, -1).astype(np.int32)
+    everything = Ratings(*cells, np.zeros(600, np.float32), 30, 20)
+    found = predictions(state, everything).reshape(30, 20)
+    biases = [np.square(side[:, -1]).mean() for side in (state.users, state.items)]
+    means = [(found**2).mean(), found[:10].mean(), found[:, 5].mean()]
+    ratings = rated_by_two_factors()
+    error = np.square(predictions(state, ratings) - ratings.values).mean()
+    return [found[0, 0], found[7, 3], *means, *biases, error]
+
+
+def long_run(method, burn_in, n_rounds):
+    """The mean of `functionals` over the rounds of each chain, (chains, functionals)."""
+    total = 0.0
+    for number in range(burn_in + n_rounds):
+        method.round()
+        if number >= burn_in:
+            values = [functionals(chain) for chain in method.chains.values()]
+            total = total + np.array(values, float) / n_rounds
+    return total
+
+
+def start_at(method, states):
+    """Puts the chains at some states."""
+    layout = method.target.layout
+    for side in SIDES:
+        for rows in method.held[side].values():
+            chain, part = divmod(rows.index, layout.n_parts)
+            first, last = layout.rows_of(side, part)
+            rows.factors[: last - first] = getattr(states[chain], side)[first:last]
+
+
+@pytest.fixture(scope="module")
+def gibbs():
+    ratings = rated_by_two_factors()
+    method = method_of(ratings, sampler="gibbs", workers=N_CHAINS, factors=2, **PRIORS)
+    means = long_run(method, 200, 500)
+    return [method.chains[number] for number in range(N_CHAINS)], means
+
+
+@pytest.mark.parametrize(
+    ("split", "workers", "fault"),
+    [("rows", 1, None), ("rows", 3, None), ("square", 4, None), ("square", 4, "v = 1/S")],
+)
+def test_sgld_and_gibbs_have_the_same_means(gibbs, split, workers, fault):
+    """30 × 20, 300 ratings, precisions drawn too; 2 E_ε − E_2ε against Gibbs, from its last states.
+    Eight functionals of 18 chains beyond 8 standard errors: a false alarm in 10⁶."""
+    states, means = gibbs
+    each = workers if split == "rows" else 2  # chains that find a place at the same time
+    found = []
+    for step in (0.25, 0.5):
+        runs = []
+        for first in range(0, N_CHAINS, each):
+            method = method_of(
+                rated_by_two_factors(), split=split, workers=workers, chains=each, factors=2,
+                batch_size=75 // workers, step_size=step, step_decay=0.0, trajectory=2,
+                precision_every=1, seed=1000 * first + int(step * 4), **PRIORS,
+            )  # fmt: skip
+            if fault:
+                method.target.at_once = 1
+            start_at(method, states[first : first + each])
+            runs.append(long_run(method, 60, 150))
+        found.append(np.concatenate(runs))
+    small, large = found
+    squares = 4 * small.var(axis=0, ddof=1) + large.var(axis=0, ddof=1) + means.var(axis=0, ddof=1)
+    difference = 2 * small.mean(axis=0) - large.mean(axis=0) - means.mean(axis=0)
+    scores = difference / np.sqrt(squares / N_CHAINS)
+    assert (np.abs(scores).max() > 8) == (fault is not None)

@@ -1,0 +1,66 @@
+"""Matrix factorisation on real ranks: the bits of one process."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic import write_ratings
+
+from topicmc.engine.transport.launch import find_mpiexec
+from topicmc.errors import UsageError
+from topicmc.models.factors.run import FactorRun
+
+# Ranks that wait keep a core busy: one such test at a time.
+pytestmark = pytest.mark.xdist_group("mpi")
+
+pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
+try:
+    MPIEXEC = find_mpiexec()
+except UsageError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+TRAIN = (sys.executable, "-P", "-m", "topicmc.cli", "factors", "train")
+FIXED = (
+    *("--factors", 3, "--threads", 1, "--progress", "none", "--updates", 80),
+    *("--evaluate-every", 40, "--precision-every", 2),
+)
+
+
+def train(*arguments, ranks=None):
+    launcher = [] if ranks is None else [MPIEXEC, "-n", ranks]
+    call = [*map(str, (*launcher, *TRAIN, *arguments))]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def states(path):
+    run = FactorRun.open(path)
+    found = ((entry["file"], run.read_sample(entry)) for entry in run.sample_index())
+    return {name: (state.users.tobytes(), state.items.tobytes()) for name, state in found}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "settings"),
+    [
+        (2, ("--split", "rows")),
+        (2, ("--sampler", "gibbs")),
+        (3, ("--split", "rows", "--chains", 2)),
+        (4, ("--split", "square")),
+    ],
+)
+def test_the_same_bits_as_in_one_process(tmp_path: Path, ranks, settings):
+    """A part on the wrong worker, sums in another order or half a chain in a sample would show."""
+    ratings = write_ratings(tmp_path)
+    fixed = (*FIXED, *settings, "--workers", ranks)
+    train(ratings, "-o", tmp_path / "local", *fixed, "--transport", "local")
+    train(ratings, "-o", tmp_path / "mpi", *fixed, ranks=ranks)
+    assert len(states(tmp_path / "mpi")) > 3
+    assert states(tmp_path / "mpi") == states(tmp_path / "local")
+    for name in ("rmse", "rmse_averaged", "ratings"):
+        of_mpi, of_local = (
+            [record[name] for record in FactorRun.open(tmp_path / run).metrics()]
+            for run in ("mpi", "local")
+        )
+        np.testing.assert_allclose(of_mpi, of_local, rtol=1e-12)

@@ -1,0 +1,268 @@
+"""The chains of matrix factorisation as D-SGLD moves them, by SGLD, by SGD or by Gibbs sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from topicmc.engine.dsgld import Held, Part
+from topicmc.engine.state import ReadOnDemand, Table
+from topicmc.engine.transport.base import Transport
+from topicmc.errors import DivergedError
+from topicmc.kernels.threads import Threads
+from topicmc.models.factors.gibbs import Gibbs
+from topicmc.models.factors.layout import Layout
+from topicmc.models.factors.ratings import Ratings
+from topicmc.models.factors.rows import (
+    SIDES,
+    Factors,
+    GammaPrior,
+    Rows,
+    Stream,
+    initial_rows,
+    settle,
+    sum_squares,
+)
+from topicmc.models.factors.settings import Resolved
+from topicmc.models.factors.sgld import Sgld, block_of, rates
+from topicmc.storage.checkpoints import Checkpoint
+
+
+class FactorChains:
+    """The `topicmc.engine.dsgld.Target` of matrix factorisation.
+
+    Args:
+        config: resolved settings.
+        ratings: those to train on, standardised.
+        transport: who hosts which workers.
+        threads: the threads of this process.
+    """
+
+    def __init__(
+        self, config: Resolved, ratings: Ratings, transport: Transport, threads: Threads
+    ) -> None:
+        self._config, self._transport, self._threads = config, transport, threads
+        self.layout = layout = Layout.of(ratings, config.split, config.workers)
+        self.at_once = layout.n_parts
+        self._sizes = {"users": ratings.n_users, "items": ratings.n_items}
+        self._width = config.factors + 1
+        self.parts: Mapping[str, Part] = {side: self._part(side) for side in SIDES}
+        self._temperature = 0.0 if config.sampler == "sgd" else 1.0
+        self._prior = (
+            GammaPrior(config.precision_shape, config.precision_rate)
+            if config.draws_precision
+            else None
+        )
+        self._rates = self._rates_of(ratings)
+        self._workers = self._opened(ratings)
+
+    def _part(self, side: str) -> Part:
+        sizes = {"rows": self.layout.part_size(side), "width": self._width}
+        return Part(Table(SIDES[side], sizes, f"{side}-"), partial(self._places, side))
+
+    def _places(self, side: str, round_number: int) -> list[int]:
+        chains, parts = range(self._config.chains), range(self.layout.n_parts)
+        place = self.layout.worker_of
+        return [place(side, part, chain, round_number) for chain in chains for part in parts]
+
+    def _rates_of(self, ratings: Ratings) -> dict[str, np.ndarray]:
+        """How fast the time of every row goes, by side."""
+        config = self._config
+        worth = self.layout.worth(ratings, config.batch_size)
+        return {side: rates(ratings.counts(side), worth, config.noise_precision) for side in SIDES}
+
+    def _opened(self, ratings: Ratings) -> dict[int, Sgld] | Gibbs:
+        """The blocks of the hosted workers, or all ratings for each."""
+        config, tau = self._config, self._config.noise_precision
+        if config.sampler == "gibbs":
+            return Gibbs(ratings, tau=tau, prior=self._prior, threads=self._threads)
+        return {
+            worker: Sgld(
+                block_of(self.layout, ratings, worker, self._rates),
+                worker,
+                tau=tau,
+                batch_size=config.batch_size,
+                temperature=self._temperature,
+                seed=config.seed,
+                threads=self._threads,
+            )
+            for worker in self._transport.workers
+        }
+
+    # ---- states
+
+    def _place_of(self, state: Rows) -> tuple[int, int, int]:
+        """The chain of a state, its first row, and the row after its last."""
+        chain, part = divmod(state.index, self.layout.n_parts)
+        return chain, *self.layout.rows_of(state.side, part)
+
+    def _stream(self, state: Rows) -> Stream:
+        chain, first, _ = self._place_of(state)
+        return Stream(self._config.seed, chain, first)
+
+    def initial(self, part: str, index: int) -> Rows:
+        chain, number = divmod(index, self.layout.n_parts)
+        first, last = self.layout.rows_of(part, number)
+        rows = initial_rows(
+            SIDES[part], index, last - first, self.layout.part_size(part), self._width,
+            Stream(self._config.seed, chain, first),
+        )  # fmt: skip
+        if self._prior is None:
+            rows.precision[:] = self._config.precision
+        return rows
+
+    def _brought_up_to_date(self, state: Rows) -> Rows:
+        _, first, last = self._place_of(state)
+        rate = self._rates[state.side][first:last]
+        settle(state, rate, self._temperature, self._stream(state), self._threads)
+        return state
+
+    def settle(self, state: Rows) -> Rows:
+        """The state as it is: rows may wait on their way."""
+        return state
+
+    def after_averaging(self, state: Rows) -> None:
+        """Chains are never averaged: the factors of one are rotated against those of another."""
+
+    # ---- rounds
+
+    def update(
+        self, worker: int, states: Mapping[str, Rows], position: int, *, frequency: float,
+        mean_update: int,
+    ) -> tuple[int]:  # fmt: skip
+        """One update on a minibatch, or a sweep; the ratings drawn."""
+        users, items = states["users"], states["items"]
+        streams = self._stream(users), self._stream(items)
+        if isinstance(self._workers, Gibbs):
+            self._workers.sweep(users, items, streams)
+            self._check(users, float(sum_squares(items).sum()))
+            return (len(self._workers),)
+        step = self.step_size(mean_update)
+        weight, even = 1.0, 1.0
+        if self._config.split != "none":
+            weight = 1 / frequency
+            even = self.at_once / (self._config.workers * frequency)  # τ̄ / τ_s: 1 but for balance
+        errors = self._workers[worker].update(
+            users, items, streams, position, step=step, weight=weight, time=step * even
+        )
+        self._check(users, float(errors.sum()))
+        return (len(errors),)
+
+    def _check(self, state: Rows, figure: float) -> None:
+        if not np.isfinite(figure):
+            raise DivergedError(
+                f"chain {self._place_of(state)[0]} diverged at update {state.update}: its factors"
+                f" are no longer finite; {remedy(self._config)}"
+            )
+
+    def step_size(self, update: int) -> float:
+        """ε of that update: a (1 + t/b)^−c."""
+        config = self._config
+        return config.step_size * (1 + update / config.step_offset) ** -config.step_decay
+
+    def after_round(self, number: int, held: Held) -> None:
+        """Draws Λ of every chain given all its rows, every so many rounds."""
+        config, prior = self._config, self._prior
+        if prior is None or config.sampler == "gibbs" or number % config.precision_every:
+            return
+        squares = np.zeros((config.chains, len(SIDES), self._width))
+        states = [
+            (i, state)
+            for i, side in enumerate(SIDES)
+            for _, state in sorted(held[side].items())  # of workers: sums have one order
+        ]
+        for i, state in states:
+            self._brought_up_to_date(state)
+            squares[self._place_of(state)[0], i] += sum_squares(state)
+        squares = self._transport.sum(squares)
+        for i, state in states:
+            chain, count = self._place_of(state)[0], self._sizes[state.side]
+            state.precision = prior.draw(
+                squares[chain, i], count, Stream(config.seed, chain, 0), number, state.side
+            )
+
+    # ---- reading
+
+    def chains(self, held: Held) -> Mapping[int, Factors]:
+        """The hosted chains. Rows that wait are moved in a copy, so that who reads when does not
+        change what comes next; a chain in parts is put together on every process, and is that of
+        the one which holds its first users."""
+        if self.layout.n_parts > 1:
+            return self._put_together(held)
+        users = {state.index: state for state in held["users"].values()}
+        items = {state.index: state for state in held["items"].values()}
+
+        def read(number: int) -> Factors:
+            u, v = self._read(users[number]), self._read(items[number])
+            return Factors(number, u.factors, v.factors, u.precision, v.precision, u.update)
+
+        return ReadOnDemand(sorted(users), read)
+
+    def _read(self, state: Rows) -> Rows:
+        copied = replace(state, factors=state.factors.copy(), moved_at=state.moved_at.copy())
+        return self._brought_up_to_date(copied)
+
+    def _put_together(self, held: Held) -> dict[int, Factors]:
+        whole: dict[str, np.ndarray] = {}
+        precision: dict[str, np.ndarray] = {}
+        mine: dict[int, int] = {}  # chains, and their updates
+        for side, size in self._sizes.items():
+            rows = np.zeros((self._config.chains, size, self._width), np.float32)
+            drawn = np.zeros((self._config.chains, self._width))
+            for state in held[side].values():
+                chain, first, last = self._place_of(state)
+                rows[chain, first:last] = self._read(state).factors[: last - first]
+                if first == 0:
+                    drawn[chain] = state.precision
+                    if side == "users":
+                        mine[chain] = state.update
+            whole[side] = self._transport.sum(rows)
+            precision[side] = self._transport.sum(drawn)
+        return {
+            chain: Factors(
+                chain,
+                whole["users"][chain],
+                whole["items"][chain],
+                precision["users"][chain],
+                precision["items"][chain],
+                update,
+            )
+            for chain, update in sorted(mine.items())
+        }
+
+    # ---- what else the driver asks
+
+    def in_start(self, update: int) -> bool:
+        """Whether a state is no sample: of SGD, which descends to a mode, none is."""
+        return self._config.sampler == "sgd"
+
+    def metrics(self, update: int, states: Sequence[Rows]) -> dict[str, Any]:
+        """The step size; a sweep has none."""
+        if self._config.sampler == "gibbs":
+            return {}
+        return {"step_size": self.step_size(update)}
+
+    def restored(
+        self, part: str, index: int, saved: Mapping[int, Any], checkpoint: Checkpoint
+    ) -> Rows:
+        return self.parts[part].table.restored(index, saved[index], checkpoint)
+
+    def warm_up(self) -> None:
+        """Compiles every kernel of an update: one is made, on states that are thrown away."""
+        for worker in list(self._transport.workers)[:1]:
+            states = {side: self.initial(side, self.layout.part_of(side, worker)) for side in SIDES}
+            self.update(worker, states, 0, frequency=1.0, mean_update=0)
+            for state in states.values():
+                self._brought_up_to_date(state)
+                sum_squares(state)
+
+
+def remedy(config: Resolved) -> str:
+    """What to do when a chain has diverged."""
+    if config.sampler == "gibbs":
+        return "raise --precision-rate or --precision-shape"
+    return f"lower --step-size (now {config.step_size:g}) or raise --batch-size"

@@ -1,0 +1,98 @@
+"""Ratings with the ids of their users and items, split into those to train on and those held out.
+
+Rows are numbered in the order of a hash of their ids, so that consecutive rows are a random sample.
+Whether a rating is held out is a hash of the seed and its two ids: it does not depend on the order
+of the file, nor on what other ratings there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from topicmc.corpora.strings import Strings
+from topicmc.errors import DataError
+from topicmc.kernels.factors import pair_uniforms
+from topicmc.kernels.random import stream_key
+from topicmc.models.factors.ratings import Ratings, Scale
+from topicmc.models.factors.reading import Table
+
+SPLIT_SEED = 0
+
+
+@dataclass(frozen=True)
+class RatingData:
+    """All that a run knows of its ratings.
+
+    ratings            as they were read
+    heldout            bool (N,)
+    user_ids, item_ids in the order of the rows
+    scale              of the ratings that are trained on
+    """
+
+    ratings: Ratings
+    heldout: np.ndarray
+    user_ids: Strings
+    item_ids: Strings
+    scale: Scale
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        heldout: float,
+        low: float | None = None,
+        high: float | None = None,
+        seed: int = SPLIT_SEED,
+    ) -> RatingData:
+        """A table of ratings, of which about the fraction `heldout` is held out. DataError when
+        nothing is left to train on."""
+        users, user_hashes = _numbered(table.users, table.user_ids)
+        items, item_hashes = _numbered(table.items, table.item_ids)
+        ratings = Ratings(
+            users.numbers, items.numbers, table.values, len(users.ids), len(items.ids)
+        )
+        uniforms = np.empty(len(ratings))
+        key = stream_key(seed, "heldout")
+        pair_uniforms(key, user_hashes, item_hashes, ratings.users, ratings.items, uniforms)
+        out = uniforms < heldout
+        if out.all():
+            raise DataError(
+                f"{table.source}: of {len(out)} ratings none is left to train on; lower --heldout"
+            )
+        scale = Scale.of(table.values[~out], low, high)
+        return cls(ratings, out, users.ids, items.ids, scale)
+
+    @property
+    def training(self) -> Ratings:
+        """Those to train on, standardised."""
+        kept = self.ratings.take(~self.heldout)
+        values = self.scale.standardised(kept.values)
+        return Ratings(kept.users, kept.items, values, kept.n_users, kept.n_items)
+
+    @property
+    def testing(self) -> Ratings:
+        """Those held out, as they were read."""
+        return self.ratings.take(self.heldout)
+
+
+@dataclass(frozen=True)
+class _Side:
+    numbers: np.ndarray
+    ids: Strings
+
+
+def _numbered(numbers: np.ndarray, ids: Sequence[str]) -> tuple[_Side, np.ndarray]:
+    """Rows renumbered in the order of the hashes of their ids; and these, uint64, in that order."""
+    hashes = np.array([_hash(id) for id in ids], np.uint64)
+    order = np.argsort(hashes, kind="stable")
+    rank = np.empty(len(ids), np.int32)
+    rank[order] = np.arange(len(ids), dtype=np.int32)
+    return _Side(rank[numbers], Strings.of(ids[i] for i in order)), hashes[order]
+
+
+def _hash(id: str) -> int:
+    return int.from_bytes(blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest())

@@ -1,0 +1,321 @@
+"""`MatrixFactorization`: ratings by MCMC, in the shape that scikit-learn's users know."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from topicmc.engine.listeners import Terms, listener
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import UsageError
+from topicmc.host.interrupts import Interrupt
+from topicmc.models.factors.data import RatingData
+from topicmc.models.factors.jobs import run_on
+from topicmc.models.factors.model import training_of
+from topicmc.models.factors.prediction import predict
+from topicmc.models.factors.reading import Columns, Table
+from topicmc.models.factors.reports import states_of
+from topicmc.models.factors.run import FactorRun
+from topicmc.models.factors.settings import FactorConfig
+
+_SEEDS = 2**31 - 1
+_SETTINGS = {
+    "n_factors": "factors",
+    "sampler": "sampler",
+    "max_iter": "epochs",
+    "time_budget": "time_budget",
+    "batch_size": "batch_size",
+    "step_size": "step_size",
+    "noise_precision": "noise_precision",
+    "n_samples": "samples",
+    "n_chains": "chains",
+}
+
+
+class MatrixFactorization(RegressorMixin, BaseEstimator):
+    """Bayesian matrix factorisation of ratings by Markov chain Monte Carlo.
+
+    A rating of item j by user i is mean + U_i·V_j + a_i + b_j and noise. Users, items and their
+    precisions are sampled, so that a prediction is an average over the posterior and has a standard
+    deviation.
+
+    Parameters
+    ----------
+    n_factors : int, default=20
+        Factors D of a user and of an item, besides their biases.
+    sampler : {"sgld", "gibbs", "sgd"}, default="sgld"
+        "sgld" moves by minibatches, "gibbs" draws all rows in every sweep; both sample the same
+        posterior. "sgd" descends to a mode, which is no sample.
+    max_iter : int, default=None
+        Passes over the ratings, or sweeps. None: 1,000 of "sgld", 400 of "gibbs", 100 of "sgd".
+    time_budget : float, default=None
+        Seconds of training after which `fit` stops.
+    batch_size : int, default=None
+        Ratings in a minibatch. None: a sixteenth of them, 50,000 at most.
+    step_size : float, default=2.0
+        How far a row steps in a pass, in units of about half the way to its mode.
+    noise_precision : float, default=2.0
+        τ, the precision of a rating given user and item, in units of 1 / variance of the ratings.
+    n_chains : int, default=1
+        Chains that know nothing of each other; predictions are averaged over all.
+    n_samples : int, default=64
+        Posterior samples of a chain that are kept at most.
+    scale : (float, float), default=None
+        Least and greatest rating; predictions are clipped to it. None: as in y.
+    n_jobs : int, default=-1
+        Threads; -1 for all cores. The result does not depend on it.
+    verbose : int, default=0
+        Whether to show progress on stderr.
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    samples_ : list of Factors
+        The kept samples of all chains, oldest first: ``users`` (n_users, D + 1) and ``items``
+        (n_items, D + 1), float32, the bias last, for ratings less `mean_` over `deviation_`. Chains
+        rotate their factors freely, so average predictions, not factors.
+    user_ids_, item_ids_ : list of str
+        The ids of the rows.
+    mean_, deviation_ : float
+        Of the ratings.
+    n_features_in_ : int
+        2.
+
+    Examples
+    --------
+    >>> from topicmc import MatrixFactorization
+    >>> pairs = [("ann", "tea"), ("ann", "rain"), ("bob", "tea"), ("bob", "rain"), ("eve", "tea")]
+    >>> model = MatrixFactorization(n_factors=2, max_iter=50, random_state=0)
+    >>> model.fit(pairs, [5, 1, 4, 2, 5]).predict([("eve", "rain")]).shape
+    (1,)
+    """
+
+    def __init__(
+        self,
+        n_factors=20,
+        *,
+        sampler="sgld",
+        max_iter=None,
+        time_budget=None,
+        batch_size=None,
+        step_size=2.0,
+        noise_precision=2.0,
+        n_chains=1,
+        n_samples=64,
+        scale=None,
+        n_jobs=-1,
+        verbose=0,
+        random_state=None,
+    ):
+        self.n_factors = n_factors
+        self.sampler = sampler
+        self.max_iter = max_iter
+        self.time_budget = time_budget
+        self.batch_size = batch_size
+        self.step_size = step_size
+        self.noise_precision = noise_precision
+        self.n_chains = n_chains
+        self.n_samples = n_samples
+        self.scale = scale
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Samples the posterior given ratings.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, 2)
+            Users and items, text or whole numbers, compared as text. No pair may come twice.
+        y : array-like of shape (n,)
+            Ratings, finite numbers.
+
+        Ctrl-C ends it with a ConvergenceWarning and what there is by then. Raises ValueError for
+        parameters or data that cannot be honoured.
+        """
+        users, items = _pairs(X)
+        values = _values(y, len(users))
+        table = _table(users, items, values)
+        low, high = self._ends(values)
+        config = self._config()
+        data = RatingData.of(table, 0.0, low, high)
+        transport = LocalTransport(config.workers)
+        interrupt = Interrupt()
+        told = listener(
+            "auto" if self.verbose else "none", Terms("rmse", ".4f", "ratings", "ratings")
+        )
+        with TemporaryDirectory(prefix="topicmc-") as folder, _own_words():
+            resolved, run = run_on(config, data, Path(folder) / "run", transport)
+            try:
+                with _interrupting(interrupt):
+                    outcome = training_of(resolved, data, run, transport, told).train(interrupt)
+            finally:
+                told.close()
+            self._adopt(run, data)
+        if outcome.interrupted:
+            warnings.warn(
+                f"fit was interrupted after {outcome.update} updates: what there is is kept",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def predict(self, X, return_std=False):
+        """Ratings of pairs, (n,) float64; with ``return_std`` their standard deviations as well.
+
+        The deviation is that of a rating to come: what the posterior does not know of user and
+        item, and the noise of ratings. New users and items are drawn from the prior.
+        """
+        check_is_fitted(self, "samples_")
+        users, items = _pairs(X)
+        rows = [
+            np.array([known.get(id, -1) for id in ids], np.int64)
+            for ids, known in ((users, self._user_rows), (items, self._item_rows))
+        ]
+        found = predict(self.samples_, rows[0], rows[1], self._scale, self._tau)
+        return (found.mean, found.deviation) if return_std else found.mean
+
+    @classmethod
+    def from_run(cls, path):
+        """A fitted model from a run of `topicmc factors train`: all its kept samples in memory.
+
+        Raises DataError when there is no run, it has no samples yet, or a file is damaged.
+        """
+        run = FactorRun.open(Path(path))
+        config = run.config()
+        scale = run.scale()
+        model = cls(
+            config.factors,
+            sampler=config.sampler,
+            max_iter=config.epochs,
+            time_budget=config.time_budget,
+            batch_size=config.batch_size,
+            step_size=config.step_size,
+            noise_precision=config.noise_precision,
+            n_chains=config.chains,
+            n_samples=config.samples,
+            scale=(scale.low, scale.high),
+            random_state=config.seed,
+        )
+        model._adopt(run, run.data())
+        return model
+
+    # ---- inside
+
+    def _adopt(self, run: FactorRun, data: RatingData) -> None:
+        self.samples_ = list(states_of(run))
+        self.user_ids_ = [data.user_ids[i] for i in range(len(data.user_ids))]
+        self.item_ids_ = [data.item_ids[i] for i in range(len(data.item_ids))]
+        self._user_rows = {id: row for row, id in enumerate(self.user_ids_)}
+        self._item_rows = {id: row for row, id in enumerate(self.item_ids_)}
+        self._scale, self._tau = data.scale, run.config().noise_precision
+        self.mean_, self.deviation_ = data.scale.mean, data.scale.deviation
+        self.n_features_in_ = 2
+
+    def _config(self) -> FactorConfig:
+        given = {name: getattr(self, parameter) for parameter, name in _SETTINGS.items()}
+        seed = self.random_state
+        if not (isinstance(seed, int | np.integer) and seed >= 0):
+            seed = check_random_state(seed).randint(_SEEDS)
+        with _own_words():
+            return FactorConfig(
+                **{name: value for name, value in given.items() if value is not None},
+                workers=self.n_chains,
+                seed=int(seed),
+                threads=effective_n_jobs(self.n_jobs),
+                evaluate_every="auto",
+                checkpoint_every="24h",
+            )
+
+    def _ends(self, values: np.ndarray) -> tuple[float | None, float | None]:
+        if self.scale is None:
+            return None, None
+        low, high = map(float, self.scale)
+        if not low < high:
+            raise ValueError(f"scale {self.scale!r}: give the least rating and the greatest")
+        if values.min() < low or values.max() > high:
+            raise ValueError(f"y holds ratings outside the scale from {low:g} to {high:g}")
+        return low, high
+
+
+def _pairs(X: Any) -> tuple[list[str], list[str]]:
+    """Users and items as text; ValueError unless X is (n, 2)."""
+    array = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"X must hold pairs of user and item, (n, 2), and has shape {array.shape}")
+    if array.dtype.kind == "f":
+        if not np.array_equal(array, np.floor(array)):
+            raise ValueError("X holds numbers that are not whole; ids are text or whole numbers")
+        array = array.astype(np.int64)
+    sides = tuple([str(id) for id in column] for column in array.T.tolist())
+    if any(id in ("", "None", "nan") for side in sides for id in side):
+        raise ValueError("X lacks ids: a user or an item is missing")
+    return sides[0], sides[1]
+
+
+def _values(y: Any, n: int) -> np.ndarray:
+    try:
+        values = np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("y must hold numbers") from None
+    if values.shape != (n,):
+        raise ValueError(f"X has {n} rows, and y has shape {values.shape}")
+    if n == 0:
+        raise ValueError("X holds no ratings")
+    if not np.isfinite(values).all():
+        raise ValueError(f"y[{int(np.argmin(np.isfinite(values)))}] is not a finite number")
+    return values
+
+
+def _table(users: list[str], items: list[str], values: np.ndarray) -> Table:
+    user_ids, user_of = np.unique(np.array(users), return_inverse=True)
+    item_ids, item_of = np.unique(np.array(items), return_inverse=True)
+    cells = user_of * len(item_ids) + item_of
+    _, first, counts = np.unique(cells, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        row = int(first[np.argmax(counts > 1)])
+        raise ValueError(f"X holds the pair {users[row]!r}, {items[row]!r} twice")
+    return Table(
+        user_of.astype(np.int32),
+        item_of.astype(np.int32),
+        values.astype(np.float32),
+        user_ids.tolist(),
+        item_ids.tolist(),
+        Columns(),
+        "X",
+    )
+
+
+@contextmanager
+def _own_words():
+    """Settings that cannot be honoured, by the names that they have here."""
+    try:
+        yield
+    except UsageError as error:
+        text = str(error)
+        for parameter, name in _SETTINGS.items():
+            text = text.replace("--" + name.replace("_", "-"), parameter)
+        raise ValueError(text) from None
+
+
+def _interrupting(interrupt: Interrupt) -> Any:
+    """Within the block Ctrl-C sets a flag, unless the program handles it in a way of its own."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return nullcontext()
+    stack = ExitStack()
+    signal.signal(signal.SIGINT, interrupt.handle)
+    stack.callback(signal.signal, signal.SIGINT, signal.default_int_handler)
+    return stack

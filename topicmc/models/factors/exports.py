@@ -1,0 +1,77 @@
+"""The kept samples of a run for other programs.
+
+On the scale of the ratings, every sample predicts
+
+    rating = mean + user_factors · item_factors + user_biases + item_biases
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from topicmc.corpora.strings import Strings
+from topicmc.models.factors.reports import states_of
+from topicmc.models.factors.run import FactorRun
+
+
+def write_npz(run: FactorRun, path: Path) -> None:
+    """All S samples as arrays without pickle, factors and biases in float32.
+
+    user_factors, item_factors  (S, L, D) and (S, M, D)
+    user_biases, item_biases    (S, L) and (S, M)
+    chain                       (S,)
+    user_ids, item_ids          texts
+    mean, noise_sd, low, high   numbers
+    """
+    data, scale = run.data(), run.scale()
+    deviation = np.float32(scale.deviation)
+    states = list(states_of(run))
+    users, items = np.stack([s.users for s in states]), np.stack([s.items for s in states])
+    with path.open("wb") as stream:
+        np.savez(
+            stream,
+            allow_pickle=False,
+            user_factors=users[..., :-1] * np.sqrt(deviation),
+            item_factors=items[..., :-1] * np.sqrt(deviation),
+            user_biases=users[..., -1] * deviation,
+            item_biases=items[..., -1] * deviation,
+            chain=np.array([state.index for state in states]),
+            user_ids=_texts(data.user_ids),
+            item_ids=_texts(data.item_ids),
+            mean=np.float64(scale.mean),
+            noise_sd=np.float64(scale.deviation / np.sqrt(run.config().noise_precision)),
+            low=np.float64(scale.low),
+            high=np.float64(scale.high),
+        )
+
+
+def _texts(ids: Strings) -> np.ndarray:
+    return np.array([ids[i] for i in range(len(ids))])
+
+
+def write_csv(run: FactorRun, folder: Path) -> None:
+    """``users.csv`` and ``items.csv``: ids, numbers of ratings trained on, and the posterior means
+    and standard deviations of the biases, on the scale of the ratings."""
+    data, deviation = run.data(), run.scale().deviation
+    training = data.training
+    sums = {side: np.zeros((2, len(training.counts(side)))) for side in ("users", "items")}
+    n = 0
+    for state in states_of(run):
+        n += 1
+        for side, (total, squares) in sums.items():
+            biases = getattr(state, side)[:, -1].astype(np.float64)
+            total += biases
+            squares += biases**2
+    folder.mkdir(parents=True, exist_ok=True)
+    for side, ids in (("users", data.user_ids), ("items", data.item_ids)):
+        total, squares = sums[side]
+        spread = np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0)) * deviation
+        means, counts = total / n * deviation, training.counts(side)
+        with (folder / f"{side}.csv").open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow((side[:-1], "ratings", "bias", "sd"))
+            for i in range(len(ids)):
+                writer.writerow((ids[i], counts[i], f"{means[i]:.6g}", f"{spread[i]:.6g}"))

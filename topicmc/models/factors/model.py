@@ -1,0 +1,113 @@
+"""Matrix factorisation as the training loop asks for it: its method, its score, its samples and its
+trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from topicmc.engine.dsgld import Dsgld
+from topicmc.engine.ending import first_look
+from topicmc.engine.loop import Listener, Training
+from topicmc.engine.method import Entry
+from topicmc.engine.transport.base import Transport
+from topicmc.kernels.threads import Threads
+from topicmc.models.factors.chains import FactorChains, remedy
+from topicmc.models.factors.data import RatingData
+from topicmc.models.factors.evaluation import HeldOutRatings
+from topicmc.models.factors.prediction import predicted
+from topicmc.models.factors.rows import Factors
+from topicmc.models.factors.run import FactorRun
+from topicmc.models.factors.settings import Resolved
+
+_TRACED = 5_000  # ratings whose error is traced
+_ROUNDS = 32  # half of those before it is first looked whether chains have converged, at least
+_UPDATES = 40  # between two records of a chain that moves by minibatches
+
+
+class MatrixFactorizationModel:
+    """The `topicmc.engine.method.Model` of ratings.
+
+    Args:
+        config: resolved settings.
+        data: the ratings.
+        run: where samples are written.
+        transport: who hosts which workers.
+        slow: factor by which a worker is slowed down, for experiments.
+    """
+
+    counted = FactorRun.counted
+
+    def __init__(
+        self,
+        config: Resolved,
+        data: RatingData,
+        run: FactorRun,
+        transport: Transport,
+        slow: Mapping[int, float] | None = None,
+    ) -> None:
+        training = data.training
+        target = FactorChains(config, training, transport, Threads(config.threads))
+        self.method = Dsgld(target, config, transport, slow)
+        self.evaluator = HeldOutRatings(run, data, config.chains, transport)
+        self.epoch = len(training) * config.chains
+        self.expected_updates = _expected_updates(config, target, len(training))
+        most = self.expected_updates
+        self.first_look = first_look(_ROUNDS, most and most / config.trajectory)
+        is_gibbs = config.sampler == "gibbs"
+        self.trace_unit = 1 if is_gibbs else max(1, _UPDATES // config.trajectory)
+        self.remedy = remedy(config)
+        self._run = run
+        self._traced = training.take(np.arange(min(len(training), _TRACED)))
+
+    def write_sample(self, chain: Factors, round_number: int) -> Entry:
+        return self._run.write_state(chain, round_number)
+
+    def scalars(self) -> dict[int, dict[str, float]]:
+        held = self.method.chains  # no chain keeps a name here: the next is made when it is gone
+        return {number: self._scalars_of(held[number]) for number in held}
+
+    def _scalars_of(self, chain: Factors) -> dict[str, float]:
+        """The error on some of the ratings that are trained on, how strong the factors are, and how
+        far biases scatter: none of them changes when factors are rotated."""
+        mean, _ = predicted(chain, self._traced.users, self._traced.items)
+        users, items = (
+            np.sqrt((side.astype(np.float64) ** 2).mean(axis=0))
+            for side in (chain.users, chain.items)
+        )
+        return {
+            "training error": float(np.sqrt(np.mean((mean - self._traced.values) ** 2))),
+            "factors": float(users[:-1] @ items[:-1]),
+            "user biases": float(users[-1]),
+            "item biases": float(items[-1]),
+        }
+
+    def warm_up(self) -> None:
+        self.scalars()
+
+
+def _expected_updates(config: Resolved, target: FactorChains, n_ratings: int) -> float | None:
+    """Of a chain, where the length of a run is given in updates or epochs."""
+    if config.updates is not None:
+        return config.updates
+    if config.epochs is None:
+        return None
+    if config.sampler == "gibbs":
+        return config.epochs
+    return config.epochs * n_ratings / (config.batch_size * target.at_once)
+
+
+def training_of(
+    config: Resolved,
+    data: RatingData,
+    run: FactorRun,
+    transport: Transport,
+    listener: Listener,
+    *,
+    resume: bool = False,
+    slow: Mapping[int, float] | None = None,
+) -> Training:
+    """The training; arguments as of `MatrixFactorizationModel` and `Training`."""
+    model = MatrixFactorizationModel(config, data, run, transport, slow)
+    return Training(config, model, run, transport, listener, resume=resume)

@@ -1,0 +1,95 @@
+"""Predictions of the pairs of a file, and files of them: columns user, item, rating, sd."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topicmc.corpora.pipes import readable
+from topicmc.models.factors.reading import Columns, Table, read_pairs
+from topicmc.models.factors.reports import numbers_of, predict_pairs
+from topicmc.models.factors.run import FactorRun
+from topicmc.storage.files import replacing, speaking_of
+
+SUFFIXES = (".csv", ".parquet")
+_DIGITS = 6  # significant ones, in text
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Of the pairs of a table, in their order.
+
+    rating, sd  float64 (N,): mean and standard deviation of the rating
+    unknown     how many have a user or an item that is not known
+    """
+
+    table: Table
+    rating: np.ndarray
+    sd: np.ndarray
+    unknown: int
+
+    def __len__(self) -> int:
+        return len(self.rating)
+
+    def users(self) -> list[str]:
+        return [self.table.user_ids[i] for i in self.table.users]
+
+    def items(self) -> list[str]:
+        return [self.table.item_ids[i] for i in self.table.items]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """An object a pair."""
+        columns = (self.users(), self.items(), self.rating.tolist(), self.sd.tolist())
+        return [
+            {"user": user, "item": item, "rating": rating, "sd": sd}
+            for user, item, rating, sd in zip(*columns, strict=True)
+        ]
+
+
+def predictions_of(
+    run: FactorRun, path: Path, columns: Columns, *, delimiter: str | None = None
+) -> Predictions:
+    """What a run predicts of the pairs of a file (`topicmc.models.factors.reading.read_pairs`)."""
+    with readable([path]) as sources:
+        table = read_pairs(sources[0], columns, delimiter=delimiter)
+    data = run.data()
+    users, items = numbers_of(table, data.user_ids, data.item_ids)
+    found = predict_pairs(run, users, items)
+    unknown = int(((users < 0) | (items < 0)).sum())
+    return Predictions(table, found.mean, found.deviation, unknown)
+
+
+def write_csv(found: Predictions, stream: Any) -> None:
+    """Writes them as CSV to a stream of text."""
+    import csv
+
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("user", "item", "rating", "sd"))
+    for user, item, rating, sd in zip(
+        found.users(), found.items(), found.rating, found.sd, strict=True
+    ):
+        writer.writerow((user, item, f"{rating:.{_DIGITS}g}", f"{sd:.{_DIGITS}g}"))
+
+
+def write_predictions(found: Predictions, path: Path) -> None:
+    """Writes them to a file of one of the `SUFFIXES`, whole or not at all."""
+    with speaking_of(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix.lower() == ".csv":
+        with replacing(path) as stream:
+            write_csv(found, stream)
+        return
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = {
+        "user": pa.array(found.users(), pa.string()),
+        "item": pa.array(found.items(), pa.string()),
+        "rating": found.rating,
+        "sd": found.sd,
+    }
+    with replacing(path, "wb") as stream:
+        parquet.write_table(pa.table(columns), stream)

@@ -1,0 +1,409 @@
+"""Files of ratings, and of pairs to be predicted: CSV, TSV, Parquet, and MovieLens' own.
+
+Columns are named by the header, or counted from 1. A first line that holds a number where a rating
+stands, or that is split by ``::``, is no header.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from topicmc.corpora.pipes import local
+from topicmc.corpora.streams import Stream
+from topicmc.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DUPLICATES = ("refuse", "keep", "last", "mean")
+_DELIMITERS = ",;\t|"
+_PARQUET = b"PAR1"
+_BLOCK = 1 << 24  # bytes that are parsed at a time
+
+
+class Columns(NamedTuple):
+    """Which columns to read, by name or by number from 1; None: the first two, and the third."""
+
+    user: str | None = None
+    item: str | None = None
+    rating: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Ratings as a file has them, or pairs, whose values are empty.
+
+    users, items        int32 (N,), the numbers of the ids
+    values              float32 (N,)
+    user_ids, item_ids  distinct, in the order in which they come
+    columns             what was read, by their names in the file
+    source              the file
+    """
+
+    users: np.ndarray
+    items: np.ndarray
+    values: np.ndarray
+    user_ids: list[str]
+    item_ids: list[str]
+    columns: Columns
+    source: str
+
+
+class _Read(NamedTuple):
+    """Columns of a file: texts of users and items, numbers or texts of ratings; and where a row of
+    theirs stands."""
+
+    user: pa.ChunkedArray
+    item: pa.ChunkedArray
+    rating: pa.ChunkedArray | None
+    columns: Columns
+    place: Callable[[int], str]
+
+
+def read_ratings(
+    path: Path,
+    columns: Columns = Columns(),  # noqa: B008, a tuple
+    *,
+    delimiter: str | None = None,
+    duplicates: str = "refuse",
+    low: float | None = None,
+    high: float | None = None,
+) -> Table:
+    """The ratings of a file.
+
+    Args:
+        path: CSV, TSV, Parquet, or MovieLens' ``u.data`` or ``ratings.dat``; text may be packed.
+        columns: which hold users, items and ratings.
+        delimiter: what parts columns of text; None: as found in the first line.
+        duplicates: of ratings of an item by the same user: refuse them, keep all, or take the last
+            or the mean.
+        low, high: the ends of the scale, outside of which there must be no rating.
+
+    Raises DataError with file and line of what is wrong, UsageError when there is no such column.
+    """
+    read = _read(path, columns, delimiter, rated=True)
+    assert read.rating is not None
+    values = _values(read, low, high)
+    if len(values) == 0:
+        raise DataError(f"{path}: holds no ratings; check the file")
+    return _without_duplicates(_table(read, values, path), duplicates, read.place)
+
+
+def read_pairs(
+    path: Path,
+    columns: Columns = Columns(),  # noqa: B008, a tuple
+    *,
+    delimiter: str | None = None,
+) -> Table:
+    """The pairs of users and items of a file; as `read_ratings`, without ratings."""
+    read = _read(path, columns, delimiter, rated=False)
+    return _table(read, np.empty(0, np.float32), path)
+
+
+def _table(read: _Read, values: np.ndarray, path: Path) -> Table:
+    users, user_ids = _encoded(read.user, "user", read.place)
+    items, item_ids = _encoded(read.item, "item", read.place)
+    return Table(users, items, values, user_ids, item_ids, read.columns, str(path))
+
+
+def _encoded(
+    column: pa.ChunkedArray, name: str, place: Callable[[int], str]
+) -> tuple[np.ndarray, list[str]]:
+    """The numbers of texts, int32, and the distinct ones; DataError for one that is missing."""
+    column = column.fill_null("") if column.null_count else column
+    encoded = column.combine_chunks().dictionary_encode()
+    ids = encoded.dictionary.to_pylist()
+    numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+    if "" in ids:
+        row = int(np.argmax(numbers == ids.index("")))
+        raise DataError(f"{place(row)}: the {name} is missing; fill it in, or remove the row")
+    return numbers, ids
+
+
+def _values(read: _Read, low: float | None, high: float | None) -> np.ndarray:
+    """Ratings as float32; DataError names the first that is none."""
+    import pyarrow as pa
+
+    column = read.rating
+    assert column is not None
+    try:
+        values = column.cast(pa.float64()).fill_null(math.nan).to_numpy()
+    except pa.ArrowException:
+        texts = column.cast(pa.string()).to_pylist()
+        values = np.array([_number(text) for text in texts])
+    ends = (-np.inf if low is None else low, np.inf if high is None else high)
+    most = float(np.finfo(np.float32).max)
+    wrong = ~(np.abs(values) <= most) | (values < ends[0]) | (values > ends[1])
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        shown = column[row].as_py()
+        where = read.place(row)
+        if math.isfinite(values[row]) and not ends[0] <= values[row] <= ends[1]:
+            raise DataError(
+                f"{where}: the rating {values[row]:g} lies outside the scale from {ends[0]:g} to"
+                f" {ends[1]:g}; mend it, or give another --scale"
+            )
+        told = "is missing" if shown in (None, "") else f"{str(shown)[:40]!r} is not a number"
+        raise DataError(
+            f"{where}: the rating {told}; mend the row, or name another column by --rating"
+        )
+    return values.astype(np.float32)
+
+
+def _number(text: str | None) -> float:
+    try:
+        return float(text or "nan")
+    except ValueError:
+        return math.nan
+
+
+def _without_duplicates(table: Table, policy: str, place: Callable[[int], str]) -> Table:
+    cells = table.users.astype(np.int64) * len(table.item_ids) + table.items
+    order = np.argsort(cells, kind="stable")
+    first = np.ones(len(cells), bool)
+    first[1:] = cells[order][1:] != cells[order][:-1]
+    if first.all() or policy == "keep":
+        return table
+    if policy == "refuse":
+        again = int(order[~first].min())
+        before = int(order[np.searchsorted(cells[order], cells[again])])
+        raise DataError(
+            f"{place(again)}: the user {table.user_ids[table.users[again]]!r} has rated the item"
+            f" {table.item_ids[table.items[again]]!r} before, in"
+            f" {place(before).rpartition(', ')[2]}; pass --duplicates mean, last or keep"
+        )
+    starts = np.flatnonzero(first)
+    ends = np.append(starts[1:], len(order))
+    kept = order[ends - 1]
+    if policy == "mean":
+        sums = np.add.reduceat(table.values[order].astype(np.float64), starts)
+        values = (sums / (ends - starts)).astype(np.float32)
+    else:
+        values = table.values[kept]
+    back = np.argsort(kept, kind="stable")
+    kept = kept[back]
+    return replace(table, users=table.users[kept], items=table.items[kept], values=values[back])
+
+
+# ---- files
+
+
+def _read(path: Path, columns: Columns, delimiter: str | None, *, rated: bool) -> _Read:
+    with Stream(path) as stream:
+        head = stream.read(1 << 16)
+    if head[:4] == _PARQUET:
+        return _parquet(path, columns, rated)
+    if not head.strip():
+        raise DataError(f"{path}: is empty; check the file")
+    return _text(path, columns, delimiter, rated)
+
+
+def _parquet(path: Path, columns: Columns, rated: bool) -> _Read:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        schema = parquet.read_schema(local(path))
+        places = _places(path, list(schema.names), columns, rated)
+        names = [schema.names[i] for i in places]
+        table = parquet.read_table(local(path), columns=names)
+        read = [table.column(name) for name in names]
+        texts = [column.cast(pa.string()) for column in read[:2]]
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        if getattr(error, "errno", None):
+            raise
+        raise DataError(f"{path}: cannot be read as Parquet ({_reason(error)})") from None
+    rating = read[2] if rated else None
+    return _Read(texts[0], texts[1], rating, Columns(*names), lambda row: f"{path}, row {row + 1}")
+
+
+def _text(path: Path, columns: Columns, delimiter: str | None, rated: bool) -> _Read:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    first = _first_line(path)
+    delimiter = delimiter or _sniffed(first, path)
+    cells = _cells(first, delimiter, path)
+    header = None if _is_data(cells, delimiter) else cells
+    names = header or [f"column {number}" for number in range(1, len(cells) + 1)]
+    places = _places(path, names, columns, rated, has_header=header is not None)
+    step = 2 if delimiter == "::" else 1  # split at single colons every other column is empty
+    wanted = [f"f{place * step}" for place in places]
+    wrong: list[tuple[int, str]] = []
+
+    def judge(row: Any) -> str:
+        told = f"{row.actual_columns} columns, where {row.expected_columns} are expected"
+        wrong.append((row.number, told))
+        return "error"
+
+    with Stream(path) as stream:
+        source = _Counted(stream)
+        try:
+            table = arrow_csv.read_csv(
+                pa.PythonFile(source, mode="r"),
+                arrow_csv.ReadOptions(
+                    use_threads=False,
+                    block_size=_BLOCK,
+                    column_names=[f"f{i}" for i in range((len(cells) - 1) * step + 1)],
+                    skip_rows=int(header is not None),
+                ),
+                arrow_csv.ParseOptions(
+                    delimiter=delimiter[0],
+                    newlines_in_values=True,
+                    ignore_empty_lines=False,
+                    invalid_row_handler=judge,
+                ),
+                arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted
+                ),
+            )
+        except pa.ArrowException as error:
+            raise _not_csv(path, error, wrong) from None
+    above = 1 + (header is not None)
+    by_line = source.lines in (table.num_rows + above - 1, table.num_rows + above - 2)
+    if not by_line and source.quotes % 2:
+        raise DataError(f"{path}: a quotation mark is never closed; mend the file")
+    unit = "line" if by_line else "row"  # values may hold line breaks
+    read = [table.column(name) for name in wanted]
+    filled = _filled(read)
+    numbers = np.flatnonzero(filled) + above
+    return _Read(
+        read[0].filter(filled),
+        read[1].filter(filled),
+        read[2].filter(filled) if rated else None,
+        Columns(*(names[i] for i in places)),
+        lambda row: f"{path}, {unit} {numbers[row]}",
+    )
+
+
+def _filled(columns: list[pa.ChunkedArray]) -> pa.Array:
+    """The rows that are not blank."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    blank = np.logical_and.reduce([pc.binary_length(column).to_numpy() == 0 for column in columns])
+    return pa.array(~blank)
+
+
+def _not_csv(path: Path, error: Exception, wrong: list[tuple[int, str]]) -> DataError:
+    if wrong:
+        line, told = wrong[0]
+        return DataError(f"{path}, line {line}: {told}; mend the line")
+    if "Empty CSV" in str(error):
+        return DataError(f"{path}: holds no rows below its header; check the file")
+    row = re.search(r"Row #(\d+).*invalid UTF8", str(error))
+    if row:
+        return DataError(f"{path}, line {row[1]}: not text in UTF-8; convert the file")
+    return DataError(f"{path}: cannot be read as CSV ({_reason(error)})")
+
+
+class _Counted:
+    """A `Stream` as PyArrow wants files, whose lines and quotation marks are counted."""
+
+    closed = False
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self._rest = stream, b""
+        self.lines = self.quotes = 0
+
+    def read(self, size: int) -> bytes:
+        if not self._rest:
+            self._rest = self._stream.read(size)
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        self.lines += taken.count(b"\n")
+        self.quotes += taken.count(b'"')
+        return taken
+
+    def close(self) -> None:
+        """Who opened the stream closes it."""
+
+
+def _first_line(path: Path) -> str:
+    with Stream(path) as stream:
+        line = stream.readline()
+    try:
+        return line.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise DataError(f"{path}, line 1: not text in UTF-8; convert the file") from None
+
+
+def _sniffed(line: str, path: Path) -> str:
+    """What parts the first line into most columns."""
+    if "::" in line:
+        return "::"
+    best = max(_DELIMITERS, key=line.count)
+    if best not in line:
+        raise DataError(
+            f"{path}, line 1: {line[:60]!r} is one column; pass --delimiter if columns are parted"
+            " by something else than comma, semicolon, tab or bar"
+        )
+    return best
+
+
+def _cells(line: str, delimiter: str, path: Path) -> list[str]:
+    if len(delimiter) > 1:
+        return line.split(delimiter)
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
+    except csv.Error as error:
+        raise DataError(f"{path}, line 1: not CSV ({error}); mend the line") from None
+
+
+def _is_data(cells: list[str], delimiter: str) -> bool:
+    """Whether the first line is no header: names are no numbers."""
+    return delimiter == "::" or any(math.isfinite(_number(cell)) for cell in cells)
+
+
+def _places(
+    path: Path, names: list[str], columns: Columns, rated: bool, has_header: bool = True
+) -> list[int]:
+    """The numbers of the columns to read, from 0."""
+    roles = Columns._fields if rated else Columns._fields[:2]
+    places = []
+    for number, role in enumerate(roles):
+        asked = getattr(columns, role)
+        if asked is None:
+            if number >= len(names):
+                raise DataError(
+                    f"{path}: has {len(names)} column{'s' * (len(names) != 1)}, where"
+                    f" {' and '.join(roles)} are needed; check the file, or pass --delimiter"
+                )
+            places.append(number)
+        else:
+            places.append(_place(path, names, asked, role, has_header))
+    if len(set(places)) < len(places):
+        raise UsageError(
+            f"{path}: one column cannot be two of {', '.join(roles)}; name them all, by"
+            f" {', '.join('--' + role for role in roles)}"
+        )
+    return places
+
+
+def _place(path: Path, names: list[str], asked: str, role: str, has_header: bool) -> int:
+    if has_header and asked in names:
+        if names.count(asked) > 1:
+            raise DataError(f"{path}: has several columns {asked!r}; give the number of one")
+        return names.index(asked)
+    if asked.isdecimal() and 1 <= int(asked) <= len(names):
+        return int(asked) - 1
+    if not has_header:
+        raise UsageError(
+            f"--{role} {asked}: {path} has no header; give the number of the column, 1 to"
+            f" {len(names)}"
+        )
+    close = get_close_matches(asked, names, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names[:20])}"
+    raise UsageError(f"--{role} {asked}: {path} has no such column; {hint}")
+
+
+def _reason(error: Exception) -> str:
+    return str(error).strip().splitlines()[0].rstrip(".")[:200] if str(error) else "cut short"

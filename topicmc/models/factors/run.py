@@ -1,0 +1,170 @@
+"""The run directory of matrix factorisation: that of any model, and
+
+    ratings.npz    the ratings with the ids of users and items, and which are held out
+
+A kept state is four arrays: users, items, user_precision and item_precision
+(`topicmc.models.factors.rows.Factors`). A run needs no other file: neither to go on nor to predict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from topicmc.corpora.strings import Strings
+from topicmc.errors import DataError, UsageError
+from topicmc.models.factors.data import RatingData
+from topicmc.models.factors.ratings import Ratings, Scale
+from topicmc.models.factors.rows import Factors
+from topicmc.models.factors.settings import FactorConfig, Resolved
+from topicmc.storage.fields import SHA256, Record
+from topicmc.storage.files import read_arrays, write_arrays
+from topicmc.storage.runs import FORMAT, RunDirectory
+
+_RATINGS = "ratings.npz"
+_ARRAYS = ("users", "items", "user_precision", "item_precision")
+
+
+class FactorRun(RunDirectory):
+    """A run of matrix factorisation on disk.  Open one with `create` or `open`."""
+
+    model: ClassVar[str | None] = "factors"
+    command: ClassVar[str] = "topicmc factors"
+    counted: ClassVar[tuple[str, ...]] = ("ratings",)
+    figure: ClassVar[str] = "rmse"
+    files: ClassVar[tuple[str, ...]] = (*RunDirectory.files, _RATINGS)
+
+    @classmethod
+    def create_with(
+        cls, path: Path, facts: Mapping[str, Any], data: RatingData, force: bool = False
+    ) -> Self:
+        """A new run directory with its ratings. UsageError as `check_free` has it."""
+        run = cls._empty(path, force)
+        ratings, scale = data.ratings, data.scale
+        checksum = write_arrays(
+            run.path / _RATINGS,
+            {
+                "users": ratings.users,
+                "items": ratings.items,
+                "values": ratings.values,
+                "heldout": data.heldout,
+                "user_ids": data.user_ids.text,
+                "user_offsets": data.user_ids.offsets,
+                "item_ids": data.item_ids.text,
+                "item_offsets": data.item_ids.offsets,
+            },
+        )
+        about = {
+            "checksum": checksum,
+            "users": ratings.n_users,
+            "items": ratings.n_items,
+            "training": int((~data.heldout).sum()),
+            "heldout": int(data.heldout.sum()),
+            "mean": scale.mean,
+            "deviation": scale.deviation,
+            "low": scale.low,
+            "high": scale.high,
+        }
+        model = {"format": FORMAT, "model": cls.model}
+        run._write_facts({**model, **facts, "ratings": {**facts.get("ratings", {}), **about}})
+        return run
+
+    def _check_facts(self, path: Path, facts: Any) -> None:
+        super()._check_facts(path, facts)
+        about = Record(path, facts).record("ratings")
+        about.text("checksum", SHA256)
+        for name in ("users", "items", "training"):
+            about.whole(name, least=1, most=2**31 - 1)
+        about.whole("heldout", most=2**31 - 1)
+        for name in ("mean", "deviation", "low", "high"):
+            about.number(name)
+        self._config(path, facts)
+
+    @staticmethod
+    def _config(path: Path, facts: Mapping[str, Any]) -> Resolved:
+        try:
+            config = FactorConfig.from_dict(facts["config"])
+            return Resolved.from_dict(config.as_dict())
+        except UsageError as error:
+            raise DataError(f"{path}: {error}") from None
+
+    def config(self) -> Resolved:
+        """The settings of the run; DataError when they are none."""
+        return self._config(self.path / "run.json", self.facts())
+
+    def scale(self) -> Scale:
+        """Of the ratings."""
+        about = self.facts()["ratings"]
+        return Scale(*(float(about[name]) for name in ("mean", "deviation", "low", "high")))
+
+    def data(self) -> RatingData:
+        """The ratings; DataError when the file is missing or damaged, or cannot be."""
+        path, about = self.path / _RATINGS, self.facts()["ratings"]
+        stored = read_arrays(path, about["checksum"])
+        n, sizes = about["training"] + about["heldout"], (about["users"], about["items"])
+        try:
+            users, items = (_array(stored, name, np.int32, n) for name in ("users", "items"))
+            for numbers, size in zip((users, items), sizes, strict=True):
+                if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
+                    raise ValueError(f"a number beyond {size}")
+            values = _array(stored, "values", np.float32, n)
+            heldout = _array(stored, "heldout", np.bool_, n)
+            user_ids = _ids(stored, "user", sizes[0])
+            item_ids = _ids(stored, "item", sizes[1])
+            if heldout.sum() != about["heldout"] or not np.isfinite(values).all():
+                raise ValueError("its numbers are not those of run.json")
+        except (KeyError, ValueError) as error:
+            raise DataError(f"{path}: holds no ratings ({error}); restore it") from None
+        ratings = Ratings(users, items, values, *sizes)
+        return RatingData(ratings, heldout, user_ids, item_ids, self.scale())
+
+    def read_sample(self, entry: Mapping[str, Any]) -> Factors:
+        """The state of one index entry; DataError when it is missing, damaged or none of this
+        run."""
+        path, about = self.place_of_sample(entry), self.facts()["ratings"]
+        width = self.facts()["config"]["factors"] + 1
+        shapes = ((about["users"], width), (about["items"], width), (width,), (width,))
+        stored = read_arrays(path, entry["checksum"])
+        dtypes = (np.float32, np.float32, np.float64, np.float64)
+        for name, shape, dtype in zip(_ARRAYS, shapes, dtypes, strict=True):
+            found = stored.get(name)
+            if found is None or found.shape != shape or found.dtype != dtype:
+                raise DataError(f"{path}: {name} is missing or is not {shape}; remake the run")
+            if not np.isfinite(found).all():
+                raise DataError(f"{path}: {name} holds what is no number; remake the run")
+        users, items, user_precision, item_precision = (stored[name] for name in _ARRAYS)
+        return Factors(entry["chain"], users, items, user_precision, item_precision)
+
+    def write_state(self, state: Factors, round_number: int) -> dict[str, Any]:
+        """Writes the state of a chain; its index entry."""
+        arrays = {name: getattr(state, name) for name in _ARRAYS}
+        return self.write_sample(state.index, round_number, arrays)
+
+    def states_to_read(self) -> Sequence[dict[str, Any]]:
+        """Index entries of the samples, oldest first; DataError when there are none yet."""
+        entries = self.sample_index()
+        if not entries:
+            raise DataError(
+                f"{self.path}: no states yet; train on ({self.command} train -o {self.path}"
+                " --resume)"
+            )
+        return entries
+
+
+def _array(stored: Mapping[str, np.ndarray], name: str, dtype: Any, size: int) -> np.ndarray:
+    found = stored[name]
+    if found.shape != (size,) or found.dtype != dtype:
+        raise ValueError(f"{name} is {found.dtype} {found.shape}")
+    return found
+
+
+def _ids(stored: Mapping[str, np.ndarray], side: str, size: int) -> Strings:
+    offsets = _array(stored, f"{side}_offsets", np.int64, size + 1)
+    text = _array(stored, f"{side}_ids", np.uint8, int(offsets[-1]))
+    if offsets[0] != 0 or (np.diff(offsets) < 0).any():
+        raise ValueError(f"{side}_offsets do not rise")
+    text.tobytes().decode()  # ValueError unless it is text
+    return Strings(text, offsets)

@@ -1,0 +1,139 @@
+"""The settings of matrix factorisation: as they are asked for, and resolved. They are saved with a
+run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Never, Self
+
+from topicmc.errors import UsageError
+from topicmc.settings.groups import DsgldSettings, Open
+from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
+
+SAMPLERS = ("sgld", "gibbs", "sgd")
+SPLITS = ("none", "rows", "square")
+MAX_FACTORS = 10_000
+_BATCHES = 16  # minibatches in a pass, by default
+_LARGEST_BATCH, _SMALLEST_BATCH = 50_000, 100
+_EPOCHS = {"sgld": 1_000.0, "gibbs": 400.0, "sgd": 100.0}
+_TRAJECTORY = 10
+_WHOLE = 20_000_000  # ratings up to which every worker has all of them, by default
+_SGD_PRECISION = 20.0
+"""λ that gave stochastic gradient descent its lowest error on MovieLens; see `bench/factors.py`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorSettings(DsgldSettings[Open]):
+    """What is modelled, and by which sampler. Precisions and steps are those of ratings that are
+    centred and divided by their standard deviation."""
+
+    sampler: str = "sgld"
+    factors: int = 20
+    noise_precision: float = 2.0
+    precision: float | Open = AUTO
+    precision_shape: float = 1.0
+    precision_rate: float = 1.0
+    precision_every: int = 5
+    batch_size: int | Open = AUTO
+    step_size: float = 2.0
+    step_offset: float = 10_000.0
+    step_decay: float = 0.51
+    split: str = "auto"
+    balance: bool = False
+    samples: int = 64
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            of_type(option(field.name), getattr(self, field.name), str(field.type), field.default)
+        one_of("--sampler", self.sampler, SAMPLERS)
+        one_of("--split", self.split, ("auto", *SPLITS))
+        if self.sampler == "gibbs" and self.split not in ("auto", "none"):
+            raise UsageError(
+                f"--split {self.split}: a Gibbs sweep needs all ratings; leave it out, or use"
+                " --sampler sgld"
+            )
+        in_range("--factors", self.factors, 0, MAX_FACTORS)
+        for name in (
+            "noise_precision", "precision", "precision_shape", "precision_rate", "step_size",
+            "step_offset",
+        ):  # fmt: skip
+            in_range(option(name), getattr(self, name), 0, float("inf"), exclusive=True)
+        in_range("--precision-shape", self.precision_shape, 1, float("inf"))
+        in_range("--precision-every", self.precision_every, 1, 1_000_000)
+        in_range("--step-decay", self.step_decay, 0, 1)
+        in_range("--batch-size", self.batch_size, 1, 100_000_000)
+        self.check_run()
+        self.check_dsgld()
+        if self.split == "square":
+            root = math.isqrt(self.workers)
+            if root * root != self.workers:
+                raise UsageError(
+                    f"--split square needs a square number of workers, not {self.workers}; use"
+                    f" {root**2} or {(root + 1) ** 2}, or --split rows"
+                )
+            in_range("--chains", self.chains, 1, root, f"a square of {self.workers} workers")
+        else:
+            self.check_chains()
+
+    @property
+    def draws_precision(self) -> bool:
+        """Whether Λ is drawn."""
+        return self.precision == AUTO
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-able values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Inverse of `as_dict`; UsageError names a field that does not exist."""
+        known = {field.name for field in fields(cls)}
+        for name in values:
+            if name not in known:
+                raise UsageError(
+                    f"unknown setting {name!r}; the settings are {', '.join(sorted(known))}"
+                )
+        return cls(**values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorConfig(FactorSettings[Any]):
+    """What a run is asked to do; raises UsageError on any value outside its range."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved(FactorSettings[Never]):
+    """What a run does: nothing is left open but ``evaluate_every``, and ``precision`` where it is
+    drawn."""
+
+
+def resolve(config: FactorSettings, n_ratings: int, cores: int) -> Resolved:
+    """The settings with what was left open decided for so many ratings to train on, and cores for
+    each worker."""
+    whole = config.sampler == "gibbs" or n_ratings <= _WHOLE
+    split = _or(config.split, "none" if whole else "rows")
+    at_once = math.isqrt(config.workers) if split == "square" else 1
+    chains = config.workers // at_once if config.chains == AUTO else config.chains
+    batch = min(max(n_ratings // (_BATCHES * at_once), _SMALLEST_BATCH), _LARGEST_BATCH)
+    has_end = (config.updates, config.epochs, config.time_budget) != (None, None, None)
+    gibbs = config.sampler == "gibbs"
+    decided: dict[str, Any] = {
+        "split": split,
+        "chains": chains,
+        "groups": chains,
+        "average_until": 0,
+        "trajectory": 1 if gibbs else _or(config.trajectory, _TRAJECTORY),
+        "balance": config.balance and not gibbs,
+        "batch_size": _or(config.batch_size, batch),
+        "threads": _or(config.threads, cores),
+        "epochs": config.epochs if has_end else _EPOCHS[config.sampler],
+        "until": _or(config.until, "end"),
+    }
+    if config.sampler == "sgd":
+        decided["precision"] = _or(config.precision, _SGD_PRECISION)
+    return Resolved.from_dict(replace(config, **decided).as_dict())
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value == AUTO else value
