@@ -88,7 +88,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting(
     "--seeds", click.Path(path_type=Path), "Topics by name with seed words: TOML, JSON or CSV."
 )
-@setting("--seed-weight", float, "Tokens that a seed word brings to its topic [50].")
+@setting("--seed-weight", float, "Tokens that a seed word brings to its topic [auto].")
 @setting("--alpha", Alpha(), "Prior of a document's topic mix, or a file of it [auto: learned].")
 @setting("--beta", Number(float), "Prior of a topic's words [auto: learned].")
 @setting(

@@ -94,6 +94,9 @@ def test_words_without_priors_of_their_own_share_a_row(tmp_path):
         ("e.csv", b"topic,word,prior\n", "it lists no priors"),
         ("f.csv", b"1,2\n3\n", "cannot be read as CSV"),
         ("g.csv", b"topic,word,prior\n1,tea,0\n", "a prior is a positive number"),
+        ("i.csv", b"topic,word,prior\n99999999,tea,1\n", "has 100000000 rows"),
+        ("b.npz", b"PK\3\4 and nothing", "cannot be read as NPZ"),
+        ("j.csv", b"\xff\xfe\x00", "is no text in UTF-8"),
         ("h.csv", b"", "cannot be read as CSV"),
     ],
 )
@@ -105,7 +108,7 @@ def test_a_file_of_anything_else_is_refused_in_a_sentence(tmp_path, name, conten
         path.write_bytes(content)
     with pytest.raises(DataError, match=told) as error:
         matrix_of(path, TrainConfig())
-    assert str(error.value).startswith(str(path)) and "\n" not in str(error.value)
+    assert str(error.value).startswith(f"--topic-prior {path}: ") and "\n" not in str(error.value)
 
 
 def test_pickles_are_not_read(tmp_path):
@@ -140,7 +143,7 @@ def test_alpha_is_a_number_a_list_or_a_file(tmp_path):
         read_alpha("many")
     for content in ('{"a": 1}', '["a"]', "[", "[[1, 2]]"):
         (tmp_path / "b.json").write_text(content)
-        with pytest.raises(DataError, match=r"b\.json: cannot be read as α"):
+        with pytest.raises(DataError, match=r"--alpha .*b\.json: cannot be read as α"):
             read_alpha(str(tmp_path / "b.json"))
 
 

@@ -56,7 +56,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ``{"sport": ["match", "team"]}``, or with weights in tokens, ``{"sport": {"match": 20}}``.
         ``"econom*"`` stands for all words that begin so. X has to say its words.
     seed_weight : float, default=None
-        Tokens that a seed word adds to the prior of its topic. None: 50.
+        Tokens that a seed word adds to the prior of its topic. None: a two-hundredth of the tokens
+        of a topic of mean size.
     sampler : {"auto", "scir", "sgrld", "adlda"}, default="auto"
         That of `fit`, as in `topicmc train`.
     max_iter : int, default=None
@@ -195,7 +196,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                     matrix_of(self),
                     watched=watched,
                 )
-        trained.record.name(self.seeds, self.seed_weight)
+        trained.record.name(self.seeds, trained.record.config.get("seed_weight"))
         self._set_trained(trained.record, trained.phis, n_docs, trained.passes)
         if trained.interrupted:
             self._warn(
@@ -299,6 +300,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _set_trained(self, record: Record, phis: Any, n_docs: int, passes: float) -> None:
         """What `fit` leaves behind, and what `partial_fit` goes on from."""
         self._set(record, phis)
+        self._seed_weight = record.config.get("seed_weight")
         self.n_iter_ = math.ceil(passes)
         self._stream, self._passes, self._n_streamed = None, passes, 0
         self._n_seen = self._n_fitted = n_docs

@@ -17,7 +17,7 @@ from topicmc.estimator.priors import is_matrix, row_prior
 from topicmc.estimator.settings import in_own_words
 from topicmc.estimator.stored import of_stream
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.seeds import USUAL_WEIGHT
+from topicmc.models.lda.seeds import usual_weight
 
 MINIBATCH = 1000  # documents
 DOC_TOPIC_PRIOR = 0.1
@@ -30,6 +30,7 @@ class PartialFit(Fitted):
     topic_word_prior: Any
     seeds: Any
     seed_weight: float | None
+    _seed_weight: float | None
     topic_word_prior_: float | np.ndarray
     n_features_in_: int
     n_samples: int
@@ -69,7 +70,7 @@ class PartialFit(Fitted):
         if stream is None:
             raise ValueError("X holds no words to train on")
         record = of_stream(stream, self.total_samples or self._n_seen)
-        record.name(self.seeds, self.seed_weight)
+        record.name(self.seeds, self._seed_weight)
         self._set(record, stream.samples)
         one_pass = self.total_samples or self._n_fitted or self._n_seen
         self.n_iter_ = math.ceil(self._passes + self._n_streamed / one_pass)
@@ -121,6 +122,8 @@ class PartialFit(Fitted):
         alpha = np.full(self.n_components, DOC_TOPIC_PRIOR if alpha is None else alpha, np.float64)
         if beta is None or is_matrix(beta):
             beta = default_beta(self.n_features_in_, round(n_tokens))
-        prior = row_prior(self, float(beta), self.seed_weight or USUAL_WEIGHT)
+        weight = self.seed_weight or usual_weight(n_tokens, self.n_components)
+        self._seed_weight = None if self.seeds is None else weight
+        prior = row_prior(self, float(beta), weight)
         size: dict[str, Any] = {"n_tokens": n_tokens, "n_batches": n_batches}
         return Stream.begin(self.n_features_in_, alpha, prior, **size, **settings)

@@ -18,7 +18,7 @@ from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
-from topicmc.models.lda.seeds import USUAL_WEIGHT, checked_seeds
+from topicmc.models.lda.seeds import checked_seeds
 from topicmc.models.lda.settings import COLLAPSED, TrainConfig
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.topics.reading import write_topics
@@ -53,7 +53,7 @@ class Record:
     def name(self, seeds: Any, weight: float | None) -> None:
         """Takes down the seeds that the topics began with, if any, and names them so."""
         if seeds is not None:
-            self.config |= {"seeds": checked_seeds(seeds), "seed_weight": weight or USUAL_WEIGHT}
+            self.config |= {"seeds": checked_seeds(seeds), "seed_weight": weight}
             self.labels = dict(enumerate(seeds))
 
     @property

@@ -1,12 +1,14 @@
 """Whether the data accepted the seed words of topics.
 
-It is asked of the tokens alone: what the seeds have added to the prior is taken away again. With φ
-of a sample, N_k tokens of a topic and the sum B_k of its prior,
+It is asked of the tokens alone. With φ of a sample, N_k tokens of a topic and the sum B_k of its
+prior, a topic has
 
-    n_kw = φ_kw (N_k + B_k) − b_kw,
+    n_kw = φ_kw (N_k + B_k) − b_kw
 
-the number of tokens where their topics are kept, and else the expected number. A word is accepted
-by a topic that has more of its tokens than any topic that it does not seed; else it is refused.
+tokens of a word: what they are where assignments are kept, and else the expected number. Where a
+seed adds a_kw to the prior, the topic draws tokens by n_kw + a_kw. So the share a_kw / (n_kw +
+a_kw) of them is due to the seed, and is taken off. What is left is compared with the largest n_jw
+of a topic j that the word does not seed, its rival, in each sample of the posterior.
 """
 
 from __future__ import annotations
@@ -20,6 +22,14 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import beta_of, samples_of, share_of
 from topicmc.models.lda.seeds import found_in
 
+ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "cannot be told"
+SURE = 0.9
+"""The share of the samples that must agree."""
+FEWEST_SAMPLES, FEWEST_TOKENS = 5, 10
+"""With fewer of either nothing can be told."""
+REFUSAL = 0.25
+"""A word is refused where a topic has less than this part of its rival's tokens."""
+
 
 @dataclass(frozen=True)
 class SeedWord:
@@ -27,9 +37,11 @@ class SeedWord:
 
     Attributes:
         topic: its number.
-        share: of the word's tokens in the topic, in the mean over the samples of the first chain;
-            None if it has none at all.
-        accepted: whether the data put it there; None if it has no tokens.
+        share: of the word's tokens in the topic, in the mean over the samples; None if it has none.
+        verdict: "accepted" where the topic has more of its tokens than any topic that it does not
+            seed, in 9 of 10 samples; "refused" where it has less than a quarter as many, in as many
+            samples; else "cannot be told". Tokens that the seed's weight drew do not count.
+        accepting, refusing: the shares of the samples that say so.
         elsewhere: the number of the topic with most of the word's tokens among those that it does
             not seed, and their share.
     """
@@ -37,12 +49,20 @@ class SeedWord:
     word: str
     topic: int
     share: float | None
-    accepted: bool | None
+    verdict: str
+    accepting: float
+    refusing: float
     elsewhere: tuple[int, float] | None
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        told = {"word": self.word, "share": self.share, "accepted": self.accepted}
+        told = {
+            "word": self.word,
+            "share": self.share,
+            "verdict": self.verdict,
+            "accepting": self.accepting,
+            "refusing": self.refusing,
+        }
         if self.elsewhere is None:
             return told
         return {**told, "elsewhere": {"topic": self.elsewhere[0], "share": self.elsewhere[1]}}
@@ -54,68 +74,85 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
 
     Raises DataError when the run has no samples yet, or a file of theirs is damaged.
     """
-    seeds = run.facts()["config"].get("seeds")
+    seeds = run.seeds
     if not seeds:
         return {}
     vocabulary = run.vocabulary()
-    found = found_in(seeds, vocabulary)
+    found = found_in(seeds, vocabulary, lenient=True)
     column = {number: place for place, number in enumerate(run.numbers)}
     homes = [run.view.home(k) if run.view else k for k in range(len(found.names))]
     here = [
         (k, list(words)) for k, words in zip(homes, found.weights, strict=True) if k is not None
     ]
     rows = np.array(sorted(set().union(*found.weights)), np.int64)
-    shares = _shares(run, rows)
-    own = np.zeros(shares.shape, bool)
+    counts, added = _counts(run, rows)
+    own = np.zeros(counts.shape[1:], bool)
     for k, words in here:
         own[np.searchsorted(rows, words), column[k]] = True
+    rivals = np.where(own, 0.0, counts).max(axis=2)  # (samples, words)
+    sums = counts.mean(axis=0).sum(axis=1)
     told: dict[int, list[SeedWord]] = {}
     for k, words in here:
         for w, row in zip(words, np.searchsorted(rows, words), strict=True):
-            rivals = np.where(own[row], 0.0, shares[row])
-            share, rival = float(shares[row, column[k]]), int(rivals.argmax())
-            known = bool(shares[row].any())
+            n, a = counts[:, row, column[k]], added[row, column[k]]
+            kept = n * n / np.maximum(n + a, 1e-30)
+            accepting = float((kept > rivals[:, row]).mean())
+            refusing = float((kept < REFUSAL * rivals[:, row]).mean())
+            known = sums[row] > 0
+            shares = counts[:, row].mean(axis=0) / max(sums[row], 1e-30)
+            rival = int(np.where(own[row], -1.0, shares).argmax())
             told.setdefault(k, []).append(
                 SeedWord(
-                    vocabulary[w],
-                    k,
-                    share if known else None,
-                    bool(share > rivals[rival]) if known else None,
-                    (run.numbers[rival], float(rivals[rival])) if known else None,
+                    word=vocabulary[w],
+                    topic=k,
+                    share=float(shares[column[k]]) if known else None,
+                    verdict=_verdict(accepting, refusing, len(n), sums[row]),
+                    accepting=accepting,
+                    refusing=refusing,
+                    elsewhere=(run.numbers[rival], float(shares[rival])) if known else None,
                 )
             )
     return told
 
 
-def _shares(run: TopicRun, words: np.ndarray) -> np.ndarray:
-    """Of the tokens of some words the share of each topic: float64 (n, topics), zero for words that
-    have none."""
+def _verdict(accepting: float, refusing: float, n_samples: int, n_tokens: float) -> str:
+    if n_samples < FEWEST_SAMPLES or n_tokens < FEWEST_TOKENS:
+        return UNKNOWN
+    if accepting >= SURE:
+        return ACCEPTED
+    return REFUSED if refusing >= SURE else UNKNOWN
+
+
+def _counts(run: TopicRun, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """n_kw of some words, float64 (samples, n, topics), and a_kw, float64 (n, topics). Samples are
+    those of all chains: seeded topics have the same numbers in each."""
     n_tokens, n_words = run.facts()["corpus"]["tokens"], len(run.vocabulary())
-    total = np.zeros(())
-    for entry in samples_of(run, 0):
+    counts, added = [], np.zeros(())
+    for entry in samples_of(run):
         theta = run.read_sample(entry)
         prior = run.prior(beta_of(run, entry))
         sizes = share_of(run, entry, theta) * n_tokens + prior.totals(n_words, theta.shape[1])
         phi = theta[words] / theta.sum(axis=0, dtype=np.float64)
-        b = prior.base + (0.0 if prior.additions is None else prior.additions.of(words))
-        total = total + (phi * sizes - b)
-    counts = np.maximum(total, 0.0)
-    sums = counts.sum(axis=1, keepdims=True)
-    return counts / np.where(sums > 0, sums, 1.0)
+        added = np.zeros(phi.shape) if prior.additions is None else prior.additions.of(words)
+        counts.append(np.maximum(phi * sizes - prior.base - added, 0.0))
+    return np.stack(counts), added
 
 
 def sentences(words: dict[int, list[SeedWord]], tags: dict[int, str]) -> list[str]:
     """What became of the seed words, a line a topic; ``tags`` are what topics are called."""
     lines = []
     for topic, seeds in words.items():
-        taken = [f"{seed.word} {seed.share:.0%}" for seed in seeds if seed.accepted]
+        taken = [f"{seed.word} {seed.share:.0%}" for seed in seeds if seed.verdict == ACCEPTED]
         line = f"{tags[topic]}: " + (", ".join(taken) if taken else "none accepted")
-        refused = [_refused(seed, tags) for seed in seeds if seed.accepted is False]
-        lines.append(line + (f"; refused: {', '.join(refused)}" if refused else ""))
+        for verdict in (REFUSED, UNKNOWN):
+            others = [_told(seed, tags) for seed in seeds if seed.verdict == verdict]
+            line += f"; {verdict}: {', '.join(others)}" if others else ""
+        lines.append(line)
     return lines
 
 
-def _refused(seed: SeedWord, tags: dict[int, str]) -> str:
-    assert seed.elsewhere is not None
+def _told(seed: SeedWord, tags: dict[int, str]) -> str:
+    if seed.share is None or seed.elsewhere is None:
+        return f"{seed.word} (no tokens)"
     number, share = seed.elsewhere
     return f"{seed.word} {seed.share:.0%} ({share:.0%} in {tags[number]})"

@@ -14,7 +14,7 @@ from typing import Any
 from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace, documents_of_round
 from topicmc.models.lda.sampler_choice import choose, default_topics, or_default
-from topicmc.models.lda.seeds import USUAL_WEIGHT
+from topicmc.models.lda.seeds import usual_weight
 from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
 from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
 from topicmc.posterior.thinning import number_kept
@@ -63,7 +63,7 @@ def resolve(
             f"--seeds names {len(config.seeds)} topics and there are {topics}; give more --topics"
         )
     if config.seeds is not None and config.seed_weight is None:
-        config = replace(config, seed_weight=USUAL_WEIGHT)
+        config = replace(config, seed_weight=usual_weight(n_tokens, topics))
     if topics > n_tokens // 10:
         raise UsageError(
             f"--topics {topics} is more than a corpus of {n_tokens:,} tokens can bear:"

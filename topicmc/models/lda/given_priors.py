@@ -15,23 +15,28 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.defaults import default_beta
 from topicmc.models.lda.seeds import SeedWords, found_in
-from topicmc.models.lda.settings import LdaSettings, Resolved
+from topicmc.models.lda.settings import MAX_TOPICS, LdaSettings, Resolved
 from topicmc.samplers.row_prior import Additions
 from topicmc.settings.values import AUTO
 from topicmc.storage.fields import shown
-from topicmc.storage.files import load_array
+from topicmc.storage.files import load_array, read_text
 
 MOST_PRIOR = 1e9
+_UNREADABLE = (
+    OSError, ValueError, TypeError, KeyError, OverflowError, EOFError, MemoryError,
+    NotImplementedError, BadZipFile, csv.Error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,14 @@ class Given:
         seeds: words of topics.
         matrix: or what a matrix has over β.
         labels: names of topics by number.
+        inherited: the seed words of a run that is gone on from.
         remarks: what there is to say of it.
     """
 
     seeds: SeedWords | None = None
     matrix: Additions | None = None
     labels: dict[int, str] = field(default_factory=dict)
+    inherited: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
     @property
@@ -63,6 +70,20 @@ class Given:
             return None if self.matrix is None else self.matrix.padded(config.topics)
         assert config.seed_weight is not None
         return self.seeds.additions(n_words, config.topics, config.seed_weight)
+
+    def remarks_on(self, config: Resolved, n_words: int, n_tokens: int) -> list[str]:
+        """The remarks, and one of seeds that outweigh the data."""
+        told, additions = list(self.remarks), self.additions(config, n_words)
+        if self.seeds is not None and additions is not None:
+            k = int(additions.totals.argmax())
+            if additions.totals[k] > n_tokens / config.topics:
+                told.append(
+                    f"the seeds of topic {self.seeds.names[k]} weigh {additions.totals[k]:,.0f}"
+                    f" tokens, more than the {n_tokens / config.topics:,.0f} of a topic of mean"
+                    " size: the data can hardly refuse them; lower --seed-weight, or the weights in"
+                    " --seeds, which are multiples of it"
+                )
+        return told
 
 
 def given_prior(
@@ -82,6 +103,7 @@ def given_prior(
     if config.topic_prior is None:
         return config, Given()
     path = Path(config.topic_prior)
+    where = f"--topic-prior {path}"
     n_words, usual = len(vocabulary), config.beta
     if usual == AUTO:
         usual = default_beta(n_words, n_tokens)
@@ -89,22 +111,20 @@ def given_prior(
     n_topics, columns = listed.shape
     if columns != n_words:
         raise DataError(
-            f"{path}: is {n_topics} × {columns}, and the vocabulary has {n_words} words; give a row"
-            " for each topic and a column for each word"
+            f"{where}: is {n_topics} × {columns}, and the vocabulary has {n_words} words; give a"
+            " row for each topic and a column for each word"
         )
     if config.topics not in (AUTO, n_topics):
-        raise UsageError(
-            f"--topic-prior {path}: is of {n_topics} topics, and --topics is {config.topics}"
-        )
+        raise UsageError(f"{where}: is of {n_topics} topics, and --topics is {config.topics}")
     if n_topics < 2:
-        raise DataError(f"{path}: is of {n_topics} topic, and a topic model needs at least 2")
+        raise DataError(f"{where}: is of {n_topics} topic, and a topic model needs at least 2")
     if isinstance(listed, np.ndarray) and config.beta != AUTO:
         raise UsageError(f"--beta {config.beta}: {path} says the prior of every topic and word")
-    base, additions = over_base(listed, float(usual), path)
+    base, additions = over_base(listed, float(usual), where)
     return replace(config, topics=n_topics, beta=base), Given(matrix=additions)
 
 
-def over_base(listed: Any, usual: float, where: Path | str) -> tuple[float, Additions]:
+def over_base(listed: Any, usual: float, where: str) -> tuple[float, Additions]:
     """The least prior, and what words have over it, of a matrix (K, W) from somewhere. What a
     sparse one does not list has the ``usual`` prior. DataError unless all are positive numbers."""
     priors = listed.ravel() if isinstance(listed, np.ndarray) else listed.data
@@ -128,28 +148,33 @@ def _read(path: Path, vocabulary: Sequence[str]) -> Any:
     from scipy import sparse
     from scipy.io import mmread
 
-    suffix = path.suffix.lower()
+    suffix, where = path.suffix.lower(), f"--topic-prior {path}"
     if suffix not in (".npy", ".npz", ".mtx", ".csv"):
-        raise DataError(f"{path}: a prior is in a file named .npy, .npz, .mtx or .csv; rename it")
+        raise DataError(f"{where}: a prior is in a file named .npy, .npz, .mtx or .csv; rename it")
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "no such file"
+        raise DataError(f"{where}: {what}; check the path")
     try:
         if suffix == ".csv":
-            found = _of_csv(path.read_text(encoding="utf-8-sig"), vocabulary)
+            found = _of_csv(read_text(path, "--topic-prior"), vocabulary)
         elif suffix == ".npy":
             found = load_array(path, mmap=False)
         elif suffix == ".mtx":
             found = mmread(path)
         else:
             found = _of_npz(path)
+        if found.ndim == 2 and found.shape[0] > MAX_TOPICS:
+            raise ValueError(
+                f"it has {found.shape[0]} rows, and there are {MAX_TOPICS} topics at most"
+            )
         if sparse.issparse(found):
             return sparse.csr_array(found).astype(np.float64)
         found = np.asarray(found, np.float64)
         if found.ndim != 2 or not found.size:
             raise ValueError(f"it holds an array {found.shape}, not one of topics and words")
         return found
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; check the path") from None
-    except (OSError, ValueError, TypeError, KeyError, OverflowError, csv.Error) as error:
-        raise DataError(f"{path}: cannot be read as {suffix[1:].upper()} ({error})") from None
+    except _UNREADABLE as error:
+        raise DataError(f"{where}: cannot be read as {suffix[1:].upper()} ({error})") from None
 
 
 def _of_npz(path: Path) -> Any:
@@ -186,7 +211,7 @@ def _of_csv(text: str, vocabulary: Sequence[str]) -> Any:
     if not cells:
         raise ValueError("it lists no priors")
     topics, words = zip(*cells, strict=True)
-    shape = (max(topics) + 1, len(vocabulary))
+    shape = (max(topics) + 1, len(vocabulary))  # no memory yet
     return sparse.coo_array((list(cells.values()), (topics, words)), shape=shape)
 
 
@@ -199,21 +224,20 @@ def read_alpha(text: str) -> float | list[float]:
         return numbers[0] if len(numbers) == 1 else numbers
     except ValueError:
         path = Path(text)
-    if not path.is_file():
-        raise UsageError(
-            f"--alpha {text}: is no number, no numbers with commas between them, and no file"
-        )
+    where = f"--alpha {path}"
+    if not path.exists():
+        raise UsageError(f"{where}: is no number, no numbers with commas between them, and no file")
     try:
-        if path.suffix.lower() == ".npy":
+        if path.suffix.lower() == ".npy" and path.is_file():
             found = load_array(path, mmap=False)
         elif path.suffix.lower() == ".json":
-            found = np.array(json.loads(path.read_text(encoding="utf-8")))
+            found = np.array(json.loads(read_text(path, "--alpha")))
         else:
-            found = np.array([float(x) for x in path.read_text(encoding="utf-8").split()])
-        if found.ndim != 1 or found.dtype.kind not in "iuf":
+            found = np.array([float(x) for x in read_text(path, "--alpha").split()])
+        if found.ndim != 1 or not len(found) or found.dtype.kind not in "iuf":
             raise ValueError("it holds no list of numbers")
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, RecursionError, EOFError, MemoryError) as error:
         raise DataError(
-            f"{path}: cannot be read as α ({error}); give a number for each topic"
+            f"{where}: cannot be read as α ({error}); give a number for each topic"
         ) from None
     return found.astype(np.float64).tolist()

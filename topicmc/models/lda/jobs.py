@@ -137,7 +137,7 @@ def given_of(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
     """What is given of the prior of a new run's topics, and the settings with what follows from it;
     errors as of `given_prior`."""
     if config.from_run is not None:
-        return config, inherited(config, corpus)
+        return inherited(config, corpus)
     return given_prior(config, corpus.vocabulary, corpus.n_tokens)
 
 
@@ -150,7 +150,8 @@ def _create(
     force: bool,
     given: Given,
 ) -> TopicRun:
-    origin, remarks = None, [*given.remarks, *plan.remarks]
+    noted = given.remarks_on(plan.config, corpus.n_words, corpus.n_tokens)
+    origin, remarks = None, [*noted, *plan.remarks]
     if plan.config.from_run is not None:
         origin = draft(asked, plan.config, corpus)
         remarks = [origin.remark(), *remarks]
@@ -170,6 +171,7 @@ def _create(
         "config": plan.config.as_dict(),
         "plan": {"remarks": remarks, "pace": plan.pace and asdict(plan.pace)},
         **({"labels": labels} if labels else {}),
+        **({"seeds": dict(given.inherited)} if given.inherited else {}),
     }
     additions = given.additions(plan.config, corpus.n_words)
     return TopicRun.create(run_path, facts, force, corpus.vocabulary, additions, origin)

@@ -169,6 +169,12 @@ class TopicRun(RunDirectory):
         return {int(k): name for k, name in self.facts().get("labels", {}).items()}
 
     @property
+    def seeds(self) -> Mapping[str, Any]:
+        """The seed words of the topics by their names, those of a run that it went on from too."""
+        facts = self.facts()
+        return facts["config"].get("seeds") or facts.get("seeds") or {}
+
+    @property
     def groups(self) -> Mapping[str, tuple[int, ...]]:
         """Numbers of topics by the names of their groups."""
         return {} if self.view is None else self.view.groups

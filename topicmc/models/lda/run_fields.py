@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.errors import DataError
+from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.seeds import checked_seeds
 from topicmc.models.lda.settings import MAX_TOPICS
 from topicmc.samplers.row_prior import Additions
 from topicmc.storage.fields import SHA256, Record
@@ -28,6 +29,8 @@ def check_settings(path: Path, facts: Any) -> None:
         config.number("beta", least=0)
     if "labels" in facts:
         facts.record("labels").texts(r"\d{1,9}", r".{1,100}")
+    for seeds in (config.value.get("seeds"), facts.value.get("seeds")):
+        _check_seeds(path, seeds)
     if "sampler" in config:
         config.text("sampler", "[a-z]+")
     for name in ("documents", "tokens", "words"):
@@ -45,6 +48,15 @@ def check_settings(path: Path, facts: Any) -> None:
     for name in ("vocabulary", "prior"):
         if name in facts:
             facts.text(name, SHA256)
+
+
+def _check_seeds(path: Path, seeds: Any) -> None:
+    """Words of topics, if there are any."""
+    try:
+        if seeds is not None:
+            checked_seeds(seeds)
+    except UsageError as error:
+        raise DataError(f"{path}: damaged, {str(error).removeprefix('--')}; restore it") from None
 
 
 def _check_alpha(config: Record) -> None:

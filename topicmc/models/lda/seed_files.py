@@ -1,7 +1,8 @@
 """Files of seed words: TOML, JSON or CSV.
 
 TOML and JSON hold topics with lists of their words, ``sport = ["match", "team"]``, or with weights,
-``sport = {match = 20, team = 50}``. CSV has the columns topic, word and, if some have one, weight.
+``sport = ["match", ["team", 2]]`` or ``sport = {match = 1, team = 2}``. CSV has the columns topic,
+word and, if some have one, weight.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.seeds import Seeds, checked_seeds
 from topicmc.storage.fields import shown
+from topicmc.storage.files import read_text
 
 
 def read_seeds(path: Path) -> Seeds:
@@ -27,20 +29,20 @@ def read_seeds(path: Path) -> Seeds:
         ".json": _json,
         ".csv": _csv,
     }
+    where = f"--seeds {path}"
     read = readers.get(path.suffix.lower())
     if read is None:
-        raise DataError(f"{path}: seeds are in a file named .toml, .json or .csv; rename it")
+        raise DataError(f"{where}: seeds are in a file named .toml, .json or .csv; rename it")
+    text = read_text(path, "--seeds")
     try:
-        seeds = read(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; check the path") from None
-    except (OSError, ValueError, RecursionError, csv.Error) as error:
+        seeds = read(text)
+    except (ValueError, RecursionError, csv.Error) as error:
         kind = path.suffix[1:].upper()
-        raise DataError(f"{path}: cannot be read as {kind} ({error}); correct it") from None
+        raise DataError(f"{where}: cannot be read as {kind} ({error}); correct it") from None
     try:
         return checked_seeds(seeds)
     except UsageError as error:
-        raise DataError(f"{path}: {str(error).removeprefix('--seeds: ')}") from None
+        raise DataError(f"{where}: {str(error).removeprefix('--seeds: ')}") from None
 
 
 def _json(text: str) -> Any:
@@ -54,21 +56,22 @@ def _json(text: str) -> Any:
     return json.loads(text, object_pairs_hook=unique)
 
 
-def _csv(text: str) -> dict[str, dict[str, float | None]]:
+def _csv(text: str) -> Seeds:
     rows = csv.DictReader(io.StringIO(text), strict=True)
     head = [name.strip().lower() for name in rows.fieldnames or ()]
     if "topic" not in head or "word" not in head:
         raise ValueError("the first line of CSV names its columns: topic,word or topic,word,weight")
     rows.fieldnames = head
-    seeds: dict[str, dict[str, float | None]] = {}
-    for number, row in enumerate(rows, start=2):
+    seeds: Seeds = {}
+    for row in rows:
+        number = rows.line_num
         name, word, weight = ((row.get(key) or "").strip() for key in ("topic", "word", "weight"))
         words = seeds.setdefault(name, {})
         if not name or not word or word in words:
             fault = f"{shown(word)} comes twice" if word in words else "has no topic or no word"
-            raise ValueError(f"row {number} {fault}")
+            raise ValueError(f"line {number} {fault}")
         try:
-            words[word] = float(weight) if weight else None
+            words[word] = float(weight) if weight else 1.0
         except ValueError:
-            raise ValueError(f"row {number}: the weight {shown(weight)} is no number") from None
+            raise ValueError(f"line {number}: the weight {shown(weight)} is no number") from None
     return seeds

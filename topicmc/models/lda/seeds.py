@@ -1,18 +1,19 @@
 """Seed words: topics that a person has in mind, each named and begun by some words.
 
-A seed word w of topic k adds so many tokens, its *weight*, to b_kw, the prior of the topic. It is
-there in every draw, not in the first assignment alone; the data outweigh it where they are many.
+A seed word w of topic k adds tokens to b_kw, the prior of the topic: --seed-weight of them, times
+the *weight* of the word, which is 1 unless it is given. They are there in every draw, not in the
+first assignment alone; the data outweigh them where they are many.
 Seeded topics are the first, in the order in which they are given. (Lu, Ott, Cardie & Tsou 2011,
 "Multi-aspect sentiment analysis with topic models", section 3.)
 
-Seeds are a mapping from the names of topics to their words, each with its weight in tokens, or None
-for the usual one. ``econom*`` stands for all words that begin so.
+Seeds are a mapping from the names of topics to their words, each with its weight. ``econom*``
+stands for all words that begin so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Real
@@ -26,16 +27,26 @@ from topicmc.models.lda.views import fault_of_name
 from topicmc.samplers.row_prior import Additions
 from topicmc.storage.fields import shown
 
-Seeds = dict[str, dict[str, float | None]]
-USUAL_WEIGHT = 50.0
-"""Tokens that a seed word brings unless it is said: it steers, and is little beside the data."""
+Seeds = dict[str, dict[str, float]]
+USUAL_SHARE = 1 / 200
 MOST_WEIGHT = 1e9
+"""In tokens."""
+MOST_TIMES = 1e6
+"""Of the usual weight."""
 _TOLD = 8  # words in a remark
 _SHAPE = 'give topics with their words, as {"sport": ["match", "team"]}'
 
 
+def usual_weight(n_tokens: float, n_topics: int) -> float:
+    """The tokens that a seed word brings unless it is said. With n tokens in a topic of mean size:
+    n / 200, about what the twentieth of its likeliest words has, or √n where that is more, for
+    fewer do not steer (bench/seeds.py)."""
+    n = n_tokens / n_topics
+    return float(max(1, round(max(USUAL_SHARE * n, n**0.5))))
+
+
 def checked_seeds(seeds: Any) -> Seeds:
-    """Seeds from ``{"sport": ["match", "team"]}`` or ``{"sport": {"match": 20, "team": None}}``;
+    """Seeds from ``{"sport": ["match", ["team", 2]]}`` or ``{"sport": {"match": 1, "team": 2}}``;
     UsageError for anything else."""
     if not isinstance(seeds, Mapping) or not seeds:
         raise UsageError(f"--seeds: holds no topics; {_SHAPE}")
@@ -47,28 +58,33 @@ def checked_seeds(seeds: Any) -> Seeds:
             raise UsageError(f"--seeds: {fault}; give another")
         if isinstance(words, str) or not isinstance(words, Mapping | Sequence) or not len(words):
             raise UsageError(f"--seeds: topic {shown(name)} has no words; {_SHAPE}")
-        weights = words if isinstance(words, Mapping) else dict.fromkeys(_texts(name, words))
-        found[name] = {word: _weight(name, word, weight) for word, weight in weights.items()}
+        weights = found[name] = {}
+        for word, weight in words.items() if isinstance(words, Mapping) else map(_pair, words):
+            if word in weights:
+                raise UsageError(f"--seeds: topic {shown(name)}: {shown(word)} comes twice")
+            weights[word] = _weight(name, word, weight)
     return found
 
 
-def _texts(name: str, words: Sequence[Any]) -> Iterator[str]:
-    for word in words:
-        if not isinstance(word, str):
-            raise UsageError(f"--seeds: topic {shown(name)}: {shown(word)} is no word; give text")
-        yield word
+def _pair(item: Any) -> tuple[str, Any]:
+    """A word with its weight, from the word alone or a list of both."""
+    word, weight = item if isinstance(item, list | tuple) and len(item) == 2 else (item, None)
+    if not isinstance(word, str):
+        raise UsageError(f'--seeds: {shown(item)} is no word; give "match" or ["match", 2]')
+    return word, weight
 
 
-def _weight(name: str, word: Any, weight: Any) -> float | None:
+def _weight(name: str, word: Any, weight: Any) -> float:
     where = f"--seeds: topic {shown(name)}"
     if not isinstance(word, str) or not word.strip(" *"):
         raise UsageError(f"{where}: {shown(word)} names no word; write for example econom*")
     if weight is None:
-        return None
+        return 1.0
     is_number = isinstance(weight, Real) and not isinstance(weight, bool)
-    if not is_number or not 0 < float(weight) <= MOST_WEIGHT:
+    if not is_number or not 0 < float(weight) <= MOST_TIMES:
         raise UsageError(
-            f"{where}, {shown(word)}: the weight {shown(weight)} is no number of tokens above 0"
+            f"{where}, {shown(word)}: the weight {shown(weight)} is no number above 0; give how"
+            " many times --seed-weight"
         )
     return float(weight)
 
@@ -79,25 +95,23 @@ class SeedWords:
 
     Attributes:
         names: of the topics.
-        weights: of each topic the tokens that its words bring, by the number of the word; None for
-            the usual weight.
+        weights: of each topic those of its words, by the number of the word.
         unknown: (topic, word) of what is in no vocabulary.
         nearest: words of the vocabulary that are spelled like some of these.
     """
 
     names: tuple[str, ...]
-    weights: tuple[dict[int, float | None], ...]
+    weights: tuple[dict[int, float], ...]
     unknown: tuple[tuple[str, str], ...]
     nearest: Mapping[str, str]
 
     def additions(self, n_words: int, n_topics: int, usual: float) -> Additions:
-        """What the seeds add to the prior of so many topics, ``usual`` tokens where no weight is
-        given."""
+        """What the seeds add to the prior of so many topics: ``usual`` tokens times the weight."""
         words = np.array(sorted(set().union(*self.weights)), np.int64)
         values = np.zeros((len(words), n_topics))
         for k, weights in enumerate(self.weights):
             rows = np.searchsorted(words, list(weights))
-            values[rows, k] = [usual if weight is None else weight for weight in weights.values()]
+            values[rows, k] = usual * np.array(list(weights.values()))
         return Additions.of_words(words, values, n_words)
 
     def remark(self) -> str | None:
@@ -115,17 +129,18 @@ class SeedWords:
         return f"{word} ({name}{near})"
 
 
-def found_in(seeds: Seeds, vocabulary: Sequence[str]) -> SeedWords:
+def found_in(seeds: Seeds, vocabulary: Sequence[str], *, lenient: bool = False) -> SeedWords:
     """Seeds in the words of a vocabulary: as they are spelled there, or else in lower case, and
     phrases joined by ``_`` as in corpora.
 
-    Raises UsageError, with the nearest words, when it has none of the words of a topic.
+    Unless it is ``lenient``, raises UsageError, with the nearest words, when the vocabulary has
+    none of the words of a topic.
     """
     places = {word: w for w, word in enumerate(vocabulary)}
-    weights: list[dict[int, float | None]] = []
+    weights: list[dict[int, float]] = []
     unknown: list[tuple[str, str]] = []
     for name, words in seeds.items():
-        mine: dict[int, float | None] = {}
+        mine: dict[int, float] = {}
         # A word that is named outweighs a pattern that it fits.
         for word in sorted(words, key=lambda word: "*" not in word):
             here = _fitting(word, places)
@@ -136,7 +151,7 @@ def found_in(seeds: Seeds, vocabulary: Sequence[str]) -> SeedWords:
     lacking = [name for name, mine in zip(seeds, weights, strict=True) if not mine]
     told = [word for name, word in unknown if not lacking or name in lacking][:_TOLD]
     found = SeedWords(tuple(seeds), tuple(weights), tuple(unknown), _nearest(told, vocabulary))
-    if lacking:
+    if lacking and not lenient:
         which = ", ".join(found._told(name, word) for name, word in unknown if word in told)
         raise UsageError(
             f"--seeds: no seed word of topic {shown(lacking[0])} is in the vocabulary: {which};"
