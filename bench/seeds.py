@@ -124,7 +124,7 @@ def measured(options, seeds: Seeds, way: str, weight: str, plain: list[float], f
     error = statistics.stdev(worse) / len(worse) ** 0.5 if len(worse) > 1 else float("nan")
     least = [min(column) for column in zip(*in_top, strict=True)]
     print(
-        f"{way:14}{tokens:7g}{np.mean(np.sum(in_top, axis=1)):8.1f} of {n}{min(map(sum, in_top)):6}"
+        f"{way:14}{tokens:7g}{np.mean(np.sum(in_top, axis=1)):6.1f} of {n}{min(map(sum, in_top)):6}"
         f"{np.mean(np.sum(in_tokens, axis=1)):9.1f}{np.mean(accepted):10.1f}"
         f"{np.mean(worse):+9.2f} ± {error:.2f}   {min(least)}",
         flush=True,
@@ -166,9 +166,7 @@ def main() -> None:
         print(f"{name}: {' '.join(words)}")
     if options.contrary:
         seeds[CONTRARY] = {next(iter(words)): None for words in seeds.values()}
-    print(
-        "way            weight     in top 20   least  by tokens  accepted  perplexity, %   worst topic"
-    )
+    print("way            weight   in top 20 least by tokens  accepted  perplexity, %  worst topic")
     with tempfile.TemporaryDirectory() as folder:
         for way in options.ways:
             plain = [

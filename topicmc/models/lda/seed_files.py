@@ -25,7 +25,7 @@ def read_seeds(path: Path) -> Seeds:
     """Seeds by the name of the file: ``.toml``, ``.json`` or ``.csv``. DataError when it cannot be
     read, or holds anything else."""
     readers: dict[str, Callable[[str], Any]] = {
-        ".toml": tomllib.loads,
+        ".toml": _toml,
         ".json": _json,
         ".csv": _csv,
     }
@@ -43,6 +43,14 @@ def read_seeds(path: Path) -> Seeds:
         return checked_seeds(seeds)
     except UsageError as error:
         raise DataError(f"{where}: {str(error).removeprefix('--seeds: ')}") from None
+
+
+def _toml(text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        end = f"at line {len(text.splitlines())}, the end"
+        raise ValueError(str(error).replace("at end of document", end)) from None
 
 
 def _json(text: str) -> Any:
