@@ -55,7 +55,7 @@ def test_every_sampler_begins_with_the_seeds_and_keeps_them(small_corpus, tmp_pa
     assert run.labels == {0: "three", 1: "one", 2: "four"}
     told = seed_words(run)
     verdicts = [seed.verdict for seeds in told.values() for seed in seeds]
-    assert list(told) == [0, 1, 2] and verdicts.count("accepted") > 13 and "refused" not in verdicts
+    assert list(told) == [0, 1, 2] and verdicts.count("accepted") > 11 and "refused" not in verdicts
     config = replace(CONFIG, **SAMPLERS[name], seeds=None)
     plain, _ = train(config, small_corpus, tmp_path / "plain")
     assert min(held(plain)) < 4 and plain.labels == {} and seed_words(plain) == {}
@@ -109,7 +109,7 @@ def test_a_word_may_seed_several_topics_and_have_a_weight(small_corpus, tmp_path
     np.testing.assert_array_equal(additions.of(np.array([place])), [[20, 140, 0, 0, 0, 0]])
     assert additions.totals.tolist() == [100, 160, 0, 0, 0, 0]
     shared = [seed for seeds in seed_words(run).values() for seed in seeds if seed.word == first]
-    assert shared[0].verdict == "accepted" and shared[1].elsewhere[0] not in (0, 1)
+    assert shared[0].verdict == "accepted" and shared[1].elsewhere[0] == 0
 
 
 def test_the_prior_is_no_part_of_what_is_counted(small_corpus, tmp_path):

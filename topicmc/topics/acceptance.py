@@ -7,8 +7,8 @@ prior, a topic has
 
 tokens of a word: what they are where assignments are kept, and else the expected number. Where a
 seed adds a_kw to the prior, the topic draws tokens by n_kw + a_kw. So the share a_kw / (n_kw +
-a_kw) of them is due to the seed, and is taken off. What is left is compared with the largest n_jw
-of a topic j that the word does not seed, its rival, in each sample of the posterior.
+a_kw) of them is due to the seed, and is taken off. What is left is compared with the n_jw of other
+topics, in each sample of the posterior.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SURE = 0.9
 FEWEST_SAMPLES, FEWEST_TOKENS = 5, 10
 """With fewer of either nothing can be told."""
 REFUSAL = 0.25
-"""A word is refused where a topic has less than this part of its rival's tokens."""
+"""A word is refused where another topic has so many of its tokens that this part is more."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class SeedWord:
     Attributes:
         topic: its number.
         share: of the word's tokens in the topic, in the mean over the samples; None if it has none.
-        verdict: "accepted" where the topic has more of its tokens than any topic that it does not
-            seed, in 9 of 10 samples; "refused" where it has less than a quarter as many, in as many
-            samples; else "cannot be told". Tokens that the seed's weight drew do not count.
+        verdict: "refused" where the topic has less than a quarter of the tokens of another, in 9 of
+            10 samples; "accepted" where it has more than any topic that the word does not seed, and
+            is not refusing, in as many; else "cannot be told". Tokens that the seed's weight drew
+            do not count for it.
         accepting, refusing: the shares of the samples that say so.
-        elsewhere: the number of the topic with most of the word's tokens among those that it does
-            not seed, and their share.
+        elsewhere: the number of the other topic with most of the word's tokens, and their share.
     """
 
     word: str
@@ -89,18 +89,20 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
     own = np.zeros(counts.shape[1:], bool)
     for k, words in here:
         own[np.searchsorted(rows, words), column[k]] = True
-    rivals = np.where(own, 0.0, counts).max(axis=2)  # (samples, words)
+    unseeded = np.where(own, 0.0, counts).max(axis=2)  # (samples, words)
     sums = counts.mean(axis=0).sum(axis=1)
     told: dict[int, list[SeedWord]] = {}
     for k, words in here:
         for w, row in zip(words, np.searchsorted(rows, words), strict=True):
             n, a = counts[:, row, column[k]], added[row, column[k]]
             kept = n * n / np.maximum(n + a, 1e-30)
-            accepting = float((kept > rivals[:, row]).mean())
-            refusing = float((kept < REFUSAL * rivals[:, row]).mean())
+            others = np.delete(counts[:, row], column[k], axis=1)
+            refused = kept < REFUSAL * others.max(axis=1)
+            accepting = float((~refused & (kept > unseeded[:, row])).mean())
+            refusing = float(refused.mean())
             known = sums[row] > 0
             shares = counts[:, row].mean(axis=0) / max(sums[row], 1e-30)
-            rival = int(np.where(own[row], -1.0, shares).argmax())
+            rival = int(np.where(np.arange(len(shares)) == column[k], -1.0, shares).argmax())
             told.setdefault(k, []).append(
                 SeedWord(
                     word=vocabulary[w],
