@@ -32,7 +32,8 @@ from topicmc.corpora import Corpus
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean, samples_of
 from topicmc.models.lda.seed_files import read_seeds
-from topicmc.models.lda.seeds import Seeds, found_in
+from topicmc.models.lda.seed_settings import Seeds
+from topicmc.models.lda.seeds import found_in
 from topicmc.topics.acceptance import seed_words
 
 WAYS = {

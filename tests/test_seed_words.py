@@ -8,7 +8,8 @@ import pytest
 
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.seed_files import read_seeds
-from topicmc.models.lda.seeds import checked_seeds, found_in
+from topicmc.models.lda.seed_settings import checked_seeds
+from topicmc.models.lda.seeds import found_in
 
 VOCABULARY = [
     "match",

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from topicmc.models.lda.given_priors import MOST_PRIOR, over_base
-from topicmc.models.lda.seeds import Seeds, SeedWords, checked_seeds, found_in
+from topicmc.models.lda.seed_settings import Seeds, checked_seeds
+from topicmc.models.lda.seeds import SeedWords, found_in
 from topicmc.samplers.row_prior import RowPrior
 
 IN_MEMORY = "an array in memory"

@@ -18,7 +18,7 @@ from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
-from topicmc.models.lda.seeds import checked_seeds
+from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.lda.settings import COLLAPSED, TrainConfig
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.topics.reading import write_topics

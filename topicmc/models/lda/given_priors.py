@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ import numpy as np
 
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.defaults import default_beta
+from topicmc.models.lda.seed_settings import Seeds
 from topicmc.models.lda.seeds import SeedWords, found_in
 from topicmc.models.lda.settings import MAX_TOPICS, LdaSettings, Resolved
 from topicmc.samplers.row_prior import Additions
@@ -54,7 +55,7 @@ class Given:
     seeds: SeedWords | None = None
     matrix: Additions | None = None
     labels: dict[int, str] = field(default_factory=dict)
-    inherited: Mapping[str, Any] = field(default_factory=dict)
+    inherited: Seeds = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
     @property

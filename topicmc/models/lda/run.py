@@ -30,6 +30,7 @@ from topicmc.models.lda.run_fields import (
     check_settings,
     check_theta,
 )
+from topicmc.models.lda.seed_settings import Seeds
 from topicmc.models.lda.views import View, checksum_of, is_view, read_view, run_of
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.storage.files import (
@@ -169,7 +170,7 @@ class TopicRun(RunDirectory):
         return {int(k): name for k, name in self.facts().get("labels", {}).items()}
 
     @property
-    def seeds(self) -> Mapping[str, Any]:
+    def seeds(self) -> Seeds:
         """The seed words of the topics by their names, those of a run that it went on from too."""
         facts = self.facts()
         return facts["config"].get("seeds") or facts.get("seeds") or {}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.errors import DataError, UsageError
-from topicmc.models.lda.seeds import Seeds, checked_seeds
+from topicmc.models.lda.seed_settings import Seeds, checked_seeds
 from topicmc.storage.fields import shown
 from topicmc.storage.files import read_text
 

@@ -16,25 +16,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from numbers import Real
-from typing import Any
 from unicodedata import normalize
 
 import numpy as np
 
 from topicmc.errors import UsageError
-from topicmc.models.lda.views import fault_of_name
+from topicmc.models.lda.seed_settings import Seeds
 from topicmc.samplers.row_prior import Additions
 from topicmc.storage.fields import shown
 
-Seeds = dict[str, dict[str, float]]
 USUAL_SHARE = 1 / 200
-MOST_WEIGHT = 1e9
-"""In tokens."""
-MOST_TIMES = 1e6
-"""Of the usual weight."""
 _TOLD = 8  # words in a remark
-_SHAPE = 'give topics with their words, as {"sport": ["match", "team"]}'
 
 
 def usual_weight(n_tokens: float, n_topics: int) -> float:
@@ -43,50 +35,6 @@ def usual_weight(n_tokens: float, n_topics: int) -> float:
     fewer do not steer (bench/seeds.py)."""
     n = n_tokens / n_topics
     return float(max(1, round(max(USUAL_SHARE * n, n**0.5))))
-
-
-def checked_seeds(seeds: Any) -> Seeds:
-    """Seeds from ``{"sport": ["match", ["team", 2]]}`` or ``{"sport": {"match": 1, "team": 2}}``;
-    UsageError for anything else."""
-    if not isinstance(seeds, Mapping) or not seeds:
-        raise UsageError(f"--seeds: holds no topics; {_SHAPE}")
-    found: Seeds = {}
-    for name, words in seeds.items():
-        if not isinstance(name, str):
-            raise UsageError(f"--seeds: {shown(name)} is no name of a topic; {_SHAPE}")
-        if fault := fault_of_name(name):
-            raise UsageError(f"--seeds: {fault}; give another")
-        if isinstance(words, str) or not isinstance(words, Mapping | Sequence) or not len(words):
-            raise UsageError(f"--seeds: topic {shown(name)} has no words; {_SHAPE}")
-        weights = found[name] = {}
-        for word, weight in words.items() if isinstance(words, Mapping) else map(_pair, words):
-            if word in weights:
-                raise UsageError(f"--seeds: topic {shown(name)}: {shown(word)} comes twice")
-            weights[word] = _weight(name, word, weight)
-    return found
-
-
-def _pair(item: Any) -> tuple[str, Any]:
-    """A word with its weight, from the word alone or a list of both."""
-    word, weight = item if isinstance(item, list | tuple) and len(item) == 2 else (item, None)
-    if not isinstance(word, str):
-        raise UsageError(f'--seeds: {shown(item)} is no word; give "match" or ["match", 2]')
-    return word, weight
-
-
-def _weight(name: str, word: Any, weight: Any) -> float:
-    where = f"--seeds: topic {shown(name)}"
-    if not isinstance(word, str) or not word.strip(" *"):
-        raise UsageError(f"{where}: {shown(word)} names no word; write for example econom*")
-    if weight is None:
-        return 1.0
-    is_number = isinstance(weight, Real) and not isinstance(weight, bool)
-    if not is_number or not 0 < float(weight) <= MOST_TIMES:
-        raise UsageError(
-            f"{where}, {shown(word)}: the weight {shown(weight)} is no number above 0; give how"
-            " many times --seed-weight"
-        )
-    return float(weight)
 
 
 @dataclass(frozen=True)

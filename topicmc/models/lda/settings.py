@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Never, Self
 
 from topicmc.errors import UsageError
-from topicmc.models.lda.seeds import MOST_WEIGHT, checked_seeds
+from topicmc.models.lda.seed_settings import MOST_WEIGHT, checked_seeds
 from topicmc.samplers.registry import SAMPLERS as MOVES
 from topicmc.settings.groups import DsgldSettings, Open
 from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
