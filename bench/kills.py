@@ -8,7 +8,7 @@ removal, an fsync). After each kill it is resumed, at times on another number of
 
 - every file that an index or a manifest names is there with its checksum,
 - `evaluate`, `export` and a further `--resume` end well, and no temporary file is left,
-- the samples, the last state and the metrics are those of a run that nobody killed, bit for bit,
+- the samples, the last state and the metrics are those of an uninterrupted run, bit for bit,
   where they must be: with a fixed number of updates, the same ranks, and not Async-LDA over MPI.
 
 Anything else is a loss, and is printed. So is a run that was killed before its first checkpoint and
@@ -298,7 +298,7 @@ class Campaign:
         if not (life.timed or (life.sampler == "asynclda" and life.ranks > 1)):
             life.compared = True
             if bits(run) != self.whole(life):
-                life.losses.append("other bits than those of a run that nobody killed")
+                life.losses.append("other bits than those of an uninterrupted run")
         read = ["evaluate", run, AND, "export", run, "--to", "npy", "-o", self.folder / "export"]
         read += ["--force"]
         target = ["--time-budget", "3s"] if life.timed else ["--updates", "440"]

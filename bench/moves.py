@@ -36,12 +36,12 @@ def states(n_words, n_topics, beta, rng):
     counts = zipf_topics(n_words, n_topics, rng)
     words = np.flatnonzero(rng.random(n_words) < 0.25).astype(np.int32)
     batch = TopicCounts(words, rng.poisson(counts[words] / 100).astype(np.float32))
-    nobody = TopicCounts(words[:0], batch.counts[:0])
+    nothing = TopicCounts(words[:0], batch.counts[:0])
     floor = np.float32(1e-30)
     prior = np.maximum(rng.gamma(beta, size=counts.shape), floor).astype(np.float32)
-    yield "tiny", prior, nobody
+    yield "tiny", prior, nothing
     yield "topics", np.maximum(rng.gamma(beta + counts), floor).astype(np.float32), batch
-    yield "large", np.full(counts.shape, 100, np.float32), nobody
+    yield "large", np.full(counts.shape, 100, np.float32), nothing
 
 
 def clock(threads: Threads) -> float:
@@ -86,10 +86,10 @@ def lazy_update(n_words, n_topics, beta, threads, repeats):
     theta[words] = theta[:4_000].copy()
     chain.topic_sums = sum_topics(theta)
     batch = TopicCounts(words, rng.poisson(0.05, (words.size, n_topics)).astype(np.float32))
-    nobody, best = TopicCounts(words[:0], batch.counts[:0]), np.inf
+    nothing, best = TopicCounts(words[:0], batch.counts[:0]), np.inf
     sampler = LazyScir(RowPrior(beta))
     for _ in range(repeats):
-        sampler.move(chain, nobody, scale=1.0, step=0.1, key=key, threads=threads)
+        sampler.move(chain, nothing, scale=1.0, step=0.1, key=key, threads=threads)
         start = clock(threads)
         sampler.refresh(chain, words, key=key, threads=threads)
         sampler.move(chain, batch, scale=100.0, step=0.1, key=key, threads=threads)

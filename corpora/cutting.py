@@ -1,4 +1,4 @@
-"""Ways to cut a text into words: by letters, by a pattern, by somebody's function."""
+"""Ways to cut a text into words: by letters, by a pattern, by a function that is given."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _imported(name: str) -> Callable[[str], Any]:
 
 
 def _reason(error: BaseException) -> str:
-    """An error of somebody's code, in one line."""
+    """An error of the function, in one line."""
     reason = " ".join(_UNSHOWN.sub(" ", f"{type(error).__name__}: {error}").split()).rstrip(":")
     return reason if len(reason) <= 200 else f"{reason[:199]}…"
 

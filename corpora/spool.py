@@ -133,7 +133,7 @@ class Spool:
             file.flush()
 
     def close(self) -> None:
-        """Also after a failure, when what is still buffered may find no space: nobody needs it."""
+        """Also after a failure, when what is still buffered may find no space: it is not needed."""
         for file in self._files.values():
             with suppress(OSError):
                 file.close()

@@ -25,7 +25,7 @@ PAGE = Path(__file__).with_name("reference.md")
 
 # What programs may rely on; everything else may change without notice.
 PUBLIC = {
-    "topicmc": ("LDA",),
+    "topicmc": ("LDA", "MatrixFactorization"),
     "topicmc.estimator": ("Evaluation",),
     "topicmc.corpora": ("prepare", "Tokenizer", "stop_words", "Corpus", "verify"),
     "topicmc.models.lda.run": ("TopicRun",),
@@ -45,12 +45,16 @@ PUBLIC = {
     "topicmc.topics.compare.comparison": ("compare", "Comparison", "Measures"),
     "topicmc.topics.choose.selection": ("Grid",),
     "topicmc.topics.choose.choice": ("Point", "advice"),
+    "topicmc.models.factors.run": ("FactorRun",),
+    "topicmc.models.factors.rows": ("Factors",),
+    "topicmc.models.factors.prediction": ("predict", "Prediction"),
     "topicmc.errors": ("TopicmcError", "UsageError", "DataError", "DivergedError"),
 }  # fmt: skip
 
 # Of these classes only some methods: others are for whoever writes what they read.
 MEMBERS = {
     "TopicRun": ("open", "facts", "vocabulary", "metrics", "sample_index", "read_sample"),
+    "FactorRun": ("open", "facts", "scale", "data", "metrics", "sample_index", "read_sample"),
     "Corpus": ("open", "vocabulary", "titles", "times", "shard", "heldout", "check"),
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +61,27 @@ def test_a_first_run_compiles_before_its_clock_starts(small_corpus, tmp_path, sa
     assert seen["rounds"] == []
     texts = ("str", "repr", "raise_with_shape_context", "concat")
     assert [name for name in seen["compiled"] if any(text in name for text in texts)] == []
+
+
+def test_doctor_compiles_what_runs_need(small_corpus, tmp_path):
+    """Nothing is compiled after it, whatever the sampler, up to the report."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
+
+    def topicmc(*arguments):
+        command = [Path(sys.executable).with_name("topicmc"), *map(str, arguments)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    warmed = json.loads(topicmc("doctor", "--warm", "--json"))
+    kernels = sorted(path.name for path in (tmp_path / "compiled").rglob("*.nbc"))
+    assert warmed["kernel cache"].startswith(f"{len(kernels)} kernels") and len(kernels) > 40
+    runs = []
+    for sampler in ("auto", "adlda", "scir", "sgrld"):
+        runs.append(tmp_path / sampler)
+        settings = ("--sampler", sampler, "--topics", 7, "--epochs", 6)
+        topicmc("train", small_corpus.path, "-o", runs[-1], *settings)
+        topicmc("topics", runs[-1])
+    topicmc("evaluate", runs[-1])
+    topicmc("report", *runs, "-o", tmp_path / "report.html")
+    assert sorted(path.name for path in (tmp_path / "compiled").rglob("*.nbc")) == kernels

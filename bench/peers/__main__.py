@@ -120,7 +120,7 @@ def chosen(options: argparse.Namespace) -> list[Contender]:
         if known[name] not in present:
             say(f"{name} is left out: pip install {known[name].package}")
     if not present:
-        raise SystemExit("nobody to measure: see --contenders")
+        raise SystemExit("no contender is left: see --contenders")
     return present
 
 

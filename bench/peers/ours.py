@@ -63,7 +63,7 @@ def _json(folder: Path, *arguments: str) -> dict[str, Any]:
 
 
 def _topicmc(folder: Path, *arguments: str) -> str:
-    """What a command printed. Its progress is kept in a file, as a terminal is nobody's here."""
+    """What a command printed. Its progress is kept in a file, as there is no terminal."""
     command = [sys.executable, "-m", "topicmc.cli", *arguments]
     with (folder / "stderr.txt").open("w+") as errors:
         done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True)

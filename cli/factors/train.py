@@ -35,7 +35,8 @@ HEADINGS = {
         "updates", "until", "evaluate_every", "checkpoint_every", "samples",
     ),
     "Priors": (
-        "noise_precision", "precision", "precision_shape", "precision_rate", "precision_every",
+        "noise_precision", "learn_noise", "precision", "precision_shape", "precision_rate",
+        "precision_every",
     ),
     "Steps": ("batch_size", "step_size", "step_offset", "step_decay"),
     "Workers": ("threads", "transport", "split", "trajectory", "balance"),
@@ -76,12 +77,13 @@ HEADINGS = {
 @setting("--checkpoint-every", str, "A checkpoint every 30s, or every N updates.")
 @setting("--samples", int, "Posterior samples of a chain to keep at most [64].")
 @setting("--noise-precision", float, "τ, in units of 1 / variance of the ratings [2].")
+@setting("--learn-noise/--no-learn-noise", bool, "Sample τ, too, beginning there [no].")
 @setting("--precision", Number(float), "λ of all factors and biases [auto: drawn; sgd: 20].")
 @setting("--precision-shape", float, "α of the prior of λ, Gamma(α, β) [1].")
 @setting("--precision-rate", float, "β of the prior of λ [1].")
 @setting("--precision-every", int, "Draw λ every so many rounds of sgld [5].")
 @setting("--batch-size", Number(int), "Ratings in a minibatch [auto: a sixteenth, to 50,000].")
-@setting("--step-size", float, "a in the step size a (1 + t / b)^-c [2].")
+@setting("--step-size", float, "a in the step size a (1 + t / b)^-c [4].")
 @setting("--step-offset", float, "b in the step size [10000].")
 @setting("--step-decay", float, "c in the step size [0.51].")
 @setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")
@@ -141,8 +143,8 @@ def train(
     workers = settings.get("workers")
     if workers is None and launched_size() == 1:
         if resume:
-            workers = jobs.workers_of(output)
-            transport = "local" if transport == "auto" else transport
+            workers, last = jobs.workers_of(output)
+            transport = last if transport == "auto" else transport
         elif settings.get("chains", "auto") != "auto":
             workers, transport = settings["chains"], "local"
     if workers is not None and must_launch(workers, transport):

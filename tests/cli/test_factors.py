@@ -127,7 +127,7 @@ def test_evaluate_on_other_ratings(work, command):
     [
         ("--sampler", "sgld"),
         ("--sampler", "gibbs"),
-        ("--chains", 2),
+        ("--chains", 2, "--learn-noise"),
         ("--workers", 3, "--transport", "local", "--split", "rows"),
         ("--workers", 4, "--transport", "local", "--split", "square"),
     ],

@@ -1,6 +1,7 @@
 """What is stated of the memory of a run, beside what the run takes."""
 
 import importlib.util
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +35,8 @@ def resolved(**settings) -> TrainConfig:
 
 @pytest.fixture(scope="session")
 def corpora(tmp_path_factory) -> Path:
+    """Where they are made. Kernels are compiled before, as that takes memory of its own."""
+    subprocess.run([bench.SCRIPTS / "topicmc", "doctor", "--warm"], check=True, capture_output=True)
     return tmp_path_factory.mktemp("memory")
 
 

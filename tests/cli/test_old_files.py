@@ -38,7 +38,12 @@ RUNS = {
 }
 AVERAGED = {"scir-two-ranks"}  # its states are means of chains, which later versions may not count
 DOCUMENTS, WORDS, TOPICS, SAMPLES = 30, 21, 3, 4
-NO_RUN = {"fetch", "prepare", "doctor"}  # commands that read neither a corpus nor a run
+NO_RUN = {
+    "fetch",
+    "prepare",
+    "doctor",
+    "factors",
+}  # commands that read neither corpora nor runs of topics
 
 
 @pytest.fixture

@@ -138,7 +138,7 @@ def test_sgld_and_gibbs_have_the_same_means(gibbs, split, workers, fault):
     states, means = gibbs
     each = workers if split == "rows" else 2  # chains that find a place at the same time
     found = []
-    for step in (0.25, 0.5):
+    for step in (1.0, 2.0):
         runs = []
         for first in range(0, N_CHAINS, each):
             method = method_of(
@@ -156,3 +156,25 @@ def test_sgld_and_gibbs_have_the_same_means(gibbs, split, workers, fault):
     difference = 2 * small.mean(axis=0) - large.mean(axis=0) - means.mean(axis=0)
     scores = difference / np.sqrt(squares / N_CHAINS)
     assert (np.abs(scores).max() > 8) == (fault is not None)
+
+
+@pytest.mark.parametrize(("split", "workers"), [("none", 2), ("square", 4)])
+def test_the_precision_of_ratings_is_learned(split, workers):
+    """On 2,000 ratings of noise 0.5, mean τ within 10 % of that of Gibbs: its law has a spread of
+    3.5 %, means of some correlated ones of 1 %, and steps and blocks leave 5 %."""
+    generator = np.random.default_rng(8)
+    ratings = some_ratings(80, 60, 2000, seed=4, even=True)
+    u, v = generator.normal(0, 0.8, (80, 2)), generator.normal(0, 0.8, (60, 2))
+    values = (u @ v.T)[ratings.users, ratings.items] + generator.normal(0, 0.5, 2000)
+    ratings = replace(ratings, values=values.astype(np.float32))
+    means = []
+    of_sgld = {"split": split, "workers": workers, "trajectory": 3, "precision_every": 4}
+    for settings in ({"sampler": "gibbs"}, of_sgld):
+        method = method_of(ratings, factors=2, learn_noise=True, step_size=1.0, **settings)
+        found = []
+        for number in range(800):
+            method.round()
+            if number >= 400:
+                found.append(np.mean([chain.tau for chain in method.chains.values()]))
+        means.append(np.mean(found))
+    assert abs(means[1] / means[0] - 1) < 0.1 and 3 < means[0] < 5

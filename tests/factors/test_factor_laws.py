@@ -7,7 +7,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.factors.rows import Items, Stream, Users, settle
 from topicmc.models.factors.sgld import Block, Sgld, rates
 
-TAU, WORTH, STEP = 2.0, 5, 0.8
+TAU, WORTH, STEP = 2.0, 5, 2.5
 PRECISION = np.array([3.0, 5.0, 4.0])
 N_ALIKE = 8_000  # replicates of each kind of row
 KINDS = (3, 60)  # ratings of a row of each kind
@@ -76,14 +76,14 @@ def sampled(fault=None, n_updates=100, threads=2):
     ).astype(np.int32)
     block = Block(users, items, VALUES[items], rates(counts, WORTH, TAU), np.full(N_ITEMS, 1 / TAU))
     sgld = Sgld(
-        block, 0, tau=TAU, batch_size=M, temperature=2.0 if fault == "noise of 2ε" else 1.0,
+        block, 0, batch_size=M, temperature=2.0 if fault == "noise of 2ε" else 1.0,
         seed=5, threads=Threads(threads),
     )  # fmt: skip
     generator = np.random.default_rng(3)
     start = np.concatenate(
         [generator.multivariate_normal(*stationary(kind, STEP), N_ALIKE) for kind in (0, 1)]
     )
-    rows = Users(0, start.astype(np.float32), PRECISION, np.zeros(len(kinds)))
+    rows = Users(0, start.astype(np.float32), PRECISION, np.zeros(len(kinds)), tau=TAU)
     fixed = Items(0, ITEMS.copy(), np.ones(3), np.zeros(N_ITEMS))
     stream = Stream(5, 0, 0)
     for update in range(n_updates):

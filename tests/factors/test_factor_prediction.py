@@ -13,7 +13,7 @@ GENERATOR = np.random.default_rng(0)
 def state(number):
     users = GENERATOR.normal(0, 0.3, (2, 4)).astype(np.float32)
     items = GENERATOR.normal(0, 0.3, (3, 4)).astype(np.float32)
-    return Factors(0, users, items, 4.0 + np.arange(4.0), 9.0 - np.arange(4.0), number)
+    return Factors(0, users, items, 4.0 + np.arange(4.0), 9.0 - np.arange(4.0), 2.0 + number)
 
 
 STATES = [state(number) for number in range(5)]
@@ -23,7 +23,7 @@ def test_against_draws():
     """A million ratings drawn from the states, rows that are not known from their priors: means and
     variances within 6 standard errors, a false alarm in 10⁷."""
     users, items = np.array([0, 1, -1, 0, -1]), np.array([2, 0, 1, -1, -1])
-    found = predict(STATES, users, items, Scale(3.0, 1.5, -99, 99), tau=2.0)
+    found = predict(STATES, users, items, Scale(3.0, 1.5, -99, 99))
     n = 200_000
     for pair, (i, j) in enumerate(zip(users, items, strict=True)):
         draws = []
@@ -31,7 +31,7 @@ def test_against_draws():
             u = prior(one.user_precision, n) if i < 0 else one.users[i].astype(float)[None]
             v = prior(one.item_precision, n) if j < 0 else one.items[j].astype(float)[None]
             mean = (u[:, :-1] * v[:, :-1]).sum(axis=1) + u[:, -1] + v[:, -1]
-            draws.append(3.0 + 1.5 * (mean + GENERATOR.normal(0, 2.0**-0.5, n)))
+            draws.append(3.0 + 1.5 * (mean + GENERATOR.normal(0, one.tau**-0.5, n)))
         draws = np.concatenate(draws)
         spread = draws.std()
         assert abs(draws.mean() - found.mean[pair]) < 6 * spread / np.sqrt(len(draws))
@@ -46,11 +46,13 @@ def prior(precision, n):
 
 def test_predictions_stay_on_the_scale():
     one = STATES[0]
-    far = Factors(0, one.users + np.float32([0, 0, 0, 9]), one.items, *[one.user_precision] * 2)
-    assert predict([far], np.array([0]), np.array([0]), SCALE, 2.0).mean == 5.0
+    far = Factors(
+        0, one.users + np.float32([0, 0, 0, 9]), one.items, *[one.user_precision] * 2, 2.0
+    )
+    assert predict([far], np.array([0]), np.array([0]), SCALE).mean == 5.0
 
 
 def test_ratings_that_are_all_alike():
     scale = Scale.of(np.full(4, 2.5, np.float32))
     assert (scale.mean, scale.deviation, scale.low, scale.high) == (2.5, 1.0, 2.5, 2.5)
-    assert predict(STATES, np.array([0]), np.array([0]), scale, 2.0).mean == 2.5
+    assert predict(STATES, np.array([0]), np.array([0]), scale).mean == 2.5

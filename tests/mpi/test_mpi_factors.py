@@ -46,8 +46,8 @@ def states(path):
     [
         (2, ("--split", "rows")),
         (2, ("--sampler", "gibbs")),
-        (3, ("--split", "rows", "--chains", 2)),
-        (4, ("--split", "square")),
+        (3, ("--split", "rows", "--chains", 2, "--learn-noise")),
+        (4, ("--split", "square", "--learn-noise")),
     ],
 )
 def test_the_same_bits_as_in_one_process(tmp_path: Path, ranks, settings):

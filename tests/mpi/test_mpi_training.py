@@ -293,7 +293,7 @@ def test_what_ranks_read_and_send_and_how_they_are_balanced(small_corpus, tmp_pa
         for shard in others:
             shutil.rmtree(folder / "shards" / shard)
         part = command(
-            1, tmp_path / "run", "--slow", "1=5",
+            1, tmp_path / "run", "--slow", "1=20",
             corpus=Corpus.open(folder), program=(*program, "train"), **settings,
         )  # fmt: skip
         job += [":", *part[1:]] if job else part

@@ -1,4 +1,4 @@
-"""Lets tests import `calibration`, the small models and chains of bench/sbc.py."""
+"""Lets tests import `calibration` and `papers`, the small models and chains of bench/."""
 
 import sys
 from pathlib import Path

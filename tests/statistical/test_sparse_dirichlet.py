@@ -1,14 +1,7 @@
 """SCIR reaches the boundary of the simplex where SGRLD cannot (Baker's thesis, Figure 5.3.1a)."""
 
 import numpy as np
-from sparse_dirichlet import (
-    ALPHA,
-    POSTERIOR,
-    SCIR_STEPS,
-    SGRLD_STEPS,
-    best,
-    distances,
-)
+from papers.simplex import SCIR_STEPS, SGRLD_STEPS, SPARSE, best, distances
 
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
@@ -29,9 +22,9 @@ def test_scir_is_three_times_closer_than_sgrld():
     A third holds even between the far ends of 5-standard-error intervals; planted: SCIR with a
     prior that is three times too large misses it.
     """
-    sgrld = interval(best(Sgrld(RowPrior(ALPHA)), SGRLD_STEPS, **OPTIONS))
-    scir = interval(best(Scir(RowPrior(ALPHA)), SCIR_STEPS, **OPTIONS))
-    faulty = interval(best(Scir(RowPrior(3 * ALPHA)), SCIR_STEPS, **OPTIONS))
+    sgrld = interval(best(SPARSE, Sgrld(RowPrior(SPARSE.alpha)), SGRLD_STEPS, **OPTIONS))
+    scir = interval(best(SPARSE, Scir(RowPrior(SPARSE.alpha)), SCIR_STEPS, **OPTIONS))
+    faulty = interval(best(SPARSE, Scir(RowPrior(3 * SPARSE.alpha)), SCIR_STEPS, **OPTIONS))
     print(f"d_KS: SCIR {scir}, SGRLD {sgrld}, faulty {faulty}")
     assert scir[1] < sgrld[0] / 3
     assert faulty[0] > sgrld[1] / 3
@@ -39,5 +32,7 @@ def test_scir_is_three_times_closer_than_sgrld():
 
 def test_distance_of_exact_samples():
     """1,000 exact samples: the mean of 9 KS distances is 0.868/√1000 ± 0.261/√(9·1000)."""
-    exact = np.random.default_rng(2).gamma(POSTERIOR[:, None], size=(1000, 10, 20))
-    assert abs(distances(exact).mean() - 0.868 / np.sqrt(1000)) < 5 * 0.261 / np.sqrt(20 * 9000)
+    exact = np.random.default_rng(2).gamma(SPARSE.posterior[:, None], size=(1000, 10, 20))
+    assert abs(distances(SPARSE, exact).mean() - 0.868 / np.sqrt(1000)) < 5 * 0.261 / np.sqrt(
+        20 * 9000
+    )

@@ -12,7 +12,7 @@ _ANNOUNCE_AFTER = 1.0  # seconds
 
 @contextmanager
 def announced(tell: Callable[[str], None] | None, text: str = COMPILING) -> Iterator[None]:
-    """Tells somebody a sentence when the block takes longer than a second."""
+    """Tells a sentence when the block takes longer than a second."""
     if tell is None:
         yield
         return

@@ -20,7 +20,7 @@ from topicmc.topics.labels import Labels
 NAMES = "topics.csv"
 """Which topic has which index and name, beside formats that know indices only."""
 TOP = 20
-"""Words of each topic in tables, if nobody says how many."""
+"""Words of each topic in tables, unless a number is given."""
 
 
 @dataclass(frozen=True)

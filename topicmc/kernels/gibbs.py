@@ -213,7 +213,7 @@ def inverse_sums(topic_totals: np.ndarray, beta: Beta) -> tuple[np.ndarray, np.n
 
 
 def share_out(n_tokens: int, most: int, threads: Threads) -> int:
-    """A few pieces for each thread, so that nobody waits for long; but a small piece is not worth
+    """A few pieces for each thread, so that none waits for long; but a small piece is not worth
     handing to another thread."""
     return (
         max(1, min(8 * threads.n_threads, most, n_tokens // _PIECE)) if threads.n_threads > 1 else 1
@@ -271,7 +271,7 @@ def _sample(
 ):  # fmt: skip
     """All sweeps over documents order[0 : group], order[step : step + group], …
 
-    Index n_padded is a topic that nobody reads: "no topic", so that nothing needs to branch.
+    Index n_padded is a topic that is never read: "no topic", so that nothing needs to branch.
     """
     counts, weights, table, uniforms, numbers = scratch
     first, length, pending = numbers[0], numbers[1], numbers[2]

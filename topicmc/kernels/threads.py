@@ -30,7 +30,7 @@ class Threads:
         have the same slot, of ``n_threads``.
 
         The caller works too, and everyone takes the next piece when done with one: a thread that
-        comes late, because its core is busy, holds nobody up.
+        comes late, because its core is busy, does not block the others.
         """
         pieces = iter(range(n_pieces))
 

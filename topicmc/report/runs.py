@@ -19,7 +19,7 @@ MOST_EVALUATIONS = 300
 
 def corpus_name(run: TopicRun) -> str:
     """The corpus by its folder, or by that of the run when it lies inside; not by the whole path,
-    which is nobody's business whom a report is sent to."""
+    which readers of a report need not know."""
     path = run.facts()["corpus"]["path"]
     return run.path.resolve().name if path == EMBEDDED else Path(path).name
 

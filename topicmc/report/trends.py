@@ -36,9 +36,9 @@ MOST_DOCUMENTS = 200_000
 LEAST_DOCUMENTS = 10
 """A period of fewer says nothing."""
 MOST_PERIODS = 60
-"""Periods, where nobody says how long they are;"""
+"""Periods, where their length is not given;"""
 MOST_ASKED = 1000
-"""and where somebody does."""
+"""and where it is."""
 UNITS = {"day": "D", "month": "M", "year": "Y", "decade": "10Y"}
 _DRAWS = 16  # of φ, of each chain at most
 _BLOCK = 1 << 20  # documents × topics looked at together

@@ -26,7 +26,7 @@ def find_mpiexec() -> str:
 
 
 def must_launch(n_workers: int, transport: str) -> bool:
-    """Whether ranks are wanted that nobody has started."""
+    """Whether ranks are asked for that have not been started."""
     return n_workers > 1 and transport != "local" and launched_size() == 1
 
 

@@ -211,8 +211,8 @@ class MpiTransport:
 class MpiTable:
     """A table in an MPI window: each rank keeps a stretch of it that all reach without its help.
 
-    Access epochs are passive (nobody answers, nobody waits), and every element is added to and read
-    by one atomic operation.
+    Access epochs are passive (no rank has to answer or wait), and every element is added to and
+    read by one atomic operation.
     """
 
     def __init__(self, transport: MpiTransport, shape: tuple[int, ...]) -> None:

@@ -14,6 +14,7 @@ from topicmc.engine.state import ReadOnDemand, Table
 from topicmc.engine.transport.base import Transport
 from topicmc.errors import DivergedError
 from topicmc.kernels.threads import Threads
+from topicmc.models.factors.errors import squared_error
 from topicmc.models.factors.gibbs import Gibbs
 from topicmc.models.factors.layout import Layout
 from topicmc.models.factors.ratings import Ratings
@@ -23,6 +24,7 @@ from topicmc.models.factors.rows import (
     GammaPrior,
     Rows,
     Stream,
+    Users,
     initial_rows,
     settle,
     sum_squares,
@@ -57,6 +59,8 @@ class FactorChains:
             if config.draws_precision
             else None
         )
+        self._noise = GammaPrior(1.0, 1.0) if config.learn_noise else None
+        self._n_ratings = len(ratings)
         self._rates = self._rates_of(ratings)
         self._workers = self._opened(ratings)
 
@@ -77,14 +81,13 @@ class FactorChains:
 
     def _opened(self, ratings: Ratings) -> dict[int, Sgld] | Gibbs:
         """The blocks of the hosted workers, or all ratings for each."""
-        config, tau = self._config, self._config.noise_precision
+        config = self._config
         if config.sampler == "gibbs":
-            return Gibbs(ratings, tau=tau, prior=self._prior, threads=self._threads)
+            return Gibbs(ratings, prior=self._prior, noise=self._noise, threads=self._threads)
         return {
             worker: Sgld(
                 block_of(self.layout, ratings, worker, self._rates),
                 worker,
-                tau=tau,
                 batch_size=config.batch_size,
                 temperature=self._temperature,
                 seed=config.seed,
@@ -113,6 +116,8 @@ class FactorChains:
         )  # fmt: skip
         if self._prior is None:
             rows.precision[:] = self._config.precision
+        if isinstance(rows, Users):
+            rows.tau = self._config.noise_precision
         return rows
 
     def _brought_up_to_date(self, state: Rows) -> Rows:
@@ -136,10 +141,11 @@ class FactorChains:
     ) -> tuple[int]:  # fmt: skip
         """One update on a minibatch, or a sweep; the ratings drawn."""
         users, items = states["users"], states["items"]
+        assert isinstance(users, Users)
         streams = self._stream(users), self._stream(items)
         if isinstance(self._workers, Gibbs):
             self._workers.sweep(users, items, streams)
-            self._check(users, float(sum_squares(items).sum()))
+            self._check(users, sum_squares(items))
             return (len(self._workers),)
         step = self.step_size(mean_update)
         weight, even = 1.0, 1.0
@@ -149,11 +155,11 @@ class FactorChains:
         errors = self._workers[worker].update(
             users, items, streams, position, step=step, weight=weight, time=step * even
         )
-        self._check(users, float(errors.sum()))
+        self._check(users, errors)
         return (len(errors),)
 
-    def _check(self, state: Rows, figure: float) -> None:
-        if not np.isfinite(figure):
+    def _check(self, state: Rows, figures: np.ndarray) -> None:
+        if not np.isfinite(figures).all():
             raise DivergedError(
                 f"chain {self._place_of(state)[0]} diverged at update {state.update}: its factors"
                 f" are no longer finite; {remedy(self._config)}"
@@ -165,25 +171,46 @@ class FactorChains:
         return config.step_size * (1 + update / config.step_offset) ** -config.step_decay
 
     def after_round(self, number: int, held: Held) -> None:
-        """Draws Λ of every chain given all its rows, every so many rounds."""
-        config, prior = self._config, self._prior
-        if prior is None or config.sampler == "gibbs" or number % config.precision_every:
+        """Draws the precisions of every chain given all its rows, every so many rounds."""
+        every = self._config.precision_every
+        if self._config.sampler == "gibbs" or number % every:
             return
-        squares = np.zeros((config.chains, len(SIDES), self._width))
-        states = [
-            (i, state)
-            for i, side in enumerate(SIDES)
-            for _, state in sorted(held[side].items())  # of workers: sums have one order
-        ]
-        for i, state in states:
+        if self._prior is not None:
+            for side in SIDES:
+                self._draw_precision(self._prior, number, side, held[side])
+        if self._noise is not None:
+            self._draw_noise(self._noise, number, held)
+
+    def _draw_precision(
+        self, prior: GammaPrior, number: int, side: str, held: Mapping[int, Rows]
+    ) -> None:
+        squares = np.zeros((self._config.chains, self._width))
+        for _, state in sorted(held.items()):  # by worker: sums have one order
             self._brought_up_to_date(state)
-            squares[self._place_of(state)[0], i] += sum_squares(state)
-        squares = self._transport.sum(squares)
-        for i, state in states:
-            chain, count = self._place_of(state)[0], self._sizes[state.side]
-            state.precision = prior.draw(
-                squares[chain, i], count, Stream(config.seed, chain, 0), number, state.side
+            squares[self._place_of(state)[0]] += sum_squares(state)
+        squares, count = self._transport.sum(squares), self._sizes[side]
+        for state in held.values():
+            stream = self._stream(state)
+            state.precision = prior.draw(squares[stream.chain], count, stream, number, side)
+
+    def _draw_noise(self, prior: GammaPrior, number: int, held: Held) -> None:
+        """τ, given the errors of the ratings where a chain is. Those of blocks stand for all, as
+        minibatches do; that the chain has just worked on them makes them a little too small."""
+        assert isinstance(self._workers, dict)
+        squares = np.zeros((self._config.chains, 1))
+        weight = 1 if self._config.split == "none" else self.layout.most_chains
+        for worker, users in sorted(held["users"].items()):
+            block, items = self._workers[worker].block, held["items"][worker]
+            for state in (users, items):
+                self._brought_up_to_date(state)
+            squares[self._place_of(users)[0]] += weight * squared_error(
+                users.factors, block.users, items.factors, block.items, block.values, self._threads
             )
+        squares = self._transport.sum(squares)
+        for state in held["users"].values():
+            stream = self._stream(state)
+            found = prior.draw(squares[stream.chain], self._n_ratings, stream, number, "ratings")
+            state.tau = float(found[0])
 
     # ---- reading
 
@@ -198,7 +225,8 @@ class FactorChains:
 
         def read(number: int) -> Factors:
             u, v = self._read(users[number]), self._read(items[number])
-            return Factors(number, u.factors, v.factors, u.precision, v.precision, u.update)
+            tau = users[number].tau
+            return Factors(number, u.factors, v.factors, u.precision, v.precision, tau, u.update)
 
         return ReadOnDemand(sorted(users), read)
 
@@ -209,7 +237,7 @@ class FactorChains:
     def _put_together(self, held: Held) -> dict[int, Factors]:
         whole: dict[str, np.ndarray] = {}
         precision: dict[str, np.ndarray] = {}
-        mine: dict[int, int] = {}  # chains, and their updates
+        mine: dict[int, tuple[float, int]] = {}  # τ and updates of chains
         for side, size in self._sizes.items():
             rows = np.zeros((self._config.chains, size, self._width), np.float32)
             drawn = np.zeros((self._config.chains, self._width))
@@ -219,7 +247,7 @@ class FactorChains:
                 if first == 0:
                     drawn[chain] = state.precision
                     if side == "users":
-                        mine[chain] = state.update
+                        mine[chain] = state.tau, state.update
             whole[side] = self._transport.sum(rows)
             precision[side] = self._transport.sum(drawn)
         return {
@@ -229,9 +257,9 @@ class FactorChains:
                 whole["items"][chain],
                 precision["users"][chain],
                 precision["items"][chain],
-                update,
+                *known,
             )
-            for chain, update in sorted(mine.items())
+            for chain, known in sorted(mine.items())
         }
 
     # ---- what else the driver asks

@@ -38,6 +38,7 @@ _SETTINGS = {
     "batch_size": "batch_size",
     "step_size": "step_size",
     "noise_precision": "noise_precision",
+    "learn_noise": "learn_noise",
     "n_samples": "samples",
     "n_chains": "chains",
 }
@@ -63,10 +64,12 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         Seconds of training after which `fit` stops.
     batch_size : int, default=None
         Ratings in a minibatch. None: a sixteenth of them, 50,000 at most.
-    step_size : float, default=2.0
+    step_size : float, default=4.0
         How far a row steps in a pass, in units of about half the way to its mode.
     noise_precision : float, default=2.0
         τ, the precision of a rating given user and item, in units of 1 / variance of the ratings.
+    learn_noise : bool, default=False
+        Whether τ is sampled, too, beginning with ``noise_precision``.
     n_chains : int, default=1
         Chains that know nothing of each other; predictions are averaged over all.
     n_samples : int, default=64
@@ -109,8 +112,9 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         max_iter=None,
         time_budget=None,
         batch_size=None,
-        step_size=2.0,
+        step_size=4.0,
         noise_precision=2.0,
+        learn_noise=False,
         n_chains=1,
         n_samples=64,
         scale=None,
@@ -125,6 +129,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         self.batch_size = batch_size
         self.step_size = step_size
         self.noise_precision = noise_precision
+        self.learn_noise = learn_noise
         self.n_chains = n_chains
         self.n_samples = n_samples
         self.scale = scale
@@ -184,7 +189,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
             np.array([known.get(id, -1) for id in ids], np.int64)
             for ids, known in ((users, self._user_rows), (items, self._item_rows))
         ]
-        found = predict(self.samples_, rows[0], rows[1], self._scale, self._tau)
+        found = predict(self.samples_, rows[0], rows[1], self._scale)
         return (found.mean, found.deviation) if return_std else found.mean
 
     @classmethod
@@ -204,6 +209,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
             batch_size=config.batch_size,
             step_size=config.step_size,
             noise_precision=config.noise_precision,
+            learn_noise=config.learn_noise,
             n_chains=config.chains,
             n_samples=config.samples,
             scale=(scale.low, scale.high),
@@ -220,7 +226,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         self.item_ids_ = [data.item_ids[i] for i in range(len(data.item_ids))]
         self._user_rows = {id: row for row, id in enumerate(self.user_ids_)}
         self._item_rows = {id: row for row, id in enumerate(self.item_ids_)}
-        self._scale, self._tau = data.scale, run.config().noise_precision
+        self._scale = data.scale
         self.mean_, self.deviation_ = data.scale.mean, data.scale.deviation
         self.n_features_in_ = 2
 

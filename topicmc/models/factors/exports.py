@@ -24,7 +24,8 @@ def write_npz(run: FactorRun, path: Path) -> None:
     user_biases, item_biases    (S, L) and (S, M)
     chain                       (S,)
     user_ids, item_ids          texts
-    mean, noise_sd, low, high   numbers
+    noise_sd                    (S,), of a rating given the sample
+    mean, low, high             numbers
     """
     data, scale = run.data(), run.scale()
     deviation = np.float32(scale.deviation)
@@ -42,7 +43,7 @@ def write_npz(run: FactorRun, path: Path) -> None:
             user_ids=_texts(data.user_ids),
             item_ids=_texts(data.item_ids),
             mean=np.float64(scale.mean),
-            noise_sd=np.float64(scale.deviation / np.sqrt(run.config().noise_precision)),
+            noise_sd=scale.deviation / np.sqrt([state.tau for state in states]),
             low=np.float64(scale.low),
             high=np.float64(scale.high),
         )

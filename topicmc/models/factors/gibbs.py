@@ -13,8 +13,9 @@ import numpy as np
 
 from topicmc.kernels import factors as kernels
 from topicmc.kernels.threads import Threads
+from topicmc.models.factors.errors import squared_error
 from topicmc.models.factors.ratings import Ratings
-from topicmc.models.factors.rows import GammaPrior, Rows, Stream, sum_squares
+from topicmc.models.factors.rows import GammaPrior, Rows, Stream, Users, sum_squares
 
 _LEAST = 16  # rows that are worth a thread
 
@@ -45,28 +46,40 @@ class Gibbs:
 
     Args:
         ratings: standardised.
-        tau: precision of a rating.
         prior: of the precisions; None leaves them as they are.
+        noise: of the precision of ratings; likewise.
         threads: who works.
     """
 
     def __init__(
-        self, ratings: Ratings, *, tau: float, prior: GammaPrior | None, threads: Threads
+        self,
+        ratings: Ratings,
+        *,
+        prior: GammaPrior | None,
+        noise: GammaPrior | None,
+        threads: Threads,
     ) -> None:
         users, items, values = ratings.users, ratings.items, ratings.values
         self._of_users = ByRow.of(users, items, values, ratings.n_users)
         self._of_items = ByRow.of(items, users, values, ratings.n_items)
-        self._tau, self._prior, self._threads = tau, prior, threads
+        self._ratings, self._prior, self._noise, self._threads = ratings, prior, noise, threads
 
     def __len__(self) -> int:
-        return len(self._of_users.values)
+        return len(self._ratings)
 
-    def sweep(self, users: Rows, items: Rows, streams: tuple[Stream, Stream]) -> None:
+    def sweep(self, users: Users, items: Rows, streams: tuple[Stream, Stream]) -> None:
         """Draws a chain's precisions and rows anew, in place."""
-        self._draw(users, items, self._of_users, streams[0])
-        self._draw(items, users, self._of_items, streams[1])
+        self._draw(users, items, self._of_users, streams[0], users.tau)
+        self._draw(items, users, self._of_items, streams[1], users.tau)
+        if self._noise is not None:
+            of, number = self._ratings, users.update
+            squares = squared_error(
+                users.factors, of.users, items.factors, of.items, of.values, self._threads
+            )
+            found = self._noise.draw(np.array([squares]), len(of), streams[0], number, "ratings")
+            users.tau = float(found[0])
 
-    def _draw(self, rows: Rows, others: Rows, ratings: ByRow, stream: Stream) -> None:
+    def _draw(self, rows: Rows, others: Rows, ratings: ByRow, stream: Stream, tau: float) -> None:
         count, sweep = len(rows.factors), np.uint32(rows.update)
         if self._prior is not None:
             squares = sum_squares(rows)
@@ -81,7 +94,7 @@ class Gibbs:
                 ratings.offsets,
                 ratings.others,
                 ratings.values,
-                self._tau,
+                tau,
                 precision,
                 shift,
                 key,

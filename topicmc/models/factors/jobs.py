@@ -86,7 +86,12 @@ def start(
     resolved = _decided(config, n_ratings, tuple(sizes), transport)
     run.lease = leases.enter_context(held(run_path, transport))
     if transport.is_root:
-        facts = {**_about_program(), "config": resolved.as_dict(), "ratings": about}
+        facts = {
+            **_about_program(),
+            "config": resolved.as_dict(),
+            "transport": _name(transport),
+            "ratings": about,
+        }
         FactorRun.create_with(run_path, facts, data, force)
     transport.barrier()
     return resolved, data if transport.is_root else run.data(), run
@@ -132,7 +137,7 @@ def resume(
     )
     if transport.is_root:
         remove_temporaries(run.path)
-        run.update_facts(format=FORMAT, config=resolved.as_dict())
+        run.update_facts(format=FORMAT, config=resolved.as_dict(), transport=_name(transport))
     transport.barrier()
     return resolved, data, run
 
@@ -167,11 +172,17 @@ def _decided(
     return resolved
 
 
-def workers_of(run_path: Path) -> int | None:
-    """How many workers the run in a directory last had; None where there is no run."""
+def workers_of(run_path: Path) -> tuple[int | None, str]:
+    """How many workers the run in a directory last had, and how they talked; None and auto where
+    there is no run."""
     if not (Path(run_path) / "run.json").is_file():
-        return None
-    return FactorRun.open(run_path).config().workers
+        return None, "auto"
+    run = FactorRun.open(run_path)
+    return run.config().workers, run.facts().get("transport", "auto")
+
+
+def _name(transport: Transport) -> str:
+    return "mpi" if transport.n_processes > 1 else "local"
 
 
 def _about_program() -> dict[str, Any]:

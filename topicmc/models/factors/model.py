@@ -59,6 +59,7 @@ class MatrixFactorizationModel:
         self.trace_unit = 1 if is_gibbs else max(1, _UPDATES // config.trajectory)
         self.remedy = remedy(config)
         self._run = run
+        self._learns_noise = config.learn_noise
         self._traced = training.take(np.arange(min(len(training), _TRACED)))
 
     def write_sample(self, chain: Factors, round_number: int) -> Entry:
@@ -76,11 +77,13 @@ class MatrixFactorizationModel:
             np.sqrt((side.astype(np.float64) ** 2).mean(axis=0))
             for side in (chain.users, chain.items)
         )
+        noise = {"noise precision": chain.tau} if self._learns_noise else {}
         return {
             "training error": float(np.sqrt(np.mean((mean - self._traced.values) ** 2))),
             "factors": float(users[:-1] @ items[:-1]),
             "user biases": float(users[-1]),
             "item biases": float(items[-1]),
+            **noise,
         }
 
     def warm_up(self) -> None:

@@ -1,9 +1,9 @@
 """Predictions with standard deviations: the mean over states, and how far ratings scatter about it.
 
-Under the state s a rating has mean m_s and variance v_s + 1/τ, where v_s is not 0 if user or item
+Under the state s a rating has mean m_s and variance v_s + 1/τ_s, where v_s is not 0 if user or item
 is new: then its row is a draw from the prior. Over states
 
-    mean m̄ = E m_s,        variance  Var m_s + E v_s + 1/τ                 (law of total variance)
+    mean m̄ = E m_s,        variance  Var m_s + E (v_s + 1/τ_s)            (law of total variance)
 
 and the mean is clipped to the scale of the ratings.
 """
@@ -45,7 +45,7 @@ def predicted(state: Factors, users: np.ndarray, items: np.ndarray) -> tuple[np.
 
 
 def predict(
-    states: Iterable[Factors], users: np.ndarray, items: np.ndarray, scale: Scale, tau: float
+    states: Iterable[Factors], users: np.ndarray, items: np.ndarray, scale: Scale
 ) -> Prediction:
     """What one or more states predict of pairs; arguments as of `predicted`."""
     n, (total, squares, within) = 0, np.zeros((3, len(users)))
@@ -54,10 +54,10 @@ def predict(
         n += 1
         total += mean
         squares += mean**2
-        within += variance
+        within += variance + 1 / state.tau
     average = total / n
     between = np.maximum(squares / n - average**2, 0)
-    spread = np.sqrt(between + within / n + 1 / tau)
+    spread = np.sqrt(between + within / n)
     return Prediction(clipped(average, scale), spread * scale.deviation)
 
 

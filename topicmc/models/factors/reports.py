@@ -76,7 +76,7 @@ def numbers_of(table: Table, user_ids: Strings, item_ids: Strings) -> tuple[np.n
 
 def predict_pairs(run: FactorRun, users: np.ndarray, items: np.ndarray) -> Prediction:
     """What a run predicts of pairs, by all its samples; rows are int64 (n,), −1 where unknown."""
-    return predict(states_of(run), users, items, run.scale(), run.config().noise_precision)
+    return predict(states_of(run), users, items, run.scale())
 
 
 def score(run: FactorRun, table: Table | None = None) -> Score:
@@ -92,18 +92,18 @@ def score(run: FactorRun, table: Table | None = None) -> Score:
     unknown = int(((users < 0) | (items < 0)).sum())
     if len(values) == 0:
         return Score(None, None, [], None, None, n_samples, 0, unknown)
-    scale, tau = run.scale(), run.config().noise_precision
+    scale = run.scale()
     newest = {entry["chain"]: entry for entry in entries}
     of_newest = [
-        rmse(predict([run.read_sample(entry)], users, items, scale, tau).mean, values)
+        rmse(predict([run.read_sample(entry)], users, items, scale).mean, values)
         for entry in newest.values()
     ]
-    together = predict(states_of(run), users, items, scale, tau)
+    together = predict(states_of(run), users, items, scale)
     inside = np.abs(together.mean - values) <= _NINE_TENTHS * together.deviation
     return Score(
         float(np.mean(of_newest)),
         rmse(together.mean, values) if n_samples else None,
-        [rmse(predict(states_of(run, c), users, items, scale, tau).mean, values) for c in newest],
+        [rmse(predict(states_of(run, c), users, items, scale).mean, values) for c in newest],
         rmse(np.full(len(values), scale.mean), values),
         float(inside.mean()),
         n_samples,

@@ -41,12 +41,19 @@ class Rows:
     update: Annotated[int, Number(int)] = 0
 
 
+@dataclass
 class Users(Rows):
-    side = "users"
+    """Those of users tell the noise of the ratings, too."""
+
+    side: ClassVar[str] = "users"
+
+    tau: Annotated[float, Number(float)] = 1.0
+    """τ, the precision of a standardised rating."""
 
 
+@dataclass
 class Items(Rows):
-    side = "items"
+    side: ClassVar[str] = "items"
 
 
 SIDES: dict[str, type[Rows]] = {kind.side: kind for kind in (Users, Items)}
@@ -59,6 +66,7 @@ class Factors:
     users, items    float32 (L, D + 1) and (M, D + 1): factors and, last, the bias
     user_precision, item_precision
                     λ of each column, float64 (D + 1,)
+    tau             precision of a standardised rating
     """
 
     index: int
@@ -66,6 +74,7 @@ class Factors:
     items: np.ndarray
     user_precision: np.ndarray
     item_precision: np.ndarray
+    tau: float
     update: int = 0
 
 
@@ -160,7 +169,8 @@ class GammaPrior:
     ) -> np.ndarray:
         """λ_k ~ Gamma(shape + n/2, rate + ½ Σ_i θ_ik²), float64 (D + 1,): the conditional given the
         n rows of a side, whose squares add up to `squares` (equations 7.20 and 7.21; the sum of the
-        latter is over the items). `number` tells the draws of a chain apart."""
+        latter is over the items). Likewise τ, given the squares of all errors. `number` tells the
+        draws of a chain apart."""
         key, shape = stream.key(f"precision of {side}"), self.shape + count / 2
         draws = [
             gamma(shape, key, np.uint32(k), np.uint32(0), np.uint32(number))

@@ -2,7 +2,7 @@
 
     ratings.npz    the ratings with the ids of users and items, and which are held out
 
-A kept state is four arrays: users, items, user_precision and item_precision
+A kept state is the arrays users, items, user_precision, item_precision and tau
 (`topicmc.models.factors.rows.Factors`). A run needs no other file: neither to go on nor to predict.
 """
 
@@ -25,7 +25,7 @@ from topicmc.storage.files import read_arrays, write_arrays
 from topicmc.storage.runs import FORMAT, RunDirectory
 
 _RATINGS = "ratings.npz"
-_ARRAYS = ("users", "items", "user_precision", "item_precision")
+_ARRAYS = ("users", "items", "user_precision", "item_precision", "tau")
 
 
 class FactorRun(RunDirectory):
@@ -126,21 +126,21 @@ class FactorRun(RunDirectory):
         run."""
         path, about = self.place_of_sample(entry), self.facts()["ratings"]
         width = self.facts()["config"]["factors"] + 1
-        shapes = ((about["users"], width), (about["items"], width), (width,), (width,))
+        shapes = ((about["users"], width), (about["items"], width), (width,), (width,), ())
         stored = read_arrays(path, entry["checksum"])
-        dtypes = (np.float32, np.float32, np.float64, np.float64)
+        dtypes = (np.float32, np.float32, np.float64, np.float64, np.float64)
         for name, shape, dtype in zip(_ARRAYS, shapes, dtypes, strict=True):
             found = stored.get(name)
             if found is None or found.shape != shape or found.dtype != dtype:
                 raise DataError(f"{path}: {name} is missing or is not {shape}; remake the run")
             if not np.isfinite(found).all():
                 raise DataError(f"{path}: {name} holds what is no number; remake the run")
-        users, items, user_precision, item_precision = (stored[name] for name in _ARRAYS)
-        return Factors(entry["chain"], users, items, user_precision, item_precision)
+        users, items, user_precision, item_precision, tau = (stored[name] for name in _ARRAYS)
+        return Factors(entry["chain"], users, items, user_precision, item_precision, float(tau))
 
     def write_state(self, state: Factors, round_number: int) -> dict[str, Any]:
         """Writes the state of a chain; its index entry."""
-        arrays = {name: getattr(state, name) for name in _ARRAYS}
+        arrays = {name: np.asarray(getattr(state, name)) for name in _ARRAYS}
         return self.write_sample(state.index, round_number, arrays)
 
     def states_to_read(self) -> Sequence[dict[str, Any]]:

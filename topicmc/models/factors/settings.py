@@ -31,12 +31,13 @@ class FactorSettings(DsgldSettings[Open]):
     sampler: str = "sgld"
     factors: int = 20
     noise_precision: float = 2.0
+    learn_noise: bool = False
     precision: float | Open = AUTO
     precision_shape: float = 1.0
     precision_rate: float = 1.0
     precision_every: int = 5
     batch_size: int | Open = AUTO
-    step_size: float = 2.0
+    step_size: float = 4.0
     step_offset: float = 10_000.0
     step_decay: float = 0.51
     split: str = "auto"
@@ -47,6 +48,8 @@ class FactorSettings(DsgldSettings[Open]):
         for field in fields(self):
             of_type(option(field.name), getattr(self, field.name), str(field.type), field.default)
         one_of("--sampler", self.sampler, SAMPLERS)
+        if self.sampler == "sgd" and self.learn_noise:
+            raise UsageError("--learn-noise: sgd samples nothing; use --sampler sgld or gibbs")
         one_of("--split", self.split, ("auto", *SPLITS))
         if self.sampler == "gibbs" and self.split not in ("auto", "none"):
             raise UsageError(

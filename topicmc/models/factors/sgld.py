@@ -14,7 +14,9 @@ touched rows only, samples a distribution that is too narrow by the chance of be
 Each row has a step of its own, ε_i = ε / (w (τ n_i + λ₀)), n_i its number of ratings and λ₀ = 10:
 Langevin dynamics under a constant diagonal preconditioner, which leaves the target as it is. So in
 one pass over the ratings a row takes steps of about ε/2 of the way to its mode, however many
-ratings it has and however many there are, and the noise of minibatches widens all rows alike.
+ratings it has and however many there are, and the noise of minibatches widens all rows alike. In a
+single update that must not be too much: where there are fewer than 16 minibatches in a pass, w is
+taken to be 16 in ε_i.
 """
 
 from __future__ import annotations
@@ -29,9 +31,17 @@ from topicmc.kernels import factors as kernels
 from topicmc.kernels.threads import Threads
 from topicmc.models.factors.layout import Layout
 from topicmc.models.factors.ratings import Ratings
-from topicmc.models.factors.rows import SIDES, START_PRECISION, Rows, Stream, flow
+from topicmc.models.factors.rows import (
+    SIDES,
+    START_PRECISION,
+    Rows,
+    Stream,
+    Users,
+    flow,
+)
 
 _LEAST = 2048  # rows or ratings that are worth a thread
+_LEAST_WORTH = 16.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ class Block:
 
 def rates(counts: np.ndarray, worth: float, tau: float) -> np.ndarray:
     """ε_i / ε of rows with so many ratings, float64, where one of a minibatch is worth `worth`."""
-    return 1 / (worth * (tau * counts + START_PRECISION))
+    return 1 / (max(worth, _LEAST_WORTH) * (tau * counts + START_PRECISION))
 
 
 def block_of(
@@ -79,7 +89,6 @@ class Sgld:
     Args:
         block: the ratings.
         worker: its number.
-        tau: precision of a standardised rating.
         batch_size: ratings in a minibatch.
         temperature: 1 samples the posterior; 0 is stochastic gradient descent to its mode.
         seed: of the minibatches.
@@ -91,13 +100,12 @@ class Sgld:
         block: Block,
         worker: int,
         *,
-        tau: float,
         batch_size: int,
         temperature: float,
         seed: int,
         threads: Threads,
     ) -> None:
-        self.block, self._worker, self._tau = block, worker, tau
+        self.block, self._worker = block, worker
         self._size = min(batch_size, len(block))
         self.temperature, self._seed, self.threads = temperature, seed, threads
         self._users = _Touched(len(block.user_rates), self._size)
@@ -105,7 +113,7 @@ class Sgld:
 
     def update(
         self,
-        users: Rows,
+        users: Users,
         items: Rows,
         streams: tuple[Stream, Stream],
         position: int,
@@ -133,7 +141,7 @@ class Sgld:
             self._users.bring(users, streams[0], block.users[chosen], block.user_rates, self)
             self._items.bring(items, streams[1], block.items[chosen], block.item_rates, self)
             self._find_errors(block.values[chosen], errors)
-            scale = step / 2 * weight * len(block) / size * self._tau
+            scale = step / 2 * weight * len(block) / size * users.tau
             self._kick(users, self._users, self._items, errors, scale * block.user_rates)
             self._kick(items, self._items, self._users, errors, scale * block.item_rates)
         for rows in (users, items):

@@ -1,4 +1,4 @@
-"""The sampler that ``auto`` comes to: whether there is memory and time to remember every topic."""
+"""The sampler that ``auto`` chooses: whether memory and time allow kept assignments."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 The counts over all workers are a table that every process can add to and read while the others
 work: over MPI a window, spread over the ranks. After each ``trajectory`` of updates a worker adds
 what it has changed since its own last synchronisation and reads the table, in one step. A slow
-worker delays nobody; a worker's counts are behind by what the others have not yet told.
+worker delays no other; a worker's counts are behind by what the others have not yet told.
 
 With several ranks the result depends on timing: the same seed does not give the same bits, and the
 metrics say so ("reproducible": false). Workers in one process take turns, which is reproducible.

@@ -1,10 +1,10 @@
 """Several chains of AD-LDA in one run, so that it knows more than one mode of the posterior.
 
-Each chain has assignments, counts, priors and random numbers of its own, and they never hear of
-each other. So where their samples agree, the posterior does; where not, what each shows of itself
+Each chain has assignments, counts, priors and random numbers of its own, and chains do not
+communicate. So where their samples agree, the posterior does; where not, what each shows of itself
 is less than the uncertainty there is, and the mean of their predictions is mostly better than each.
 
-On one worker the chains are spread over the threads, each drawn by one: nobody waits for anybody.
+On one worker the chains are spread over the threads, each drawn by one, so no thread waits.
 On several workers every chain has all of them, and chains take turns.
 """
 

@@ -1,4 +1,4 @@
-"""How the workers of AD-LDA hear of each other's counts."""
+"""How the workers of AD-LDA synchronise their counts."""
 
 from __future__ import annotations
 

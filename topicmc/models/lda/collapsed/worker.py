@@ -174,8 +174,8 @@ class CollapsedWorker:
 
     def _draw_frozen(self, docs, old, new, mixes, prior, sweep, threads, topics) -> None:
         before = self.z[self._span(docs)].copy()
-        # More pieces than threads, so that nobody waits for a long document for long; but a small
-        # block is not worth the threads.
+        # More pieces than threads, so that a long document does not keep the others waiting; but
+        # a small block is not worth the threads.
         n_tokens = int((self.offsets[docs + 1] - self.offsets[docs]).sum())
         n_parts = min(threads.n_threads, 1 + n_tokens // _PIECE)
         given = (self.word_topic, self.topic_totals, mixes, self._beta(prior))
