@@ -18,6 +18,8 @@ from numpy.lib import format as npy
 
 from topicmc.errors import DataError, TopicmcError, UsageError
 
+MOST_TEXT = 1 << 30
+
 
 @contextmanager
 def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
@@ -42,6 +44,23 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def read_text(path: Path, option: str) -> str:
+    """A file in UTF-8 that an option names; DataError when it is none, or too large to be one that
+    people write."""
+    where = f"{option} {path}"
+    if not path.is_file():  # pipes and devices may never end
+        what = "is a folder" if path.is_dir() else "no such file"
+        raise DataError(f"{where}: {what}; check the path")
+    try:
+        if path.stat().st_size > MOST_TEXT:
+            raise DataError(f"{where}: is larger than {MOST_TEXT >> 20} MB; give a smaller file")
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(f"{where}: is no text in UTF-8; save it so") from None
+    except OSError as error:
+        raise DataError(f"{where}: cannot be read ({error.strerror}); check the path") from None
 
 
 def check_new_file(path: Path, endings: Collection[str], force: bool = False) -> None:

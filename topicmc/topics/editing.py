@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.names import fault_of_name
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import samples_of
 from topicmc.models.lda.views import (
     NAME,
     View,
     checksum_of,
-    fault_of_name,
     fingerprint_of,
     is_view,
     write_view,
