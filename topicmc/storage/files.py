@@ -22,14 +22,14 @@ MOST_TEXT = 1 << 30
 
 
 @contextmanager
-def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """`atomic_write`, with a sentence for people when the system refuses."""
-    with speaking_of(path), atomic_write(path, mode) as stream:
+def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """`raw_atomic_write`, with a sentence for people when the system refuses."""
+    with user_errors_for(path), raw_atomic_write(path, mode) as stream:
         yield stream
 
 
 @contextmanager
-def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+def raw_atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """A file that takes the place of ``path`` when the block ends, and vanishes if it fails. Then
     its bytes and its name have been handed to the disk. Raises OSError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -73,7 +73,7 @@ def check_new_file(path: Path, endings: Collection[str], force: bool = False) ->
         raise UsageError(f"-o {path}: the name must end in {' or '.join(endings)}")
     if path.exists() and not force:
         raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
-    with speaking_of(path):
+    with user_errors_for(path):
         folder = next(folder for folder in path.parents if folder.exists())
         temporary = folder / f".{path.name}.{os.getpid()}.tmp"
         temporary.touch()
@@ -120,7 +120,7 @@ def remove_temporaries(folder: Path) -> None:
 
 
 @contextmanager
-def speaking_of(path: Path) -> Iterator[None]:
+def user_errors_for(path: Path) -> Iterator[None]:
     """Turns the operating system's refusal to write ``path`` into a sentence for people."""
     try:
         yield
@@ -132,7 +132,7 @@ def speaking_of(path: Path) -> Iterator[None]:
 
 def write_json(path: Path, value: Any) -> None:
     """Writes ``value`` as indented JSON, atomically."""
-    with replacing(path) as stream:
+    with atomic_write(path) as stream:
         json.dump(value, stream, indent=2, ensure_ascii=False)
         stream.write("\n")
 
@@ -161,7 +161,7 @@ def own_checksum(record: Mapping[str, Any]) -> str:
 
 def write_array(path: Path, array: np.ndarray) -> str:
     """Writes a ``.npy`` file, atomically, and returns the checksum of what was to be written."""
-    with replacing(path, "wb") as stream:
+    with atomic_write(path, "wb") as stream:
         hashed = _Hashed(stream)
         save_array(hashed, array)
     return hashed.checksum
@@ -218,7 +218,7 @@ def _check(path: Path, expected: str | None) -> None:
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
     """Writes a ``.npz`` file, atomically, and returns its checksum; equal arrays, equal bytes."""
-    with replacing(path, "wb") as stream:
+    with atomic_write(path, "wb") as stream:
         np.savez(stream, allow_pickle=False, **arrays)
     return checksum(path)
 

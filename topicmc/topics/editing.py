@@ -23,7 +23,7 @@ from topicmc.models.lda.views import (
     is_view,
     write_view,
 )
-from topicmc.storage.files import speaking_of
+from topicmc.storage.files import user_errors_for
 from topicmc.topics.chains import matched_chains
 
 
@@ -131,7 +131,7 @@ def edit(run: TopicRun, edits: Edits, path: Path, force: bool = False) -> TopicR
     whole = TopicRun.open(run.path)
     entries = samples_of(whole)
     view = replace(view, orders=_orders(whole, len({entry["chain"] for entry in entries})))
-    with speaking_of(path):
+    with user_errors_for(path):
         write_view(path, run.path, view, fingerprint_of(run.facts()), checksum_of(entries))
     return TopicRun.open(path)
 

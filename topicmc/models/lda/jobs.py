@@ -33,7 +33,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.sampler_choice import check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
 from topicmc.settings.values import AUTO, option
-from topicmc.storage.files import remove_temporaries, speaking_of
+from topicmc.storage.files import remove_temporaries, user_errors_for
 from topicmc.storage.lease import Lease, held
 from topicmc.storage.runs import FORMAT
 
@@ -118,7 +118,7 @@ def _create_with_extract(
 
     share = machine.share(transport)
     if transport.is_root:
-        with speaking_of(run_path.parent):
+        with user_errors_for(run_path.parent):
             run_path.parent.mkdir(parents=True, exist_ok=True)
             temporary = TemporaryDirectory(prefix=f".{run_path.name}-", dir=run_path.parent)
         with temporary as folder:
@@ -127,7 +127,7 @@ def _create_with_extract(
             plan = planned(config, corpus, transport, share, given=given)
             check_honoured(config, plan.config)
             run = _create(run_path, config, plan, corpus, EMBEDDED, force, given)
-            with speaking_of(run.path):
+            with user_errors_for(run.path):
                 shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
                 corpus.path.rename(run.path / EMBEDDED)
     transport.barrier()

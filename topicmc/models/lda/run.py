@@ -34,10 +34,10 @@ from topicmc.models.lda.seed_settings import Seeds
 from topicmc.models.lda.views import View, checksum_of, is_view, read_view, run_of
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.storage.files import (
+    atomic_write,
     checksum,
     read_array,
     read_arrays,
-    replacing,
     within,
     write_arrays,
 )
@@ -189,7 +189,7 @@ class TopicRun(RunDirectory):
     def write_vocabulary(self, words: list[str]) -> str:
         """Writes ``vocabulary.txt`` and returns its checksum, which belongs into ``run.json``."""
         path = self.path / "vocabulary.txt"
-        with replacing(path) as stream:
+        with atomic_write(path) as stream:
             stream.writelines(word + "\n" for word in words)
         return checksum(path)
 
