@@ -23,8 +23,8 @@ _COMMANDS = (
         " --batch-size 20 --topics 5"
         for sampler in ("adlda", "scir", "sgrld")
     ),
-    "train {}/corpus -o {}/many --sampler adlda --topics 600 --updates 2",
-    "train {}/corpus -o {}/few --sampler scir --topics 600 --updates 2 --batch-size 20",
+    "train {}/corpus -o {}/many --sampler adlda --topics 1000 --updates 2",
+    "train {}/corpus -o {}/few --sampler scir --topics 1000 --updates 2 --batch-size 20",
     "evaluate {}/adlda",
     "compare {}/adlda {}/scir",
     "topics {}/adlda",

@@ -42,16 +42,16 @@ def write_dropped(corpus: Corpus, path: Path, force: bool) -> None:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    from topicmc.storage.files import check_new_file, replacing, speaking_of
+    from topicmc.storage.files import atomic_write, check_new_file, user_errors_for
 
     check_new_file(path, _SUFFIXES, force)
     suffix = path.suffix.lower()
     records = [*_records(corpus)]
     types = {"row": pa.int64()}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in _NAMES])
-    with speaking_of(path):
+    with user_errors_for(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path, "wb") as stream:
+    with atomic_write(path, "wb") as stream:
         if suffix == ".jsonl":
             for record in records:
                 stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")

@@ -84,6 +84,8 @@ def topics(
     from topicmc.models.lda.jobs import open_corpus
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.samples import posterior_mean
+    from topicmc.topics.acceptance import seed_words
+    from topicmc.topics.acceptance import sentences as seed_sentences
     from topicmc.topics.labels import Labels
     from topicmc.topics.reading import describe
     from topicmc.topics.shown import facts_of, sentences
@@ -120,8 +122,12 @@ def topics(
     )
     described = [topic for topic in described if not numbers or topic.number in numbers]
     joins = tree_of(model.phi) if tree else None
+    seeds = seed_words(opened[0])
     if as_json:
         told = _json(described, posterior, n_words)
+        for topic in told["topics"]:
+            if topic["topic"] in seeds:
+                topic["seeds"] = [seed.as_dict() for seed in seeds[topic["topic"]]]
         told |= {"tree": joins_of(joins, labels)} if joins is not None else {}
         told |= {"view": facts_of(opened[0], posterior)} if opened[0].view else {}
         print_json(told)
@@ -135,6 +141,13 @@ def topics(
     if joins is not None:
         click.echo()
         _print_tree(joins, labels, {topic.column: topic for topic in described})
+    seeds = {number: seeds[number] for number in seeds if not numbers or number in numbers}
+    if seeds:
+        tags = {number: labels.tag(column) for column, number in enumerate(labels.numbers)}
+        click.echo("" if pages else "\n", nl=False)
+        click.echo("Seed words, with the share of their tokens in the topic:")
+        for line in seed_sentences(seeds, tags):
+            click.echo(f"  {line}")
     if posterior is not None:
         click.echo("" if pages else "\n", nl=False)
         click.echo(posterior.remark())
@@ -288,6 +301,9 @@ def _document(document: Named) -> str:
 
 
 def print_topics(described: Sequence[Topic]) -> None:
-    """A line for each topic, as training ends: number, share of the tokens, words."""
+    """A line for each topic, as training ends: number, name if it has one, share of the tokens,
+    words."""
+    width = max(len(topic.label or "") for topic in described)
     for topic in described:
-        print_line(f"{topic.number:4d} {topic.share:6.1%}  {' '.join(topic.words)}")
+        name = f" {topic.label or '':<{width}}" if width else ""
+        print_line(f"{topic.number:4d}{name} {topic.share:6.1%}  {' '.join(topic.words)}")

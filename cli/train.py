@@ -33,7 +33,9 @@ HEADINGS = {
         "chains",
     ),
     "Length and what is kept": ("updates", "evaluate_every", "checkpoint_every", "samples"),
-    "Priors": ("alpha", "beta", "learn", "learn_until"),
+    "Priors": (
+        "seeds", "seed_weight", "alpha", "beta", "topic_prior", "learn", "learn_until",
+    ),
     "Sampler": (
         "sampler", "remember", "batch_size", "sweeps", "burn_in", "step_size", "step_offset",
         "step_decay", "from_run", "start", "anneal_updates", "start_sweeps",
@@ -64,6 +66,17 @@ class Number(click.ParamType):
             self.fail(f"{value!r} is neither {wanted} nor auto", param, ctx)
 
 
+class Alpha(click.ParamType):
+    """A number, numbers with commas between them, a file of numbers, or the word ``auto``."""
+
+    name = "F,F,...|FILE"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        from topicmc.models.lda.given_priors import read_alpha
+
+        return value if value == "auto" else read_alpha(value)
+
+
 def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
     """An option that fills a field of TrainConfig; None means that it was not given."""
     return click.option(flag, type=type, default=None, help=help, **more)
@@ -81,8 +94,15 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
     click.Choice(["auto", *SAMPLERS]),
     "Sampler of the topics [auto: by corpus and time].",
 )
-@setting("--alpha", Number(float), "Prior of a document's topic mix [auto: learned].")
+@setting(
+    "--seeds", click.Path(path_type=Path), "Topics by name with seed words: TOML, JSON or CSV."
+)
+@setting("--seed-weight", float, "Tokens that a seed word brings to its topic [auto].")
+@setting("--alpha", Alpha(), "Prior of a document's topic mix, or a file of it [auto: learned].")
 @setting("--beta", Number(float), "Prior of a topic's words [auto: learned].")
+@setting(
+    "--topic-prior", click.Path(path_type=Path), "Priors of words in topics: npy, npz, csv or mtx."
+)
 @setting("--batch-size", Number(int), "Documents in a minibatch [auto: by their length].")
 @setting("--sweeps", Number(int), "Gibbs sweeps over each minibatch [auto].")
 @setting("--burn-in", Number(int), "Of these, sweeps that are not averaged [auto: half].")
@@ -339,9 +359,7 @@ def settings_of(
     check = check or _check
     settings = _from_toml(config_file, check) if config_file is not None else {}
     settings.update({name: value for name, value in given.items() if value is not None})
-    settings = _durations(settings)
-    if settings.get("from_run") is not None:
-        settings["from_run"] = str(Path(settings["from_run"]).resolve())
+    settings = _converted(settings)
     if settings.get("updates") is not None and settings.get("epochs") is not None:
         raise UsageError("--updates and --epochs both say how long to train; give one of them")
     check(settings)
@@ -370,19 +388,31 @@ def _from_toml(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str,
     for name, value in settings.items():
         if name not in kinds:
             raise UsageError(f"{path}: unknown setting {name!r}; see topicmc train --help")
-        text_is_fine = "str" in kinds[name] or name == "time_budget" or value == "auto"
+        has_file = name in ("alpha", "seeds")
+        text_is_fine = has_file or "str" in kinds[name] or name == "time_budget" or value == "auto"
         if isinstance(value, str) and not text_is_fine:
             raise UsageError(f"{path}: {name} = {value!r} is not a number")
     try:
-        check(_durations(settings))
+        check(_converted(settings))
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     return settings
 
 
-def _durations(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with the time budget in seconds and the intervals as text."""
+def _converted(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings as they are kept: the time budget in seconds, the intervals as text, places from
+    the root, and what files hold of seeds and α."""
+    from topicmc.models.lda.given_priors import read_alpha
+    from topicmc.models.lda.seed_files import read_seeds
+
     settings = dict(settings)
+    for name in ("from_run", "topic_prior"):
+        if settings.get(name) is not None:
+            settings[name] = str(Path(settings[name]).resolve())
+    if isinstance(settings.get("seeds"), str | Path):
+        settings["seeds"] = read_seeds(Path(settings["seeds"]))
+    if isinstance(settings.get("alpha"), str) and settings["alpha"] != "auto":
+        settings["alpha"] = read_alpha(settings["alpha"])
     if "time_budget" in settings:
         settings["time_budget"] = parse_duration(settings["time_budget"], "--time-budget")
     for name in ("evaluate_every", "checkpoint_every"):

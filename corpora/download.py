@@ -50,19 +50,19 @@ class RemoteFile:
 
 
 class _Refused(Exception):
-    """The server answered, but not with the file: trying again may help (``passing``) or not."""
+    """The server answered, but not with the file: trying again may help (``transient``) or not."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(f"HTTP {status} {reason}".strip())
         self.status = status
-        self.passing = status >= 500 or status in (408, 425, 429)
+        self.transient = status >= 500 or status in (408, 425, 429)
 
 
 def remote_size(file: RemoteFile) -> int | None:
     """Bytes of the file, when the server says so beforehand."""
-    with _speaking_of(file.url):
+    with _user_errors_for(file.url):
         try:
-            response = _patiently(lambda: _open(file.url, method="HEAD"))
+            response = _with_retries(lambda: _open(file.url, method="HEAD"))
         except _Refused as error:
             if error.status in (403, 405, 501):  # some servers answer to GET only
                 return None
@@ -78,8 +78,8 @@ def read_small(url: str) -> bytes:
         with _open(url) as response:
             return response.read(_SMALL + 1)
 
-    with _speaking_of(url):
-        body = _patiently(read)
+    with _user_errors_for(url):
+        body = _with_retries(read)
     if len(body) > _SMALL:
         raise DataError(f"{url} is too large for a list of checksums: check the address.")
     return body
@@ -101,7 +101,7 @@ def download(
     part = _Part(target)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _speaking_of(file.url):
+        with _user_errors_for(file.url):
             _fill(file, part, progress or (lambda *_: None))
         try:
             _check(file, part.path)
@@ -162,7 +162,7 @@ def _fill(file: RemoteFile, part: _Part, progress: Progress) -> None:
                 return
             reason: Exception = ConnectionError("the connection broke off")
         except _Refused as error:
-            if not error.passing:
+            if not error.transient:
                 raise
             reason = error
         except _CUT as error:
@@ -238,13 +238,13 @@ def _open(url: str, method: str = "GET", headers: dict[str, str] | None = None) 
     return response
 
 
-def _patiently(ask: Callable[[], Any]) -> Any:
+def _with_retries(ask: Callable[[], Any]) -> Any:
     """The answer, asked for several times if need be; people wait for it."""
     for attempt in range(_QUESTIONS):
         try:
             return ask()
         except _Refused as error:
-            if not error.passing or attempt == _QUESTIONS - 1:
+            if not error.transient or attempt == _QUESTIONS - 1:
                 raise
         except _CUT:
             if attempt == _QUESTIONS - 1:
@@ -254,12 +254,12 @@ def _patiently(ask: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def _speaking_of(url: str) -> Iterator[None]:
+def _user_errors_for(url: str) -> Iterator[None]:
     """Failures of the network as sentences for people; those of the disk pass."""
     try:
         yield
     except _Refused as error:
-        wait = "try again later" if error.passing else "check the name, --date or --mirror"
+        wait = "try again later" if error.transient else "check the name, --date or --mirror"
         raise TopicmcError(f"{url}: the server says {error}; {wait}.") from error
     except _CUT as error:
         disk = isinstance(error, OSError) and (

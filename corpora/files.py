@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 
 from topicmc.errors import DataError, UsageError
 from topicmc.host.interrupts import exit_on_termination
-from topicmc.storage.files import atomic_write, put_in_place, sync_tree
+from topicmc.storage.files import put_in_place, raw_atomic_write, sync_tree
 
 
 class NpyWriter:
@@ -54,7 +54,7 @@ def sha256(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Replaces path by text in UTF-8, at once. Raises OSError."""
-    with atomic_write(path) as stream:
+    with raw_atomic_write(path) as stream:
         stream.write(text)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from topicmc.errors import DataError, UsageError
-from topicmc.storage.files import speaking_of
+from topicmc.storage.files import user_errors_for
 
 STDIN = Path("/dev/stdin")
 _CHUNK = 1 << 20
@@ -65,7 +65,7 @@ def _copied(path: Path) -> Iterator[Path]:
             pipe = os.fdopen(os.dup(0), "rb") if path == STDIN else path.open("rb")
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
-        with pipe, speaking_of(Path(copy.name)):
+        with pipe, user_errors_for(Path(copy.name)):
             while chunk := pipe.read(_CHUNK):
                 copy.write(chunk)
             copy.flush()

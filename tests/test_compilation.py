@@ -82,6 +82,9 @@ def test_doctor_compiles_what_runs_need(small_corpus, tmp_path):
         settings = ("--sampler", sampler, "--topics", 7, "--epochs", 6)
         topicmc("train", small_corpus.path, "-o", runs[-1], *settings)
         topicmc("topics", runs[-1])
+    for sampler in ("adlda", "scir"):
+        many = ("--sampler", sampler, "--topics", 1000, "--updates", 2)
+        topicmc("train", small_corpus.path, "-o", tmp_path / f"many-{sampler}", *many)
     topicmc("evaluate", runs[-1])
     topicmc("report", *runs, "-o", tmp_path / "report.html")
     assert sorted(path.name for path in (tmp_path / "compiled").rglob("*.nbc")) == kernels

@@ -46,3 +46,22 @@ def test_a_symmetric_one_is_one_number():
     read = RowPrior(0.25).rows(30, 20)
     assert read.entries == np.float32(0.25) and read.entries.dtype == np.float32
     assert RowPrior(0.25).matrix(20, 30) == 0.25 and np.all(RowPrior(0.25).totals(30, 20) == 7.5)
+
+
+def test_random_weights_lean_to_where_a_word_has_more_prior():
+    """Weights of a word are shared out as its prior is; of words without additions none moves."""
+    b = uneven(0.1, 30, 20)
+    theta = np.full((30, 32), 2.0, np.float32)
+    prior(b, 30).lean(theta)
+    even = (b == 0.1).all(axis=1)
+    assert np.all(theta[even] == 2.0) and not even.all()
+    wide = np.pad(b, ((0, 0), (0, 12)), constant_values=0.1)[~even]
+    shares = wide / wide.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(theta[~even], 64 * shares, rtol=1e-5)
+
+
+def test_topics_may_be_added():
+    b = uneven(0.1, 30, 20)
+    more = prior(b, 30).additions.padded(25)
+    np.testing.assert_allclose(more.of(np.s_[:])[:, :20], b - 0.1, atol=1e-12)
+    assert more.values.shape[1] == 25 and not more.values[:, 20:].any()

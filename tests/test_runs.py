@@ -13,10 +13,10 @@ import pytest
 from topicmc.errors import DataError, TopicmcError, UsageError
 from topicmc.models.lda.run import TopicRun
 from topicmc.storage.files import (
+    atomic_write,
     read_array,
     read_json,
-    replacing,
-    speaking_of,
+    user_errors_for,
     write_array,
     write_json,
 )
@@ -30,7 +30,7 @@ FACTS = {
 def test_a_failed_write_leaves_the_old_content_and_no_debris(tmp_path):
     path = tmp_path / "facts.json"
     write_json(path, {"a": 1})
-    with pytest.raises(RuntimeError), replacing(path) as stream:
+    with pytest.raises(RuntimeError), atomic_write(path) as stream:
         stream.write("half")
         raise RuntimeError
     assert read_json(path) == {"a": 1}
@@ -43,7 +43,7 @@ def test_no_space_left_is_one_sentence():
     full = Path("/dev/full")
     with (
         pytest.raises(DataError, match="x.npy: no space left on the disk"),
-        speaking_of(Path("x.npy")),
+        user_errors_for(Path("x.npy")),
         full.open("wb", buffering=0) as stream,
     ):
         stream.write(b"x")

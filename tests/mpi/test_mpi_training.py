@@ -315,3 +315,27 @@ def test_what_ranks_read_and_send_and_how_they_are_balanced(small_corpus, tmp_pa
     assert records[-1]["delays"][1] > 2 * records[-1]["delays"][0]
     fast, slow = records[-1]["trajectory"]
     assert fast > 2 * slow
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"sampler": "scir", "batch_size": 20, "updates": 24, "anneal_updates": 6},
+        {"sampler": "adlda", "epochs": 12.0, "start_sweeps": 4},
+    ],
+)
+def test_seed_words_over_two_ranks(small_corpus, tmp_path, settings):
+    """The same bits as in one process, with the same prior and names."""
+    settings = {"topics": 5, "seed": 3, "threads": 1, "balance": False, **settings}
+    settings |= {"checkpoint_every": "40", "evaluate_every": "100"}
+    seeds = {"tea": ["word003", "word01*"], "rain": [["word040", 2], "word041"]}
+    (tmp_path / "seeds.json").write_text(json.dumps(seeds))
+    more = ("--seeds", str(tmp_path / "seeds.json"), "--transport", "mpi")
+    finish(2, tmp_path / "mpi", *more, corpus=small_corpus, **settings)
+    in_process(tmp_path / "local", small_corpus, 2, seeds=seeds, **settings)
+    assert_alike(tmp_path / "mpi", tmp_path / "local")
+    runs = [TopicRun(tmp_path / name) for name in ("mpi", "local")]
+    assert dict(runs[0].labels) == dict(runs[1].labels) == {0: "tea", 1: "rain"}
+    first, other = (run.additions().of(np.arange(120)) for run in runs)
+    np.testing.assert_array_equal(first, other)
+    assert first[40, 1] == 2 * first[41, 1] > 0 and (first[:, 0] > 0).sum() == 11

@@ -19,6 +19,7 @@ from topicmc.corpora.emission import write_parts
 from topicmc.corpora.index import write_index, write_vocabulary
 from topicmc.corpora.shards import count_dtype, id_dtype
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.estimator.priors import IN_MEMORY as IN_MEMORY_PRIOR
 from topicmc.estimator.stored import IN_MEMORY, Record, read
 from topicmc.estimator.watching import Watcher
 from topicmc.host.interrupts import Interrupt, exit_on_termination
@@ -42,13 +43,18 @@ class Trained:
     """By Ctrl-C."""
 
 
-def train(corpus: Corpus, config: TrainConfig, watcher: Watcher) -> Trained:
-    """A whole run. The first Ctrl-C ends it, the next raises KeyboardInterrupt; what the loop
-    raises passes through."""
+def train(
+    corpus: Corpus, config: TrainConfig, watcher: Watcher, prior: np.ndarray | None = None
+) -> Trained:
+    """A whole run, with a ``prior`` of every topic and word (K, W) if there is one. The first
+    Ctrl-C ends it, the next raises KeyboardInterrupt; what the loop raises passes through."""
     transport = LocalTransport(1)
     with _unwound(), TemporaryDirectory(prefix="topicmc-") as folder:
         try:
             place = Path(folder) / "run"
+            if prior is not None:
+                np.save(Path(folder) / "prior.npy", prior)
+                config = replace(config, topic_prior=str(Path(folder) / "prior.npy"))
             resolved, corpus, run = jobs.start(config, corpus.path, place, transport)
             training = training_of(resolved, corpus, run, transport, watcher)
             with _interrupting(watcher.interrupt):
@@ -56,12 +62,20 @@ def train(corpus: Corpus, config: TrainConfig, watcher: Watcher) -> Trained:
         finally:
             watcher.close()
         record, phis = read(run)
+        if prior is not None:
+            record.config["topic_prior"] = IN_MEMORY_PRIOR
         interrupted = outcome.interrupted and not watcher.stopped
         return Trained(record, phis, outcome.items / corpus.n_docs, interrupted)
 
 
 def train_on(
-    documents: Documents, n_words: int, config: TrainConfig, watcher: Watcher, *, watched: bool
+    documents: Documents,
+    n_words: int,
+    config: TrainConfig,
+    watcher: Watcher,
+    prior: np.ndarray | None = None,
+    *,
+    watched: bool,
 ) -> Trained:
     """The same for documents in memory, those without words left out. If they are ``watched``,
     copies of some are held out, so that there is a perplexity to tell."""
@@ -79,7 +93,7 @@ def train_on(
         # The words stay with who knows them; here they only need to be as many.
         write_vocabulary(Path(folder) / "vocabulary.txt", [str(w) for w in range(n_words)])
         write_index(Path(folder), n_words=n_words, provenance={}, **tables)
-        trained = train(Corpus.open(folder), config, watcher)
+        trained = train(Corpus.open(folder), config, watcher, prior)
     corpus = {**trained.record.corpus, "path": IN_MEMORY}
     return replace(trained, record=replace(trained.record, corpus=corpus))
 

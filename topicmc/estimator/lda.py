@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,14 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from topicmc.errors import UsageError
 from topicmc.estimator import inputs
 from topicmc.estimator.partial import PartialFit
+from topicmc.estimator.priors import (
+    IN_MEMORY,
+    alpha_of,
+    found_seeds,
+    in_numbers,
+    is_matrix,
+    matrix_of,
+)
 from topicmc.estimator.settings import SETTINGS, in_own_words
 from topicmc.estimator.stored import Record, read, write
 from topicmc.models.lda.settings import TrainConfig
@@ -37,11 +46,18 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ----------
     n_components : int, default=10
         Number of topics K, 2 or more.
-    doc_topic_prior : float, default=None
+    doc_topic_prior : float or array-like of shape (n_components,), default=None
         α, the Dirichlet prior of a document's topic mix. None: learned, a value for each topic,
         or 0.1 in `partial_fit`.
-    topic_word_prior : float, default=None
+    topic_word_prior : float or array-like of shape (n_components, n_features), default=None
         β, that of a topic's words. None: learned, or 0.01 in `partial_fit`.
+    seeds : dict, default=None
+        Words that topics begin with, by the names of the topics, which come first:
+        ``{"sport": ["match", "team"]}``, or with weights in tokens, ``{"sport": {"match": 20}}``.
+        ``"econom*"`` stands for all words that begin so. X has to say its words.
+    seed_weight : float, default=None
+        Tokens that a seed word adds to the prior of its topic. None: a two-hundredth of the tokens
+        of a topic of mean size.
     sampler : {"auto", "scir", "sgrld", "adlda"}, default="auto"
         That of `fit`, as in `topicmc train`.
     max_iter : int, default=None
@@ -81,8 +97,10 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         varies less, above all for rare words. Models of other seeds number their topics otherwise.
     doc_topic_prior_ : ndarray of shape (n_components,)
         α, as given or learned.
-    topic_word_prior_ : float
-        β, as given or learned.
+    topic_word_prior_ : float or ndarray of shape (n_components, n_features)
+        β, as given or learned; an array where words differ.
+    topic_names_ : list of str or None
+        Names of the topics: those of `seeds`.
     vocabulary_ : list of str or None
         The words, in the order of the columns; None if X did not say.
     n_features_in_ : int
@@ -107,6 +125,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         *,
         doc_topic_prior=None,
         topic_word_prior=None,
+        seeds=None,
+        seed_weight=None,
         sampler="auto",
         max_iter=None,
         time_budget=None,
@@ -122,6 +142,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
+        self.seeds = seeds
+        self.seed_weight = seed_weight
         self.sampler = sampler
         self.max_iter = max_iter
         self.time_budget = time_budget
@@ -156,14 +178,25 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             if inputs.kind(X) == "corpus":
                 corpus = inputs.first_corpus(self, X)
                 n_docs = corpus.n_docs
-                trained = train(
-                    corpus, config, Watcher(listener(self.verbose), self.callback, n_docs)
-                )
+                watcher = Watcher(listener(self.verbose), self.callback, n_docs)
+                found_seeds(self, corpus.vocabulary)  # warns of unknown words
+                trained = train(corpus, config, watcher, matrix_of(self))
             else:
                 documents = inputs.filled(inputs.whole(inputs.first(self, X), self._seed))
                 n_docs = documents.n_docs
                 watcher = Watcher(listener(self.verbose), self.callback, n_docs)
-                trained = train_on(documents, self.n_features_in_, config, watcher, watched=watched)
+                found = found_seeds(self, self.vocabulary_)
+                if found is not None:
+                    config = replace(config, seeds=in_numbers(found))
+                trained = train_on(
+                    documents,
+                    self.n_features_in_,
+                    config,
+                    watcher,
+                    matrix_of(self),
+                    watched=watched,
+                )
+        trained.record.name(self.seeds, trained.record.config.get("seed_weight"))
         self._set_trained(trained.record, trained.phis, n_docs, trained.passes)
         if trained.interrupted:
             self._warn(
@@ -195,11 +228,15 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             raise UsageError(f"{path}: is a view, and a model is of a run; open {run.path}")
         record, phis = read(run, chain)
         config, metrics = record.config, run.metrics()
-        learned = config.get("learn", "none")
+        learned, beta = config.get("learn", "none"), config["beta"]
+        if config.get("topic_prior") is not None:
+            beta = record.prior.matrix(config["topics"], len(run.vocabulary()))
         model = cls(
             config["topics"],
             doc_topic_prior=None if learned in ("alpha", "both") else config["alpha"],
-            topic_word_prior=None if learned in ("beta", "both") else config["beta"],
+            topic_word_prior=None if learned in ("beta", "both") else beta,
+            seeds=config.get("seeds"),
+            seed_weight=config.get("seed_weight"),
             sampler=config["sampler"],
             max_iter=config.get("epochs"),
             n_samples=config.get("samples", 32),
@@ -249,6 +286,9 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _config(self, evaluate_every: str = "24h") -> TrainConfig:
         """The settings of a run; UsageError for a parameter out of range."""
         given = {name: getattr(self, parameter) for parameter, name in SETTINGS.items()}
+        given["alpha"] = alpha_of(self.doc_topic_prior)
+        if is_matrix(self.topic_word_prior):
+            given |= {"beta": None, "topic_prior": IN_MEMORY}
         return TrainConfig(
             **{name: value for name, value in given.items() if value is not None},
             seed=self._seed,
@@ -260,6 +300,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _set_trained(self, record: Record, phis: Any, n_docs: int, passes: float) -> None:
         """What `fit` leaves behind, and what `partial_fit` goes on from."""
         self._set(record, phis)
+        self._seed_weight = record.config.get("seed_weight")
         self.n_iter_ = math.ceil(passes)
         self._stream, self._passes, self._n_streamed = None, passes, 0
         self._n_seen = self._n_fitted = n_docs
@@ -267,6 +308,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _set(self, record: Record, phis: Any) -> None:
         self._record = record
         self.doc_topic_prior_ = record.alphas.mean(axis=0)
+        self.topic_names_ = [record.labels.get(k) for k in range(len(self.doc_topic_prior_))]
         self.samples_ = np.stack(phis)
         self.components_ = self.samples_.mean(axis=0, dtype=np.float64)
         self.components_ /= self.components_.sum(axis=1, keepdims=True)

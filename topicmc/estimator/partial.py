@@ -13,9 +13,11 @@ from topicmc.corpora import Documents
 from topicmc.corpora.documents import select
 from topicmc.estimator import inputs
 from topicmc.estimator.fitted import Fitted
+from topicmc.estimator.priors import is_matrix, row_prior
 from topicmc.estimator.settings import in_own_words
 from topicmc.estimator.stored import of_stream
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.seeds import usual_weight
 
 MINIBATCH = 1000  # documents
 DOC_TOPIC_PRIOR = 0.1
@@ -26,6 +28,9 @@ class PartialFit(Fitted):
 
     doc_topic_prior: Any
     topic_word_prior: Any
+    seeds: Any
+    seed_weight: float | None
+    _seed_weight: float | None
     topic_word_prior_: float | np.ndarray
     n_features_in_: int
     n_samples: int
@@ -64,7 +69,9 @@ class PartialFit(Fitted):
         stream = self._stream
         if stream is None:
             raise ValueError("X holds no words to train on")
-        self._set(of_stream(stream, self.total_samples or self._n_seen), stream.samples)
+        record = of_stream(stream, self.total_samples or self._n_seen)
+        record.name(self.seeds, self._seed_weight)
+        self._set(record, stream.samples)
         one_pass = self.total_samples or self._n_fitted or self._n_seen
         self.n_iter_ = math.ceil(self._passes + self._n_streamed / one_pass)
         if stream.is_starting:
@@ -104,7 +111,6 @@ class PartialFit(Fitted):
         """From the last sample of `fit`, or from the beginning."""
         from topicmc.estimator.incremental import Stream
         from topicmc.models.lda.defaults import default_beta
-        from topicmc.samplers.row_prior import RowPrior
 
         settings: dict[str, Any] = {"n_samples": self.n_samples, "seed": self._seed}
         if hasattr(self, "components_"):
@@ -113,7 +119,11 @@ class PartialFit(Fitted):
             priors = self.doc_topic_prior_, self._record.prior
             return Stream.go_on(*priors, samples=samples, sums=sums, **settings)
         alpha, beta = self.doc_topic_prior, self.topic_word_prior
-        alpha = np.full(self.n_components, DOC_TOPIC_PRIOR if alpha is None else float(alpha))
-        beta = default_beta(self.n_features_in_, round(n_tokens)) if beta is None else float(beta)
+        alpha = np.full(self.n_components, DOC_TOPIC_PRIOR if alpha is None else alpha, np.float64)
+        if beta is None or is_matrix(beta):
+            beta = default_beta(self.n_features_in_, round(n_tokens))
+        weight = self.seed_weight or usual_weight(n_tokens, self.n_components)
+        self._seed_weight = None if self.seeds is None else weight
+        prior = row_prior(self, float(beta), weight)
         size: dict[str, Any] = {"n_tokens": n_tokens, "n_batches": n_batches}
-        return Stream.begin(self.n_features_in_, alpha, RowPrior(beta), **size, **settings)
+        return Stream.begin(self.n_features_in_, alpha, prior, **size, **settings)

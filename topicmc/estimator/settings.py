@@ -11,6 +11,8 @@ SETTINGS = {
     "n_components": "topics",
     "doc_topic_prior": "alpha",
     "topic_word_prior": "beta",
+    "seeds": "seeds",
+    "seed_weight": "seed_weight",
     "sampler": "sampler",
     "max_iter": "epochs",
     "time_budget": "time_budget",
@@ -25,7 +27,7 @@ def in_own_words() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        text = str(error)
+        text = str(error).replace("--topic-prior", "topic_word_prior")
         for parameter, name in SETTINGS.items():
             text = text.replace("--" + name.replace("_", "-"), parameter)
         raise ValueError(text) from None

@@ -18,6 +18,7 @@ from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
+from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.lda.settings import COLLAPSED, TrainConfig
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.topics.reading import write_topics
@@ -37,6 +38,7 @@ class Record:
         corpus: what ``run.json`` says of it.
         metrics, trace: the lines of a run of this chain alone.
         additions: to the prior of the topics.
+        labels: names of topics by number.
     """
 
     sums: np.ndarray
@@ -46,6 +48,13 @@ class Record:
     metrics: list[dict[str, Any]] = field(default_factory=list)
     trace: list[dict[str, Any]] = field(default_factory=list)
     additions: Additions | None = None
+    labels: dict[int, str] = field(default_factory=dict)
+
+    def name(self, seeds: Any, weight: float | None) -> None:
+        """Takes down the seeds that the topics began with, if any, and names them so."""
+        if seeds is not None:
+            self.config |= {"seeds": checked_seeds(seeds), "seed_weight": weight}
+            self.labels = dict(enumerate(seeds))
 
     @property
     def counted(self) -> bool:
@@ -94,7 +103,12 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
             }
         )
     record = Record(
-        np.stack(sums), entries, facts["config"], facts["corpus"], additions=run.additions()
+        np.stack(sums),
+        entries,
+        facts["config"],
+        facts["corpus"],
+        additions=run.additions(),
+        labels=dict(run.labels),
     )
     if all(entry["chain"] == 0 for entry in index):
         record.metrics, record.trace = run.metrics(), run.trace()
@@ -149,7 +163,7 @@ def write(
     if not force and (path / "run.json").is_file():
         raise UsageError(f"{path}: a run is there already; give another path, or force=True")
     TopicRun.check_free(path, force)
-    facts = {
+    facts: dict[str, Any] = {
         "topicmc": VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": jobs.versions(),
@@ -157,6 +171,8 @@ def write(
         "config": record.config,
         "saved": True,
     }
+    if record.labels:
+        facts["labels"] = {str(k): name for k, name in record.labels.items()}
     with staging(path, is_folder=True) as place:
         run = TopicRun.create(place, facts, words=words, additions=record.additions)
         entries = []

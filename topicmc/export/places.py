@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from topicmc.errors import UsageError
-from topicmc.storage.files import put_in_place, speaking_of, sync_tree
+from topicmc.storage.files import put_in_place, sync_tree, user_errors_for
 
 
 def check_free(path: Path, format: str, files: tuple[str, ...], force: bool) -> None:
@@ -40,7 +40,7 @@ def staging(path: Path, is_folder: bool) -> Iterator[Path]:
     is_new = not place.parent.exists()
     temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     target = temporary / place.name
-    with speaking_of(path):
+    with user_errors_for(path):
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             (target if is_folder else temporary).mkdir(parents=True)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from topicmc.errors import UsageError
-from topicmc.storage.files import check_new_file, replacing, speaking_of
+from topicmc.storage.files import atomic_write, check_new_file, user_errors_for
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,10 +75,10 @@ def write_mixes(
     """
     check_place(path, sd=sd, force=True)
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-    with speaking_of(path):
+    with user_errors_for(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with replacing(path, "wb") as stream:
+        with atomic_write(path, "wb") as stream:
             writer = _WRITERS[path.suffix.lower()](stream, topics, sd)
             try:
                 for rows in blocks:

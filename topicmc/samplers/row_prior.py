@@ -47,6 +47,11 @@ class Additions:
         row_of[words] = np.arange(1, len(words) + 1)
         return cls(row_of, np.concatenate([np.zeros((1, values.shape[1])), values]))
 
+    def padded(self, n_topics: int) -> Additions:
+        """The same, and none in topics beyond, for so many topics."""
+        more = n_topics - self.values.shape[1]
+        return Additions(self.row_of, np.pad(self.values, ((0, 0), (0, more)))) if more else self
+
     def of(self, words: slice | np.ndarray) -> np.ndarray:
         """a_kw of some words: float64 (n, K)."""
         return self.values[self.row_of[words]]
@@ -103,6 +108,17 @@ class RowPrior:
         theta += np.float32(self.base)
         if self.additions is not None:
             self.additions.add_to(theta)
+
+    def lean(self, theta: np.ndarray) -> None:
+        """Moves weights float32 (W, K or more), in place, to topics where a word has more prior. If
+        it had the same weight in each, they add up to what they did."""
+        if self.additions is not None:
+            words = self.additions.words[:, None]
+            n_topics = theta.shape[1]
+            priors = self.base + self.additions.padded(n_topics).of(self.additions.words)
+            theta[words, np.arange(n_topics)] *= (
+                priors * n_topics / priors.sum(axis=1, keepdims=True)
+            ).astype(np.float32)
 
     def rows(self, n_words: int, n_topics: int, dtype: type = np.float32) -> Beta:
         """As kernels read it; topics beyond those that have additions have the base."""

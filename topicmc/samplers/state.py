@@ -70,7 +70,8 @@ def initial_chain(
     seed: int,
     total: float | None = None,
 ) -> Chain:
-    """A chain whose topics are random: θ_wk ~ Exp(1), scaled so that E Σ_w θ_wk = total, and a_kw.
+    """A chain whose topics are random: θ_wk ~ Exp(1), scaled so that E Σ_w θ_wk = total. Words lean
+    towards the topics where they have more prior.
 
     The default, total = β W + n_tokens / K, is the scale of SCIR's posterior, θ_wk ~
     Gamma(b_kw + n_kw, 1). SGRLD's is the prior's, total = β W (see `topicmc.samplers.sgrld`). The
@@ -81,8 +82,7 @@ def initial_chain(
     if total is None:
         total = prior.base * n_words + n_tokens / n_topics
     theta *= np.float32(total / n_words)
-    if prior.additions is not None:
-        prior.additions.add_to(theta)
+    prior.lean(theta)
     np.maximum(theta, simplex.FLOOR, out=theta)
     return Chain(index, theta, sum_topics(theta))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -48,6 +49,7 @@ _KINDS: dict[str, tuple[type, str]] = {
     "float": (Real, "a number"),
     "str": (str, "text"),
     "bool": (bool, "true or false"),
+    "dict[str,": (Mapping, "an object"),
 }
 
 

@@ -25,8 +25,8 @@ from topicmc.storage.files import (
     read_array,
     read_back,
     read_json,
-    speaking_of,
     sync_folder,
+    user_errors_for,
     within,
     write_array,
     write_json,
@@ -100,7 +100,7 @@ def write_part(
 ) -> dict[str, str]:
     """One process's part of a checkpoint; returns the checksums of its files by name. Then the
     disk has them: they have been read back. DataError when it has something else."""
-    with speaking_of(folder):
+    with user_errors_for(folder):
         folder.mkdir(parents=True, exist_ok=True)
     checksums = {}
     for key, array in arrays.items():
@@ -117,7 +117,7 @@ def commit(
 ) -> None:
     """Makes a written checkpoint the newest, keeps the one before, deletes older ones."""
     folder = folder_of(root, round_number)
-    with speaking_of(root):
+    with user_errors_for(root):
         sync_folder(root)
     before = _sound_manifest(root / CURRENT)
     if before is not None and before["folder"] != folder.name:

@@ -18,16 +18,18 @@ from numpy.lib import format as npy
 
 from topicmc.errors import DataError, TopicmcError, UsageError
 
-
-@contextmanager
-def replacing(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """`atomic_write`, with a sentence for people when the system refuses."""
-    with speaking_of(path), atomic_write(path, mode) as stream:
-        yield stream
+MOST_TEXT = 1 << 30
 
 
 @contextmanager
 def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """`raw_atomic_write`, with a sentence for people when the system refuses."""
+    with user_errors_for(path), raw_atomic_write(path, mode) as stream:
+        yield stream
+
+
+@contextmanager
+def raw_atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """A file that takes the place of ``path`` when the block ends, and vanishes if it fails. Then
     its bytes and its name have been handed to the disk. Raises OSError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -44,6 +46,23 @@ def atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
             temporary.unlink(missing_ok=True)
 
 
+def read_text(path: Path, option: str) -> str:
+    """A file in UTF-8 that an option names; DataError when it is none, or too large to be one that
+    people write."""
+    where = f"{option} {path}"
+    if not path.is_file():  # pipes and devices may never end
+        what = "is a folder" if path.is_dir() else "no such file"
+        raise DataError(f"{where}: {what}; check the path")
+    try:
+        if path.stat().st_size > MOST_TEXT:
+            raise DataError(f"{where}: is larger than {MOST_TEXT >> 20} MB; give a smaller file")
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(f"{where}: is no text in UTF-8; save it so") from None
+    except OSError as error:
+        raise DataError(f"{where}: cannot be read ({error.strerror}); check the path") from None
+
+
 def check_new_file(path: Path, endings: Collection[str], force: bool = False) -> None:
     """UsageError where a file must not be written: a folder is there, its name ends otherwise, or,
     without ``force``, a file is there. TopicmcError where none can be, also in folders yet to be
@@ -54,7 +73,7 @@ def check_new_file(path: Path, endings: Collection[str], force: bool = False) ->
         raise UsageError(f"-o {path}: the name must end in {' or '.join(endings)}")
     if path.exists() and not force:
         raise UsageError(f"{path}: exists already; add --force to overwrite it, or give another -o")
-    with speaking_of(path):
+    with user_errors_for(path):
         folder = next(folder for folder in path.parents if folder.exists())
         temporary = folder / f".{path.name}.{os.getpid()}.tmp"
         temporary.touch()
@@ -101,7 +120,7 @@ def remove_temporaries(folder: Path) -> None:
 
 
 @contextmanager
-def speaking_of(path: Path) -> Iterator[None]:
+def user_errors_for(path: Path) -> Iterator[None]:
     """Turns the operating system's refusal to write ``path`` into a sentence for people."""
     try:
         yield
@@ -113,7 +132,7 @@ def speaking_of(path: Path) -> Iterator[None]:
 
 def write_json(path: Path, value: Any) -> None:
     """Writes ``value`` as indented JSON, atomically."""
-    with replacing(path) as stream:
+    with atomic_write(path) as stream:
         json.dump(value, stream, indent=2, ensure_ascii=False)
         stream.write("\n")
 
@@ -142,7 +161,7 @@ def own_checksum(record: Mapping[str, Any]) -> str:
 
 def write_array(path: Path, array: np.ndarray) -> str:
     """Writes a ``.npy`` file, atomically, and returns the checksum of what was to be written."""
-    with replacing(path, "wb") as stream:
+    with atomic_write(path, "wb") as stream:
         hashed = _Hashed(stream)
         save_array(hashed, array)
     return hashed.checksum
@@ -199,7 +218,7 @@ def _check(path: Path, expected: str | None) -> None:
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
     """Writes a ``.npz`` file, atomically, and returns its checksum; equal arrays, equal bytes."""
-    with replacing(path, "wb") as stream:
+    with atomic_write(path, "wb") as stream:
         np.savez(stream, allow_pickle=False, **arrays)
     return checksum(path)
 

@@ -27,7 +27,7 @@ from tempfile import TemporaryFile
 from typing import Any, Protocol
 
 from topicmc.errors import TopicmcError, UsageError
-from topicmc.storage.files import speaking_of
+from topicmc.storage.files import user_errors_for
 
 NAME = "lease.json"
 HEARTBEAT = 20.0
@@ -114,7 +114,7 @@ class Lease:
         # A signal may end the process before the caller has what it would release.
         atexit.register(self.release)
         try:
-            with speaking_of(folder):
+            with user_errors_for(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 _take(self.path, self._holder)
                 for left in folder.glob(f"*{NAME}.*"):  # claims of leases that are no more; drafts

@@ -30,11 +30,11 @@ from topicmc.errors import DataError, UsageError
 from topicmc.storage import checkpoints
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.files import (
+    atomic_write,
     own_checksum,
     read_json,
     remove_temporaries,
-    replacing,
-    speaking_of,
+    user_errors_for,
     within,
     write_arrays,
     write_json,
@@ -81,7 +81,7 @@ class RunDirectory:
         """A run directory that lacks its ``run.json`` still."""
         cls.check_free(path, force)
         run = cls(path)
-        with speaking_of(run.path):
+        with user_errors_for(run.path):
             run._clear()
             run.path.mkdir(parents=True, exist_ok=True)
             (run.path / "samples").mkdir()
@@ -207,7 +207,7 @@ class RunDirectory:
     def _append_line(self, name: str, record: Mapping[str, Any]) -> None:
         line = (json.dumps(record) + "\n").encode()
         path = self.path / name
-        with speaking_of(path):
+        with user_errors_for(path):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             try:
                 if os.write(descriptor, line) < len(line):
@@ -234,7 +234,7 @@ class RunDirectory:
 
     def _rewind_lines(self, name: str, clock: str, last: int) -> None:
         kept = [record for record in self._lines(name) if record[clock] <= last]
-        with replacing(self.path / name) as stream:
+        with atomic_write(self.path / name) as stream:
             stream.writelines(json.dumps(record) + "\n" for record in kept)
 
     # ---- posterior samples

@@ -15,7 +15,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from topicmc.storage.files import speaking_of
+from topicmc.storage.files import user_errors_for
 
 IN_MEMORY = 1 << 26
 """Arrays of at most so many bytes stay in memory: files would free little, on disks that may be
@@ -31,7 +31,7 @@ def scratch_array(n: int, dtype: DTypeLike, folder: Path | None) -> np.ndarray:
     n_bytes = n * np.dtype(dtype).itemsize
     if folder is None or n_bytes <= IN_MEMORY:
         return np.zeros(n, dtype)
-    with speaking_of(folder), TemporaryFile(dir=folder) as file:
+    with user_errors_for(folder), TemporaryFile(dir=folder) as file:
         _reserve(file, n_bytes)
         return np.asarray(np.memmap(file, dtype, "r+", shape=n))
 

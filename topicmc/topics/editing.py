@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.names import fault_of_name
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import samples_of
 from topicmc.models.lda.views import (
     NAME,
     View,
     checksum_of,
-    fault_of_name,
     fingerprint_of,
     is_view,
     write_view,
 )
-from topicmc.storage.files import speaking_of
+from topicmc.storage.files import user_errors_for
 from topicmc.topics.chains import matched_chains
 
 
@@ -131,7 +131,7 @@ def edit(run: TopicRun, edits: Edits, path: Path, force: bool = False) -> TopicR
     whole = TopicRun.open(run.path)
     entries = samples_of(whole)
     view = replace(view, orders=_orders(whole, len({entry["chain"] for entry in entries})))
-    with speaking_of(path):
+    with user_errors_for(path):
         write_view(path, run.path, view, fingerprint_of(run.facts()), checksum_of(entries))
     return TopicRun.open(path)
 

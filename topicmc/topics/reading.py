@@ -178,7 +178,7 @@ def _spelt(words: np.ndarray, vocabulary: Sequence[str]) -> list[tuple[str, ...]
 def write_topics(run: TopicRun, update: int) -> list[Topic]:
     """Writes the ``topics.json`` of a run that has ended; returns its topics, largest first."""
     mean = posterior_mean(run)
-    topics = describe(mean.phi, mean.share, run.vocabulary())
+    topics = describe(mean.phi, mean.share, run.vocabulary(), labels=Labels.of(run))
     described = [topic.as_dict() for topic in topics]
     write_json(run.path / "topics.json", {"format": 1, "update": update, "topics": described})
     return topics

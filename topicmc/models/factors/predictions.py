@@ -12,7 +12,7 @@ from topicmc.corpora.pipes import readable
 from topicmc.models.factors.reading import Columns, Table, read_pairs
 from topicmc.models.factors.reports import numbers_of, predict_pairs
 from topicmc.models.factors.run import FactorRun
-from topicmc.storage.files import replacing, speaking_of
+from topicmc.storage.files import atomic_write, user_errors_for
 
 SUFFIXES = (".csv", ".parquet")
 _DIGITS = 6  # significant ones, in text
@@ -76,10 +76,10 @@ def write_csv(found: Predictions, stream: Any) -> None:
 
 def write_predictions(found: Predictions, path: Path) -> None:
     """Writes them to a file of one of the `SUFFIXES`, whole or not at all."""
-    with speaking_of(path):
+    with user_errors_for(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() == ".csv":
-        with replacing(path) as stream:
+        with atomic_write(path) as stream:
             write_csv(found, stream)
         return
     import pyarrow as pa
@@ -91,5 +91,5 @@ def write_predictions(found: Predictions, path: Path) -> None:
         "rating": found.rating,
         "sd": found.sd,
     }
-    with replacing(path, "wb") as stream:
+    with atomic_write(path, "wb") as stream:
         parquet.write_table(pa.table(columns), stream)

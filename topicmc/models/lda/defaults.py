@@ -14,6 +14,7 @@ from typing import Any
 from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace, documents_of_round
 from topicmc.models.lda.sampler_choice import choose, default_topics, or_default
+from topicmc.models.lda.seeds import usual_weight
 from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
 from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
 from topicmc.posterior.thinning import number_kept
@@ -55,7 +56,14 @@ def resolve(
 
     Raises UsageError when the corpus cannot bear what was asked.
     """
-    topics = or_default(config.topics, default_topics(n_docs))
+    known = len(config.alpha) if isinstance(config.alpha, list) else default_topics(n_docs)
+    topics = or_default(config.topics, known)
+    if config.seeds is not None and len(config.seeds) > topics:
+        raise UsageError(
+            f"--seeds names {len(config.seeds)} topics and there are {topics}; give more --topics"
+        )
+    if config.seeds is not None and config.seed_weight is None:
+        config = replace(config, seed_weight=usual_weight(n_tokens, topics))
     if topics > n_tokens // 10:
         raise UsageError(
             f"--topics {topics} is more than a corpus of {n_tokens:,} tokens can bear:"

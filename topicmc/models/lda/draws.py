@@ -25,6 +25,7 @@ from topicmc.models.lda.settings import COLLAPSED
 LEAST = np.float32(1e-30)
 """What a weight is drawn as at least: of shapes far below 1 many draws are no float32 above 0, and
 a document may hold no word but such ones."""
+_SINCE = ("seeds", "seed_weight", "topic_prior")  # for life, where they are given
 _FOR_LIFE = ("seed", "sampler", "topics", "alpha", "beta", "remember", "learn", "start")
 
 
@@ -53,7 +54,9 @@ def gamma_draw(shapes: np.ndarray, generator: np.random.Generator) -> np.ndarray
 
 def _generator(run: TopicRun, entry: Mapping[str, Any]) -> np.random.Generator:
     facts = run.facts()
-    settings = [facts["config"].get(name) for name in _FOR_LIFE]
+    config = facts["config"]
+    settings = [config.get(name) for name in _FOR_LIFE]
+    settings += [config[name] for name in _SINCE if config.get(name) is not None]
     place = entry["chain"], entry.get("position", entry["round"])
     identity = json.dumps([settings, facts["corpus"].get("fingerprint"), *place])
     return np.random.default_rng(list(hashlib.sha256(identity.encode()).digest()))

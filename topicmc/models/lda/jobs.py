@@ -25,17 +25,19 @@ from topicmc.models.lda import memory
 from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.defaults import needs_pace, remarks, resolve
 from topicmc.models.lda.formats import config_of_format_1
-from topicmc.models.lda.origin import draft, with_topics_of_origin
+from topicmc.models.lda.given_priors import Given, given_prior
+from topicmc.models.lda.origin import draft, inherited, with_topics_of_origin
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.sampler_choice import check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
 from topicmc.settings.values import AUTO, option
-from topicmc.storage.files import remove_temporaries, speaking_of
+from topicmc.storage.files import remove_temporaries, user_errors_for
 from topicmc.storage.lease import Lease, held
 from topicmc.storage.runs import FORMAT, RunDirectory
 
+NOTHING_GIVEN = Given()
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
 RESUMABLE = (
     "updates",
@@ -76,13 +78,15 @@ def start(
         _create_with_extract(config, run_path, transport, force)
         return Resolved.of(_saved(run)), Corpus.open(run_path / EMBEDDED), run
     corpus = Corpus.open(corpus_path)
-    plan = planned(config, corpus, transport, tell=tell)
+    config, given = given_of(config, corpus)
+    plan = planned(config, corpus, transport, tell=tell, given=given)
     check_honoured(config, plan.config)
     verify_share(corpus, plan.config, transport)
     transport.barrier()
     run.lease = _lease(run_path, transport, leases)
     if transport.is_root:
-        _create(run_path, config, plan, corpus, str(Path(corpus_path).resolve()), force)
+        location = str(Path(corpus_path).resolve())
+        _create(run_path, config, plan, corpus, location, force, given)
     transport.barrier()
     return plan.config, corpus, run
 
@@ -114,27 +118,44 @@ def _create_with_extract(
 
     share = machine.share(transport)
     if transport.is_root:
-        with speaking_of(run_path.parent):
+        with user_errors_for(run_path.parent):
             run_path.parent.mkdir(parents=True, exist_ok=True)
             temporary = TemporaryDirectory(prefix=f".{run_path.name}-", dir=run_path.parent)
         with temporary as folder:
             corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
-            plan = planned(config, corpus, transport, share)
+            config, given = given_of(config, corpus)
+            plan = planned(config, corpus, transport, share, given=given)
             check_honoured(config, plan.config)
-            run = _create(run_path, config, plan, corpus, EMBEDDED, force)
-            with speaking_of(run.path):
+            run = _create(run_path, config, plan, corpus, EMBEDDED, force, given)
+            with user_errors_for(run.path):
                 shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
                 corpus.path.rename(run.path / EMBEDDED)
     transport.barrier()
 
 
+def given_of(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
+    """What is given of the prior of a new run's topics, and the settings with what follows from it;
+    errors as of `given_prior`."""
+    if config.from_run is not None:
+        return inherited(config, corpus)
+    return given_prior(config, corpus.vocabulary, corpus.n_tokens)
+
+
 def _create(
-    run_path: Path, asked: LdaSettings, plan: Plan, corpus: Corpus, location: str, force: bool
+    run_path: Path,
+    asked: LdaSettings,
+    plan: Plan,
+    corpus: Corpus,
+    location: str,
+    force: bool,
+    given: Given,
 ) -> TopicRun:
-    origin, remarks = None, plan.remarks
+    noted = given.remarks_on(plan.config, corpus.n_words, corpus.n_tokens)
+    origin, remarks = None, [*noted, *plan.remarks]
     if plan.config.from_run is not None:
         origin = draft(asked, plan.config, corpus)
         remarks = [origin.remark(), *remarks]
+    labels = {str(k): name for k, name in given.labels.items()}
     facts = {
         "topicmc": VERSION,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -149,8 +170,11 @@ def _create(
         },
         "config": plan.config.as_dict(),
         "plan": {"remarks": remarks, "pace": plan.pace and asdict(plan.pace)},
+        **({"labels": labels} if labels else {}),
+        **({"seeds": dict(given.inherited)} if given.inherited else {}),
     }
-    return TopicRun.create(run_path, facts, force, corpus.vocabulary, origin=origin)
+    additions = given.additions(plan.config, corpus.n_words)
+    return TopicRun.create(run_path, facts, force, corpus.vocabulary, additions, origin)
 
 
 def verify_share(corpus: Corpus, config: Resolved, transport: Transport) -> None:
@@ -192,9 +216,11 @@ def resume(
         )
     for name, value in changes.items():
         if name not in RESUMABLE and value != getattr(config, name):
+            of_words = name == "seeds"
+            given, begun = ("", "others") if of_words else (f" {value}", getattr(config, name))
             raise UsageError(
-                f"{option(name)} {value}: the run in {run_path} began with"
-                f" {getattr(config, name)}, which --resume cannot change; start a new run instead"
+                f"{option(name)}{given}: the run in {run_path} began with {begun}, which --resume"
+                " cannot change; start a new run instead"
             )
     for name in ("alpha", "beta"):
         if name in changes and config.learn in (name, "both"):
@@ -206,7 +232,8 @@ def resume(
     config = on_workers(config, transport.n_workers)
     if any(name in changes for name in ("updates", "epochs", "time_budget")):
         config = replace(config, updates=None, epochs=None, time_budget=None, until="end")
-    resolved = checked(replace(config, **changes), corpus, transport)
+    known = Given(matrix=run.additions())
+    resolved = planned(replace(config, **changes), corpus, transport, given=known).config
     verify_share(corpus, resolved, transport)
     if transport.is_root:
         remove_temporaries(run.path)
@@ -272,9 +299,10 @@ def planned(
     transport: Transport,
     share: machine.Share | None = None,
     tell: Callable[[str], None] | None = None,
+    given: Given = NOTHING_GIVEN,
 ) -> Plan:
-    """The settings resolved for a corpus and, within a time budget, for the pace of this machine;
-    UsageError when memory or corpus cannot bear them.
+    """The settings resolved for a corpus, what is ``given`` of the prior and, within a time budget,
+    for the pace of this machine; UsageError when memory or corpus cannot bear them.
 
     Collective, unless the ``share`` of the machine is given, and then nothing is measured.
     """
@@ -283,25 +311,27 @@ def planned(
     config = with_topics_of_origin(config)
     bounds = _bounds(corpus, transport, share)
     resolved, pace = resolve(config, **bounds), None
-    _check_memory(resolved, corpus, transport, share)
+    _check_memory(resolved, corpus, transport, share, given)
     if not alone and needs_pace(config):
         with announced(tell):
             pace = measured(corpus, resolved, threads, transport)
         resolved = resolve(config, **bounds, pace=pace)
-        _check_memory(resolved, corpus, transport, share)
+        _check_memory(resolved, corpus, transport, share, given)
     resolved = replace(resolved, threads=threads)
     return Plan(resolved, remarks(config, resolved, bounds, pace), pace)
 
 
 def checked(config: LdaSettings, corpus: Corpus, transport: Transport) -> Resolved:
-    """The settings of `planned`."""
-    return planned(config, corpus, transport).config
+    """The settings of `planned`, for a new run."""
+    config, given = given_of(config, corpus)
+    return planned(config, corpus, transport, given=given).config
 
 
 def _check_memory(
-    config: Resolved, corpus: Corpus, transport: Transport, share: machine.Share
+    config: Resolved, corpus: Corpus, transport: Transport, share: machine.Share, given: Given
 ) -> None:
-    sizes, hosted = memory.sizes_of(corpus, config.batch_size), len(transport.workers)
+    sizes = memory.sizes_of(corpus, config.batch_size)._replace(prior_rows=given.n_rows)
+    hosted = len(transport.workers)
     needed = memory.needed(config, sizes, hosted, share.processes)
     available = available_memory()
     if available is None:

@@ -49,6 +49,7 @@ class Sizes(NamedTuple):
     heldout_docs: int
     heldout_tokens: int
     heldout_words: int
+    prior_rows: int = 0  # of words whose prior is not β alone
 
 
 class Term(NamedTuple):
@@ -135,6 +136,7 @@ def terms(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     state = 2.0 * n_topics * _NUMBER
     yield Term(ALWAYS, "vocabulary", spelled)
     yield Term(ALWAYS, "held-out tokens, cut in two", 20 * sizes.heldout_tokens)
+    yield Term(ALWAYS, "priors of topics and words", 12.0 * sizes.prior_rows * n_topics)
     yield Term(ALWAYS, "priors and shares of samples", config.samples * config.chains * state)
     collapsed = config.sampler in COLLAPSED or config.remember
     yield from (_collapsed if collapsed else _minibatch)(config, sizes, hosted)

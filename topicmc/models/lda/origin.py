@@ -33,11 +33,14 @@ from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
 from topicmc.models.lda.encoding import Arrays, encode_weights
+from topicmc.models.lda.given_priors import Given
 from topicmc.models.lda.run import Draft, TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, newest_of, samples_of, share_of
 from topicmc.models.lda.settings import LdaSettings, Resolved
+from topicmc.samplers.row_prior import Additions
 from topicmc.settings.values import AUTO
 
+_GIVEN_BETA = ("none", "alpha")
 GIVEN_SWEEPS = 3
 """Sweeps in which samplers that keep assignments draw given the topics of an origin: the first has
 no counts to draw under, and in the others the mixes of the documents settle."""
@@ -92,6 +95,26 @@ def with_topics_of_origin(config: LdaSettings) -> LdaSettings:
         return config
     run = _origin(config.from_run)
     return replace(config, topics=len(alpha_of(run, samples_of(run)[0])))
+
+
+def inherited(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
+    """What the run that settings go on from knows of its topics beside θ: their names, their seed
+    words, and what its prior has over β for the words that this corpus has too. Where β was given
+    below such a prior, it stays so, and the settings say it. DataError when it is none."""
+    assert config.from_run is not None
+    run = _origin(config.from_run)
+    columns = {number: column for column, number in enumerate(run.numbers)}
+    labels = {columns[number]: name for number, name in run.labels.items()}
+    additions = run.prior(1.0).additions
+    if additions is None:
+        return config, Given(labels=labels)
+    settings = run.facts()["config"]
+    if config.beta == AUTO and config.learn == "auto" and settings.get("learn") in _GIVEN_BETA:
+        config = replace(config, beta=settings["beta"])
+    rows = _rows(run.vocabulary(), corpus)
+    row_of = np.where(rows < 0, 0, additions.row_of[rows]).astype(np.int32)
+    matrix = Additions(row_of, additions.values)
+    return config, Given(matrix=matrix, labels=labels, inherited=run.seeds)
 
 
 def _origin(path: str) -> TopicRun:

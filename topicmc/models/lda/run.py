@@ -30,13 +30,14 @@ from topicmc.models.lda.run_fields import (
     check_settings,
     check_theta,
 )
+from topicmc.models.lda.seed_settings import Seeds
 from topicmc.models.lda.views import View, checksum_of, is_view, read_view, run_of
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.storage.files import (
+    atomic_write,
     checksum,
     read_array,
     read_arrays,
-    replacing,
     within,
     write_arrays,
 )
@@ -164,7 +165,15 @@ class TopicRun(RunDirectory):
     @property
     def labels(self) -> Mapping[int, str]:
         """Names of topics by their numbers, of those that have one."""
-        return {} if self.view is None else self.view.labels
+        if self.view is not None:
+            return self.view.labels
+        return {int(k): name for k, name in self.facts().get("labels", {}).items()}
+
+    @property
+    def seeds(self) -> Seeds:
+        """The seed words of the topics by their names, those of a run that it went on from too."""
+        facts = self.facts()
+        return facts["config"].get("seeds") or facts.get("seeds") or {}
 
     @property
     def groups(self) -> Mapping[str, tuple[int, ...]]:
@@ -180,7 +189,7 @@ class TopicRun(RunDirectory):
     def write_vocabulary(self, words: list[str]) -> str:
         """Writes ``vocabulary.txt`` and returns its checksum, which belongs into ``run.json``."""
         path = self.path / "vocabulary.txt"
-        with replacing(path) as stream:
+        with atomic_write(path) as stream:
             stream.writelines(word + "\n" for word in words)
         return checksum(path)
 

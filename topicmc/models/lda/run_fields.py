@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.errors import DataError
+from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.lda.settings import MAX_TOPICS
 from topicmc.samplers.row_prior import Additions
 from topicmc.storage.fields import SHA256, Record
@@ -22,9 +23,14 @@ def check_settings(path: Path, facts: Any) -> None:
     config, corpus = facts.record("config"), facts.record("corpus")
     if "topics" in config:
         config.whole("topics", least=1, most=MAX_TOPICS)
-    for name in ("alpha", "beta"):
-        if name in config:
-            config.number(name, least=0)
+    if "alpha" in config:
+        _check_alpha(config)
+    if "beta" in config:
+        config.number("beta", least=0)
+    if "labels" in facts:
+        facts.record("labels").texts(r"\d{1,9}", r".{1,100}")
+    for seeds in (config.value.get("seeds"), facts.value.get("seeds")):
+        _check_seeds(path, seeds)
     if "sampler" in config:
         config.text("sampler", "[a-z]+")
     for name in ("documents", "tokens", "words"):
@@ -44,13 +50,30 @@ def check_settings(path: Path, facts: Any) -> None:
             facts.text(name, SHA256)
 
 
+def _check_seeds(path: Path, seeds: Any) -> None:
+    """Words of topics, if there are any."""
+    try:
+        if seeds is not None:
+            checked_seeds(seeds)
+    except UsageError as error:
+        raise DataError(f"{path}: damaged, {str(error).removeprefix('--')}; restore it") from None
+
+
+def _check_alpha(config: Record) -> None:
+    """One number, or one for each topic."""
+    if isinstance(config.value.get("alpha"), list):
+        config.numbers("alpha", config.whole("topics"), least=0)
+    else:
+        config.number("alpha", least=0)
+
+
 def check_complete(path: Path, facts: Any) -> None:
     """That ``run.json`` has what every reader needs."""
     facts = Record(path, facts)
     config, corpus = facts.record("config"), facts.record("corpus")
     config.whole("topics", least=2)
-    for name in ("alpha", "beta"):
-        config.number(name)
+    _check_alpha(config)
+    config.number("beta")
     config.text("sampler")
     corpus.text("fingerprint")
     corpus.text("path")

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Never, Self
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.seed_settings import MOST_WEIGHT, checked_seeds
 from topicmc.samplers.registry import SAMPLERS as MOVES
 from topicmc.settings.groups import DsgldSettings, Open
 from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
@@ -23,8 +24,11 @@ class LdaSettings(DsgldSettings[Open]):
 
     topics: int | Open = AUTO
     sampler: str = "auto"
-    alpha: float | Open = AUTO
+    alpha: float | list[float] | Open = AUTO
     beta: float | Open = AUTO
+    topic_prior: str | None = None
+    seeds: dict[str, Any] | None = None
+    seed_weight: float | None = None
     batch_size: int | Open = AUTO
     sweeps: int | Open = AUTO
     burn_in: int | Open = AUTO
@@ -41,7 +45,9 @@ class LdaSettings(DsgldSettings[Open]):
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            of_type(option(field.name), getattr(self, field.name), str(field.type), field.default)
+            if field.name != "alpha" or not isinstance(self.alpha, list):
+                value = getattr(self, field.name)
+                of_type(option(field.name), value, str(field.type), field.default)
         one_of("--sampler", self.sampler, ("auto", *MOVES, *COLLAPSED))
         one_of("--start", self.start, ("auto", *STARTS))
         one_of("--learn", self.learn, ("auto", *LEARN))
@@ -56,8 +62,9 @@ class LdaSettings(DsgldSettings[Open]):
         in_range("--anneal-updates", self.anneal_updates, 1, 1_000_000_000)
         in_range("--start-sweeps", self.start_sweeps, 1, 1_000_000)
         in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
-        for name in ("alpha", "beta", "step_size", "step_offset"):
+        for name in ("beta", "step_size", "step_offset"):
             in_range(option(name), getattr(self, name), 0, float("inf"), exclusive=True)
+        self._check_priors()
         in_range("--step-decay", self.step_decay, 0, 1)
         in_range("--batch-size", self.batch_size, 1, 10_000_000)
         in_range("--sweeps", self.sweeps, 1, 100_000)
@@ -73,6 +80,28 @@ class LdaSettings(DsgldSettings[Open]):
         if self.sampler in MOVES:
             self.check_chains()
         self.check_dsgld()
+
+    def _check_priors(self) -> None:
+        given = self.alpha if isinstance(self.alpha, list) else [self.alpha]
+        for number in given:
+            of_type("--alpha", number, "float", AUTO)
+            in_range("--alpha", number, 0, float("inf"), exclusive=True)
+        if isinstance(self.alpha, list) and self.topics not in (AUTO, len(given)):
+            raise UsageError(f"--alpha has {len(given)} numbers for {self.topics} topics")
+        if self.seeds is not None:
+            object.__setattr__(self, "seeds", checked_seeds(self.seeds))
+        elif self.seed_weight is not None:
+            raise UsageError("--seed-weight is that of seed words: give --seeds, too")
+        if self.seed_weight is not None:
+            in_range("--seed-weight", self.seed_weight, 0, MOST_WEIGHT, exclusive=True)
+        together = [name for name in ("topic_prior", "seeds", "from_run") if getattr(self, name)]
+        if len(together) > 1:
+            raise UsageError(
+                f"{option(together[0])} and {option(together[1])} both say with what topics begin;"
+                " give one of them"
+            )
+        if self.topic_prior is not None and self.learn in ("beta", "both"):
+            raise UsageError(f"--learn {self.learn}: with --topic-prior β is given, not learned")
 
     @property
     def keeps_assignments(self) -> bool:

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.errors import DataError
+from topicmc.models.lda.names import fault_of_name
 from topicmc.storage.fields import Record
 from topicmc.storage.files import own_checksum, read_json, within, write_json
 
@@ -35,8 +36,6 @@ NAME = "view.json"
 FORMAT = 1
 FEWEST = 2
 """Topics that must be left."""
-LONGEST = 100
-"""Characters of a name."""
 
 
 @dataclass(frozen=True)
@@ -138,17 +137,6 @@ class View:
             return f"the topics are 0 to {self.n_topics - 1}"
         home = self.home(k)
         return "it was dropped" if home is None else f"it is part of topic {home}; name {home}"
-
-
-def fault_of_name(name: str) -> str | None:
-    """Why a topic or a group cannot have that name, or None."""
-    if not name.strip() or name != name.strip():
-        return f"the name {name!a} is empty or has blanks at an end"
-    if len(name) > LONGEST:
-        return f"the name {name[:20]!a}… is longer than {LONGEST} characters"
-    if not name.isprintable():
-        return f"the name {name!a} holds characters that cannot be printed"
-    return None
 
 
 def _weights(theta: np.ndarray, share: np.ndarray | None) -> np.ndarray:

@@ -18,7 +18,7 @@ from topicmc.errors import DataError, UsageError
 from topicmc.models.mixture.settings import MixtureConfig, Resolved
 from topicmc.models.mixture.state import Mixture
 from topicmc.storage.fields import SHA256, Record
-from topicmc.storage.files import checksum, read_arrays, replacing, write_arrays
+from topicmc.storage.files import atomic_write, checksum, read_arrays, write_arrays
 from topicmc.storage.runs import FORMAT, RunDirectory
 
 _MOST = 2**31 - 1
@@ -65,7 +65,7 @@ class MixtureRun(RunDirectory):
         """A new run directory with its vocabulary. UsageError as `check_free` has it."""
         run = cls._empty(path, force)
         place = run.path / "vocabulary.txt"
-        with replacing(place) as stream:
+        with atomic_write(place) as stream:
             stream.writelines(word + "\n" for word in words)
         about = {"format": FORMAT, "model": cls.model, "vocabulary": checksum(place)}
         run._write_facts({**about, **facts})

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from topicmc.storage.files import replacing
+from topicmc.storage.files import atomic_write
 
 WIDTH, HEIGHT = 640, 150  # of one panel, in px
 LEFT, RIGHT, TOP, BOTTOM = 80, 20, 30, 20  # margins of one panel
@@ -60,7 +60,7 @@ def write_panels(
     for x, tick in zip(across, ticks, strict=True):
         parts.append(_text(x, bottom + 5, f"{tick:g}", "middle"))
     parts.append(_text(WIDTH / 2, bottom + 28, label, "middle"))
-    with replacing(path) as stream:
+    with atomic_write(path) as stream:
         stream.write("\n".join([*parts, "</svg>"]) + "\n")
 
 

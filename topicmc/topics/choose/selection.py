@@ -20,7 +20,7 @@ from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import Resolved, TrainConfig
-from topicmc.storage.files import read_json, speaking_of, write_json
+from topicmc.storage.files import read_json, user_errors_for, write_json
 from topicmc.topics.reading import write_topics
 
 FORMAT = 1
@@ -131,7 +131,7 @@ class Grid:
                     f"{self.folder}: holds something else than runs of topicmc choose; give"
                     " another -o"
                 )
-            with speaking_of(self.folder):
+            with user_errors_for(self.folder):
                 self.folder.mkdir(parents=True, exist_ok=True)
             self.write()
         elif read_json(result, corpus=str)["corpus"] != self.corpus.fingerprint:

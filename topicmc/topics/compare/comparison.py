@@ -95,19 +95,19 @@ def compare(
     Raises:
         DataError: the corpus has no held-out documents, or no words that all models know.
     """
-    ground, columns = _common_ground(models, corpus)
-    words = [corpus.vocabulary[w] for w in ground.ids]
+    test_set, columns = _common_test_set(models, corpus)
+    words = [corpus.vocabulary[w] for w in test_set.ids]
     measures, matchings, changes = [], [], []
     first = restricted(models[0].phi, columns[0])
     for model, mine in zip(models, columns, strict=True):
         phi = restricted(model.phi, mine)
-        measures.append(_measures(model, mine, phi, ground, threads))
+        measures.append(_measures(model, mine, phi, test_set, threads))
         if model is not models[0]:
             both = models[0].labels, model.labels
             matchings.append(matching(model.name, first, phi, words, limit, both))
             if drifts or (drifts is None and _goes_on(models[0], model)):
                 changes.append(drift(models[0], model, (columns[0], mine), matchings[-1]))
-    split = ground.split
+    split = test_set.split
     return Comparison(
         corpus=str(corpus.path),
         documents=split.n_docs,
@@ -117,7 +117,7 @@ def compare(
         words=len(words),
         models=tuple(measures),
         matchings=tuple(matchings),
-        remarks=tuple(_remarks(models, measures, ground)),
+        remarks=tuple(_remarks(models, measures, test_set)),
         drifts=tuple(changes),
     )
 
@@ -127,7 +127,7 @@ def _goes_on(first: Model, model: Model) -> bool:
     return model.origin is not None and model.origin.resolve() == Path(first.name).resolve()
 
 
-class Ground(NamedTuple):
+class CommonTestSet(NamedTuple):
     """What all models are measured on: a corpus, the ids of the words that all know, ascending, and
     the held-out documents without other words."""
 
@@ -136,8 +136,10 @@ class Ground(NamedTuple):
     split: Split
 
 
-def _common_ground(models: Sequence[Model], corpus: Corpus) -> tuple[Ground, list[np.ndarray]]:
-    """The ground, and where each model has its words."""
+def _common_test_set(
+    models: Sequence[Model], corpus: Corpus
+) -> tuple[CommonTestSet, list[np.ndarray]]:
+    """The common test set, and where each model has its words."""
     places = [{word: w for w, word in enumerate(model.words)} for model in models]
     words = corpus.vocabulary
     ids = [w for w, word in enumerate(words) if all(word in place for place in places)]
@@ -150,14 +152,14 @@ def _common_ground(models: Sequence[Model], corpus: Corpus) -> tuple[Ground, lis
     if split.n_scored == 0:
         raise DataError(f"{corpus.path}: none of the held-out words is known to all the topics")
     columns = [np.array([place[words[w]] for w in ids]) for place in places]
-    return Ground(corpus, np.array(ids), split), columns
+    return CommonTestSet(corpus, np.array(ids), split), columns
 
 
 def _measures(
-    model: Model, columns: np.ndarray, phi: np.ndarray, ground: Ground, threads: Threads
+    model: Model, columns: np.ndarray, phi: np.ndarray, test_set: CommonTestSet, threads: Threads
 ) -> Measures:
-    scores = _scores(model, columns, ground, threads)
-    counts = document_counts(ground.ids[top(phi, TOP)], ground.corpus)
+    scores = _scores(model, columns, test_set, threads)
+    counts = document_counts(test_set.ids[top(phi, TOP)], test_set.corpus)
     return Measures(
         name=model.name,
         topics=len(phi),
@@ -173,17 +175,19 @@ def _measures(
 
 
 def _scores(
-    model: Model, columns: np.ndarray, ground: Ground, threads: Threads
+    model: Model, columns: np.ndarray, test_set: CommonTestSet, threads: Threads
 ) -> list[np.ndarray]:
     """p of each scored token under each sample, topics being rescaled to the common words."""
     found = []
     for theta, alpha in model.samples():
-        common = np.zeros((ground.corpus.n_words, theta.shape[1]), np.float32)
-        common[ground.ids] = theta[columns]
+        common = np.zeros((test_set.corpus.n_words, theta.shape[1]), np.float32)
+        common[test_set.ids] = theta[columns]
         sums = common.sum(axis=0, dtype=np.float64)
         sums[sums == 0] = 1  # a topic without any of these words predicts none of them
         found.append(
-            token_probabilities(ground.split, common, sums, alpha, seed=SPLIT_SEED, threads=threads)
+            token_probabilities(
+                test_set.split, common, sums, alpha, seed=SPLIT_SEED, threads=threads
+            )
         )
     return found
 
@@ -194,10 +198,10 @@ def _left_out(model: Model, columns: np.ndarray) -> float:
 
 
 def _remarks(
-    models: Sequence[Model], measures: Sequence[Measures], ground: Ground
+    models: Sequence[Model], measures: Sequence[Measures], test_set: CommonTestSet
 ) -> Iterator[str]:
     """What makes figures less comparable than they look."""
-    corpus, unknown = ground.corpus, ground.split.unknown_words
+    corpus, unknown = test_set.corpus, test_set.split.unknown_words
     for model in models:
         if model.corpus not in (None, corpus.fingerprint):
             yield (

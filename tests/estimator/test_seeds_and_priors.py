@@ -1,0 +1,78 @@
+"""`LDA` with seed words and priors that are given."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from topicmc import LDA
+
+TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 40
+TOKENS = [text.split() for text in TEXTS]
+WORDS = sorted({word for tokens in TOKENS for word in tokens})
+COUNTS = np.array([[tokens.count(word) for word in WORDS] for tokens in TOKENS])
+QUICK = {"n_components": 3, "max_iter": 30, "random_state": 3, "n_jobs": 1}
+WEATHER = {"weather": ["rain", "win*"], "table": {"tea": 1, "cup": 2}}
+
+
+def place(word):
+    return WORDS.index(word)
+
+
+@pytest.mark.parametrize("sampler", ["adlda", "scir"])
+def test_seeded_topics_come_first_with_their_names(sampler):
+    model = LDA(**QUICK, seeds=WEATHER, sampler=sampler).fit(TOKENS)
+    assert model.topic_names_ == ["weather", "table", None]
+    phi = model.components_
+    assert phi[0, place("rain")] > 0.2 > phi[0, place("tea")]
+    assert phi[1, place("tea")] > 0.2 > phi[1, place("rain")]
+    weight = model.topic_word_prior_ - model.topic_word_prior_.min()
+    assert weight[1, place("cup")] == pytest.approx(2 * weight[1, place("tea")])
+    assert weight[0, place("wind")] == pytest.approx(weight[0, place("rain")])
+
+
+def test_matrices_need_names_and_unknown_words_are_warned_of():
+    with pytest.raises(ValueError, match="give vocabulary"):
+        LDA(**QUICK, seeds=WEATHER).fit(csr_array(COUNTS))
+    seeds = {"weather": ["rain", "rein"]}
+    with pytest.warns(UserWarning, match=r"left out: rein \(weather; nearest: rain\)"):
+        model = LDA(**QUICK, seeds=seeds, vocabulary=WORDS).fit(csr_array(COUNTS))
+    assert model.topic_names_[0] == "weather"
+    for seeds, told in [
+        ({"a": ["zzz"]}, "seeds: no seed word of topic a is in the vocabulary"),
+        ({"a": [["rain", -1]]}, "the weight -1 is no number above 0"),
+        ({"a": []}, "topic a has no words"),
+        ("rain", "is not an object"),
+        ({c: ["rain"] for c in "abcd"}, "names 4 topics and there are 3"),
+    ]:
+        with pytest.raises(ValueError, match=told):
+            LDA(**QUICK, seeds=seeds).fit(TOKENS)
+    with pytest.raises(ValueError, match="seed_weight is that of seed words"):
+        LDA(**QUICK, seed_weight=3).fit(TOKENS)
+
+
+def test_a_stream_of_documents_begins_with_the_seeds(tmp_path):
+    model = LDA(**QUICK, seeds=WEATHER, vocabulary=WORDS, batch_size=50, total_samples=200)
+    with pytest.warns(UserWarning):
+        for _ in range(20):
+            model.partial_fit(TOKENS)
+    assert model.topic_names_ == ["weather", "table", None]
+    assert model.components_[0, place("rain")] > 0.2 > model.components_[0, place("tea")]
+    model.save(tmp_path / "run")
+    again = LDA.from_run(tmp_path / "run")
+    assert again.topic_names_ == model.topic_names_ and list(again.seeds) == list(WEATHER)
+    np.testing.assert_allclose(again.topic_word_prior_, model.topic_word_prior_)
+
+
+def test_priors_may_be_given_for_every_topic_and_word():
+    prior = np.full((3, len(WORDS)), 0.1)
+    prior[2, place("tea")] = 500
+    alpha = [0.1, 0.2, 0.3]
+    model = LDA(**QUICK, doc_topic_prior=alpha, topic_word_prior=prior).fit(TOKENS)
+    np.testing.assert_allclose(model.doc_topic_prior_, alpha)
+    np.testing.assert_allclose(model.topic_word_prior_, prior)
+    assert model.components_[2, place("tea")] > 0.5
+    for wrong in (prior[:2], -prior, np.full(prior.shape, np.nan)):
+        with pytest.raises(ValueError, match="topic_word_prior must be positive"):
+            LDA(**QUICK, topic_word_prior=wrong).fit(TOKENS)
+    with pytest.raises(ValueError, match="doc_topic_prior has 2 numbers for 3 topics"):
+        LDA(**QUICK, doc_topic_prior=[0.1, 0.2]).fit(TOKENS)

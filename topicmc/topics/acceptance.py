@@ -1,0 +1,160 @@
+"""Whether the data accepted the seed words of topics.
+
+It is asked of the tokens alone. With φ of a sample, N_k tokens of a topic and the sum B_k of its
+prior, a topic has
+
+    n_kw = φ_kw (N_k + B_k) − b_kw
+
+tokens of a word: what they are where assignments are kept, and else the expected number. Where a
+seed adds a_kw to the prior, the topic draws tokens by n_kw + a_kw. So the share a_kw / (n_kw +
+a_kw) of them is due to the seed, and is taken off. What is left is compared with the n_jw of other
+topics, in each sample of the posterior.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import beta_of, samples_of, share_of
+from topicmc.models.lda.seeds import found_in
+
+ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "cannot be told"
+SURE = 0.9
+"""The share of the samples that must agree."""
+FEWEST_SAMPLES, FEWEST_TOKENS = 5, 10
+"""With fewer of either nothing can be told."""
+REFUSAL = 0.25
+"""A word is refused where another topic has so many of its tokens that this part is more."""
+
+
+@dataclass(frozen=True)
+class SeedWord:
+    """A word that was named for a topic.
+
+    Attributes:
+        topic: its number.
+        share: of the word's tokens in the topic, in the mean over the samples; None if it has none.
+        verdict: "refused" where the topic has less than a quarter of the tokens of another, in 9 of
+            10 samples; "accepted" where it has more than any topic that the word does not seed, and
+            is not refusing, in as many; else "cannot be told". Tokens that the seed's weight drew
+            do not count for it.
+        accepting, refusing: the shares of the samples that say so.
+        elsewhere: the number of the other topic with most of the word's tokens, and their share.
+    """
+
+    word: str
+    topic: int
+    share: float | None
+    verdict: str
+    accepting: float
+    refusing: float
+    elsewhere: tuple[int, float] | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        told = {
+            "word": self.word,
+            "share": self.share,
+            "verdict": self.verdict,
+            "accepting": self.accepting,
+            "refusing": self.refusing,
+        }
+        if self.elsewhere is None:
+            return told
+        return {**told, "elsewhere": {"topic": self.elsewhere[0], "share": self.elsewhere[1]}}
+
+
+def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
+    """The seed words of a run or view, by the number of their topic; none of a run without seeds.
+    Of topics that a view has dropped nothing is said.
+
+    Raises DataError when the run has no samples yet, or a file of theirs is damaged.
+    """
+    seeds = run.seeds
+    if not seeds:
+        return {}
+    vocabulary = run.vocabulary()
+    found = found_in(seeds, vocabulary, lenient=True)
+    column = {number: place for place, number in enumerate(run.numbers)}
+    homes = [run.view.home(k) if run.view else k for k in range(len(found.names))]
+    here = [
+        (k, list(words)) for k, words in zip(homes, found.weights, strict=True) if k is not None
+    ]
+    rows = np.array(sorted(set().union(*found.weights)), np.int64)
+    counts, added = _counts(run, rows)
+    own = np.zeros(counts.shape[1:], bool)
+    for k, words in here:
+        own[np.searchsorted(rows, words), column[k]] = True
+    unseeded = np.where(own, 0.0, counts).max(axis=2)  # (samples, words)
+    sums = counts.mean(axis=0).sum(axis=1)
+    told: dict[int, list[SeedWord]] = {}
+    for k, words in here:
+        for w, row in zip(words, np.searchsorted(rows, words), strict=True):
+            n, a = counts[:, row, column[k]], added[row, column[k]]
+            kept = n * n / np.maximum(n + a, 1e-30)
+            others = np.delete(counts[:, row], column[k], axis=1)
+            refused = kept < REFUSAL * others.max(axis=1)
+            accepting = float((~refused & (kept > unseeded[:, row])).mean())
+            refusing = float(refused.mean())
+            known = sums[row] > 0
+            shares = counts[:, row].mean(axis=0) / max(sums[row], 1e-30)
+            rival = int(np.where(np.arange(len(shares)) == column[k], -1.0, shares).argmax())
+            told.setdefault(k, []).append(
+                SeedWord(
+                    word=vocabulary[w],
+                    topic=k,
+                    share=float(shares[column[k]]) if known else None,
+                    verdict=_verdict(accepting, refusing, len(n), sums[row]),
+                    accepting=accepting,
+                    refusing=refusing,
+                    elsewhere=(run.numbers[rival], float(shares[rival])) if known else None,
+                )
+            )
+    return told
+
+
+def _verdict(accepting: float, refusing: float, n_samples: int, n_tokens: float) -> str:
+    if n_samples < FEWEST_SAMPLES or n_tokens < FEWEST_TOKENS:
+        return UNKNOWN
+    if accepting >= SURE:
+        return ACCEPTED
+    return REFUSED if refusing >= SURE else UNKNOWN
+
+
+def _counts(run: TopicRun, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """n_kw of some words, float64 (samples, n, topics), and a_kw, float64 (n, topics). Samples are
+    those of all chains: seeded topics have the same numbers in each."""
+    n_tokens, n_words = run.facts()["corpus"]["tokens"], len(run.vocabulary())
+    counts, added = [], np.zeros(())
+    for entry in samples_of(run):
+        theta = run.read_sample(entry)
+        prior = run.prior(beta_of(run, entry))
+        sizes = share_of(run, entry, theta) * n_tokens + prior.totals(n_words, theta.shape[1])
+        phi = theta[words] / theta.sum(axis=0, dtype=np.float64)
+        added = np.zeros(phi.shape) if prior.additions is None else prior.additions.of(words)
+        counts.append(np.maximum(phi * sizes - prior.base - added, 0.0))
+    return np.stack(counts), added
+
+
+def sentences(words: dict[int, list[SeedWord]], tags: dict[int, str]) -> list[str]:
+    """What became of the seed words, a line a topic; ``tags`` are what topics are called."""
+    lines = []
+    for topic, seeds in words.items():
+        taken = [f"{seed.word} {seed.share:.0%}" for seed in seeds if seed.verdict == ACCEPTED]
+        line = f"{tags[topic]}: " + (", ".join(taken) if taken else "none accepted")
+        for verdict in (REFUSED, UNKNOWN):
+            others = [_told(seed, tags) for seed in seeds if seed.verdict == verdict]
+            line += f"; {verdict}: {', '.join(others)}" if others else ""
+        lines.append(line)
+    return lines
+
+
+def _told(seed: SeedWord, tags: dict[int, str]) -> str:
+    if seed.share is None or seed.elsewhere is None:
+        return f"{seed.word} (no tokens)"
+    number, share = seed.elsewhere
+    return f"{seed.word} {seed.share:.0%} ({share:.0%} in {tags[number]})"
