@@ -304,10 +304,10 @@ PLANTED = [
         "tests/statistical/test_mixture.py::test_updates_keep_the_exact_law[True-settings4]",
     ),
     Planted(
-        "mixture: a sweep begins groups with a weight of one",
+        "mixture: a sweep begins groups four times too often",
         "topicmc/kernels/partitions.py",
         "if sizes[k] > 0 else alpha)",
-        "if sizes[k] > 0 else 1.0)",
+        "if sizes[k] > 0 else 4.0 * alpha)",
         "tests/statistical/test_mixture.py::test_updates_keep_the_exact_law[False-settings5]",
     ),
     Planted(
