@@ -156,8 +156,8 @@ PLANTED = [
     ),
     Planted(
         "learned β: the denominator lacks W", "topicmc/models/lda/learned_priors.py",
-        "shared = n_words * (digamma(totals + mass) - digamma(mass)).sum()",
-        "shared = (digamma(totals + mass) - digamma(mass)).sum()",
+        "shared = n_words * (digamma(totals + masses) - digamma(masses)).sum()",
+        "shared = (digamma(totals + masses) - digamma(masses)).sum()",
         "tests/samplers/test_priors.py",
     ),
     Planted(
@@ -255,7 +255,7 @@ PLANTED = [
     ),
     Planted(
         "counts are given out as draws", "topicmc/models/lda/draws.py",
-        "gamma_draw(theta, _generator(run, entry)) if keeps_counts(run) else theta", "theta",
+        "theta = gamma_draw(theta, _generator(run, entry))", "pass",
         "tests/posterior/test_draws.py::test_counts_are_drawn_from",
     ),
     Planted(

@@ -1,5 +1,6 @@
-"""Benches that take the time want a quiet machine."""
+"""Benches that take the time want a quiet machine, and changes that are planted have a place."""
 
+import importlib
 import importlib.util
 from pathlib import Path
 
@@ -38,3 +39,14 @@ def test_every_bench_that_takes_the_time_asks(path):
     text = path.read_text(encoding="utf-8")
     timed = "perf_counter()" in text and path.stem not in ("generate", "quiet", "mutations")
     assert not timed or "quiet.add_option(" in text, "see bench/quiet.py"
+
+
+def test_every_planted_change_has_its_place(monkeypatch):
+    """Else bench/mutations.py could not plant it any more."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    planted = importlib.import_module("planted").PLANTED
+    assert len(planted) >= 40
+    for change in planted:
+        text = (BENCH.parent / change.file).read_text(encoding="utf-8")
+        assert text.count(change.old) == 1, f"{change.file}: {change.old!r}"
+        assert (BENCH.parent / change.test.partition("::")[0]).is_file(), change.test

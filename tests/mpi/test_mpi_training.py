@@ -339,3 +339,28 @@ def test_seed_words_over_two_ranks(small_corpus, tmp_path, settings):
     first, other = (run.additions().of(np.arange(120)) for run in runs)
     np.testing.assert_array_equal(first, other)
     assert first[40, 1] == 2 * first[41, 1] > 0 and (first[:, 0] > 0).sum() == 11
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"sampler": "scir", "batch_size": 20, "updates": 24, "anneal_updates": 6},
+        {"sampler": "adlda", "epochs": 12.0, "start_sweeps": 4},
+    ],
+)
+def test_going_on_from_a_run_over_two_ranks(small_corpus, tmp_path, settings):
+    """Ranks begin with the topics of the run, as in one process, and not with a start of their
+    own."""
+    first = {"topics": 5, "seed": 1, "threads": 1, "sampler": "adlda", "epochs": 12.0}
+    in_process(tmp_path / "first", small_corpus, 1, **first)
+    settings = {"seed": 3, "threads": 1, "balance": False, **settings}
+    settings |= {"checkpoint_every": "40", "evaluate_every": "100"}
+    more = ("--from", str(tmp_path / "first"), "--transport", "mpi")
+    finish(2, tmp_path / "mpi", *more, corpus=small_corpus, **settings)
+    settings["from_run"] = str(tmp_path / "first")
+    in_process(tmp_path / "local", small_corpus, 2, **settings)
+    assert_alike(tmp_path / "mpi", tmp_path / "local")
+    alone = {key: value for key, value in settings.items() if key != "from_run"}
+    in_process(tmp_path / "alone", small_corpus, 2, topics=5, **alone)
+    with pytest.raises(AssertionError):
+        assert_alike(tmp_path / "alone", tmp_path / "local")

@@ -60,7 +60,7 @@ def test_a_run_gives_the_same_draws_whenever_it_is_asked(tmp_path):
 
 
 @pytest.mark.parametrize("other", [{"seed": 1}, {"fingerprint": "another corpus"}, {"beta": 0.5},
-                                   {"sampler": "asynclda"}])  # fmt: skip
+                                   {"sampler": "asynclda"}, {"from_run": "first"}])  # fmt: skip
 def test_draws_of_other_runs_are_independent(tmp_path, other):
     settings = {"sampler": "adlda", "seed": 0, "fingerprint": "a corpus"}
     one = make_run(tmp_path / "a", {0: [SHAPES] * 2, 1: [SHAPES]}, **settings)

@@ -25,7 +25,7 @@ from topicmc.models.lda.settings import COLLAPSED
 LEAST = np.float32(1e-30)
 """What a weight is drawn as at least: of shapes far below 1 many draws are no float32 above 0, and
 a document may hold no word but such ones."""
-_SINCE = ("seeds", "seed_weight", "topic_prior")  # for life, where they are given
+_SINCE = ("seeds", "seed_weight", "topic_prior", "from_run")  # for life, where they are given
 _FOR_LIFE = ("seed", "sampler", "topics", "alpha", "beta", "remember", "learn", "start")
 
 
