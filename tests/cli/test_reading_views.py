@@ -52,8 +52,8 @@ def test_topics(view, run, command):
     by_number = {topic["topic"]: topic for topic in told["topics"]}
     same = {topic["topic"]: topic for topic in before["topics"]}
     assert sorted(by_number) == [0, 1, 4]
-    assert by_number[0] == same[0] and by_number[4] == {**same[4], "label": "Law"}
-    assert by_number[1]["label"] == "Big sport"
+    assert by_number[0] == same[0] and by_number[4] == {**same[4], "name": "Law"}
+    assert by_number[1]["name"] == "Big sport"
     assert {part.get("topic") for join in told["tree"] for part in join["parts"]} == {0, 1, 4, None}
     group = told["view"]["groups"][0]
     assert group["share"] == pytest.approx(by_number[1]["share"] + by_number[4]["share"])
@@ -221,9 +221,9 @@ def test_names_by_a_model_come_back_as_they_went(run, command):
     """What `topics --json` says, with a label added to each topic, is a file of names."""
     told = json.loads(said(command("topics", "run", "--json")))
     for topic in told["topics"]:
-        topic["label"] = topic["words"][0]["word"].title()
+        topic["name"] = topic["words"][0]["word"].title()
     Path("named.json").write_text(json.dumps(told))
     said(command("edit", "run", "-o", "view", "--labels", "named.json"))
     assert TopicRun.open(Path("view")).labels == {
-        topic["topic"]: topic["label"] for topic in told["topics"]
+        topic["topic"]: topic["name"] for topic in told["topics"]
     }

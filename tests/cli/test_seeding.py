@@ -54,13 +54,13 @@ def test_training_names_topics_and_tells_unknown_words(here):
     rows = [line.split() for line in told.splitlines() if "%" in line]
     assert ["0", "Big", "sport"] in [row[:3] for row in rows]
     kept = json.loads((here / "run" / "topics.json").read_text())["topics"]
-    names = {topic["topic"]: topic.get("label") for topic in kept}
+    names = {topic["topic"]: topic.get("name") for topic in kept}
     assert names == {0: "Big sport", 1: "Law", 2: None, 3: None, 4: None}
 
 
 def test_topics_tell_what_became_of_the_seeds(here, command):
     told = json.loads(said(command("topics", "run", "--json")))["topics"]
-    seeds = {topic["label"]: topic["seeds"] for topic in told if "seeds" in topic}
+    seeds = {topic["name"]: topic["seeds"] for topic in told if "seeds" in topic}
     verdicts = [word["verdict"] for word in seeds["Big sport"]]
     assert verdicts.count("accepted") >= 4 and "refused" not in verdicts
     assert [word["word"] for word in seeds["Law"]][:5] == SEEDS["Law"]

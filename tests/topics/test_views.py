@@ -255,7 +255,7 @@ def test_nothing_but_a_view_is_replaced(made, tmp_path):
     [
         ("a.csv", "topic,words,label\n3,match team,Sport\n1,oil,\n 12 ,x, Law \n"),
         ("a.json", '{"3": "Sport", "12": "Law", "1": ""}'),
-        ("a.json", '[{"topic": 3, "label": "Sport"}, {"topic": 12, "label": "Law"}]'),
+        ("a.json", '[{"topic": 3, "name": "Sport"}, {"topic": 12, "label": "Law"}]'),
         ("a.json", '{"topics": [{"topic": 3, "label": "Sport"}, {"topic": 1},'
                    ' {"topic": 12, "label": "Law"}]}'),
     ],

@@ -1,8 +1,8 @@
 """Names of topics: those of a run or view, and files of them.
 
 A file of names is CSV with the columns topic and label, or JSON: an object of names by number, or
-a list of objects with ``topic`` and ``label``, alone or under ``topics``, as ``topicmc topics
---json`` has it. Who made it, a person or a program, does not matter.
+a list of objects with ``topic`` and ``name`` or ``label``, alone or under ``topics``, as
+``topicmc topics --json`` has it. Who made it, a person or a program, does not matter.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ def _of_json(path: Path) -> Iterator[tuple[str, Any, Any]]:
         if not isinstance(item, dict) or "topic" not in item:
             raise DataError(
                 f'{path}, item {number}: names no topic; give {{"3": "Sport"}}, or a list of'
-                ' {"topic": 3, "label": "Sport"}'
+                ' {"topic": 3, "name": "Sport"}'
             )
-        yield f", item {number}", item["topic"], item.get("label")
+        yield f", item {number}", item["topic"], item.get("name", item.get("label"))
 
 
 def _of_csv(path: Path) -> Iterator[tuple[str, Any, Any]]:

@@ -69,7 +69,7 @@ class Topic:
             ],
         }
         if self.label is not None:
-            told["label"] = self.label
+            told["name"] = self.label
         for name in ("npmi", "c_v", "exclusivity", "relevant", "frex"):
             if getattr(self, name) is not None:
                 told[name] = getattr(self, name)
