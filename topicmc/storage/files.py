@@ -7,6 +7,8 @@ import hashlib
 import json
 import math
 import os
+import secrets
+import shutil
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -48,6 +50,21 @@ def raw_atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def temporary_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A new folder in ``parent`` that is gone when the block ends, however it ends. Raises OSError.
+
+    It is named before it is made, so that a signal that raises leaves none; one that arrives within
+    `tempfile.mkdtemp` does.
+    """
+    folder = parent / f"{prefix}{secrets.token_hex(8)}"
+    try:
+        folder.mkdir(0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_text(path: Path, option: str) -> str:

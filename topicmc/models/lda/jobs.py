@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from topicmc.corpora import Corpus
@@ -30,7 +29,7 @@ from topicmc.models.lda.sampler_choice import check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
 from topicmc.settings import groups
 from topicmc.settings.values import AUTO
-from topicmc.storage.files import remove_temporaries, user_errors_for
+from topicmc.storage.files import remove_temporaries, temporary_folder, user_errors_for
 from topicmc.storage.lease import Lease, held
 from topicmc.storage.runs import FORMAT, RunDirectory, made_by
 
@@ -106,11 +105,12 @@ def _create_with_extract(
 
     share = machine.share(transport)
     if transport.is_root:
-        with user_errors_for(run_path.parent):
-            run_path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = TemporaryDirectory(prefix=f".{run_path.name}-", dir=run_path.parent)
-        with temporary as folder:
-            corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
+        with ExitStack() as stack:
+            with user_errors_for(run_path.parent):
+                run_path.parent.mkdir(parents=True, exist_ok=True)
+                beside = temporary_folder(run_path.parent, f".{run_path.name}-")
+                folder = stack.enter_context(beside)
+            corpus = prepare([wikipedia_extract()], folder / EMBEDDED, seed=0)
             config, given = given_of(config, corpus)
             plan = planned(config, corpus, transport, share, given=given)
             check_honoured(config, plan.config)
