@@ -135,6 +135,8 @@ def _print_score(score: Score) -> None:
         many = f"averaged over {score.samples} sample{'s' * (score.samples > 1)}"
         click.echo(f"perplexity            {score.perplexity:,.2f}  of the newest sample")
         click.echo(f"                      {score.perplexity_averaged:,.2f}  {many}")
+        if score.perplexity_mean is not None:
+            click.echo(f"                      {score.perplexity_mean:,.2f}  of the running mean")
     click.echo(f"held-out documents    {score.documents:,}")
     click.echo(f"tokens scored         {score.tokens_scored:,}")
     click.echo(f"unknown words         {score.unknown_words:,}")

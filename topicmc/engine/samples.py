@@ -13,7 +13,7 @@ from typing import Any
 from topicmc.engine.method import Entry, Method
 from topicmc.engine.transport.base import Transport
 from topicmc.posterior.thinning import is_kept, reached
-from topicmc.storage.runs import RunDirectory
+from topicmc.storage.runs import RunDirectory, files_of
 
 
 class KeptSamples:
@@ -77,13 +77,14 @@ class KeptSamples:
     def _replace(self, entries: list[Entry]) -> None:
         """Makes some entries the index, here and on disk, but for those that time has passed by."""
         before = self._entries
+        newest = {entry["chain"]: entry for entry in entries}
         self._entries = [
-            entry
+            entry if entry is newest[entry["chain"]] else _without_mean(entry)
             for entry in entries
             if entry["burn_in"] or is_kept(entry["position"], self._position, self._n_samples)
         ]
         if self._transport.is_root and self._entries != before:
-            self._run.write_sample_index(self._entries, [entry["file"] for entry in before])
+            self._run.write_sample_index(self._entries, files_of([*before, *entries]))
 
     def rewind(self, method: Method) -> None:
         """Forgets what was drawn after the state that a method has gone back to, and what by its
@@ -100,3 +101,8 @@ class KeptSamples:
         if self._transport.is_root:
             self._run.write_sample_index(self._entries, self._run.sample_files())
         self._transport.barrier()  # none writes a sample while files are deleted
+
+
+def _without_mean(entry: Entry) -> Entry:
+    """An entry less the mean of its chain, which the newest has."""
+    return {name: value for name, value in entry.items() if name != "mean"}

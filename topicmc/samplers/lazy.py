@@ -24,6 +24,7 @@ import numpy as np
 from topicmc.kernels import cir, simplex
 from topicmc.kernels.threads import Threads
 from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.running_mean import MeanChain
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.state import (
     Chain,
@@ -52,7 +53,7 @@ class LazyScir:
 
     prior: RowPrior
     waits_below: float = 0.5
-    state: ClassVar[type[Chain]] = Chain
+    state: ClassVar[type[Chain]] = MeanChain
     start: ClassVar[str] = "anneal"
     waits: ClassVar[bool] = True
     free_scale: ClassVar[bool] = False

@@ -37,8 +37,9 @@ def check_facts(path: Path, facts: Any) -> None:
 def check_samples(path: Path, index: Any) -> None:
     """``samples/index.json``: each entry names a file of its folder."""
     for entry in Record(path, index).records("samples"):
-        entry.text("file", _SAMPLE)
-        entry.text("checksum", SHA256)
+        for file in (entry, *([entry.record("mean")] if "mean" in entry else [])):
+            file.text("file", _SAMPLE)
+            file.text("checksum", SHA256)
         entry.whole("chain", most=MAX_WORKERS)
         entry.whole("round", most=_POSITION)
         if "burn_in" in entry:

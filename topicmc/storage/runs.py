@@ -66,6 +66,13 @@ def made_by(*packages: str) -> dict[str, Any]:
     }
 
 
+def files_of(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The files that index entries name: of each its state, and with the newest of a chain its
+    mean, if it keeps one."""
+    both = [part for entry in entries for part in (entry, entry.get("mean"))]
+    return [part["file"] for part in both if part is not None]
+
+
 class RunDirectory:
     """A run on disk.  Open one with `create` or `open`."""
 
@@ -275,7 +282,7 @@ class RunDirectory:
         the index does not name may be another process's, about to be entered."""
         entries = sorted(entries, key=lambda entry: (entry["round"], entry["chain"]))
         write_json(self.path / "samples" / "index.json", {"format": FORMAT, "samples": entries})
-        for name in set(dropped) - {entry["file"] for entry in entries}:
+        for name in set(dropped) - set(files_of(entries)):
             (self.path / "samples" / name).unlink(missing_ok=True)
 
     def sample_files(self) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import share_of, split_documents, token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of
+from topicmc.samplers.running_mean import running_mean
 from topicmc.samplers.state import Chain
 
 
@@ -63,7 +65,8 @@ class HeldOut:
         self, chains: Mapping[int, Chain], distinct: Sequence[int]
     ) -> tuple[float, dict[str, Any]] | None:
         """Perplexity under the chains as they are, in the mean of log p over them, and the mean
-        log p of a scored token under each; None when there is nothing to score.
+        log p of a scored token under each, as well as the perplexity under their running means,
+        where they keep such; None when there is nothing to score.
 
         Args:
             chains: the chains that this process holds, by number.
@@ -71,8 +74,17 @@ class HeldOut:
         """
         if self.n_scored == 0:
             return None
-        scores = [self._fit(chains.get(number)) / self.n_scored for number in distinct]
-        return math.exp(-np.mean(scores)), {"log_likelihood": scores}
+        fits, of_means = [], []
+        for number in distinct:
+            chain = chains.get(number)
+            fits.append(self._fit(chain) / self.n_scored)
+            of_means.append(self._fit_of_mean(chain))
+            del chain  # before the next is made
+        details: dict[str, Any] = {"log_likelihood": fits}
+        known = [score for score in of_means if score is not None]
+        if known:
+            details["perplexity_mean"] = math.exp(-np.mean(known))
+        return math.exp(-np.mean(fits)), details
 
     def of_samples(self, entries: Sequence[Entry]) -> tuple[float, float] | None:
         """Perplexity of the newest kept sample, in the mean of log p over chains, and with p
@@ -96,6 +108,16 @@ class HeldOut:
     def _fit(self, chain: Chain | None) -> float:
         """Σ log p over the scored tokens under a chain that one process holds."""
         return self._log_sum(self._score(*self._show(chain)))
+
+    def _fit_of_mean(self, chain: Chain | None) -> float | None:
+        """Mean log p of a scored token under the running mean of such a chain, if it keeps one."""
+        shown = None
+        if chain is not None and chain.beta is not None:
+            mean = running_mean(chain, self._run.prior(chain.beta))
+            shown = None if mean is None else replace(chain, theta=mean)
+        if not self._transport.sum(np.array([shown is not None], np.int64))[0]:
+            return None
+        return self._fit(shown) / self.n_scored
 
     def _show(self, chain: Chain | None) -> tuple[np.ndarray, np.ndarray]:
         """θ and α of a chain that one process holds, on every process."""

@@ -22,6 +22,7 @@ from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.padding import padded_size
 from topicmc.models.lda.settings import COLLAPSED, Resolved
 from topicmc.samplers.registry import sampler_of
+from topicmc.samplers.running_mean import MeanChain
 from topicmc.storage.scratch import IN_MEMORY
 
 PROGRAM = 88_000_000
@@ -194,6 +195,10 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     chains = config.chains if hosted == config.workers else 1
     rows = 4.0 * sizes.batch_words * padded_size(config.topics)
     yield Term(ALWAYS, "θ", chains * theta)
+    if issubclass(sampler_of(config.sampler).state, MeanChain):
+        yield Term(ALWAYS, "running mean of θ", chains * theta)
+        yield Term("reading", "the mean, as it is read", theta)
+        yield Term("writing", "the mean, as it is written", theta)
     yield Term("writing", "weights of a sample, as they are stored", theta / 2)
     yield Term(END, "weights of a sample, as they are stored", theta / 2)
     if hosted < config.workers:

@@ -248,6 +248,24 @@ class TopicRun(RunDirectory):
             arrays = encode_counts(theta, self.prior(beta))
         return self.write_sample(chain, round_number, arrays)
 
+    def keep_mean(
+        self, chain: int, round_number: int, theta: np.ndarray, *, most_tokens: float
+    ) -> dict[str, str]:
+        """Writes an estimate of the posterior mean of θ, W × K float32, which is no sample; its
+        file and checksum, for the entry of the newest sample of that chain."""
+        path = self.path / "samples" / f"chain-{chain:03d}-mean-{round_number:09d}.npz"
+        return {
+            "file": path.name,
+            "checksum": write_arrays(path, encode_weights(theta, most_tokens)),
+        }
+
+    def read_mean(self, entry: Mapping[str, Any]) -> np.ndarray:
+        """The mean of θ that goes with one index entry, W × K float32, as the view shows it if
+        there is one; DataError when missing or damaged."""
+        mean = entry["mean"]
+        theta = self.read_theta(self.place_of_sample(mean), mean["checksum"])
+        return self.viewed(theta, {**entry, "share": mean["share"]})
+
     def read_sample(self, entry: Mapping[str, Any]) -> np.ndarray:
         """θ of one index entry, W × K float32, as the view shows it if there is one; DataError when
         missing or damaged."""

@@ -87,6 +87,8 @@ def check_entries(path: Path, index: Any, n_topics: int | None) -> None:
         for name in ("alpha", "share"):
             if name in entry:
                 entry.numbers(name, n_topics, least=0)
+        if "mean" in entry:
+            entry.record("mean").numbers("share", n_topics, least=0)
 
 
 def check_additions(

@@ -12,6 +12,7 @@ from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.run import TopicRun
 from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.running_mean import running_mean
 from topicmc.samplers.state import Chain
 
 _ENTRIES = 1 << 18  # of a matrix that are added up at a time
@@ -30,11 +31,28 @@ def write_sample(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) 
         entry = run.keep_sample(*place, most_tokens=float((shares * sizes).max()))
     arrays = {"alpha": chain.alpha, "share": chain.share}
     entry |= {name: array.tolist() for name, array in arrays.items() if array is not None}
+    entry |= _write_mean(run, chain, round_number, n_tokens)
     return entry if chain.beta is None else {**entry, "beta": float(chain.beta)}
 
 
+def _write_mean(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) -> dict[str, Any]:
+    """Writes the running mean of a chain, if it keeps one; what the entry of its newest sample says
+    of it."""
+    assert chain.beta is not None
+    prior = run.prior(chain.beta)
+    mean = running_mean(chain, prior)
+    if mean is None:
+        return {}
+    sums = mean.sum(axis=0, dtype=np.float64)
+    share = np.maximum(sums - prior.totals(*mean.shape), 0)
+    most = float((mean.max(axis=0) / sums * n_tokens * share / share.sum()).max())
+    written = run.keep_mean(chain.index, round_number, mean, most_tokens=most)
+    return {"mean": {**written, "share": (share / share.sum()).tolist()}}
+
+
 class PosteriorMean(NamedTuple):
-    """The mean over the kept samples of one chain."""
+    """The posterior mean as one chain tells it: the running mean of SCIR's chains
+    (`topicmc.samplers.running_mean`), and else the mean over the kept samples."""
 
     phi: np.ndarray
     """Topics: float64 (K, W), rows sum to one."""
@@ -123,7 +141,8 @@ def beta_of(run: TopicRun, entry: Mapping[str, Any]) -> float:
 
 
 def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
-    """The mean over the kept samples of one chain of a run, or of the run at a path.
+    """The posterior mean by one chain of a run, or of the run at a path; α and β are means over its
+    kept samples.
 
     Chains number their topics on their own, so samples are averaged within one chain only.
 
@@ -132,6 +151,24 @@ def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
     """
     run = TopicRun.at(run)
     entries = samples_of(run, chain)
+    phi, share = _running_mean(run, entries[-1]) or _mean_of_samples(run, entries)
+    alpha = np.mean([alpha_of(run, entry) for entry in entries], axis=0)
+    beta = float(np.mean([beta_of(run, entry) for entry in entries]))
+    return PosteriorMean(phi, share, alpha, run.prior(beta))
+
+
+def _running_mean(run: TopicRun, newest: Entry) -> tuple[np.ndarray, np.ndarray] | None:
+    """φ (K, W) and the topics' shares (K,) by the running mean that goes with the newest sample of
+    a chain; None where there is none."""
+    if "mean" not in newest:
+        return None
+    entry = {**newest, "share": newest["mean"]["share"]}
+    mean = run.read_mean(newest)
+    return phi_of(mean), share_of(run, entry, mean)
+
+
+def _mean_of_samples(run: TopicRun, entries: Sequence[Entry]) -> tuple[np.ndarray, np.ndarray]:
+    """The same as means over samples."""
     phi = share = np.zeros(())
     for entry in entries:
         theta = run.read_sample(entry)
@@ -140,6 +177,4 @@ def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
         share = share + share_of(run, entry, theta)
         del theta  # before the next is read
     phi /= phi.sum(axis=1, keepdims=True)
-    alpha = np.mean([alpha_of(run, entry) for entry in entries], axis=0)
-    beta = float(np.mean([beta_of(run, entry) for entry in entries]))
-    return PosteriorMean(phi, share / len(entries), alpha, run.prior(beta))
+    return phi, share / len(entries)

@@ -27,11 +27,13 @@ SPLIT_SEED = 0  # one split for all runs, so that their figures compare
 @dataclass(frozen=True)
 class Score:
     """Held-out perplexity: of the newest sample of each chain alone, in the mean of log p over
-    chains, and with p averaged over all ``samples``. Of a run that has none, both are of states of
-    its start, and ``samples`` is 0."""
+    chains, with p averaged over all ``samples``, and under the running means of chains that keep
+    them (`topicmc.samplers.running_mean`), in the mean of log p again. Of a run that has no sample
+    the first two are of states of its start, and ``samples`` is 0."""
 
     perplexity: float
     perplexity_averaged: float
+    perplexity_mean: float | None
     samples: int
     documents: int
     tokens_scored: int
@@ -54,21 +56,27 @@ def score_run(run: TopicRun, corpus: Corpus, model_words: list[str], threads: Th
     known = rows >= 0
     split = _split(corpus, known)
     total = np.zeros(split.n_scored)
-    newest, of_newest = newest_of(entries), []
-    for entry in entries:
-        theta = run.read_sample(entry)
+    newest, of_newest, of_means = newest_of(entries), [], []
+
+    def probabilities(theta: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         sums = theta.sum(axis=0, dtype=np.float64)
         if len(rows) != len(theta) or (rows != np.arange(len(rows))).any():
             theta = np.where(known[:, None], theta[np.maximum(rows, 0)], np.float32(0))
+        return token_probabilities(split, theta, sums, alpha, seed=SPLIT_SEED, threads=threads)
+
+    for entry in entries:
         alpha = alpha_of(run, entry)
-        found = token_probabilities(split, theta, sums, alpha, seed=SPLIT_SEED, threads=threads)
+        found = probabilities(run.read_sample(entry), alpha)
         total += found
+        if "mean" in entry:
+            of_means.append(probabilities(run.read_mean(entry), alpha))
         if entry in newest:
             of_newest.append(found)
     return _score(
         split,
         perplexity(np.array(of_newest)),
         perplexity(total / len(entries)),
+        perplexity(np.array(of_means)) if of_means else None,
         sum(not entry.get("burn_in") for entry in entries),
     )
 
@@ -94,7 +102,7 @@ def score_topics(path: Path, corpus: Corpus, alpha: float | np.ndarray, threads:
         seed=SPLIT_SEED,
         threads=threads,
     )
-    return _score(split, perplexity(probabilities), perplexity(probabilities), 1)
+    return _score(split, perplexity(probabilities), perplexity(probabilities), None, 1)
 
 
 def _split(corpus, known):
@@ -107,10 +115,11 @@ def _split(corpus, known):
     return split
 
 
-def _score(split, newest: float, averaged: float, samples: int) -> Score:
+def _score(split, newest: float, averaged: float, mean: float | None, samples: int) -> Score:
     return Score(
         perplexity=newest,
         perplexity_averaged=averaged,
+        perplexity_mean=mean,
         samples=samples,
         documents=split.n_docs,
         tokens_scored=split.n_scored,

@@ -149,7 +149,8 @@ class TopicChains:
         self, part: str, index: int, saved: Mapping[int, Any], checkpoint: Checkpoint
     ) -> Chain:
         if is_of_older_layout(saved[index]):
-            return older_state(index, saved[index], checkpoint, self.table, self._threads)
+            state = older_state(index, saved[index], checkpoint, self.table, self._threads)
+            return self._sampler.state(**vars(state))
         return self.table.restored(index, saved[index], checkpoint)
 
     def warm_up(self) -> None:

@@ -22,6 +22,7 @@ from topicmc.models.lda.learned_priors import learned_alpha, learned_beta
 from topicmc.models.lda.settings import Resolved
 from topicmc.samplers.registry import Sampler, sampler_of
 from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.running_mean import MeanChain, note
 from topicmc.samplers.state import Chain, TopicCounts, initial_chain
 from topicmc.samplers.steps import annealed_beta, step_size
 
@@ -69,6 +70,10 @@ class Updates:
         """Whether a chain at that update is still in its start, of whatever kind."""
         return update < self.config.anneal_updates
 
+    def is_start(self, update: int) -> bool:
+        """Whether a chain at that update is in its start, or is averaged with others."""
+        return self.in_burn_in(update) or update <= (self.config.average_until or 0)
+
     def move(self, chain: Chain, batch: Minibatch, scale: float, *, mean_update: int) -> None:
         """One update of a chain, in place, on a minibatch whose counts are worth ``scale`` times
         themselves. ``mean_update`` says how far the chains are in the mean.
@@ -84,10 +89,10 @@ class Updates:
         counts = self._counts(chain, batch, z)
         self._note_share(chain, counts)
         step = self.step_size(chain.update)
-        info = sampler.move(
-            chain, TopicCounts(batch.words, counts), scale=scale, step=step, key=key,
-            threads=self.threads,
-        )  # fmt: skip
+        estimate = TopicCounts(batch.words, counts)
+        if isinstance(chain, MeanChain) and not self.is_start(chain.update):
+            note(chain, estimate, scale=scale, step=step, threads=self.threads)
+        info = sampler.move(chain, estimate, scale=scale, step=step, key=key, threads=self.threads)
         if z is not None:
             self._learn(chain, batch, z)
         if not info.finite:
@@ -109,7 +114,9 @@ class Updates:
         config = self.config
         topics = config.topics
         prior = RowPrior(0.1)
-        tiny = initial_chain(0, 32, topics, prior=prior, n_tokens=100, seed=0)
+        chain = initial_chain(0, 32, topics, prior=prior, n_tokens=100, seed=0)
+        tiny = sampler_of(config.sampler).state(**vars(chain))
+        tiny.update = config.anneal_updates + (config.average_until or 0) + 1
         tiny.alpha, tiny.beta, tiny.share = np.full(topics, 0.1), 0.1, np.full(topics, 0.1)
         words = np.arange(2, dtype=np.int32)
         tokens = np.arange(document_tokens, dtype=np.uint32) % 2

@@ -1,0 +1,147 @@
+"""The running mean of â: what it sums, what it leaves out, and that runs keep it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from topicmc.engine.listeners import Silent
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda import jobs
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.samples import phi_of, posterior_mean
+from topicmc.models.lda.settings import TrainConfig
+from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.samplers.running_mean import MeanChain, note, running_mean
+from topicmc.samplers.state import TopicCounts, sum_topics
+from topicmc.samplers.steps import step_size
+
+START = 6
+
+
+def empty_chain(n_words=700, n_topics=5):
+    theta = np.ones((n_words, n_topics), np.float32)
+    return MeanChain(0, theta, sum_topics(theta))
+
+
+def noted(n_threads):
+    """A chain that has taken up four updates, and the same by the formula."""
+    generator, chain = np.random.default_rng(0), empty_chain()
+    total, weights = np.zeros(chain.theta.shape), 0.0
+    for update, step in enumerate((0.5, 0.4, 0.3, 0.2), start=3):
+        words = np.sort(generator.choice(600, 550, replace=False)).astype(np.int32)
+        counts = np.zeros((550, 16), np.float32)
+        counts[:, :5] = generator.random((550, 5))
+        chain.update = update
+        note(chain, TopicCounts(words, counts), scale=7.0, step=step, threads=Threads(n_threads))
+        weight = (1 - np.exp(-step)) * (update + 1) ** 3
+        total[words] += weight * 7 * counts[:, :5]
+        weights += weight
+    return chain, total / weights
+
+
+def test_it_is_the_weighted_mean_of_the_estimates():
+    chain, mean = noted(1)
+    additions = Additions.of_words(np.array([2]), np.arange(5.0)[None], 700)
+    found = running_mean(chain, RowPrior(0.25, additions))
+    mean = mean + 0.25
+    mean[2] += np.arange(5)
+    np.testing.assert_allclose(found, mean, rtol=2e-6)
+    assert (found[650:] == 0.25).all()  # words in no minibatch
+    assert np.array_equal(noted(2)[0].counts_sum, chain.counts_sum)
+
+
+def test_a_chain_in_its_start_has_none():
+    assert running_mean(empty_chain(), RowPrior(0.1)) is None
+
+
+def trained(corpus, path, updates, resume=False, **settings):
+    n_workers = settings.get("workers", 1)
+    transport = LocalTransport(n_workers)
+    if resume:
+        config, corpus, run = jobs.resume(path, {"updates": updates}, transport, None)
+    else:
+        config = TrainConfig(
+            **{
+                "topics": 4, "sampler": "scir", "seed": 1, "threads": 1, "batch_size": 10,
+                "updates": updates, "anneal_updates": START, "balance": False, "samples": 4,
+                **settings,
+            }
+        )  # fmt: skip
+        config, corpus, run = jobs.start(config, corpus.path, path, transport)
+    training = training_of(config, corpus, run, transport, Silent(), resume=resume)
+    training.train(Interrupt())
+    return training
+
+
+def chain_of(training):
+    return training.method.held["chains"][0]
+
+
+def weight(config, first, last):
+    steps = [
+        step_size(t, config.step_size, config.step_offset, config.step_decay)
+        for t in range(first, last)
+    ]
+    return sum(
+        (1 - np.exp(-h)) * (t + 1) ** 3 for t, h in zip(range(first, last), steps, strict=True)
+    )
+
+
+def test_updates_of_the_start_have_no_part(small_corpus, tmp_path):
+    training = trained(small_corpus, tmp_path / "run", 20)
+    assert chain_of(training).weight_sum == pytest.approx(weight(training.config, START, 20))
+
+
+def test_updates_of_averaged_chains_have_no_part(small_corpus, tmp_path):
+    more = {"workers": 2, "trajectory": 2, "average_until": 8}
+    training = trained(small_corpus, tmp_path / "run", 20, **more)
+    for chain in training.method.held["chains"].values():
+        assert chain.weight_sum == pytest.approx(weight(training.config, 9, 20))
+    sums = [chain.counts_sum for chain in training.method.held["chains"].values()]
+    assert not np.array_equal(*sums)
+
+
+def test_what_is_shown_is_the_running_mean(small_corpus, tmp_path):
+    training = trained(small_corpus, tmp_path / "run", 20)
+    chain, run = chain_of(training), TopicRun.open(tmp_path / "run")
+    mean = running_mean(chain, run.prior(chain.beta))
+    shown = posterior_mean(run)
+    np.testing.assert_allclose(shown.phi, phi_of(mean), rtol=1e-3)
+    sizes = mean.sum(axis=0) - run.prior(chain.beta).totals(*mean.shape)
+    np.testing.assert_allclose(shown.share, sizes / sizes.sum(), rtol=1e-5)
+    # â estimates the counts of the corpus: a minibatch of its pass at a time.
+    assert sizes.sum() == pytest.approx(small_corpus.n_tokens, rel=0.1)
+
+
+def test_only_the_newest_sample_has_it_and_nothing_is_left_behind(small_corpus, tmp_path):
+    trained(small_corpus, tmp_path / "run", 20)
+    folder = tmp_path / "run" / "samples"
+    entries = json.loads((folder / "index.json").read_text())["samples"]
+    assert ["mean" in entry for entry in entries] == [False] * (len(entries) - 1) + [True]
+    named = [entry["file"] for entry in entries] + [entries[-1]["mean"]["file"]]
+    assert sorted(path.name for path in folder.glob("*.npz")) == sorted(named)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_resumed_run_has_the_same(small_corpus, tmp_path, workers):
+    more = {"workers": workers, "trajectory": 2} if workers > 1 else {}
+    whole = trained(small_corpus, tmp_path / "whole", 20, **more)
+    trained(small_corpus, tmp_path / "parted", 12, **more)
+    parted = trained(small_corpus, tmp_path / "parted", 20, resume=True, workers=workers)
+    one, other = chain_of(whole), chain_of(parted)
+    assert one.weight_sum == other.weight_sum > 0
+    assert np.array_equal(one.counts_sum, other.counts_sum)
+    assert np.array_equal(*(posterior_mean(tmp_path / p).phi for p in ("whole", "parted")))
+
+
+def test_perplexity_under_it_is_told(small_corpus, tmp_path):
+    training = trained(small_corpus, tmp_path / "run", 20, evaluate_every="5")
+    records = training.run.metrics()
+    # Evaluations of the start have none.
+    told = [record["update"] for record in records if "perplexity_mean" in record]
+    assert told == [record["update"] for record in records if record["update"] > START]
+    assert records[-1]["perplexity_mean"] != records[-1]["perplexity"]
