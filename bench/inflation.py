@@ -34,6 +34,7 @@ from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.updates import _MinibatchDraws
 from topicmc.samplers.state import sum_topics
 from topicmc.samplers.steps import step_size
 
@@ -156,7 +157,9 @@ def noise_of(chain: Dsgld, theta: np.ndarray, batches: int) -> np.ndarray:
         )
         estimate = np.zeros(theta.shape, np.float32)
         state.update = number
-        counts = chain.target.updates._counts(state, batch, None)
+        counts = _MinibatchDraws(chain.config, state, Threads(1), False).counts(
+            state.theta, state.topic_sums, batch
+        )
         estimate[batch.words] = documents.n_docs / size * counts[:, : theta.shape[1]]
         moments.add(estimate)
     state.update = 0

@@ -23,7 +23,7 @@ from topicmc.cli.training import (
     threads_of,
 )
 from topicmc.errors import UsageError
-from topicmc.models.lda.settings import LEARN, SAMPLERS, STARTS, TrainConfig
+from topicmc.models.lda.settings import ESTIMATES, LEARN, SAMPLERS, STARTS, TrainConfig
 from topicmc.models.mixture.settings import COUNTS
 from topicmc.settings.groups import SCHEDULES, UNTIL
 from topicmc.settings.values import option
@@ -42,8 +42,8 @@ HEADINGS = {
         "seeds", "seed_weight", "alpha", "beta", "topic_prior", "learn", "learn_until",
     ),
     "Sampler": (
-        "sampler", "remember", "batch_size", "sweeps", "burn_in", "step_size", "step_offset",
-        "step_decay", "from_run", "start", "start_weight", "anneal_updates", "start_sweeps",
+        "sampler", "estimate", "remember", "batch_size", "sweeps", "burn_in", "step_size",
+        "step_offset", "step_decay", "from_run", "start", "start_weight", "anneal_updates", "start_sweeps",
     ),
     "Workers and chains": (
         "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",
@@ -118,6 +118,11 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--start-weight", float, "SGRLD: mean weight of a word at first [by the prior].")
 @setting("--anneal-updates", Number(int), "Updates of a start, which are burn-in [auto].")
 @setting("--start-sweeps", Number(int), "The same in sweeps, for samplers that make sweeps [auto].")
+@setting(
+    "--estimate",
+    click.Choice(ESTIMATES),
+    "SCIR: how the counts of the corpus are told from a minibatch [plain].",
+)
 @setting("--remember/--no-remember", bool, "SCIR, SGRLD: keep the topic of every token [no].")
 @setting("--learn", click.Choice(["auto", *LEARN]), "Priors to learn [auto: those not given].")
 @setting("--learn-until", click.Choice(["burn-in", "end"]), "Till when [burn-in].")

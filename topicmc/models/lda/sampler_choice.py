@@ -17,7 +17,7 @@ _UNTIMED = 3600.0
 LEAST_SWEEPS = 10
 _OF_CHAINS = (
     "groups", "average_until", "sweeps", "burn_in", "step_size", "step_offset", "step_decay",
-    "schedule", "remember",
+    "schedule", "remember", "estimate",
 )  # fmt: skip
 _NEUTRAL = {"groups": 1, "average_until": 0}  # what every sampler can honour
 _OF_STEPS = ("step_size", "step_offset", "step_decay")  # kept assignments have moves, too
@@ -68,7 +68,7 @@ def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
     sampler = f"--sampler {resolved.sampler}{' --remember' * resolved.remember}"
     if not resolved.keeps_assignments or isinstance(asked, Resolved):  # which nobody typed
         return
-    honoured = {"remember", *(_OF_STEPS if resolved.remember else ())}
+    honoured = {"remember", "estimate", *(_OF_STEPS if resolved.remember else ())}
     for name in _OF_CHAINS:
         value = getattr(asked, name)
         if name not in honoured and value not in (getattr(LdaSettings, name), _NEUTRAL.get(name)):

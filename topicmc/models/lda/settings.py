@@ -11,6 +11,8 @@ from topicmc.samplers.registry import SAMPLERS as MOVES
 from topicmc.settings.groups import DsgldSettings, Open
 from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
 
+ESTIMATES = ("plain", "remembered", "cv", "saga")
+WHOLE = ("cv", "saga")  # estimates of the counts of all words, by one worker
 COLLAPSED = ("adlda", "asynclda")  # samplers that keep the topic of every token
 SAMPLERS = (*MOVES, *COLLAPSED)
 STARTS = ("plain", "anneal", "grow", "warm")
@@ -41,6 +43,7 @@ class LdaSettings(DsgldSettings[Open]):
     anneal_updates: int | Open = AUTO
     start_sweeps: int | Open = AUTO
     remember: bool = False
+    estimate: str = "plain"
     learn: str = "auto"
     learn_until: str = "burn-in"
     from_run: str | None = None
@@ -51,6 +54,8 @@ class LdaSettings(DsgldSettings[Open]):
                 value = getattr(self, field.name)
                 of_type(option(field.name), value, str(field.type), field.default)
         one_of("--sampler", self.sampler, ("auto", *MOVES, *COLLAPSED))
+        one_of("--estimate", self.estimate, ESTIMATES)
+        self._check_estimate()
         one_of("--start", self.start, ("auto", *STARTS))
         one_of("--learn", self.learn, ("auto", *LEARN))
         one_of("--learn-until", self.learn_until, ("burn-in", "end"))
@@ -89,6 +94,25 @@ class LdaSettings(DsgldSettings[Open]):
         if self.sampler in MOVES:
             self.check_chains()
         self.check_dsgld()
+
+    def _check_estimate(self) -> None:
+        if self.remember and self.estimate in WHOLE:
+            raise UsageError(
+                f"--remember is --estimate remembered, not {self.estimate}; give one of them"
+            )
+        if self.remember or self.estimate == "remembered":  # two names of one thing
+            object.__setattr__(self, "remember", True)
+            object.__setattr__(self, "estimate", "remembered")
+        if self.estimate in WHOLE and self.sampler not in ("auto", "scir"):
+            raise UsageError(
+                f"--estimate {self.estimate} is of --sampler scir, not {self.sampler}; leave one"
+                " of them out"
+            )
+        if self.estimate in WHOLE and self.workers > 1:
+            raise UsageError(
+                f"--estimate {self.estimate} needs all documents in one place; leave out --workers,"
+                " or take another estimate"
+            )
 
     def _check_priors(self) -> None:
         given = self.alpha if isinstance(self.alpha, list) else [self.alpha]

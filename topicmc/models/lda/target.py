@@ -19,12 +19,13 @@ from topicmc.engine.state import ReadOnDemand, Table
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import initial_total
+from topicmc.models.lda.estimates import ESTIMATORS, Estimator, WholeChain, plain
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.learned_priors import prior_metrics
 from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
-from topicmc.models.lda.updates import Updates
+from topicmc.models.lda.updates import Updates, state_of
 from topicmc.models.lda.workers import WorkerDocuments
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.row_prior import Additions, RowPrior
@@ -66,7 +67,21 @@ class TopicChains:
         self.prior = RowPrior(config.beta, additions)
         self.updates = Updates(config, corpus.n_tokens, threads, self.prior)
         self._sampler = sampler_of(config.sampler)
-        self.table = Table(self._sampler.state, {"W": corpus.n_words, "K": config.topics})
+        self._state = state_of(config)
+        self.table = Table(
+            self._state,
+            {
+                "W": corpus.n_words,
+                "K": config.topics,
+                "T": corpus.n_tokens,
+                "S": config.sweeps - config.burn_in,
+            },
+        )
+        self._estimators: dict[int, Estimator] = {
+            worker: ESTIMATORS[config.estimate](documents, config.batch_size, threads)
+            for worker, documents in self.documents.items()
+            if config.estimate in ESTIMATORS
+        }
         self.parts: Mapping[str, Part] = {CHAINS: Part(self.table, self._places)}
 
     def _places(self, round_number: int) -> tuple[int, ...]:
@@ -84,7 +99,7 @@ class TopicChains:
         chain.share = np.full(config.topics, 1 / config.topics)
         if self._origin is not None:
             self._carry_over(chain, total)
-        return self._sampler.state(**vars(chain))
+        return self._state(**vars(chain))
 
     def _carry_over(self, chain: Chain, total: float) -> None:
         """Begins with the topics of another run; for SGRLD on its own scale, whose sums say nothing
@@ -108,7 +123,10 @@ class TopicChains:
         ids = batch_items(config.seed, worker, position, documents.n_docs, config.batch_size)
         batch = documents.minibatch(ids, self._threads)
         scale = documents.n_docs / (frequency * len(ids))
-        self.updates.move(states[CHAINS], batch, scale, mean_update=mean_update)
+        self.updates.move(
+            states[CHAINS], batch, scale, mean_update=mean_update,
+            estimator=self._estimators.get(worker, plain),
+        )  # fmt: skip
         return batch.n_docs, batch.n_tokens
 
     def settle(self, state: Chain) -> Chain:
@@ -143,6 +161,8 @@ class TopicChains:
         for chain in states[:1]:
             assert chain.alpha is not None and chain.beta is not None
             known |= prior_metrics(self._config.learn, chain.alpha, chain.beta)
+            if isinstance(chain, WholeChain):
+                known["clipped"] = chain.clipped
         return known
 
     def restored(
@@ -150,7 +170,7 @@ class TopicChains:
     ) -> Chain:
         if is_of_older_layout(saved[index]):
             state = older_state(index, saved[index], checkpoint, self.table, self._threads)
-            return self._sampler.state(**vars(state))
+            return self._state(**vars(state))
         return self.table.restored(index, saved[index], checkpoint)
 
     def warm_up(self) -> None:

@@ -13,17 +13,18 @@ import numpy as np
 from topicmc.errors import DivergedError
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch
-from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
+from topicmc.kernels.gibbs import UNASSIGNED, Assignments, topic_rows
 from topicmc.kernels.histograms import mix_histogram
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.estimates import STATES, Estimator, plain
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta
 from topicmc.models.lda.settings import Resolved
 from topicmc.samplers.registry import Sampler, sampler_of
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain, note
-from topicmc.samplers.state import Chain, TopicCounts, initial_chain
+from topicmc.samplers.state import Chain, initial_chain
 from topicmc.samplers.steps import annealed_beta, step_size
 
 # Priors are learned from minibatches: α by this rate at every update, and β, for which all of θ is
@@ -74,9 +75,13 @@ class Updates:
         """Whether a chain at that update is in its start, or is averaged with others."""
         return self.in_burn_in(update) or update <= (self.config.average_until or 0)
 
-    def move(self, chain: Chain, batch: Minibatch, scale: float, *, mean_update: int) -> None:
+    def move(
+        self, chain: Chain, batch: Minibatch, scale: float, *, mean_update: int,
+        estimator: Estimator = plain,
+    ) -> None:  # fmt: skip
         """One update of a chain, in place, on a minibatch whose counts are worth ``scale`` times
-        themselves. ``mean_update`` says how far the chains are in the mean.
+        themselves. ``mean_update`` says how far the chains are in the mean; past the start the
+        ``estimator`` tells the counts of the corpus.
 
         Raises DivergedError when the chain's weights are no longer finite.
         """
@@ -85,16 +90,18 @@ class Updates:
         sampler.refresh(chain, batch.words, key=key, threads=self.threads)
         # A chain that lags behind the mean must not go on learning when samples are kept.
         learns = self.learns(chain.update) and self.learns(max(chain.update, mean_update))
-        z = np.full(batch.n_tokens, UNASSIGNED) if learns else None
-        counts = self._counts(chain, batch, z)
-        self._note_share(chain, counts)
+        starts = self.is_start(chain.update)
+        if not starts and estimator is not plain:
+            self.settle(chain)
+        draws = _MinibatchDraws(self.config, chain, self.threads, learns)
+        counts, scale, drawn = (plain if starts else estimator)(chain, batch, scale, draws)
+        self._note_share(chain, drawn)
         step = self.step_size(chain.update)
-        estimate = TopicCounts(batch.words, counts)
-        if isinstance(chain, MeanChain) and not self.is_start(chain.update):
-            note(chain, estimate, scale=scale, step=step, threads=self.threads)
-        info = sampler.move(chain, estimate, scale=scale, step=step, key=key, threads=self.threads)
-        if z is not None:
-            self._learn(chain, batch, z)
+        if isinstance(chain, MeanChain) and not starts:
+            note(chain, counts, scale=scale, step=step, threads=self.threads)
+        info = sampler.move(chain, counts, scale=scale, step=step, key=key, threads=self.threads)
+        if draws.z is not None:
+            self._learn(chain, batch, draws.z)
         if not info.finite:
             raise DivergedError(
                 f"chain {chain.index} diverged at update {chain.update}: its weights are no longer"
@@ -115,7 +122,7 @@ class Updates:
         topics = config.topics
         prior = RowPrior(0.1)
         chain = initial_chain(0, 32, topics, prior=prior, n_tokens=100, seed=0)
-        tiny = sampler_of(config.sampler).state(**vars(chain))
+        tiny = state_of(config)(**vars(chain))
         tiny.update = config.anneal_updates + (config.average_until or 0) + 1
         tiny.alpha, tiny.beta, tiny.share = np.full(topics, 0.1), 0.1, np.full(topics, 0.1)
         words = np.arange(2, dtype=np.int32)
@@ -141,25 +148,6 @@ class Updates:
     def _move_key(self, chain: Chain) -> np.uint64:
         return stream_key(self.config.seed, "move", chain.index)
 
-    def _counts(self, chain: Chain, batch: Minibatch, z: np.ndarray | None) -> np.ndarray:
-        """E[n_kw] of the minibatch given the chain's topics: float32 (B, Kp)."""
-        config = self.config
-        alpha = np.full(config.topics, config.alpha) if chain.alpha is None else chain.alpha
-        assignments = sample_assignments(
-            batch,
-            topic_rows(chain.theta, chain.topic_sums, batch.words, self.threads),
-            padded_topics(alpha),
-            sweeps=config.sweeps,
-            burn_in=config.burn_in,
-            key=stream_key(config.seed, "gibbs", chain.index),
-            update=chain.update,
-            threads=self.threads,
-            z=z,
-        )
-        counts = assignments.word_topic.astype(np.float32)
-        counts /= assignments.scale
-        return counts
-
     def _note_share(self, chain: Chain, counts: np.ndarray) -> None:
         share = counts[:, : self.config.topics].sum(axis=0, dtype=np.float64)
         if chain.share is not None and share.any():
@@ -178,3 +166,65 @@ class Updates:
             chain.beta = learned_beta(
                 self._prior_of(chain), chain.theta, chain.topic_sums, totals, rate=_BETA_RATE
             )
+
+
+class _MinibatchDraws:
+    """The `topicmc.models.lda.estimates.Draws` of one update.
+
+    Args:
+        config: resolved settings.
+        chain: whose update it is; it names the random numbers.
+        threads: who works.
+        learns: whether the topics of the minibatch's tokens are asked for, ``z``; None if not.
+    """
+
+    def __init__(self, config: Resolved, chain: Chain, threads: Threads, learns: bool) -> None:
+        self._config = config
+        self._chain = chain
+        self._threads = threads
+        self._learns = learns
+        self.z: np.ndarray | None = None
+
+    def counts(self, theta: np.ndarray, topic_sums: np.ndarray, batch: Minibatch) -> np.ndarray:
+        config = self._config
+        z = np.full(batch.n_tokens, UNASSIGNED) if self._learns else None
+        drawn = self._drawn(theta, topic_sums, batch, z, config.sweeps, config.burn_in)
+        if theta is self._chain.theta:
+            self.z = z
+        counts = drawn.word_topic.astype(np.float32)
+        counts /= drawn.scale
+        return counts
+
+    def kept(self, theta: np.ndarray, topic_sums: np.ndarray, batch: Minibatch) -> np.ndarray:
+        config, z = self._config, np.full(batch.n_tokens, UNASSIGNED)
+        kept = np.empty((len(z), config.sweeps - config.burn_in), np.uint16)
+        self._drawn(theta, topic_sums, batch, z, config.burn_in + 1, config.burn_in)
+        for i in range(kept.shape[1]):
+            if i > 0:
+                self._drawn(theta, topic_sums, batch, z, 1, 0, f"gibbs-{i}")
+            kept[:, i] = z
+        self.z = z if self._learns else None
+        return kept
+
+    def _drawn(
+        self, theta: np.ndarray, topic_sums: np.ndarray, batch: Minibatch, z: np.ndarray | None,
+        sweeps: int, burn_in: int, stream: str = "gibbs",
+    ) -> Assignments:  # fmt: skip
+        config, chain = self._config, self._chain
+        alpha = np.full(config.topics, config.alpha) if chain.alpha is None else chain.alpha
+        return sample_assignments(
+            batch,
+            topic_rows(theta, topic_sums, batch.words, self._threads),
+            padded_topics(alpha),
+            sweeps=sweeps,
+            burn_in=burn_in,
+            key=stream_key(config.seed, stream, chain.index),
+            update=chain.update,
+            threads=self._threads,
+            z=z,
+        )
+
+
+def state_of(config: Resolved) -> type[Chain]:
+    """What a chain holds by these settings."""
+    return STATES.get(config.estimate, sampler_of(config.sampler).state)

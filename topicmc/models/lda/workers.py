@@ -37,6 +37,14 @@ class WorkerDocuments:
         """D_s, the documents of this worker."""
         return int(self._bounds[-1])
 
+    def token_offsets(self) -> np.ndarray:
+        """Where the tokens of each document would begin if all were one array: int64 (D_s + 1,)."""
+        lengths = [
+            token_lengths(documents.part(first, first + int(size)))
+            for (documents, first), size in zip(self._pieces, np.diff(self._bounds), strict=True)
+        ]
+        return offsets_of(np.concatenate([[], *lengths]).astype(np.int64))
+
     def minibatch(self, doc_ids: np.ndarray, threads: Threads | None = None) -> Minibatch:
         """The documents numbered ``doc_ids`` (0 … D_s − 1) of this worker.
 
