@@ -136,7 +136,10 @@ def _print_score(score: Score) -> None:
         click.echo(f"perplexity            {score.perplexity:,.2f}  of the newest sample")
         click.echo(f"                      {score.perplexity_averaged:,.2f}  {many}")
         if score.perplexity_mean is not None:
-            click.echo(f"                      {score.perplexity_mean:,.2f}  of the running mean")
+            error = score.perplexity_mean_error
+            more = "" if error is None else f", standard error {error:,.2f}"
+            mean = f"{score.perplexity_mean:,.2f}"
+            click.echo(f"                      {mean}  of the running mean{more}")
     click.echo(f"held-out documents    {score.documents:,}")
     click.echo(f"tokens scored         {score.tokens_scored:,}")
     click.echo(f"unknown words         {score.unknown_words:,}")

@@ -43,7 +43,8 @@ HEADINGS = {
     ),
     "Sampler": (
         "sampler", "estimate", "remember", "batch_size", "sweeps", "burn_in", "step_size",
-        "step_offset", "step_decay", "from_run", "start", "start_weight", "anneal_updates", "start_sweeps",
+        "step_offset", "step_decay", "from_run", "start", "start_weight", "anneal_updates",
+        "start_sweeps",
     ),
     "Workers and chains": (
         "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",

@@ -13,7 +13,10 @@ from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import phi_of, posterior_mean
+from topicmc.models.lda.scoring import score_run
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.posterior.running import RUNNING, WEIGHT
+from topicmc.posterior.traces import traces
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.running_mean import MeanChain, note, running_mean
 from topicmc.samplers.state import TopicCounts, sum_topics
@@ -145,3 +148,16 @@ def test_perplexity_under_it_is_told(small_corpus, tmp_path):
     told = [record["update"] for record in records if "perplexity_mean" in record]
     assert told == [record["update"] for record in records if record["update"] > START]
     assert records[-1]["perplexity_mean"] != records[-1]["perplexity"]
+
+
+def test_the_trace_has_what_its_standard_error_is_made_of(small_corpus, tmp_path):
+    run = trained(small_corpus, tmp_path / "run", 400).run
+    records = [r["chains"]["0"] for r in run.trace() if not r["burn_in"]]
+    assert all(WEIGHT in record and RUNNING in record for record in records[1:])
+    assert records[-1][WEIGHT] > records[1][WEIGHT]
+    assert RUNNING not in traces(run) and WEIGHT not in traces(run)
+    score = score_run(run, small_corpus, small_corpus.vocabulary, Threads(1))
+    mean = run.metrics()[-1]["perplexity_mean"]
+    # What is stored is of the newest sample, some updates ago.
+    assert score.perplexity_mean == pytest.approx(mean, rel=1e-2)
+    assert 0 < score.perplexity_mean_error < 0.1 * score.perplexity_mean

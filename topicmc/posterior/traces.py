@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.errors import DataError
+from topicmc.posterior.running import RUNNING, WEIGHT
 from topicmc.storage.runs import RunDirectory
 
 Traces = dict[str, dict[int, np.ndarray]]
@@ -26,8 +27,8 @@ def traces(run: RunDirectory) -> Traces:
 
     They are of the states behind the start in the second half of the run, equally far apart; the
     stride of the records doubles as a run grows. The draws of a chain begin where it was recorded
-    first. What a record holds as null is NaN, and scalars that are never numbers are left out.
-    Empty when nothing was recorded past burn-in.
+    first. What a record holds as null is NaN, and scalars that are never numbers are left out, as
+    are running means, which are no draws. Empty when nothing was recorded past burn-in.
 
     Raises DataError when the trace is damaged.
     """
@@ -48,6 +49,7 @@ def _draws(records: Sequence[dict[str, Any]]) -> Traces:
     states = [past[p] for p in _equally_spaced(sorted(p for p in past if p > half))]
     found: Traces = {}
     places = [(name, chain) for state in states for chain in state for name in state[chain]]
+    places = [place for place in places if place[0] not in (RUNNING, WEIGHT)]
     for name, chain in dict.fromkeys(places):
         values = [state.get(chain, {}) for state in states]
         first = next(i for i, scalars in enumerate(values) if name in scalars)

@@ -67,7 +67,11 @@ class Lda:
     def scalars(self) -> dict[int, dict[str, float]]:
         joints = self._log_joints()
         held = self.method.chains  # no chain keeps a name here: the next is made when it is gone
-        return {number: self._scalars.of(held[number], joints.get(number)) for number in held}
+        return {number: self._of(held[number], joints.get(number)) for number in held}
+
+    def _of(self, chain: Chain, joint: float | None) -> dict[str, float]:
+        assert chain.beta is not None
+        return self._scalars.of(chain, joint, self._run.prior(chain.beta))
 
     def _log_joints(self) -> Mapping[int, float]:
         """log p(words, assignments) of the chains that keep assignments, by their numbers; of a
@@ -78,7 +82,7 @@ class Lda:
     def warm_up(self) -> None:
         self._log_joints()
         for number in list(self.method.chains)[:1]:
-            self._scalars.of(self.method.chains[number], None)
+            self._of(self.method.chains[number], None)
 
 
 def look_of(config: Resolved, n_docs: int) -> int:

@@ -13,6 +13,9 @@ from topicmc.corpora import Corpus
 from topicmc.corpora.documents import remap
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.mixes import Mixer
+from topicmc.posterior.running import RUNNING, WEIGHT
+from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.running_mean import MeanChain, running_mean
 from topicmc.samplers.state import Chain
 
 _DOCUMENTS, _WORDS = 100, 5_000  # held out, whose likelihood is recorded, at most
@@ -36,11 +39,21 @@ class Scalars:
         new_ids[self._words] = np.arange(len(self._words))
         self._documents = remap(few, new_ids)
 
-    def of(self, chain: Chain, joint: float | None) -> dict[str, float]:
-        """By name; ``joint`` is the log joint of a chain that keeps assignments."""
+    def of(self, chain: Chain, joint: float | None, prior: RowPrior) -> dict[str, float]:
+        """By name; ``joint`` is the log joint of a chain that keeps assignments, and ``prior`` that
+        of the topics. Of a chain that keeps a running mean also the log likelihood under that, and
+        what it weighs (`topicmc.posterior.running`)."""
         scalars = {} if joint is None else {"log joint": joint}
         if self._documents.n_docs:
-            scalars["log likelihood"] = self._log_likelihood(chain)
+            assert chain.alpha is not None
+            alpha, sums = chain.alpha, chain.topic_sums
+            scalars["log likelihood"] = self._log_likelihood(chain.theta, sums, alpha)
+            if isinstance(chain, MeanChain) and chain.weight_sum > 0:
+                mean = running_mean(chain, prior)
+                assert mean is not None
+                sums = mean.sum(axis=0, dtype=np.float64)
+                scalars[RUNNING] = self._log_likelihood(mean, sums, alpha)
+                scalars[WEIGHT] = chain.weight_sum
         if chain.share is not None:
             ranked = np.sort(chain.share)
             names = ("largest share", "median share", "smallest share")
@@ -48,12 +61,13 @@ class Scalars:
             scalars |= {name: float(ranked[i]) for name, i in zip(names, ranks, strict=True)}
         return scalars
 
-    def _log_likelihood(self, chain: Chain) -> float:
+    def _log_likelihood(
+        self, theta: np.ndarray, topic_sums: np.ndarray, alpha: np.ndarray
+    ) -> float:
         """The mean log p of a token of the documents, Σ_k η̂_dk φ_kw, given all of them."""
-        assert chain.alpha is not None
         documents = self._documents
-        phi = (chain.theta[self._words] / chain.topic_sums).T
-        mixes = Mixer(phi, chain.alpha, self._threads).mixes(documents)
+        phi = (theta[self._words] / topic_sums).T
+        mixes = Mixer(phi, alpha, self._threads).mixes(documents)
         total = 0.0
         for d in range(documents.n_docs):
             here = slice(documents.indptr[d], documents.indptr[d + 1])

@@ -19,6 +19,7 @@ from topicmc.models.lda.completion import (
 )
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, samples_of
+from topicmc.posterior.running import running_errors
 from topicmc.storage.files import read_array
 
 SPLIT_SEED = 0  # one split for all runs, so that their figures compare
@@ -28,12 +29,14 @@ SPLIT_SEED = 0  # one split for all runs, so that their figures compare
 class Score:
     """Held-out perplexity: of the newest sample of each chain alone, in the mean of log p over
     chains, with p averaged over all ``samples``, and under the running means of chains that keep
-    them (`topicmc.samplers.running_mean`), in the mean of log p again. Of a run that has no sample
+    them (`topicmc.samplers.running_mean`), in the mean of log p again, with the standard error that
+    follows from the trace. Of a run that has no sample
     the first two are of states of its start, and ``samples`` is 0."""
 
     perplexity: float
     perplexity_averaged: float
     perplexity_mean: float | None
+    perplexity_mean_error: float | None
     samples: int
     documents: int
     tokens_scored: int
@@ -76,7 +79,7 @@ def score_run(run: TopicRun, corpus: Corpus, model_words: list[str], threads: Th
         split,
         perplexity(np.array(of_newest)),
         perplexity(total / len(entries)),
-        perplexity(np.array(of_means)) if of_means else None,
+        *_of_means(run, of_means),
         sum(not entry.get("burn_in") for entry in entries),
     )
 
@@ -102,7 +105,7 @@ def score_topics(path: Path, corpus: Corpus, alpha: float | np.ndarray, threads:
         seed=SPLIT_SEED,
         threads=threads,
     )
-    return _score(split, perplexity(probabilities), perplexity(probabilities), None, 1)
+    return _score(split, perplexity(probabilities), perplexity(probabilities), None, None, 1)
 
 
 def _split(corpus, known):
@@ -115,11 +118,31 @@ def _split(corpus, known):
     return split
 
 
-def _score(split, newest: float, averaged: float, mean: float | None, samples: int) -> Score:
+def _of_means(run: TopicRun, found: list[np.ndarray]) -> tuple[float | None, float | None]:
+    """Perplexity under the running means of the chains in the mean of log p, and its standard
+    error if chains are independent of each other."""
+    if not found:
+        return None, None
+    mean = perplexity(np.array(found))
+    errors = list(running_errors(run.trace()).values())
+    if len(errors) != len(found) or not np.isfinite(errors).all():
+        return mean, None
+    return mean, mean * float(np.linalg.norm(errors)) / len(errors)
+
+
+def _score(
+    split,
+    newest: float,
+    averaged: float,
+    mean: float | None,
+    error: float | None,
+    samples: int,
+) -> Score:
     return Score(
         perplexity=newest,
         perplexity_averaged=averaged,
         perplexity_mean=mean,
+        perplexity_mean_error=error,
         samples=samples,
         documents=split.n_docs,
         tokens_scored=split.n_scored,

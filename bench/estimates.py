@@ -1,0 +1,145 @@
+"""SCIR's estimates of the counts of the corpus: perplexity at equal processor time, and variance.
+
+    python bench/estimates.py OUT.json CORPUS [--topics 50] [--seconds 20,40,80,160] [--seed 0]
+        [--batch-size N] [--start 200] [--estimates plain,remembered,cv,saga]
+
+CORPUS is a prepared corpus. Each estimate trains with one thread, α = 0.1 and β = 0.01; those from
+minibatches begin with the same ``--start`` updates and have the settings of a run without options.
+After so many seconds of processor time, which other jobs of the machine hardly change, the state is
+scored: its perplexity, and for minibatches that of the running mean.
+
+At the end, for each band of E[n_kw], V / a: the variance over 24 minibatches of the estimated
+counts at the last state, relative to a = β + E[n_kw], in the mean over entries; and of cv and saga
+the share of the entries whose estimate is negative and taken for 0. Kept assignments have no such
+variance.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from topicmc.corpora import Corpus
+from topicmc.engine.dsgld import Dsgld
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.version import VERSION
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
+from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.estimates import plain
+from topicmc.models.lda.methods import LdaMethod, open_method
+from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.updates import _MinibatchDraws
+from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.running_mean import running_mean
+from topicmc.samplers.state import Chain
+
+BANDS = ((1, 10), (10, 100), (100, np.inf))
+BATCHES = 24
+ALPHA, BETA = 0.1, 0.01
+ONE = Threads(1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--topics", type=int, default=50)
+    parser.add_argument("--seconds", default="20,40,80,160")
+    parser.add_argument("--batch-size", type=int)
+    parser.add_argument("--start", type=int, default=200, help="updates of a start")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--estimates", default="plain,remembered,cv,saga")
+    options = parser.parse_args()
+    corpus = Corpus.open(options.corpus)
+    ends = [float(s) for s in options.seconds.split(",")]
+    for estimate in options.estimates.split(","):
+        record = measured(corpus, estimate, options, ends)
+        record = {"corpus": options.corpus.name, "topicmc": VERSION, **record}
+        found = json.loads(options.out.read_text()) if options.out.exists() else []
+        options.out.write_text(json.dumps([*found, record], indent=1) + "\n")
+        print(json.dumps(record), flush=True)
+
+
+def measured(corpus: Corpus, estimate: str, options: argparse.Namespace, ends: list[float]) -> dict:
+    """Perplexities after so many seconds, and what the estimate is like at the end."""
+    settings = TrainConfig(
+        topics=options.topics, sampler="scir", alpha=ALPHA, beta=BETA, learn="none", threads=1,
+        seed=options.seed, estimate=estimate, updates=100_000,
+        batch_size="auto" if estimate == "remembered" else options.batch_size or "auto",
+    )  # fmt: skip
+    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
+    config = resolve(settings, **sizes)
+    if estimate != "remembered":
+        config = replace(config, anneal_updates=options.start)
+    method = open_method(config, corpus, LocalTransport(1), ONE)
+    method.warm_up()
+    method.round()
+    spent, scores = 0.0, []
+    for end in ends:
+        start = time.process_time()
+        while spent + time.process_time() - start < end:
+            method.round()
+        spent += time.process_time() - start
+        chain = next(iter(method.chains.values()))
+        mean = running_mean(chain, RowPrior(BETA))
+        scores.append(
+            {
+                "cpu_seconds": spent,
+                "updates": method.update,
+                "perplexity": scored(corpus, chain.theta),
+                "perplexity_mean": None if mean is None else scored(corpus, mean),
+            }
+        )
+        print(estimate, scores[-1], flush=True)
+    record = {"estimate": estimate, "topics": options.topics, "seed": options.seed}
+    record |= {"batch_size": config.batch_size, "start": options.start, "scores": scores}
+    if isinstance(method, Dsgld):
+        record |= of_minibatches(method)
+    return record
+
+
+def scored(corpus: Corpus, theta: np.ndarray) -> float:
+    split = split_documents(corpus.heldout, seed=0)
+    sums, alpha = theta.sum(axis=0, dtype=np.float64), np.full(theta.shape[1], ALPHA)
+    return perplexity(token_probabilities(split, theta, sums, alpha, seed=0, threads=ONE))
+
+
+def of_minibatches(method: LdaMethod) -> dict:
+    """V / a by band, and the clipped share, over minibatches at the state as it is."""
+    target, config = method.target, method.config
+    chain: Chain = method.held["chains"][0]
+    target.settle(chain)
+    estimator, documents = target._estimators.get(0, plain), target.documents[0]
+    generator = np.random.default_rng(config.seed)
+    total = squares = 0.0
+    clipped, first = [], None
+    for number in range(BATCHES):
+        memory = replace(chain, update=chain.update + number)
+        for name in ("recalled", "recalled_sum"):
+            if getattr(chain, name, None) is not None:
+                setattr(memory, name, getattr(chain, name).copy())
+        ids = np.sort(generator.choice(documents.n_docs, config.batch_size, replace=False))
+        draws = _MinibatchDraws(config, memory, ONE, False)
+        found = estimator(
+            memory, documents.minibatch(ids), documents.n_docs / config.batch_size, draws
+        )
+        counts = np.zeros(chain.theta.shape, np.float32)
+        counts[found.counts.words] = found.scale * found.counts.counts[:, : counts.shape[1]]
+        clipped.append(getattr(memory, "clipped", 0.0))
+        first = counts if first is None else first
+        total, squares = total + (counts - first), squares + (counts - first) ** 2.0
+    mean = first + total / BATCHES
+    variance = (squares - total**2 / BATCHES) / (BATCHES - 1)
+    bands = {}
+    for low, high in BANDS:
+        band = (mean >= low) & (mean < high)
+        bands[str(low)] = float((variance[band] / (BETA + mean[band])).mean())
+    return {"V / a": bands, "clipped": float(np.mean(clipped))}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Standard errors of running means, against how far the means of many chains are off."""
+
+import numpy as np
+import pytest
+
+from topicmc.posterior.running import RUNNING, WEIGHT, running_errors, standard_error
+
+CHAINS, UPDATES, APART = 400, 4_000, 16
+
+
+def recorded(rho, seed=0):
+    """Weights (n,) and running means (CHAINS, n) of autoregressions about 2, weighted by t³."""
+    generator = np.random.default_rng(seed)
+    noise = generator.normal(size=(CHAINS, UPDATES))
+    x = np.empty_like(noise)
+    x[:, 0] = noise[:, 0]
+    for t in range(1, UPDATES):
+        x[:, t] = rho * x[:, t - 1] + np.sqrt(1 - rho**2) * noise[:, t]
+    weights = np.arange(1.0, UPDATES + 1) ** 3
+    sums, totals = np.cumsum(weights * (2 + x), axis=1), np.cumsum(weights)
+    return totals[APART - 1 :: APART], (sums / totals)[:, APART - 1 :: APART]
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.9])
+def test_it_is_what_means_are_off(rho):
+    """400 chains with a fixed seed: both sides are known to some 4 %."""
+    weights, means = recorded(rho)
+    errors = np.array([standard_error(weights, chain) for chain in means])
+    off = np.sqrt(((means[:, -1] - 2) ** 2).mean())
+    assert np.sqrt((errors**2).mean()) == pytest.approx(off, rel=0.12)
+    within = np.mean(abs(means[:, -1] - 2) < 2 * errors)
+    assert 0.88 < within < 0.97
+
+
+def test_records_may_be_left_out():
+    """A trace grows thinner behind: means of the same updates are told by fewer records."""
+    weights, means = recorded(0.9)
+    every = [standard_error(weights, chain) for chain in means]
+    fewer = [standard_error(weights[3::4], chain[3::4]) for chain in means]
+    assert np.mean(fewer) == pytest.approx(np.mean(every), rel=0.1)
+
+
+def test_a_trace_with_few_records_tells_nothing():
+    def trace(n):
+        weights, means = recorded(0.0)
+        return [
+            {"chains": {"0": {RUNNING: m, WEIGHT: w}, "1": {"log likelihood": -7.0}}}
+            for w, m in zip(weights[:n], means[0, :n], strict=True)
+        ]
+
+    assert running_errors(trace(15)) == {}
+    weights, means = recorded(0.0)
+    assert running_errors(trace(50)) == {0: standard_error(weights[:50], means[0, :50])}
