@@ -140,7 +140,8 @@ def replace_samples(run: Path, arrays, packed: bool = False) -> None:
 
     def seal(index):
         for entry in index["samples"]:
-            entry["checksum"] = checksum(run / "samples" / entry["file"])
+            for part in (entry, *([entry["mean"]] if "mean" in entry else [])):
+                part["checksum"] = checksum(run / "samples" / part["file"])
 
     edit_json(run / "samples" / "index.json", seal)
 
@@ -253,8 +254,9 @@ def test_links_that_lead_out_are_not_followed(place, command, name):
         assert "leads out of" in refused(command, *arguments).stderr
 
 
-def test_a_link_in_place_of_a_sample_is_not_followed(place, command):
-    path = sorted((place / "samples").glob("chain-*"))[-1]
+@pytest.mark.parametrize(("kind", "reader"), [("round", "evaluate"), ("mean", "topics")])
+def test_a_link_in_place_of_a_sample_or_mean_is_not_followed(place, command, kind, reader):
+    path = sorted((place / "samples").glob(f"chain-*-{kind}-*"))[-1]
     path.rename("elsewhere")
     path.symlink_to(Path("elsewhere").resolve())
-    assert "leads out of" in refused(command, *READERS["topics"]).stderr
+    assert "leads out of" in refused(command, *READERS[reader]).stderr

@@ -12,7 +12,7 @@ from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.run import TopicRun
 from topicmc.samplers.row_prior import RowPrior
-from topicmc.samplers.running_mean import running_mean
+from topicmc.samplers.running_mean import MeanChain, running_mean
 from topicmc.samplers.state import Chain
 
 _ENTRIES = 1 << 18  # of a matrix that are added up at a time
@@ -38,7 +38,8 @@ def write_sample(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) 
 def _write_mean(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) -> dict[str, Any]:
     """Writes the running mean of a chain, if it keeps one; what the entry of its newest sample says
     of it."""
-    assert chain.beta is not None
+    if not isinstance(chain, MeanChain) or chain.beta is None:
+        return {}
     prior = run.prior(chain.beta)
     mean = running_mean(chain, prior)
     if mean is None:
