@@ -115,7 +115,7 @@ def test_it_is_at_once_far_below_a_fresh_start_and_keeps_its_numbers(halves, tmp
     began, _ = train(config, second, tmp_path / "on")
     fresh, _ = train(replace(config, from_run=None), second, tmp_path / "fresh")
     first = began.metrics()[0]["perplexity"]
-    assert first < 0.8 * fresh.metrics()[0]["perplexity"]
+    assert first < 0.9 * fresh.metrics()[0]["perplexity"]
     last = [run.metrics()[-1]["perplexity"] for run in (began, fresh)]
     if config.keeps_assignments:  # minibatches take some updates to learn new words
         assert first < 1.1 * min(last), "it begins where training ends"
@@ -235,7 +235,7 @@ def test_a_run_that_goes_on_takes_a_third(halves):
     for sampler in ("adlda", "scir"):
         config = TrainConfig(sampler=sampler, topics=50)
         fresh, warm = resolve(config, **size), resolve(replace(config, from_run="run"), **size)
-        assert (fresh.start, warm.start) == ({"adlda": "grow"}.get(sampler, "anneal"), "warm")
+        assert (fresh.start, warm.start) == ({"adlda": "grow", "scir": "stream"}[sampler], "warm")
         for name in ("epochs", "updates"):
             if getattr(fresh, name) is not None:
                 assert getattr(warm, name) == pytest.approx(getattr(fresh, name) / 3, abs=1)

@@ -48,7 +48,7 @@ def test_a_sampler_with_a_state_of_its_own(toy, small_corpus, tmp_path):
 @pytest.mark.parametrize("name", ["scir", "sgrld"])
 def test_every_sampler_says_what_is_usual_for_it(name):
     sampler = sampler_of(name)
-    assert sampler.start in ("plain", "anneal")
+    assert sampler.start in ("plain", "anneal", "stream")
     total = sampler.initial_total(0.1, 100, 5, 10_000)
     for kept in (False, True):
         a, b, c = sampler.steps(total, 5, 10_000, kept=kept)

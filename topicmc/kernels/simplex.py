@@ -78,6 +78,44 @@ def _decayed_sum(theta, words, steps, beta, sums):
             sums[k] += decay * np.float64(row[k]) + entry(prior, k) * span
 
 
+def mean_blocks(
+    theta: np.ndarray,
+    words: np.ndarray,
+    steps: np.ndarray,
+    slots: np.ndarray,
+    counts: np.ndarray,
+    beta: Beta,
+    scale: float,
+    first: int,
+    last: int,
+    block_sums: np.ndarray,
+) -> int:
+    """θ' = e^−h θ + (1 − e^−h)(b_kw + N̂ n_kw), the mean of a CIR move, on blocks first … last − 1
+    of `words`, in place; returns how many are at FLOOR. Arguments as of `topicmc.kernels.cir`."""
+    shape = np.empty(theta.shape[1], np.float32)
+    return _mean_blocks(
+        theta, words, steps, slots, counts, beta, scale, first, last, block_sums, shape
+    )
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _mean_blocks(
+    theta, words, steps, slots, counts, beta, scale, first, last, block_sums, shape
+):  # fmt: skip
+    scale = np.float32(scale)
+    at_floor = 0
+    for block in range(first, last):
+        members = words[block * BLOCK : (block + 1) * BLOCK]
+        for i in range(members.size):
+            h, row = steps[block * BLOCK + i], theta[members[i]]
+            kept, gained = np.float32(math.exp(-h)), np.float32(-math.expm1(-h))
+            shapes(members[i], slots[block * BLOCK + i], counts, beta, scale, shape)
+            for k in range(shape.size):
+                row[k] = floored(kept * row[k] + gained * shape[k])
+        at_floor += add_rows(theta, members, block_sums[block])
+    return at_floor
+
+
 @njit(forceinline=True)
 def floored(x):
     """x, or FLOOR if x is less; NaN stays, so that a chain that has diverged shows it."""

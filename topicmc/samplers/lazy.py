@@ -54,7 +54,7 @@ class LazyScir:
     prior: RowPrior
     waits_below: float = 0.5
     state: ClassVar[type[Chain]] = MeanChain
-    start: ClassVar[str] = "anneal"
+    start: ClassVar[str] = "stream"
     waits: ClassVar[bool] = True
     free_scale: ClassVar[bool] = False
     tokens_per_move: ClassVar[float] = 1.5

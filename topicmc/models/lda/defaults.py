@@ -86,6 +86,8 @@ def resolve(
     config.check_chains()
     if config.start == "grow":
         raise UsageError("--start grow needs --sampler adlda or asynclda, or --remember")
+    if config.start == "stream" and sampler != "scir":
+        raise UsageError(f"--start stream is of --sampler scir, not {sampler}; leave it out")
     if config.start_sweeps != "auto":
         raise UsageError(
             f"--start-sweeps is of samplers that keep assignments; --sampler {sampler} has"
@@ -201,6 +203,8 @@ def _resolve_collapsed(
     """The same for AD-LDA, Async-LDA and remembered assignments; their updates are blocks of each
     worker's documents."""
     chains = or_default(config.chains, 1)
+    if config.start == "stream":
+        raise UsageError("--start stream is of minibatches: leave it out, or use --sampler scir")
     if config.groups not in ("auto", 1):
         raise UsageError(
             f"--groups is of chains that are averaged, not of --sampler {config.sampler}"

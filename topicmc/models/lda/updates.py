@@ -26,6 +26,7 @@ from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain, note
 from topicmc.samplers.state import Chain, initial_chain
 from topicmc.samplers.steps import annealed_beta, step_size
+from topicmc.samplers.streaming import StreamingScir
 
 # Priors are learned from minibatches: α by this rate at every update, and β, for which all of θ is
 # read, by that at every tenth; not while topics are blunt, so late in the start.
@@ -58,7 +59,11 @@ class Updates:
 
     def anneals(self, update: int) -> bool:
         """Whether a chain at that update is still in its annealed start."""
-        return self.config.start == "anneal" and update < self.config.anneal_updates
+        return self.config.start in ("anneal", "stream") and self.in_burn_in(update)
+
+    def streams(self, update: int) -> bool:
+        """Whether a chain at that update moves without noise (`topicmc.samplers.streaming`)."""
+        return self.config.start == "stream" and self.in_burn_in(update)
 
     def learns(self, update: int) -> bool:
         """Whether a chain learns its priors at that update."""
@@ -102,6 +107,9 @@ class Updates:
         info = sampler.move(chain, counts, scale=scale, step=step, key=key, threads=self.threads)
         if draws.z is not None:
             self._learn(chain, batch, draws.z)
+        if self.streams(chain.update - 1) and not self.streams(chain.update):
+            key = stream_key(self.config.seed, "enter", chain.index)
+            StreamingScir(self._prior_of(chain)).enter(chain, key=key, threads=self.threads)
         if not info.finite:
             raise DivergedError(
                 f"chain {chain.index} diverged at update {chain.update}: its weights are no longer"
@@ -133,6 +141,9 @@ class Updates:
         if config.learn != "none":
             updates._learn(tiny, batch, np.zeros(document_tokens, np.uint16))
         updates.settle(tiny)
+        if config.start == "stream":
+            tiny.update = 0
+            updates.move(tiny, batch, 1.0, mean_update=0)
 
     def _sampler(self, chain: Chain) -> Sampler:
         config = self.config
@@ -140,6 +151,8 @@ class Updates:
         if self.anneals(chain.update):
             beta = annealed_beta(chain.update, prior.base, config.anneal_updates)
             prior = prior.with_base(beta)
+        if self.streams(chain.update):
+            return StreamingScir(prior)
         return self._sampler_under(prior)
 
     def _prior_of(self, chain: Chain) -> RowPrior:
