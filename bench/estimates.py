@@ -1,7 +1,10 @@
 """SCIR's estimates of the counts of the corpus: perplexity at equal processor time, and variance.
 
     python bench/estimates.py OUT.json CORPUS [--topics 50] [--seconds 20,40,80,160] [--seed 0]
-        [--batch-size N] [--start 200] [--estimates plain,remembered,cv,saga]
+        [--batch-size N] [--start 200] [--contenders plain,remembered,cv,saga]
+
+A contender is an estimate, "plain:anneal" that of the name with an annealed start in place of a
+streaming one, and "adlda" AD-LDA.
 
 CORPUS is a prepared corpus. Each estimate trains with one thread, α = 0.1 and β = 0.01; those from
 minibatches begin with the same ``--start`` updates and have the settings of a run without options.
@@ -52,28 +55,34 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int)
     parser.add_argument("--start", type=int, default=200, help="updates of a start")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--estimates", default="plain,remembered,cv,saga")
+    parser.add_argument("--contenders", default="plain,remembered,cv,saga")
     options = parser.parse_args()
     corpus = Corpus.open(options.corpus)
     ends = [float(s) for s in options.seconds.split(",")]
-    for estimate in options.estimates.split(","):
-        record = measured(corpus, estimate, options, ends)
+    for contender in options.contenders.split(","):
+        record = measured(corpus, contender, options, ends)
         record = {"corpus": options.corpus.name, "topicmc": VERSION, **record}
         found = json.loads(options.out.read_text()) if options.out.exists() else []
         options.out.write_text(json.dumps([*found, record], indent=1) + "\n")
         print(json.dumps(record), flush=True)
 
 
-def measured(corpus: Corpus, estimate: str, options: argparse.Namespace, ends: list[float]) -> dict:
+def measured(
+    corpus: Corpus, contender: str, options: argparse.Namespace, ends: list[float]
+) -> dict:
     """Perplexities after so many seconds, and what the estimate is like at the end."""
+    estimate, _, start_kind = contender.partition(":")
+    by_sweeps = estimate in ("remembered", "adlda")
     settings = TrainConfig(
-        topics=options.topics, sampler="scir", alpha=ALPHA, beta=BETA, learn="none", threads=1,
-        seed=options.seed, estimate=estimate, updates=100_000,
-        batch_size="auto" if estimate == "remembered" else options.batch_size or "auto",
+        topics=options.topics, sampler="adlda" if estimate == "adlda" else "scir", alpha=ALPHA,
+        beta=BETA, learn="none", threads=1, seed=options.seed, start=start_kind or "auto",
+        estimate="plain" if estimate == "adlda" else estimate,
+        batch_size="auto" if by_sweeps else options.batch_size or "auto",
+        epochs=10_000 if by_sweeps else None, updates=None if by_sweeps else 100_000,
     )  # fmt: skip
     sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
     config = resolve(settings, **sizes)
-    if estimate != "remembered":
+    if not by_sweeps:
         config = replace(config, anneal_updates=options.start)
     method = open_method(config, corpus, LocalTransport(1), ONE)
     method.warm_up()
@@ -94,9 +103,10 @@ def measured(corpus: Corpus, estimate: str, options: argparse.Namespace, ends: l
                 "perplexity_mean": None if mean is None else scored(corpus, mean),
             }
         )
-        print(estimate, scores[-1], flush=True)
-    record = {"estimate": estimate, "topics": options.topics, "seed": options.seed}
-    record |= {"batch_size": config.batch_size, "start": options.start, "scores": scores}
+        print(contender, scores[-1], flush=True)
+    record = {"contender": contender, "topics": options.topics, "seed": options.seed}
+    record |= {"batch_size": config.batch_size, "start": config.start, "scores": scores}
+    record["start_updates"] = None if by_sweeps else options.start
     if isinstance(method, Dsgld):
         record |= of_minibatches(method)
     return record
