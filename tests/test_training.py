@@ -168,7 +168,7 @@ def test_work_lost_after_a_checkpoint_is_done_again(small_corpus, tmp_path):
     """As after kill -9: samples and metrics past the checkpoint are drawn again."""
     whole, _ = train(SMALL, small_corpus, tmp_path / "whole")
     run, _ = train(SMALL, small_corpus, tmp_path / "run", StopAfter(14))
-    stray = run.keep_sample(0, 16, np.ones((120, 5), np.float32))
+    stray = {**run.keep_sample(0, 16, np.ones((120, 5), np.float32)), "burn_in": False}
     run.write_sample_index([*run.sample_index(), stray])
     run.append_metrics({"round": 15, "update": 15, "perplexity": 1.0})
     run, _ = train(SMALL, small_corpus, tmp_path / "run", resume=True)

@@ -57,8 +57,8 @@ def curve(corpus: Corpus, config: TrainConfig, seed: int) -> dict[str, Any]:
         sums = chain.theta.sum(axis=0, dtype=np.float64)
         found = token_probabilities(split, chain.theta, sums, alpha, seed=0, threads=threads)
         total += found
-        states.append(perplexity(found))
-        averages.append(perplexity(total / len(states)))
+        states.append(round(perplexity(found), 1))
+        averages.append(round(perplexity(total / len(states)), 1))
     return {"state": states, "average": averages}
 
 

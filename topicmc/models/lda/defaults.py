@@ -74,6 +74,11 @@ def resolve(
     if sampler == "auto":
         size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
         sampler = choose(config, **size, cores=cores, memory=memory, pace=pace)[0]
+    if config.start_weight is not None and sampler != "sgrld":
+        raise UsageError(
+            f"--start-weight: weights of --sampler {sampler} do not keep the scale on which they"
+            " begin; it is of --sampler sgrld"
+        )
     targets = (config.updates, config.epochs, config.time_budget)
     until = "converged" if targets == (None, None, None) else "end"
     until = until if config.until == "auto" else config.until

@@ -80,7 +80,7 @@ def score_run(run: TopicRun, corpus: Corpus, model_words: list[str], threads: Th
         perplexity(np.array(of_newest)),
         perplexity(total / len(entries)),
         *_of_means(run, of_means),
-        sum(not entry.get("burn_in") for entry in entries),
+        sum(not entry["burn_in"] for entry in entries),
     )
 
 

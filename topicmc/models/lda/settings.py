@@ -70,11 +70,6 @@ class LdaSettings(DsgldSettings[Open]):
         in_range("--start-sweeps", self.start_sweeps, 1, 1_000_000)
         if self.start_weight is not None:
             in_range("--start-weight", self.start_weight, 0, _MOST_START_WEIGHT, exclusive=True)
-            if self.sampler != "sgrld":
-                raise UsageError(
-                    "--start-weight is of SGRLD, whose weights keep the scale on which they begin:"
-                    " give --sampler sgrld, too"
-                )
         in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
         for name in ("beta", "step_size", "step_offset"):
             in_range(option(name), getattr(self, name), 0, float("inf"), exclusive=True)
