@@ -182,7 +182,7 @@ PLANTED = [
     ),
     Planted(
         "sums over sweeps are not divided by their number", "topicmc/models/lda/updates.py",
-        "counts /= assignments.scale", "counts /= 1.0",
+        "counts /= drawn.scale", "counts /= 1.0",
         "tests/statistical/test_sbc.py::test_side_by_side_is_an_update_of_training",
     ),
     Planted(
