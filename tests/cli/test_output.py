@@ -191,8 +191,8 @@ def test_evaluate(run, command):
     told = json.loads(command("evaluate", run, "--json").stdout)
     assert set(told) == {
         "perplexity", "perplexity_averaged", "perplexity_mean", "perplexity_mean_error", "samples",
-        "documents", "tokens_scored", "unknown_words", "split", "verdict", "converged", "rhat", "ess",
-        "flags", "traces",
+        "documents", "tokens_scored", "unknown_words", "split", "verdict", "converged", "rhat",
+        "ess", "flags", "traces",
     }  # fmt: skip
     assert told["documents"] == 30
     assert told["unknown_words"] == 0

@@ -20,7 +20,7 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.padding import padded_size
-from topicmc.models.lda.settings import COLLAPSED, Resolved
+from topicmc.models.lda.settings import COLLAPSED, WHOLE, Resolved
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.running_mean import MeanChain
 from topicmc.storage.scratch import IN_MEMORY
@@ -199,6 +199,14 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         yield Term(ALWAYS, "running mean of θ", chains * theta)
         yield Term("reading", "the mean, as it is read", theta)
         yield Term("writing", "the mean, as it is written", theta)
+    if config.estimate in WHOLE:
+        yield Term("updating", "counts of all words, as they are estimated", 2 * theta)
+    if config.estimate == "cv":
+        yield Term(ALWAYS, "a former θ, and its counts", 2 * theta)
+    if config.estimate == "saga":
+        kept = config.sweeps - config.burn_in
+        yield Term(ALWAYS, "topics of all tokens in several sweeps", 2 * kept * sizes.n_tokens)
+        yield Term(ALWAYS, "their counts", theta)
     yield Term("writing", "weights of a sample, as they are stored", theta / 2)
     yield Term(END, "weights of a sample, as they are stored", theta / 2)
     if hosted < config.workers:
