@@ -318,3 +318,11 @@ def test_published_settings_are_files_for_config(path, tmp_path):
     told = json.loads(done.stdout)
     published = tomllib.loads(path.read_text())
     assert {name: told[name] for name in published} == published
+
+
+@pytest.mark.parametrize("estimate", ["cv", "saga"])
+def test_estimates_are_settings_of_the_command(small_corpus, command, estimate):
+    settings = command(
+        "train", small_corpus.path, "--estimate", estimate, "--dry-run"
+    ).stdout.splitlines()
+    assert f"estimate = {estimate}" in settings and "sampler = scir" in settings

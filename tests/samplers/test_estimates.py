@@ -15,6 +15,7 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.batch import gather
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda import estimates, jobs
+from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.estimates import AnchoredChain, ControlVariate, RecalledChain, Saga, plain
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.settings import TrainConfig
@@ -220,4 +221,4 @@ def test_remembered_is_the_name_of_kept_assignments():
 )
 def test_what_does_not_go_together_is_said(settings, named):
     with pytest.raises(UsageError, match=named):
-        TrainConfig(**settings)
+        resolve(TrainConfig(**settings), n_docs=300, n_tokens=9_000, n_words=99)

@@ -15,7 +15,7 @@ from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace, documents_of_round
 from topicmc.models.lda.sampler_choice import choose, default_topics
 from topicmc.models.lda.seeds import usual_weight
-from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
+from topicmc.models.lda.settings import COLLAPSED, WHOLE, LdaSettings, Resolved
 from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
 from topicmc.posterior.thinning import number_kept
 from topicmc.samplers.registry import sampler_of
@@ -89,6 +89,11 @@ def resolve(
         config = replace(config, topics=topics, beta=beta)
         return _resolve_collapsed(config, n_docs, n_tokens, n_words, cores, pace)
     config.check_chains()
+    if config.estimate in WHOLE and config.workers > 1:
+        raise UsageError(
+            f"--estimate {config.estimate} needs all documents in one place; leave out --workers,"
+            " or take another estimate"
+        )
     if config.start == "grow":
         raise UsageError("--start grow needs --sampler adlda or asynclda, or --remember")
     if config.start == "stream" and sampler != "scir":

@@ -103,11 +103,6 @@ class LdaSettings(DsgldSettings[Open]):
                 f"--estimate {self.estimate} is of --sampler scir, not {self.sampler}; leave one"
                 " of them out"
             )
-        if self.estimate in WHOLE and self.workers > 1:
-            raise UsageError(
-                f"--estimate {self.estimate} needs all documents in one place; leave out --workers,"
-                " or take another estimate"
-            )
 
     def _check_priors(self) -> None:
         given = self.alpha if isinstance(self.alpha, list) else [self.alpha]
