@@ -1,6 +1,9 @@
 """Figures of the papers, made again.
 
     python bench/papers baker-5.2.1 baker-5.3.1 -o FOLDER [--replicates 100]
+    python bench/papers baker-5.5.1b --data MSWEB -o FOLDER [--replicates 5]
+
+MSWEB holds the anonymous web data of Microsoft (UCI, anonymous-msweb.data and .test).
 
 Each writes FIGURE.json, with what was measured and by what, and FIGURE.png, and prints what the
 paper states, what was found, and whether the statement holds. docs/reproduction.md shows them.
@@ -20,6 +23,7 @@ import matplotlib
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from papers import mixture
 from papers.simplex import DENSE, SAMPLERS, SPARSE, best, distances, sample
 
 from topicmc.samplers.row_prior import RowPrior
@@ -33,7 +37,7 @@ COMPONENT = 4
 """The fifth, which no observation is in."""
 
 
-def boxplots(replicates: int, picture: Path) -> tuple[dict[str, Any], str]:
+def boxplots(replicates: int, picture: Path, _: Path | None) -> tuple[dict[str, Any], str]:
     """5.2.1: ω₅ of the sparse target, minibatches of 10, each sampler at its best step."""
     exact = np.random.default_rng(0).dirichlet(SPARSE.posterior, 100_000)[:, COMPONENT]
     drawn, steps = {"exact": exact}, {}
@@ -61,7 +65,7 @@ def boxplots(replicates: int, picture: Path) -> tuple[dict[str, Any], str]:
     )
 
 
-def by_batch_size(replicates: int, picture: Path) -> tuple[dict[str, Any], str]:
+def by_batch_size(replicates: int, picture: Path, _: Path | None) -> tuple[dict[str, Any], str]:
     """5.3.1: the Kolmogorov-Smirnov distance by the size of minibatches, sparse and dense."""
     found: dict[str, dict[str, list[list[float]]]] = {}
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.5))
@@ -102,7 +106,71 @@ def by_batch_size(replicates: int, picture: Path) -> tuple[dict[str, Any], str]:
     )
 
 
-FIGURES = {"baker-5.2.1": boxplots, "baker-5.3.1": by_batch_size}
+def users_of_a_site(
+    replicates: int, picture: Path, data: Path | None
+) -> tuple[dict[str, Any], str]:
+    """5.5.1 b: nats a test user of mixtures by update, and how many groups there are."""
+    if data is None:
+        raise SystemExit("baker-5.5.1b needs --data, the folder of the anonymous web data")
+    train, test, n_words = mixture.web(data)
+    found = {
+        name: np.array(
+            [mixture.run(method, seed, train, test, n_words) for seed in range(replicates)]
+        )
+        for name, method in mixture.METHODS.items()
+    }
+    figure, panels = plt.subplots(1, 2, figsize=(9, 4))
+    for number, (name, rows) in enumerate(found.items()):
+        for axes, column in zip(panels, (1, 2), strict=True):
+            for seed, row in enumerate(rows):
+                label = name if seed == 0 else None
+                axes.plot(row[:, 0], row[:, column], color=f"C{number}", lw=0.8, label=label)
+    panels[0].set(xlabel="updates", ylabel="nats a test user")
+    panels[1].set(xlabel="updates", ylabel="groups with a user")
+    panels[0].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(picture, dpi=150)
+
+    last = {name: rows[:, -1, 1] for name, rows in found.items()}
+    groups = {name: rows[:, -1, 2] for name, rows in found.items()}
+    ours, theirs, *_ = last
+    rises = float(np.mean(last[theirs] - found[theirs][:, :, 1].min(axis=1)))
+    claims = {
+        "lower": bool(last[ours].max() < last[theirs].min()),
+        "steadier": bool(np.ptp(last[ours]) < np.ptp(last[theirs])),
+        "SGRLD worsens": rises > 0.005,
+        "SGRLD has more groups": bool(groups[theirs].mean() > groups[ours].mean()),
+    }
+    n_true = sum(claims.values())
+    verdict = {len(claims): "Holds", 0: "Does not hold"}.get(n_true, "Holds in part")
+    told = "; ".join(
+        f"{name}: {last[name].mean():.3f} ({last[name].min():.3f} to {last[name].max():.3f}),"
+        f" {groups[name].mean():.0f} groups"
+        for name in found
+    )
+    results = {
+        "columns": ["update", "nats a test user", "groups", "concentration"],
+        "claims": claims,
+        "runs": {name: rows[:, ::10].round(4).tolist() for name, rows in found.items()},
+    }
+    return results, (
+        "Paper: SCIR ends lower, with less spread; SGRLD worsens as it goes on, and proposes more"
+        f" groups. Found after {mixture.UPDATES:,} updates, nats a test user: {told}."
+        f" {'; '.join(f'{claim}: {_yes(holds)}' for claim, holds in claims.items())}. {verdict}."
+    )
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+FIGURES = {
+    "baker-5.2.1": boxplots,
+    "baker-5.3.1": by_batch_size,
+    "baker-5.5.1b": users_of_a_site,
+}
+SEEDS = {"baker-5.5.1b": 5}
+"""Replicates of a figure; else 100."""
 
 
 def _listed(values: np.ndarray) -> str:
@@ -113,14 +181,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("figures", nargs="+", choices=FIGURES)
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder")
-    parser.add_argument("--replicates", type=int, default=100)
+    parser.add_argument("--replicates", type=int, help="[100; of baker-5.5.1b 5]")
+    parser.add_argument("--data", type=Path, help="folder of the data, of baker-5.5.1b")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     for name in options.figures:
-        results, verdict = FIGURES[name](options.replicates, options.output / f"{name}.png")
+        n = options.replicates or SEEDS.get(name, 100)
+        results, verdict = FIGURES[name](n, options.output / f"{name}.png", options.data)
         made_by = {package: version(package) for package in ("topicmc", "numpy", "numba")}
         made_by |= {"python": platform.python_version(), "system": platform.platform()}
-        record = {"figure": name, "made by": made_by, "replicates": options.replicates}
+        record = {"figure": name, "made by": made_by, "replicates": n}
         record |= {"verdict": verdict, **results}
         (options.output / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
         print(f"{name}: {verdict}", flush=True)

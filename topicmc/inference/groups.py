@@ -20,28 +20,29 @@ def memberships(groups: Groups, documents: Documents) -> np.ndarray:
     """The probabilities of the groups of each document, float64 (n, K + 1): P(z = k | x) under the
     weights and words of the groups, and last that it belongs to none of them: such a one counts
     with its prior predictive."""
-    with np.errstate(divide="ignore"):
-        shares, left = np.log(groups.phi), float(np.log(groups.left))
-        weights = np.log(groups.weights)
-    beta, n_words = groups.beta, groups.phi.shape[1]
-    score = np.empty((documents.n_docs, len(weights) + 1))
-    for i in range(documents.n_docs):
-        entries = slice(documents.indptr[i], documents.indptr[i + 1])
-        words, counts = documents.word_ids[entries], documents.counts[entries].astype(np.float64)
-        score[i, :-1] = weights + (shares[:, words] * counts).sum(axis=1)
-        score[i, -1] = left + _prior(counts, beta, n_words)
-    score -= score.max(axis=1, keepdims=True)
-    found = np.exp(score)
-    return found / found.sum(axis=1, keepdims=True)
+    return np.exp(log_memberships(groups, documents))
 
 
-def _prior(counts: np.ndarray, beta: float, n_words: int) -> float:
-    """log p₀ of a document: the Dirichlet-multinomial law under the prior."""
+def log_memberships(groups: Groups, documents: Documents) -> np.ndarray:
+    """Their logarithms."""
+    from scipy.sparse import csr_array
     from scipy.special import gammaln
 
+    with np.errstate(divide="ignore"):
+        shares, weights = np.log(groups.phi), np.log(groups.weights)
+    left = np.log(max(groups.left, 1e-300))  # so that a word that no group has leaves it
+    beta, n_words = groups.beta, groups.phi.shape[1]
+    counts = documents.counts.astype(np.float64)
+    indptr = np.asarray(documents.indptr, np.int64)
+    words = np.asarray(documents.word_ids, np.int64)
+    bags = csr_array((counts, words, indptr), shape=(documents.n_docs, n_words))
+    score = np.empty((documents.n_docs, len(weights) + 1))
+    score[:, :-1] = weights + bags @ shares.T
+    gains = csr_array((gammaln(beta + counts) - gammaln(beta), words, indptr), shape=bags.shape)
     whole = n_words * beta
-    found = (gammaln(beta + counts) - gammaln(beta)).sum()
-    return float(found + gammaln(whole) - gammaln(whole + counts.sum()))
+    prior = gains.sum(axis=1) + gammaln(whole) - gammaln(whole + bags.sum(axis=1))
+    score[:, -1] = left + prior
+    return score - np.logaddexp.reduce(score, axis=1, keepdims=True)
 
 
 def infer_groups(groups: Groups, reading: Reading, totals: Totals) -> Iterator[Rows]:

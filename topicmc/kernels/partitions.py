@@ -51,6 +51,20 @@ def _log_joining(indptr, words, counts, doc, group, n_tokens, beta):
     return found - math.lgamma(whole + n_tokens + length) + math.lgamma(whole + n_tokens)
 
 
+@njit(nogil=True, cache=True, error_model="numpy")
+def log_joint(sizes, group_words, beta, alpha):
+    """log p(x, partition | α), weights and words integrated out: the law above with the factor
+    Γ(α) / Γ(α + D), multinomial coefficients left out. Empty groups of int64 (J,) sizes and int32
+    (J, W) words add nothing."""
+    found, n_docs = math.lgamma(alpha), 0
+    for k in range(sizes.size):
+        if sizes[k] > 0:
+            n_docs += sizes[k]
+            found += math.log(alpha) + math.lgamma(sizes[k])
+            found += _log_marginal(group_words[k], np.float64(group_words[k].sum()), beta)
+    return found - math.lgamma(alpha + n_docs)
+
+
 @njit(nogil=True, cache=True)
 def _put(indptr, words, counts, doc, group):
     """Adds the counts of a document to those of a group; how many there are."""

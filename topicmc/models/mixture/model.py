@@ -9,6 +9,7 @@ from topicmc.engine.ending import first_look
 from topicmc.engine.loop import Listener, Training
 from topicmc.engine.method import Entry
 from topicmc.engine.transport.base import Transport
+from topicmc.kernels.partitions import log_joint
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.chains import START, MixtureChains
 from topicmc.models.mixture.run import MixtureRun
@@ -45,27 +46,29 @@ class MixtureModel:
             self.expected_updates = config.epochs * corpus.n_docs / config.batch_size
         self.first_look = first_look(START, self.expected_updates)
         self.remedy = f"lower --step-size (now {config.step_size:g})"
-        self._run = run
+        self._run, self._beta = run, config.beta
 
     def write_sample(self, chain: Mixture, round_number: int) -> Entry:
         return self._run.write_state(chain, round_number)
 
     def scalars(self) -> dict[int, dict[str, float]]:
-        return {number: _scalars_of(chain) for number, chain in self.method.chains.items()}
+        beta = self._beta
+        return {number: _scalars_of(chain, beta) for number, chain in self.method.chains.items()}
 
     def warm_up(self) -> None:
         pass
 
 
-def _scalars_of(chain: Mixture) -> dict[str, float]:
-    """How many groups, the concentration, and how even the groups are: none of them changes when
-    groups are numbered anew."""
+def _scalars_of(chain: Mixture, beta: float) -> dict[str, float]:
+    """How many groups, the concentration, how even the groups are, and log p(x, groups | α): none
+    of them changes when groups are numbered anew."""
     shares = chain.sizes[chain.sizes > 0] / len(chain.groups)
     return {
         "groups": float(chain.n_groups),
         "concentration": chain.alpha,
         "largest group": float(shares.max()),
         "entropy of sizes": float(-(shares * np.log(shares)).sum()),
+        "log joint": float(log_joint(chain.sizes, chain.words, beta, chain.alpha)),
     }
 
 

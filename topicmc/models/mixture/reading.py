@@ -115,16 +115,22 @@ def variation_of_information(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def _entropy(labels: np.ndarray) -> float:
-    shares = np.unique(labels, return_counts=True)[1] / len(labels)
+    if labels.max() < 4 * len(labels):  # else there would be more counts than labels
+        counts = np.bincount(labels)
+        shares = counts[counts > 0] / len(labels)
+    else:
+        shares = np.unique(labels, return_counts=True)[1] / len(labels)
     return float(-(shares * np.log(shares)).sum())
 
 
-def numbers_of_groups(run: MixtureRun) -> list[Number]:
-    """The posterior of the number of groups that have documents, from the trace of all chains, or
-    from the kept samples where there is no trace."""
-    drawn = traces(run).get("groups", {})
-    values = [int(n) for draws in drawn.values() for n in draws[np.isfinite(draws)]]
-    values = values or [entry["groups"] for entry in run.states_to_read()]
+def numbers_of_groups(*runs: MixtureRun) -> list[Number]:
+    """The posterior of the number of groups that have documents, from the traces of all chains, or
+    of a run that has none from its kept samples."""
+    values = []
+    for run in runs:
+        drawn = traces(run).get("groups", {})
+        traced = [int(n) for draws in drawn.values() for n in draws[np.isfinite(draws)]]
+        values += traced or [entry["groups"] for entry in run.states_to_read()]
     found, counts = np.unique(values, return_counts=True)
     known = dict(zip(found.tolist(), (counts / counts.sum()).tolist(), strict=True))
     least, most = int(found[0]), int(found[-1])
