@@ -134,7 +134,7 @@ def _opened(path: Path, se: bool, chain: int) -> tuple[Groups | None, Any, Label
     from topicmc.topics.labels import Labels
 
     if is_mixture(path):
-        from topicmc.models.mixture.reading import central
+        from topicmc.models.mixture.matching import central
         from topicmc.models.mixture.run import MixtureRun
 
         refuse({"--se": se, "--chain": chain and f"{chain}"}, "does not go with a mixture")

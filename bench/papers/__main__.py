@@ -131,23 +131,17 @@ def users_of_a_site(
     figure.tight_layout()
     figure.savefig(picture, dpi=150)
 
-    last = {name: rows[:, -1, 1] for name, rows in found.items()}
-    groups = {name: rows[:, -1, 2] for name, rows in found.items()}
-    ours, theirs, *_ = last
-    rises = float(np.mean(last[theirs] - found[theirs][:, :, 1].min(axis=1)))
+    ours, theirs, *_ = found
+    at = {name: rows[:, mixture.PUBLISHED // mixture.EVERY] for name, rows in found.items()}
+    scores = {name: rows[:, 1] for name, rows in at.items()}
+    before = found[theirs][:, : mixture.PUBLISHED // mixture.EVERY]
     claims = {
-        "lower": bool(last[ours].max() < last[theirs].min()),
-        "steadier": bool(np.ptp(last[ours]) < np.ptp(last[theirs])),
-        "SGRLD worsens": rises > 0.005,
-        "SGRLD has more groups": bool(groups[theirs].mean() > groups[ours].mean()),
+        "SCIR is lower": bool(scores[ours].max() < scores[theirs].min()),
+        "steadier": bool(np.ptp(scores[ours]) < np.ptp(scores[theirs])),
+        "SGRLD worsens": bool((scores[theirs] - before[:, :, 1].min(axis=1) > 0.01).all()),
+        "it has more groups": bool(at[theirs][:, 2].mean() > at[ours][:, 2].mean()),
     }
-    n_true = sum(claims.values())
-    verdict = {len(claims): "Holds", 0: "Does not hold"}.get(n_true, "Holds in part")
-    told = "; ".join(
-        f"{name}: {last[name].mean():.3f} ({last[name].min():.3f} to {last[name].max():.3f}),"
-        f" {groups[name].mean():.0f} groups"
-        for name in found
-    )
+    verdict = {4: "Holds", 0: "Does not hold"}.get(sum(claims.values()), "Holds in part")
     results = {
         "columns": ["update", "nats a test user", "groups", "concentration"],
         "claims": claims,
@@ -155,13 +149,22 @@ def users_of_a_site(
     }
     return results, (
         "Paper: SCIR ends lower, with less spread; SGRLD worsens as it goes on, and proposes more"
-        f" groups. Found after {mixture.UPDATES:,} updates, nats a test user: {told}."
-        f" {'; '.join(f'{claim}: {_yes(holds)}' for claim, holds in claims.items())}. {verdict}."
+        f" groups. Found after {mixture.PUBLISHED:,} updates, nats a test user: {_told(at)}. After"
+        f" {mixture.UPDATES:,}: {_told({name: rows[:, -1] for name, rows in found.items()})}."
+        f" {'; '.join(f'{claim}: {_YES[holds]}' for claim, holds in claims.items())}."
+        f" {verdict}."
     )
 
 
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
+_YES = {True: "yes", False: "no"}
+
+
+def _told(rows: dict[str, np.ndarray]) -> str:
+    return "; ".join(
+        f"{name}: {row[:, 1].mean():.3f} ({row[:, 1].min():.3f} to {row[:, 1].max():.3f}),"
+        f" {row[:, 2].mean():.0f} groups"
+        for name, row in rows.items()
+    )
 
 
 FIGURES = {

@@ -21,7 +21,7 @@ from topicmc.models.mixture.settings import MixtureConfig, resolve
 from topicmc.models.mixture.slices import RATE, SHAPE, SliceSampler
 from topicmc.models.mixture.state import Mixture
 
-UPDATES, EVERY = 1000, 5
+PUBLISHED, UPDATES, EVERY = 1000, 4000, 20
 FILES = "anonymous-msweb.data", "anonymous-msweb.test"
 
 

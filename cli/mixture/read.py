@@ -22,7 +22,8 @@ _ROWS = 20  # of the table of numbers of groups, at most
 
 def topics(path: Path, n_words: int, as_json: bool) -> None:
     """``topicmc topics``."""
-    from topicmc.models.mixture.reading import central, numbers_of_groups
+    from topicmc.models.mixture.matching import central
+    from topicmc.models.mixture.reading import numbers_of_groups
     from topicmc.models.mixture.run import MixtureRun
 
     run = MixtureRun.open(path)
@@ -53,7 +54,8 @@ def _group(groups: Groups, k: int, words: list[str], n_words: int) -> dict[str, 
 
 def print_groups(run: MixtureRun, n_words: int, groups: Groups | None = None) -> None:
     """The groups of the central sample, and how many there are, as a table and a plot."""
-    from topicmc.models.mixture.reading import central, numbers_of_groups
+    from topicmc.models.mixture.matching import central
+    from topicmc.models.mixture.reading import numbers_of_groups
 
     groups, words = groups or central(run), run.vocabulary()
     told = [_group(groups, k, words, n_words) for k in range(len(groups.sizes))]

@@ -9,7 +9,7 @@ from pathlib import Path
 from topicmc.errors import UsageError
 from topicmc.export.npy import write_vocabulary
 from topicmc.export.places import check_free, staging
-from topicmc.models.mixture.reading import central
+from topicmc.models.mixture.matching import central
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.storage.files import save_array
 

@@ -11,9 +11,10 @@ from topicmc.corpora.reading import Reading
 from topicmc.inference.facts import facts_of
 from topicmc.inference.files import Rows
 from topicmc.inference.mixes import Totals
-from topicmc.models.mixture.reading import Groups
+from topicmc.models.mixture.reading import Groups, log_memberships_of
 
 _BLOCK = 4_096  # documents at a time
+_KINDS = np.float64, np.int64, np.int64
 
 
 def memberships(groups: Groups, documents: Documents) -> np.ndarray:
@@ -26,23 +27,13 @@ def memberships(groups: Groups, documents: Documents) -> np.ndarray:
 def log_memberships(groups: Groups, documents: Documents) -> np.ndarray:
     """Their logarithms."""
     from scipy.sparse import csr_array
-    from scipy.special import gammaln
 
-    with np.errstate(divide="ignore"):
-        shares, weights = np.log(groups.phi), np.log(groups.weights)
-    left = np.log(max(groups.left, 1e-300))  # so that a word that no group has leaves it
-    beta, n_words = groups.beta, groups.phi.shape[1]
-    counts = documents.counts.astype(np.float64)
-    indptr = np.asarray(documents.indptr, np.int64)
-    words = np.asarray(documents.word_ids, np.int64)
-    bags = csr_array((counts, words, indptr), shape=(documents.n_docs, n_words))
-    score = np.empty((documents.n_docs, len(weights) + 1))
-    score[:, :-1] = weights + bags @ shares.T
-    gains = csr_array((gammaln(beta + counts) - gammaln(beta), words, indptr), shape=bags.shape)
-    whole = n_words * beta
-    prior = gains.sum(axis=1) + gammaln(whole) - gammaln(whole + bags.sum(axis=1))
-    score[:, -1] = left + prior
-    return score - np.logaddexp.reduce(score, axis=1, keepdims=True)
+    arrays = documents.counts, documents.word_ids, documents.indptr
+    bags = csr_array(
+        tuple(np.asarray(array, kind) for array, kind in zip(arrays, _KINDS, strict=True)),
+        shape=(documents.n_docs, groups.phi.shape[1]),
+    )
+    return log_memberships_of(bags, groups.weights, groups.phi, groups.left, groups.beta)
 
 
 def infer_groups(groups: Groups, reading: Reading, totals: Totals) -> Iterator[Rows]:

@@ -60,10 +60,7 @@ class GroupPosterior:
         self.vocabulary = runs[0].vocabulary()
         found = self.samples.stick >= 0
         self.held = found.mean(axis=0)
-        total = np.zeros_like(self.samples.groups.phi)
-        for phi in self.samples.phi():
-            total += np.nan_to_num(phi)
-        self.phi = total / total.sum(axis=1, keepdims=True)
+        self.phi = self.samples.mean_phi()
         self.share = self._mean(self.samples.share)
         ends = [self.interval(k, self.samples.share[:, k]) for k in range(len(self.phi))]
         self.share_low, self.share_high = np.array(ends).T

@@ -53,13 +53,13 @@ def mixture_run_of(run: MixtureRun, name: str) -> dict[str, Any]:
     entries, config = run.states_to_read(), run.facts()["config"]
     alphas = np.array([entry["alpha"] for entry in entries])
     first = min(entry["round"] for entry in entries)
-    names = ("nats_per_document", "nats_per_document_averaged", "step_size")
+    columns = _columns(run.metrics(), first, ("nats_per_document", "nats_per_document_averaged"))
     return {
         "name": name,
         "settings": _settings(
             run, {"alpha": f"learned: {_range(alphas)}"} if config["alpha"] == "auto" else {}
         ),
-        "metrics": {**_columns(run.metrics(), first, names), "log_likelihood": []},
+        "metrics": {**columns, "step_size": [], "log_likelihood": []},
         "traces": _of_chains(_few(run.trace())),
     }
 

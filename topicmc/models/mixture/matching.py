@@ -10,7 +10,7 @@ a Jaccard index of at least `FOUND`; below that a group counts as dissolved (Hen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,14 @@ class GroupSamples:
             phi[stick < 0] = np.nan
             yield phi
 
+    def mean_phi(self) -> np.ndarray:
+        """The mean of φ over the samples that have found a group, float64 (K, W), rows sum to
+        one: one sample's own φ is a draw, and says little of rare words."""
+        total = np.zeros(self.groups.phi.shape)
+        for phi in self.phi():
+            total += np.nan_to_num(phi)
+        return total / total.sum(axis=1, keepdims=True)
+
     def of_group(self, k: int, values: np.ndarray) -> list[np.ndarray]:
         """Of values, (n, …), of the samples those of each chain that has found group k."""
         found = self.stick[:, k] >= 0
@@ -141,6 +149,12 @@ def group_samples(runs: Sequence[MixtureRun]) -> GroupSamples:
     share = np.array([sizes[to] for sizes, to in zip(samples, stick, strict=True)])
     kept = sum(not entry["burn_in"] for _, entry in entries)
     return GroupSamples(groups, entries, np.array(chain), kept, stick, jaccard, share)
+
+
+def central(run: MixtureRun) -> Groups:
+    """The groups of the kept sample that is nearest to all of a run, with `mean_phi`."""
+    found = group_samples([run])
+    return replace(found.groups, phi=found.mean_phi())
 
 
 def check_alike(runs: Sequence[MixtureRun]) -> None:

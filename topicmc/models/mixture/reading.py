@@ -9,6 +9,7 @@ there are, is from all samples.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.run import MixtureRun, Sample
 from topicmc.models.mixture.score import averaged, of_sample
 from topicmc.posterior.traces import traces
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -89,13 +93,6 @@ class Score:
     unknown_words: int
 
 
-def central(run: MixtureRun) -> Groups:
-    """The groups of the sample that is nearest to all of the run."""
-    samples = [run.read_sample(entry) for entry in run.states_to_read()]
-    chosen = most_central([sample.groups for sample in samples])
-    return Groups.of(samples[chosen], run.config().beta)
-
-
 def most_central(partitions: list[np.ndarray]) -> int:
     """The place of the partition, int32 (D,), whose variation of information from the others is
     least in the mean."""
@@ -121,6 +118,27 @@ def _entropy(labels: np.ndarray) -> float:
     else:
         shares = np.unique(labels, return_counts=True)[1] / len(labels)
     return float(-(shares * np.log(shares)).sum())
+
+
+def log_memberships_of(
+    bags: csr_array, weights: np.ndarray, phi: np.ndarray, left: float, beta: float
+) -> np.ndarray:
+    """log P(z = k | x) of documents, sparse (n, W), under weights (K,) and words (K, W) of groups,
+    and last that they belong to none of these: such a one, of the weight that is ``left``, counts
+    with its prior predictive. Float64 (n, K + 1)."""
+    from scipy.special import gammaln
+
+    with np.errstate(divide="ignore"):
+        shares, known = np.log(phi), np.log(weights)
+    whole = phi.shape[1] * beta
+    gains = bags.copy()
+    gains.data = gammaln(beta + bags.data) - gammaln(beta)
+    prior = gains.sum(axis=1) + gammaln(whole) - gammaln(whole + bags.sum(axis=1))
+    score = np.empty((bags.shape[0], len(weights) + 1))
+    score[:, :-1] = known + bags @ shares.T
+    # At least so much, for a document with a word that no group has.
+    score[:, -1] = np.log(max(left, 1e-300)) + prior
+    return score - np.logaddexp.reduce(score, axis=1, keepdims=True)
 
 
 def numbers_of_groups(*runs: MixtureRun) -> list[Number]:
