@@ -141,7 +141,7 @@ def _opened(path: Path, se: bool, chain: int) -> tuple[Groups | None, Any, Label
         run = MixtureRun.open(path)
         groups = central(run)
         n = len(groups.sizes)
-        return groups, run, Labels(tuple(range(n + 1)), {n: "other"})
+        return groups, run, Labels(tuple(range(n + 1)), {**run.labels, n: "other"})
     opened = TopicRun.open(path)
     note_progress([opened])
     return None, opened, Labels.of(opened)

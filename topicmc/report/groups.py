@@ -66,7 +66,7 @@ class GroupPosterior:
         self.share_low, self.share_high = np.array(ends).T
         self.alpha = np.full(len(self.phi), np.nan)
         self.groups: dict[str, Any] = {}
-        self.labels = Labels.plain(len(self.phi))
+        self.labels = Labels.of_groups(runs[0], len(self.phi))
         chains = [found[self.samples.chain == chain] for chain in range(self.n_chains)]
         self.found = np.array([chain.mean(axis=0) >= 0.5 for chain in chains])
         self.stable: np.ndarray = np.all(self.found, axis=0)
@@ -149,7 +149,7 @@ def gather_groups(
         topic["held"] = digits([posterior.held[k]], 3)[0]
         topic["stable"] = bool(posterior.stable[k])  # told by its samples of one chain, too
     name = corpus_name(runs[0])
-    named = zip(runs, names_of([run.path for run in runs]), strict=True)
+    named = zip(runs, names_of([run.place for run in runs]), strict=True)
     return {
         **page,
         **about(runs[0], title or f"Groups of {name}"),

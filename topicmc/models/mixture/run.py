@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.views import checksum_of, is_view, read_view, run_of
 from topicmc.models.mixture.settings import MixtureConfig, Resolved
 from topicmc.models.mixture.state import Mixture
 from topicmc.storage.fields import SHA256, Record
@@ -57,6 +58,29 @@ class MixtureRun(RunDirectory):
     counted: ClassVar[tuple[str, ...]] = ("documents", "tokens")
     figure: ClassVar[str] = "nats_per_document"
     files: ClassVar[tuple[str, ...]] = (*RunDirectory.files, "vocabulary.txt")
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.place = self.path  # what was opened: the run, or a view of it
+        self.labels: Mapping[int, str] = {}
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """An existing run, or that of a view, whose names of groups it then has.  DataError as of
+        any run, and where the run has gone on since the view was made."""
+        path = Path(path)
+        if not is_view(path):
+            return super().open(path)
+        run = super().open(run_of(path))
+        run.place = path
+        view, seen = read_view(path, run.facts())
+        run.labels = view.labels
+        if seen != checksum_of(run.sample_index()):
+            raise DataError(
+                f"{path}: names groups of samples that {run.path} does not have any more; make the"
+                " view anew"
+            )
+        return run
 
     @classmethod
     def create_with(

@@ -137,6 +137,7 @@ class MixtureModel(Model):
         self.groups = central(run)
         share = self.groups.sizes / self.groups.sizes.sum()
         super().__init__(str(path), run.vocabulary(), self.groups.phi, share)
+        self.labels = Labels.of_groups(run, len(self.phi))
         self.corpus = run.facts()["corpus"]["fingerprint"]
         self.newest = [entries.index(entry) for entry in newest_of(entries)]
         self.unfinished = any(entry["burn_in"] for entry in entries)
