@@ -65,7 +65,8 @@ class Published(SliceSampler):
     def initial(self, index: int) -> Mixture:
         n, (docs, words) = self._method.start, (self._n_docs, self._n_words)
         groups = self._generator.integers(0, n, docs, np.int32)
-        chain = Mixture(index, groups, 1.0, np.ones(n), np.ones(n), np.ones((n, words)))
+        ones = np.ones(n), np.ones(n), np.ones((n, words))
+        chain = Mixture(index, groups, 1.0, self._method.base, *ones)
         chain.count(self._documents)
         self._draw_given_groups(chain)
         return chain
@@ -73,7 +74,7 @@ class Published(SliceSampler):
     def _move(
         self, chain: Mixture, sizes: np.ndarray, words: np.ndarray, scale: float, number: np.uint32
     ) -> None:
-        method, config, exact = self._method, self._config, self._method.sampler == "scir"
+        method, exact = self._method, self._method.sampler == "scir"
         key, word_key = self._key("sticks", chain), self._key("words", chain)
         if method.released:
             self._released(chain, sizes, method.sticks)
@@ -82,7 +83,7 @@ class Published(SliceSampler):
                 chain.x, chain.y, sizes, chain.alpha, method.sticks, exact, key, number
             )
         kernels.move_words(
-            chain.weights, words, scale, config.beta, method.words, exact, word_key, number, 0,
+            chain.weights, words, scale, chain.beta, method.words, exact, word_key, number, 0,
             len(chain.x),
         )  # fmt: skip
         chain.alpha = kernels.draw_concentration(chain.x, chain.y, SHAPE, RATE, key, number)
@@ -129,7 +130,7 @@ def run(
     rows = []
     for update in range(UPDATES + 1):
         if update % EVERY == 0:
-            scores = of_chain(chain, test, method.base, Threads(1))
+            scores = of_chain(chain, test, Threads(1))
             rows.append((update, float(-scores.mean()), chain.n_groups, chain.alpha))
         if update < UPDATES:
             sampler.update(chain)

@@ -88,7 +88,7 @@ def starts(n: int, learned: bool, rng: np.random.Generator) -> list[Mixture]:
         words = np.array([X[groups == j].sum(axis=0) for j in range(len(sizes))])
         weights = np.maximum(rng.gamma(BETA + words), 1e-300)
         x, y = np.maximum(total * v, 1e-300), np.maximum(total * (1 - v), 1e-300)
-        chain = Mixture(len(chains), groups.astype(np.int32), alpha, x, y, weights)
+        chain = Mixture(len(chains), groups.astype(np.int32), alpha, BETA, x, y, weights)
         chain.count(documents())
         chains.append(chain)
     return chains

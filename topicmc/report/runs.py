@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,23 +51,30 @@ def run_of(run: TopicRun, name: str) -> dict[str, Any]:
 def mixture_run_of(run: MixtureRun, name: str) -> dict[str, Any]:
     """The same of a mixture, and what was traced of its chains."""
     entries, config = run.states_to_read(), run.facts()["config"]
-    alphas = np.array([entry["alpha"] for entry in entries])
+    learned = {
+        name: f"learned: {_range(np.array([entry[name] for entry in entries]))}"
+        for name, how in (("alpha", config["alpha"] == "auto"), ("beta", _learns_beta(config)))
+        if how
+    }
     first = min(entry["round"] for entry in entries)
     columns = _columns(run.metrics(), first, ("nats_per_document", "nats_per_document_averaged"))
     return {
         "name": name,
-        "settings": _settings(
-            run, {"alpha": f"learned: {_range(alphas)}"} if config["alpha"] == "auto" else {}
-        ),
+        "settings": _settings(run, learned),
         "metrics": {**columns, "step_size": [], "log_likelihood": []},
         "traces": _of_chains(_few(run.trace())),
     }
+
+
+def _learns_beta(config: Mapping[str, Any]) -> bool:
+    return config.get("learn") in ("beta", "both")
 
 
 _TRACED = {
     "groups": ("Number of groups", "Groups that have a document"),
     "log joint": ("Log joint", "log p(words, groups), weights and words integrated out"),
     "concentration": ("Concentration", "α of the Dirichlet process"),
+    "beta": ("Prior of words", "β of the Dirichlet law of the words of groups"),
 }
 
 
@@ -85,6 +92,7 @@ def _of_chains(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             ],
         }
         for name, (title, note) in _TRACED.items()
+        if any(name in scalars for record in records for scalars in record["chains"].values())
     ]
 
 

@@ -16,7 +16,7 @@ from topicmc.models.mixture.run import Sample
 
 
 def token_probabilities(
-    split: Split, sample: Sample, columns: np.ndarray, ids: np.ndarray, beta: float
+    split: Split, sample: Sample, columns: np.ndarray, ids: np.ndarray
 ) -> np.ndarray:
     """p(w) of each scored token under one sample, float64 (T,).
 
@@ -25,11 +25,10 @@ def token_probabilities(
         sample: whose groups are rescaled to the words that count.
         columns: int64 (V,), these words in the sample,
         ids: int64 (V,), and in the split.
-        beta: of the prior of words.
     """
     from scipy.sparse import csr_array
 
-    n_words, batch = len(ids), split.observed
+    n_words, beta, batch = len(ids), sample.beta, split.observed
     place = np.full(int(max(ids.max(initial=0), split.scored_word.max(initial=0))) + 1, -1)
     place[ids] = np.arange(n_words)
     rows = np.repeat(np.arange(len(batch.doc_ids)), np.diff(batch.offsets))

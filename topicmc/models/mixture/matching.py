@@ -142,7 +142,7 @@ def group_samples(runs: Sequence[MixtureRun]) -> GroupSamples:
             samples.append(sample.sizes / len(sample.groups))
     centre = most_central(partitions)
     run, entry = entries[centre]
-    groups = Groups.of(run.read_sample(entry), run.config().beta)
+    groups = Groups.of(run.read_sample(entry))
     paired = [pairs(groups.groups, partition) for partition in partitions]
     jaccard = np.array([pair.jaccard for pair in paired])
     stick = np.where(jaccard >= FOUND, [pair.to for pair in paired], -1)

@@ -46,7 +46,7 @@ class Groups:
     groups: np.ndarray
 
     @classmethod
-    def of(cls, sample: Sample, beta: float) -> Groups:
+    def of(cls, sample: Sample) -> Groups:
         """Those of a sample."""
         sizes = sample.sizes
         order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
@@ -58,7 +58,7 @@ class Groups:
             weights,
             sample.phi[order].astype(np.float64),
             max(0.0, 1.0 - float(weights.sum())),
-            beta,
+            sample.beta,
             sample.alpha,
             number[sample.groups],
         )
@@ -164,8 +164,7 @@ def score(run: MixtureRun, corpus: Corpus, threads: Threads) -> Score:
     n, tokens = documents.n_docs, documents.n_tokens
     if n == 0:
         return Score(None, None, None, kept, 0, 0, unknown)
-    beta = run.config().beta
-    scores = [of_sample(run.read_sample(entry), documents, beta, threads) for entry in entries]
+    scores = [of_sample(run.read_sample(entry), documents, threads) for entry in entries]
     newest = {entry["chain"]: found for entry, found in zip(entries, scores, strict=True)}
     together = -float(averaged(scores).sum())
     return Score(

@@ -146,8 +146,8 @@ class MixtureModel(Model):
     def scores(
         self, split: Split, columns: np.ndarray, ids: np.ndarray, n_words: int, threads: Threads
     ) -> list[np.ndarray]:
-        read, beta = self._run.read_sample, self.groups.beta
-        return [completed(split, read(entry), columns, ids, beta) for entry in self._entries]
+        read = self._run.read_sample
+        return [completed(split, read(entry), columns, ids) for entry in self._entries]
 
 
 class MatrixModel(Model):
