@@ -127,9 +127,10 @@ def users_of_a_site(
                 axes.plot(row[:, 0], row[:, column], color=f"C{number}", lw=0.8, label=label)
     panels[0].set(xlabel="updates", ylabel="nats a test user")
     panels[1].set(xlabel="updates", ylabel="groups with a user")
-    panels[0].legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(picture, dpi=150)
+    lines = panels[0].get_legend_handles_labels()
+    figure.legend(*lines, ncols=3, loc="lower center", fontsize=8, frameon=False)
+    figure.tight_layout(rect=(0, 0.12, 1, 1))
+    figure.savefig(picture, dpi=120)
 
     ours, theirs, *_ = found
     at = {name: rows[:, mixture.PUBLISHED // mixture.EVERY] for name, rows in found.items()}

@@ -193,7 +193,7 @@ def test_views_name_groups_until_the_run_goes_on(work, command):
     assert done.status == 0, done.stderr
     told = json.loads(command("topics", "view", "--json").stdout)["topics"]
     assert [group.get("label") for group in told[:2]] == ["First of all", None]
-    assert "0 First of all" in command("infer", "view", "-o", "v.csv").stdout
+    assert "0 First of all" in command("infer", "view", "-o", "v.jsonl").stdout
     assert command("report", "view", "-o", "v.html").status == 0
     assert "First of all" in Path("v.html").read_text(encoding="utf-8")
     refused = command("train", "-o", "view", "--resume", "--updates", 130)

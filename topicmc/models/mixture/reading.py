@@ -166,9 +166,9 @@ def score(run: MixtureRun, corpus: Corpus, threads: Threads) -> Score:
         return Score(None, None, None, kept, 0, 0, unknown)
     scores = [of_sample(run.read_sample(entry), documents, threads) for entry in entries]
     newest = {entry["chain"]: found for entry, found in zip(entries, scores, strict=True)}
-    together = -float(averaged(scores).sum())
+    together = abs(float(np.minimum(averaged(scores), 0).sum()))
     return Score(
-        float(np.mean([-found.mean() for found in newest.values()])),
+        abs(float(np.mean([found.mean() for found in newest.values()]))),
         together / n if kept else None,
         together / max(tokens, 1),
         kept,

@@ -106,7 +106,7 @@ class HeldOutDocuments:
         found = np.zeros(self._n_chains)
         for number in chains:
             scores = of_chain(chains[number], self._all, self._threads)
-            found[number] = -scores.mean()
+            found[number] = abs(scores.mean())  # no minus before 0
         found = self._transport.sum(found)
         return float(found.mean()), {"nats_of_chains": found.tolist()}
 
@@ -129,8 +129,8 @@ class HeldOutDocuments:
         return of_sample(self._run.read_sample(entry), self._mine, self._threads)
 
     def _mean(self, scores: np.ndarray) -> float:
-        total = self._transport.sum(np.array([-scores.sum()]))
-        return float(total[0]) / self._all.n_docs
+        total = self._transport.sum(np.array([scores.sum()]))
+        return abs(float(total[0])) / self._all.n_docs
 
 
 def averaged(scores: Sequence[np.ndarray]) -> np.ndarray:
