@@ -29,8 +29,8 @@ from pathlib import Path
 from topicmc.corpora import Corpus
 from topicmc.models.lda import memory
 from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.jobs import versions
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.storage.runs import made_by
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 _EVERY = 0.003  # seconds between looks
@@ -102,6 +102,8 @@ def table() -> Iterator[Cell]:
         for sampler in ("scir", "sgrld"):
             yield Cell(sampler, 200, chains=2, workers=2, mpi=mpi)
     yield Cell("scir", 200, chains=4, workers=4)
+    for sampler in ("adlda", "scir"):
+        yield Cell(sampler, 10_000, threads=2)
 
 
 def corpus_of(folder: Path, size: str) -> Path:
@@ -201,7 +203,11 @@ def main() -> None:
         )
         rows[str(cell)] = {"stated": needed, "held": held, "largest": largest}
         if options.output:
-            found = {**versions(), "system": platform.platform(), "runs": rows}
+            found = {
+                **made_by(),
+                "system": platform.platform(),
+                "runs": rows,
+            }
             options.output.write_text(json.dumps(found, indent=1) + "\n")
 
 

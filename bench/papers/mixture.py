@@ -122,16 +122,16 @@ def web(folder: Path) -> tuple[Documents, Documents, int]:
 
 
 def run(
-    method: Method, seed: int, train: Documents, test: Documents, n_words: int
+    method: Method, seed: int, train: Documents, test: Documents, n_words: int, updates: int
 ) -> list[tuple[int, float, int, float]]:
     """Updates, nats a test user, how many groups have a user, and α, every few updates."""
     sampler = Published(train, n_words, method, seed)
     chain = sampler.initial(0)
     rows = []
-    for update in range(UPDATES + 1):
+    for update in range(updates + 1):
         if update % EVERY == 0:
             scores = of_chain(chain, test, Threads(1))
             rows.append((update, float(-scores.mean()), chain.n_groups, chain.alpha))
-        if update < UPDATES:
+        if update < updates:
             sampler.update(chain)
     return rows

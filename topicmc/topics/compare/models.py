@@ -94,7 +94,7 @@ class RunModel(Model):
         self.labels = Labels.of(run)
         self.corpus = run.facts()["corpus"]["fingerprint"]
         self.newest = [self._entries.index(entry) for entry in newest_of(self._entries)]
-        self.unfinished = any(entry.get("burn_in") for entry in self._entries)
+        self.unfinished = any(entry["burn_in"] for entry in self._entries)
         origin = run.facts()["config"].get("from_run")
         self.origin = Path(origin) if origin else None
         self.facts = _facts(run, len({entry["chain"] for entry in self._entries}))
@@ -105,7 +105,7 @@ class RunModel(Model):
 
     def draws(self) -> Iterator[np.ndarray]:
         for entry in self._entries:
-            if entry["chain"] == 0 and not entry.get("burn_in"):
+            if entry["chain"] == 0 and not entry["burn_in"]:
                 yield draw_of(self._run, entry)
 
 
