@@ -129,6 +129,26 @@ def test_a_report_shows_groups_and_how_many(work, command):
     assert {"group", "groups"} <= set(data["terms"].values())
 
 
+def test_a_trace_without_times_is_damaged(work, command):
+    lines = [json.loads(line) for line in Path("run/trace.jsonl").read_text().splitlines()]
+    for line in lines:
+        del line["seconds"]
+    Path("run/trace.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "is no trace" in one_sentence(command("report", "run", "-o", "page.html"))
+
+
+def test_a_score_is_never_below_zero(work, command):
+    """A corpus of one word leaves nothing to tell; rounding must not make less of it."""
+    Path("one.jsonl").write_text('{"text": "word word"}\n{"text": "word"}\n' * 20)
+    words = ("--min-df", 1, "--max-df", 1, "--heldout", 5)
+    assert command("prepare", "one.jsonl", "-o", "one", *words).status == 0
+    assert command("train", "one", "-o", "r", *MODEL, "--updates", 60).status == 0
+    told = command("evaluate", "r")
+    assert told.status == 0, told.stderr
+    assert "nats a document       0.0000" in told.stdout
+    assert command("report", "r", "-o", "r.html").status == 0
+
+
 def test_compare_tells_how_far_groupings_agree(work, command):
     command("train", "corpus", "-o", "other", *MODEL, *LENGTH, "--seed", 1)
     done = command("compare", "run", "other", "run", "--json")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.errors import DataError
 from topicmc.models.lda.jobs import EMBEDDED
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of
@@ -62,7 +63,7 @@ def mixture_run_of(run: MixtureRun, name: str) -> dict[str, Any]:
         "name": name,
         "settings": _settings(run, learned),
         "metrics": {**columns, "step_size": [], "log_likelihood": []},
-        "traces": _of_chains(_few(run.trace())),
+        "traces": _traces(run),
     }
 
 
@@ -76,6 +77,17 @@ _TRACED = {
     "concentration": ("Concentration", "α of the Dirichlet process"),
     "beta": ("Prior of words", "β of the Dirichlet law of the words of groups"),
 }
+
+
+def _traces(run: MixtureRun) -> list[dict[str, Any]]:
+    """DataError when the trace is none."""
+    try:
+        return _of_chains(_few(run.trace()))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        path = run.path / "trace.jsonl"
+        raise DataError(
+            f"{path}: holds what is no trace ({error!r}); restore or delete it"
+        ) from None
 
 
 def _of_chains(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
