@@ -311,6 +311,27 @@ PLANTED = [
         "tests/statistical/test_mixture.py::test_updates_keep_the_exact_law[False-settings5]",
     ),
     Planted(
+        "mixture: β is drawn as if log β had its density",
+        "topicmc/kernels/partitions.py",
+        "found, one, whole = at - beta,",
+        "found, one, whole = -beta,",
+        "tests/statistical/test_mixture.py::test_updates_keep_the_exact_law[False-settings7]",
+    ),
+    Planted(
+        "mixture: a Rand index that chance is not taken from",
+        "topicmc/models/mixture/matching.py",
+        "expected = rows * columns / max(n_pairs, 1.0)",
+        "expected = 0.0",
+        "tests/mixture/test_mixture_matching.py::test_the_adjusted_rand_index_is_that_of_pairs",
+    ),
+    Planted(
+        "mixture: a group yet unseen completes documents by its prior alone",
+        "topicmc/models/mixture/completion.py",
+        "(beta + seen)",
+        "beta",
+        "tests/mixture/test_mixture_matching.py::test_tokens_are_completed_as_by_bayes",
+    ),
+    Planted(
         "mixture: predictions averaged outside the logarithm",
         "topicmc/models/mixture/score.py",
         "np.logaddexp.reduce(np.array(scores), axis=0) - np.log(len(scores))",
@@ -319,9 +340,9 @@ PLANTED = [
     ),
     Planted(
         "mixture: other groups weigh as much as one",
-        "topicmc/inference/groups.py",
-        "left + _prior(",
-        "_prior(",
+        "topicmc/models/mixture/reading.py",
+        "np.log(max(left, 1e-300)) + prior",
+        "prior",
         "tests/mixture/test_mixture_kernels.py::test_memberships_add_up_to_one_with_groups_yet_unseen",
     ),
     Planted(
@@ -341,8 +362,8 @@ PLANTED = [
     Planted(
         "mixture: a resumed chain forgets its concentration",
         "topicmc/models/mixture/chains.py",
-        'alpha=float(facts["alpha"])',
-        "alpha=1.0",
+        'alpha, beta = float(facts["alpha"]),',
+        "alpha, beta = 1.0,",
         "tests/cli/test_mixture_runs.py::test_a_resumed_run_equals_an_uninterrupted_one",
     ),
     Planted(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from topicmc.cli.mixture.dispatch import refuse_runs
+from topicmc.cli.mixture.dispatch import is_mixture, refuse
 from topicmc.cli.options import json_option, print_json, threads_option
 from topicmc.cli.tables import print_table
 from topicmc.errors import UsageError
@@ -16,6 +16,7 @@ from topicmc.errors import UsageError
 if TYPE_CHECKING:
     from topicmc.topics.compare.comparison import Comparison, Matching, Measures
     from topicmc.topics.compare.drift import Drift
+    from topicmc.topics.compare.grouping import Grouping
 
 COLUMNS = (
     "", "topics", "sampler", "perplexity", "averaged", "samples", "NPMI", "u_mass", "diversity",
@@ -64,7 +65,7 @@ def compare(
     as_json: bool,
 ) -> None:
     """Compare runs, and other systems' topics: perplexity, coherence, diversity, time, and which
-    topics of the first are found again in the others.
+    topics, or groups of mixtures, of the first are found again in the others.
 
     All are measured on the same documents and words.
     """
@@ -73,23 +74,29 @@ def compare(
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.jobs import open_corpus
     from topicmc.models.lda.run import TopicRun
+    from topicmc.models.mixture.run import MixtureRun
     from topicmc.topics.compare.comparison import compare as compared
-    from topicmc.topics.compare.models import MatrixModel, Model, RunModel
+    from topicmc.topics.compare.models import MatrixModel, MixtureModel, Model, RunModel
     from topicmc.topics.matching import SAME
 
     if len(runs) + len(topics_files) < 2:
         raise UsageError("name two RUNs or more, or add --topics-file PHI.npy, to compare")
-    refuse_runs(
-        runs, "its score is no perplexity by document completion; compare what evaluate says"
-    )
+    if any(is_mixture(run) for run in runs):
+        refuse({"--drift": drifts, "--within": within}, "does not go with mixtures")
     if topics_files and (alpha is None or not 0 < alpha < float("inf")):
         raise UsageError("--topics-file needs --alpha F above 0, the prior of the topic mix")
     if alpha is not None and not topics_files:
         raise UsageError("--alpha goes with --topics-file; a RUN has its own")
     if corpus is None and not runs:
         raise UsageError("--topics-file alone needs --corpus CORPUS, whose words are its columns")
-    documents = Corpus.open(corpus) if corpus else open_corpus(TopicRun.open(runs[0]))
-    models: list[Model] = [RunModel(path) for path in runs]
+    if corpus:
+        documents = Corpus.open(corpus)
+    else:
+        kind = MixtureRun if is_mixture(runs[0]) else TopicRun
+        documents = open_corpus(kind.open(runs[0]))
+    models: list[Model] = [
+        MixtureModel(path) if is_mixture(path) else RunModel(path) for path in runs
+    ]
     models += [MatrixModel(path, documents.vocabulary, alpha or 0) for path in topics_files]
     workers = Threads(threads or available_cores())
     limit = SAME if within is None else within
@@ -110,6 +117,8 @@ def _print(comparison: Comparison, n_pairs: int) -> None:
     print_table(COLUMNS, [_row(model) for model in comparison.models])
     for matching in comparison.matchings:
         _print_matching(comparison.models[0].name, matching, n_pairs)
+    for grouping in comparison.groupings:
+        _print_grouping(comparison.models[0].name, grouping, n_pairs)
     for drift in comparison.drifts:
         _print_drift(comparison.models[0].name, drift, comparison.matchings[0].limit, n_pairs)
 
@@ -145,6 +154,30 @@ def _print_matching(first: str, matching: Matching, n_pairs: int) -> None:
                 + _told(pair.first_label, pair.first_words)
             )
             click.echo(f"  {'':13s}  {pair.other:4d}  {_told(pair.other_label, pair.other_words)}")
+
+
+def _print_grouping(first: str, grouping: Grouping, n_pairs: int) -> None:
+    pairs = grouping.pairs
+    within = " and ".join("–" if w is None else f"{w:.2f}" for w in grouping.within)
+    click.echo(
+        f"\ngroups of {first} and {grouping.name}: adjusted Rand index"
+        f" {grouping.adjusted_rand:.2f}, of their samples {grouping.between:.2f} in the mean,"
+        f" within each {within}; {grouping.found} of {len(pairs)} groups found again (Jaccard index"
+        f" {grouping.limit:g} or more)"
+    )
+    n_pairs = min(n_pairs, len(pairs))
+    worst = max(n_pairs, len(pairs) - n_pairs)
+    for title, listed in (("most", pairs[:n_pairs]), ("least", pairs[worst:])):
+        for pair in listed:
+            click.echo(
+                f"  {title:5s} {pair.jaccard:.2f}  {pair.first:4d}  {pair.first_documents:9,d} "
+                + " ".join(pair.first_words)
+            )
+            if pair.other is not None:
+                click.echo(
+                    f"              {pair.other:4d}  {pair.other_documents:9,d} "
+                    + " ".join(pair.other_words)
+                )
 
 
 def _told(label: str | None, words: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from topicmc.cli.mixture.dispatch import is_mixture, refuse
 from topicmc.cli.options import (
     force_option,
     json_option,
@@ -49,16 +50,29 @@ def edit(
 
     What is written is a view: every command that reads runs reads it in place of RUN, train does
     not. It holds no samples, so RUN has to stay. Topics keep their numbers; a merged one has the
-    number of its first. RUN may be a view, whose edits then stay.
+    number of its first. RUN may be a view, whose edits then stay. Groups of a mixture can be named.
     """
     from topicmc.models.lda.run import TopicRun
-    from topicmc.topics.editing import Edits
+    from topicmc.models.mixture.run import MixtureRun
+    from topicmc.topics.editing import Edits, name_groups
     from topicmc.topics.editing import edit as make
     from topicmc.topics.labels import read_labels
     from topicmc.topics.shown import facts_of, sentences
 
     labels = read_labels(file) if file is not None else {}
     labels |= dict(_label(pair) for pair in pairs)
+    if is_mixture(run):
+        refuse(
+            {"--merge": merges, "--drop": drops, "--group": groups},
+            "does not go with a mixture, whose groups can be named only",
+        )
+        named = name_groups(MixtureRun.open(run), labels, output, force)
+        told = {str(k): name for k, name in named.items()}
+        if as_json:
+            print_json({"view": str(output), "labels": told})
+        else:
+            click.echo(f"A view of {run}, which names {len(told)} of its groups.")
+        return
     edits = Edits(
         labels=labels,
         merges=[_numbers("--merge", merge, "+") for merge in merges],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from topicmc.cli.mixture.dispatch import are_mixtures, only_one, refuse
+from topicmc.cli.mixture.dispatch import are_mixtures, refuse
 from topicmc.cli.options import (
     NumberOrAll,
     corpus_option,
@@ -19,6 +19,9 @@ from topicmc.cli.options import (
     threads_option,
 )
 from topicmc.export import FORMATS
+
+if TYPE_CHECKING:
+    from topicmc.export.source import Source
 
 
 @click.command()
@@ -46,7 +49,7 @@ def export(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the topics of RUN: the posterior mean of the kept samples.
+    """Write the topics of RUN, the posterior mean of the kept samples, or the groups of a mixture.
 
     \b
     npy       a folder with phi.npy (K x W, rows sum to 1), alpha.npy (K), vocabulary.txt
@@ -59,22 +62,25 @@ def export(
     pyldavis  prepared data as JSON, or a page if the name ends in .html
     arviz     the kept samples of all chains of all RUNs as netCDF
     """
+    from topicmc.export import export as write
+
+    options: Any = {"words": words, "corpus": corpus, "threads": threads}
     if are_mixtures(runs):
-        from topicmc.cli.mixture.read import export as write_mixture
+        from topicmc.export.mixture import GroupSource
+        from topicmc.models.mixture.run import MixtureRun
 
         refuse(
-            {"--chain": chain and f"{chain}", "--words": words, "--corpus": corpus},
-            "does not go with a mixture",
+            {"--chain": None if chain is None else f"{chain}"},
+            "does not go with a mixture, whose groups are of the central sample of all chains",
         )
-        write_mixture(only_one(runs), format, output, force, as_json)
-        return
-    from topicmc.export import export as write
-    from topicmc.export.source import Source
-    from topicmc.models.lda.run import TopicRun
+        source: Source = GroupSource([MixtureRun.open(run) for run in runs], **options)
+    else:
+        from topicmc.export.source import Source as Topics
+        from topicmc.models.lda.run import TopicRun
 
-    opened = [TopicRun.open(run) for run in runs]
-    note_progress(opened)
-    source = Source(opened, chain=chain, words=words, corpus=corpus, threads=threads)
+        opened = [TopicRun.open(run) for run in runs]
+        note_progress(opened)
+        source = Topics(opened, chain=chain, **options)
     files = write(source, format, output, force)
     for remark in source.remarks:
         click.echo(f"Note: {remark}.", err=True)

@@ -134,14 +134,14 @@ def _opened(path: Path, se: bool, chain: int) -> tuple[Groups | None, Any, Label
     from topicmc.topics.labels import Labels
 
     if is_mixture(path):
-        from topicmc.models.mixture.reading import central
+        from topicmc.models.mixture.matching import central
         from topicmc.models.mixture.run import MixtureRun
 
         refuse({"--se": se, "--chain": chain and f"{chain}"}, "does not go with a mixture")
         run = MixtureRun.open(path)
         groups = central(run)
         n = len(groups.sizes)
-        return groups, run, Labels(tuple(range(n + 1)), {n: "other"})
+        return groups, run, Labels(tuple(range(n + 1)), {**run.labels, n: "other"})
     opened = TopicRun.open(path)
     note_progress([opened])
     return None, opened, Labels.of(opened)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.mixture.dispatch import refuse_runs
+from topicmc.cli.mixture.dispatch import are_mixtures
 from topicmc.cli.options import (
     corpus_option,
     force_option,
@@ -21,7 +22,7 @@ from topicmc.errors import DataError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
-    from topicmc.models.lda.run import TopicRun
+    from topicmc.storage.runs import RunDirectory
 
 
 @click.command()
@@ -53,30 +54,18 @@ def report(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write a page to explore the topics of RUN: one HTML file that loads nothing.
+    """Write a page to explore the topics of RUN, or the groups of a mixture: one HTML file that
+    loads nothing.
 
     With several RUNs of one corpus their topics are matched, and those that all chains have found
     are marked.
     """
-    from topicmc.host.machine import available_cores
-    from topicmc.kernels.threads import Threads
-    from topicmc.models.lda.run import TopicRun
     from topicmc.report import check_free, write_report
-    from topicmc.report.gather import gather
 
-    refuse_runs(runs, "a report shows topics that documents mix; see topicmc topics and evaluate")
+    mixtures = are_mixtures(runs)
     check_free(output, force)
-    opened = [TopicRun.open(run) for run in runs]
-    note_progress(opened)
-    data = gather(
-        opened,
-        _corpus(opened[0], corpus),
-        title=title,
-        n_documents=n_documents,
-        level=level,
-        by=by,
-        threads=Threads(threads or available_cores()),
-    )
+    asked: dict[str, Any] = {"title": title, "n_documents": n_documents, "level": level, "by": by}
+    data = (_of_mixtures if mixtures else _of_topics)(runs, corpus, threads, asked)
     write_report(data, output, force)
     if as_json:
         print_json(
@@ -92,7 +81,31 @@ def report(
         click.echo(output)
 
 
-def _corpus(run: TopicRun, place: Path | None) -> Corpus | None:
+def _of_mixtures(
+    runs: Sequence[Path], corpus: Path | None, _: int | None, asked: dict[str, Any]
+) -> dict[str, Any]:
+    from topicmc.models.mixture.run import MixtureRun
+    from topicmc.report.groups import gather_groups
+
+    opened = [MixtureRun.open(run) for run in runs]
+    return gather_groups(opened, _corpus(opened[0], corpus), **asked)
+
+
+def _of_topics(
+    runs: Sequence[Path], corpus: Path | None, threads: int | None, asked: dict[str, Any]
+) -> dict[str, Any]:
+    from topicmc.host.machine import available_cores
+    from topicmc.kernels.threads import Threads
+    from topicmc.models.lda.run import TopicRun
+    from topicmc.report.gather import gather
+
+    opened = [TopicRun.open(run) for run in runs]
+    note_progress(opened)
+    workers = Threads(threads or available_cores())
+    return gather(opened, _corpus(opened[0], corpus), threads=workers, **asked)
+
+
+def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:
     """The corpus of a run; without it, if nobody has said where it is, the report lacks parts."""
     from topicmc.models.lda.jobs import open_corpus
 

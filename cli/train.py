@@ -261,9 +261,9 @@ def train(
 
 def _model(asked: str | None, output: Path, resume: bool) -> str:
     """The model to train: that of the run to go on with, or as asked for."""
-    if not resume or not (output / "run.json").is_file():
-        return asked or MODELS[0]
     found = "mixture" if is_mixture(output) else "lda"
+    if not resume or (found == "lda" and not (output / "run.json").is_file()):
+        return asked or MODELS[0]
     if asked not in (None, found):
         raise UsageError(
             f"--model {asked}: the run in {output} is of the model {found}, which --resume cannot"

@@ -42,3 +42,28 @@ def variation_of_information(one: np.ndarray, other: np.ndarray) -> float:
         p = table[i, j]
         found -= p * (np.log(p / rows[i]) + np.log(p / columns[j]))
     return found
+
+
+def adjusted_rand(one: np.ndarray, other: np.ndarray) -> float:
+    """By all pairs of documents: whether each partition has them together."""
+    n = len(one)
+    first, second = np.triu_indices(n, 1)
+    a, b = one[first] == one[second], other[first] == other[second]
+    expected = a.mean() * b.mean()
+    return float(((a & b).mean() - expected) / ((a.mean() + b.mean()) / 2 - expected))
+
+
+def completion(x: np.ndarray, w: int, weights: np.ndarray, phi: np.ndarray, beta: float) -> float:
+    """p(w | x) of one more token of a document x, (W,), by the rule of Bayes."""
+    more = x + np.eye(len(x), dtype=int)[w]
+    both = [log_predictive(row[None], weights, phi, beta)[0] for row in (more, x)]
+    return float(np.exp(both[0] - both[1]))
+
+
+def log_joint(x: np.ndarray, groups: np.ndarray, alpha: float, beta: float) -> float:
+    """log p(x, partition | α): a restaurant's seats one after another, and words by group."""
+    found, sizes = 0.0, dict.fromkeys(set(groups.tolist()), 0)
+    for i, group in enumerate(groups.tolist()):
+        found += np.log((sizes[group] or alpha) / (i + alpha))
+        sizes[group] += 1
+    return found + sum(log_marginal(x[groups == group].sum(axis=0), beta) for group in sizes)

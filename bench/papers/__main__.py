@@ -2,6 +2,9 @@
 
     python bench/papers ahn-2 baker-5.2.1 baker-5.3.1 -o FOLDER [--replicates 100]
     python bench/papers baker-5.5.1-a --corpus CORPUS -o FOLDER [--replicates 5]
+    python bench/papers baker-5.5.1-b --data MSWEB -o FOLDER [--replicates 5]
+
+MSWEB holds the anonymous web data of Microsoft (UCI, anonymous-msweb.data and .test).
 
 Each writes FIGURE.json, with what was measured and by what, and FIGURE.png, and prints what the
 paper states, what was found, and whether the statement holds. docs/reproduction.md shows them.
@@ -20,7 +23,13 @@ import matplotlib
 
 matplotlib.use("Agg")
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from papers import averaging_figure, gaussian_figure, minibatches, simplex_figures
+from papers import (
+    averaging_figure,
+    gaussian_figure,
+    minibatches,
+    mixture_figure,
+    simplex_figures,
+)
 
 FIGURES = {
     "ahn-2": gaussian_figure.demonstration,
@@ -28,6 +37,7 @@ FIGURES = {
     "baker-5.2.1": simplex_figures.boxplots,
     "baker-5.3.1": simplex_figures.by_batch_size,
     "baker-5.5.1-a": minibatches.by_updates,
+    "baker-5.5.1-b": mixture_figure.by_updates,
 }
 
 
@@ -35,8 +45,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("figures", nargs="+", choices=FIGURES)
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder")
-    parser.add_argument("--replicates", type=int, help="seeds [100 of the simplex, 5 of topics]")
+    parser.add_argument(
+        "--replicates", type=int, help="seeds [100 of the simplex, 5 of topics and mixtures]"
+    )
     parser.add_argument("--corpus", type=Path, help="a prepared corpus, for figures of topics")
+    parser.add_argument("--data", type=Path, help="folder of the web data, for mixtures")
     parser.add_argument("--updates", type=int, help="fewer than published, to try it")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)

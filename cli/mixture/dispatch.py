@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from topicmc.errors import UsageError
 
 
 def is_mixture(path: Path) -> bool:
-    """Whether a run of a mixture is there; what is no run, or damaged, is none of it."""
+    """Whether a run of a mixture is there, or a view of one; what is no run, or damaged, is none of
+    it."""
     import json
 
-    try:
-        facts = json.loads((Path(path) / "run.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return False
+    def read(place: Path) -> Any:
+        try:
+            return json.loads(place.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    path = Path(path)
+    view = read(path / "view.json")
+    if isinstance(view, dict) and isinstance(view.get("run"), str):
+        path = path / view["run"]
+    facts = read(path / "run.json")
     return isinstance(facts, dict) and facts.get("model") == "mixture"
 
 

@@ -1,4 +1,4 @@
-"""``topicmc topics``, ``evaluate`` and ``export`` of a mixture."""
+"""``topicmc topics`` and ``evaluate`` of a mixture."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ _ROWS = 20  # of the table of numbers of groups, at most
 
 def topics(path: Path, n_words: int, as_json: bool) -> None:
     """``topicmc topics``."""
-    from topicmc.models.mixture.reading import central, numbers_of_groups
+    from topicmc.models.mixture.matching import central
+    from topicmc.models.mixture.reading import numbers_of_groups
     from topicmc.models.mixture.run import MixtureRun
 
     run = MixtureRun.open(path)
     groups, words = central(run), run.vocabulary()
+    n_groups = len(groups.sizes)
     if as_json:
         print_json(
             {
-                "topics": [_group(groups, k, words, n_words) for k in range(len(groups.sizes))],
+                "topics": [_group(run, groups, k, words, n_words) for k in range(n_groups)],
                 "others": groups.left,
                 "concentration": groups.alpha,
                 "groups": [asdict(number) for number in numbers_of_groups(run)],
@@ -40,10 +42,13 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
     print_groups(run, n_words, groups)
 
 
-def _group(groups: Groups, k: int, words: list[str], n_words: int) -> dict[str, Any]:
+def _group(
+    run: MixtureRun, groups: Groups, k: int, words: list[str], n_words: int
+) -> dict[str, Any]:
     first = np.argsort(-groups.phi[k], kind="stable")[:n_words]
     return {
         "topic": k,
+        **({"label": run.labels[k]} if k in run.labels else {}),
         "documents": int(groups.sizes[k]),
         "weight": float(groups.weights[k]),
         "words": [words[w] for w in first],
@@ -53,12 +58,16 @@ def _group(groups: Groups, k: int, words: list[str], n_words: int) -> dict[str, 
 
 def print_groups(run: MixtureRun, n_words: int, groups: Groups | None = None) -> None:
     """The groups of the central sample, and how many there are, as a table and a plot."""
-    from topicmc.models.mixture.reading import central, numbers_of_groups
+    from topicmc.models.mixture.matching import central
+    from topicmc.models.mixture.reading import numbers_of_groups
+
+    def named(group: dict[str, Any]) -> str:
+        return f"{group['label']}: " if "label" in group else ""
 
     groups, words = groups or central(run), run.vocabulary()
-    told = [_group(groups, k, words, n_words) for k in range(len(groups.sizes))]
+    told = [_group(run, groups, k, words, n_words) for k in range(len(groups.sizes))]
     rows = [
-        (f"{k}", f"{g['documents']:,}", f"{g['weight']:.2%}", " ".join(g["words"]))
+        (f"{k}", f"{g['documents']:,}", f"{g['weight']:.2%}", named(g) + " ".join(g["words"]))
         for k, g in enumerate(told)
     ]
     print_table(("group", "documents", "weight", "words"), rows, last_left=True)
@@ -118,16 +127,3 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
     click.echo()
     print_numbers(numbers)
     print_convergence(diagnosis)
-
-
-def export(path: Path, format: str, output: Path, force: bool, as_json: bool) -> None:
-    """``topicmc export``."""
-    from topicmc.export.mixture import write_groups
-    from topicmc.models.mixture.run import MixtureRun
-
-    files = write_groups(MixtureRun.open(path), format, output, force)
-    if as_json:
-        print_json({"format": format, "files": [str(file) for file in files], "remarks": []})
-        return
-    for file in files:
-        click.echo(file)

@@ -1,10 +1,14 @@
 """``topicmc train --model mixture``: runs that are trained, resumed, read and refused."""
 
+import csv
+import gzip
 import json
+import re
 import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 from shell import copy_of, one_sentence, topicmc
 
@@ -108,6 +112,128 @@ def test_infer_and_export(work, command):
     assert groups.shape == (300,) and set(groups) == set(range(len(phi)))
 
 
+def test_a_report_shows_groups_and_how_many(work, command):
+    done = command("report", "run", "-o", "page.html", "--documents", 3)
+    assert (done.status, done.stdout, done.stderr) == (0, "page.html\n", "")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "<title>Groups of corpus</title>" in page and "Skip to the groups" in page
+    (told,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    data = json.loads(told)
+    own = json.loads(command("topics", "run", "--json").stdout)
+    assert len(data["topics"]) == len(own["topics"])
+    assert data["how_many"] == [[n["groups"], n["probability"]] for n in own["groups"]]
+    titles = {trace["title"] for trace in data["runs"][0]["traces"]}
+    assert titles == {"Number of groups", "Log joint", "Concentration"}
+    assert all(len(topic["documents"]) == 3 for topic in data["topics"])
+    assert all(0 < topic["held"] <= 1 for topic in data["topics"])
+    assert {"group", "groups"} <= set(data["terms"].values())
+
+
+def test_a_trace_without_times_is_damaged(work, command):
+    lines = [json.loads(line) for line in Path("run/trace.jsonl").read_text().splitlines()]
+    for line in lines:
+        del line["seconds"]
+    Path("run/trace.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "is no trace" in one_sentence(command("report", "run", "-o", "page.html"))
+
+
+def test_a_score_is_never_below_zero(work, command):
+    """A corpus of one word leaves nothing to tell; rounding must not make less of it."""
+    Path("one.jsonl").write_text('{"text": "word word"}\n{"text": "word"}\n' * 20)
+    words = ("--min-df", 1, "--max-df", 1, "--heldout", 5)
+    assert command("prepare", "one.jsonl", "-o", "one", *words).status == 0
+    assert command("train", "one", "-o", "r", *MODEL, "--updates", 60).status == 0
+    told = command("evaluate", "r")
+    assert told.status == 0, told.stderr
+    assert "nats a document       0.0000" in told.stdout
+    assert command("report", "r", "-o", "r.html").status == 0
+
+
+def test_compare_tells_how_far_groupings_agree(work, command):
+    command("train", "corpus", "-o", "other", *MODEL, *LENGTH, "--seed", 1)
+    done = command("compare", "run", "other", "run", "--json")
+    assert done.status == 0, done.stderr
+    told = json.loads(done.stdout)
+    other, same = told["groupings"]
+    assert same["adjusted_rand"] == 1 and same["variation_of_information"] == pytest.approx(0)
+    assert same["found"] == len(same["pairs"]) and same["within"][0] == same["within"][1]
+    assert other["adjusted_rand"] < 1 and {pair["first"] for pair in other["pairs"]} == set(
+        range(told["models"][0]["topics"])
+    )
+    assert told["matchings"] == []
+    text = command("compare", "run", "other", "-n", 1).stdout
+    assert "adjusted Rand index" in text and "found again" in text
+
+
+def test_a_mixture_and_topics_complete_the_same_documents(work, command):
+    trained = command("train", "corpus", "-o", "lda", "--topics", 4, "--updates", 30)
+    assert trained.status == 0, trained.stderr
+    done = command("compare", "lda", "run", "--json")
+    assert done.status == 0, done.stderr
+    told = json.loads(done.stdout)
+    own = json.loads(command("evaluate", "lda", "--json").stdout)
+    assert told["split"] == own["split"] and told["tokens_scored"] == own["tokens_scored"]
+    perplexities = [model["perplexity_averaged"] for model in told["models"]]
+    assert all(1 < value < 120 for value in perplexities)  # better than no model of 120 words
+    assert not told["matchings"] and not told["groupings"]
+    assert "not matched with topics" in " ".join(told["remarks"])
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
+def test_groups_in_tables(work, command, format):
+    assert command("export", "run", "--to", format, "-o", "out", "--words", 4).status == 0
+    own = json.loads(command("topics", "run", "-n", 4, "--json").stdout)["topics"]
+    if format == "csv":
+        rows = list(csv.DictReader(Path("out").read_text(encoding="utf-8").splitlines()))
+    elif format == "parquet":
+        rows = pyarrow.parquet.read_table("out").to_pylist()
+    else:
+        lines = [json.loads(line) for line in Path("out").read_text().splitlines()]
+        assert [line["top_words"] for line in lines] == [group["words"] for group in own]
+        rows = [{**line, "word": line["top_words"][0]} for line in lines for _ in range(4)]
+    assert len(rows) == 4 * len(own)
+    for row, group in zip(rows[::4], own, strict=True):
+        assert (int(row["group"]), row["word"]) == (group["topic"], group["words"][0])
+        assert int(row["documents"]) == group["documents"]
+        assert float(row["weight"]) == pytest.approx(group["weight"])
+
+
+def test_mallet_gives_every_token_the_group_of_its_document(work, command):
+    assert command("export", "run", "--to", "mallet", "-o", "out").status == 0
+    assert command("export", "run", "--to", "npy", "-o", "npy").status == 0
+    groups = np.load("npy/groups.npy")
+    lines = gzip.decompress(Path("out/state.gz").read_bytes()).decode().splitlines()[3:]
+    told = [(int(line.split()[0]), int(line.split()[-1])) for line in lines]
+    assert {doc for doc, _ in told} == set(range(300))
+    assert all(groups[doc] == group for doc, group in told)
+
+
+def test_views_name_groups_until_the_run_goes_on(work, command):
+    done = command("edit", "run", "-o", "view", "--label", "0=First of all")
+    assert done.status == 0, done.stderr
+    told = json.loads(command("topics", "view", "--json").stdout)["topics"]
+    assert [group.get("label") for group in told[:2]] == ["First of all", None]
+    assert "0 First of all" in command("infer", "view", "-o", "v.jsonl").stdout
+    assert command("report", "view", "-o", "v.html").status == 0
+    assert "First of all" in Path("v.html").read_text(encoding="utf-8")
+    refused = command("train", "-o", "view", "--resume", "--updates", 130)
+    assert "is a view" in one_sentence(refused)
+    command("train", "-o", "run", "--resume", "--updates", 160)
+    assert "make the view anew" in one_sentence(command("topics", "view"))
+
+
+def test_a_learned_beta_is_resumed_and_told(work, command):
+    options = (*MODEL[:-2], "--learn", "both", "--batch-size", 150)
+    whole = command("train", "corpus", "-o", "whole", *options, "--updates", 90)
+    assert whole.status == 0, whole.stderr
+    command("train", "corpus", "-o", "parts", *options, "--updates", 37)
+    command("train", "-o", "parts", "--resume", "--updates", 90)
+    assert states("whole") == states("parts")
+    betas = {entry["beta"] for entry in MixtureRun.open(Path("whole")).sample_index()}
+    assert len(betas) > 1 and all(1e-4 <= beta <= 1e4 for beta in betas)
+    assert "beta" in json.loads(command("evaluate", "whole", "--json").stdout)["rhat"]
+
+
 def test_sgrld_and_minibatches_train(work, command):
     for number, options in enumerate(
         (("--sampler", "sgrld"), ("--counts", "minibatch"), ("--alpha", "0.5", "--splits", "0"))
@@ -119,6 +245,7 @@ def test_sgrld_and_minibatches_train(work, command):
         assert json.loads(done.stdout)["nats_per_document"] > 0
 
 
+LEARN_IN_PARTS = ("--learn", "both", "--counts", "minibatch")
 REFUSED = [
     (("train", "corpus", "-o", "x", *MODEL, "--topics", "5"), "learned"),
     (("train", "corpus", "-o", "x", *MODEL, "--sweeps", "5"), "no such setting"),
@@ -133,9 +260,19 @@ REFUSED = [
     (("topics", "run", "--tree"), "--tree"),
     (("infer", "run", "-o", "x.csv", "--se"), "--se"),
     (("export", "run", "--to", "gensim", "-o", "x"), "npy"),
-    (("report", "run", "-o", "x.html"), "mixture"),
-    (("compare", "run", "run"), "mixture"),
-    (("edit", "run", "-o", "view"), "mixture"),
+    (("export", "run", "--to", "sklearn", "-o", "x"), "npy, csv"),
+    (("export", "run", "--to", "csv", "-o", "x", "--chain", "0"), "--chain"),
+    (("export", "run", "run", "--to", "csv", "-o", "x"), "several RUNs"),
+    (("report", "run", "-o", "x.html", "--level", "2"), "--level"),
+    (("report", "run", "-o", "x.html", "--by", "year"), "--time"),
+    (("compare", "run"), "two RUNs"),
+    (("compare", "run", "run", "--within", "0.3"), "--within"),
+    (("compare", "run", "run", "--drift"), "--drift"),
+    (("edit", "run", "-o", "view", "--merge", "0+1"), "named only"),
+    (("edit", "run", "-o", "view", "--label", "900=x"), "no group 900"),
+    (("train", "corpus", "-o", "x", *MODEL, *LEARN_IN_PARTS), "--counts"),
+    (("train", "corpus", "-o", "x", *MODEL, "--learn", "both", "--alpha", "1"), "--alpha"),
+    (("train", "-o", "run", "--resume", "--learn", "both"), "--learn"),
 ]
 
 

@@ -8,7 +8,6 @@ import pytest
 from made_run import BETAS
 
 from topicmc.export import export
-from topicmc.export.mallet import assignments
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
@@ -75,13 +74,13 @@ def test_the_topics_are_a_draw_given_phi_and_alpha(state, made, even, topics, sm
     of_tokens = state["#doc"].to_numpy(), state["typeindex"].to_numpy()
     law = topics.phi, topics.alpha
     assert np.abs(departures(*of_tokens, state["topic"].to_numpy(), *law)).max() < 4.5
-    wrong = [z for _, z in assignments(even, small_corpus, stream_key(3, "x"), Threads(1))]
+    wrong = [z for _, z in even.assignments(small_corpus, stream_key(3, "x"), Threads(1))]
     assert np.abs(departures(*of_tokens, np.concatenate(wrong), *law)).max() > 6
 
 
 def test_the_same_bytes_for_any_number_of_threads(folder, made, tmp_path, monkeypatch):
     """And for any number of documents that are sampled at a time."""
-    monkeypatch.setattr("topicmc.export.mallet.CHUNK", 700)
+    monkeypatch.setattr("topicmc.export.source.CHUNK", 700)
     export(made.source(threads=3), "mallet", tmp_path / "topics")
     for name in ("state.gz", "topic-keys.txt", "topic-word-weights.txt"):
         assert (tmp_path / "topics" / name).read_bytes() == (folder / name).read_bytes()

@@ -1,16 +1,18 @@
 """The exact posterior of a Dirichlet-process mixture of six documents: all 203 partitions.
 
 p(partition | x) ∝ g(K) Π_k Γ(m_k) Γ(Wβ)/Γ(Wβ + n_k) Π_w Γ(β + c_kw)/Γ(β), where g(K) is α^K, or
-for a concentration that is learned ∫ α^K Γ(α)/Γ(α + D) p(α) dα. Chains begin in the exact law,
-which every update must keep.
+for a concentration that is learned ∫ α^K Γ(α)/Γ(α + D) p(α) dα; a β that is learned is integrated
+out likewise. Chains begin in the exact law, which every update must keep.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from math import lgamma
 
 import numpy as np
 from scipy import stats
+from scipy.special import gammaln
 
 from topicmc.corpora import Documents
 from topicmc.kernels.threads import Threads
@@ -22,6 +24,7 @@ X = np.array([[2, 0, 1], [2, 1, 0], [0, 2, 1], [0, 2, 2], [1, 0, 2], [2, 0, 0]])
 D, W = X.shape
 BETA, FIXED = 0.5, 0.8
 _GRID = np.linspace(1e-4, 40, 200_001)
+_BETAS = np.exp(np.linspace(np.log(1e-4), np.log(60), 1_500))  # Gamma(1, 1) has no more beyond
 
 
 def documents() -> Documents:
@@ -44,17 +47,34 @@ def partitions(n: int = D) -> list[tuple[int, ...]]:
     return found
 
 
-def log_likelihood(partition: tuple[int, ...]) -> float:
+@cache
+def log_likelihood(partition: tuple[int, ...], beta: float = BETA) -> float:
     """log p(x | partition), multinomial coefficients left out."""
     found = 0.0
     for group in set(partition):
         counts = X[np.array(partition) == group].sum(axis=0)
-        found += lgamma(W * BETA) - lgamma(W * BETA + counts.sum())
-        found += sum(lgamma(BETA + c) - lgamma(BETA) for c in counts)
+        found += lgamma(W * beta) - lgamma(W * beta + counts.sum())
+        found += sum(lgamma(beta + c) - lgamma(beta) for c in counts)
     return found
 
 
-def law(learned: bool) -> dict[tuple[int, ...], float]:
+def likelihoods(partition: tuple[int, ...]) -> np.ndarray:
+    """log p(x | partition, β) for each β of the grid."""
+    found = np.zeros(len(_BETAS))
+    for group in set(partition):
+        counts = X[np.array(partition) == group].sum(axis=0)
+        found += gammaln(W * _BETAS) - gammaln(W * _BETAS + counts.sum())
+        found += sum(gammaln(_BETAS + c) - gammaln(_BETAS) for c in counts)
+    return found
+
+
+def learned_likelihood(partition: tuple[int, ...]) -> float:
+    """log ∫ p(x | partition, β) e^−β dβ."""
+    return float(np.log(np.trapezoid(np.exp(likelihoods(partition) - _BETAS), _BETAS)))
+
+
+@cache
+def law(learned: bool, learned_beta: bool = False) -> dict[tuple[int, ...], float]:
     """The probability of each partition."""
     alpha, logs = _GRID, {}
     base = np.array([lgamma(a) - lgamma(a + D) - a for a in alpha[::20]])
@@ -65,30 +85,38 @@ def law(learned: bool) -> dict[tuple[int, ...], float]:
             prior = np.log(np.trapezoid(values, alpha[::20]))
         else:
             prior = k * np.log(FIXED)
-        logs[p] = prior + sum(lgamma(m) for m in sizes) + log_likelihood(p)
+        likelihood = learned_likelihood(p) if learned_beta else log_likelihood(p)
+        logs[p] = prior + sum(lgamma(m) for m in sizes) + likelihood
     whole = np.logaddexp.reduce(list(logs.values()))
     return {p: float(np.exp(value - whole)) for p, value in logs.items()}
 
 
-def starts(n: int, learned: bool, rng: np.random.Generator) -> list[Mixture]:
+def starts(
+    n: int, learned: bool, rng: np.random.Generator, learned_beta: bool = False
+) -> list[Mixture]:
     """Chains in the exact law: the model run forward, accepted by p(x | partition), and then the
     totals of sticks and the words of groups from their Gamma laws."""
-    logs = {p: log_likelihood(p) for p in partitions()}
-    highest = max(logs.values())
+    if learned_beta:  # a little above the highest, which may lie between two of the grid
+        highest = max(likelihoods(p).max() for p in partitions()) + 1e-3
+    else:
+        highest = max(log_likelihood(p) for p in partitions())
     chains: list[Mixture] = []
     while len(chains) < n:
         alpha = float(rng.exponential()) if learned else FIXED
+        beta = max(1e-4, float(rng.exponential())) if learned_beta else BETA
         groups, sticks = _forward(alpha, rng)
-        if rng.random() >= np.exp(logs[canonical(groups)] - highest):
+        log_p = log_likelihood.__wrapped__(canonical(groups), beta)
+        assert log_p <= highest
+        if rng.random() >= np.exp(log_p - highest):
             continue
         sizes = np.bincount(groups)
         after = D - np.cumsum(sizes)
         total = rng.gamma(1 + alpha + sizes + after)
         v = np.array(sticks[: len(sizes)])
         words = np.array([X[groups == j].sum(axis=0) for j in range(len(sizes))])
-        weights = np.maximum(rng.gamma(BETA + words), 1e-300)
+        weights = np.maximum(rng.gamma(beta + words), 1e-300)
         x, y = np.maximum(total * v, 1e-300), np.maximum(total * (1 - v), 1e-300)
-        chain = Mixture(len(chains), groups.astype(np.int32), alpha, x, y, weights)
+        chain = Mixture(len(chains), groups.astype(np.int32), alpha, beta, x, y, weights)
         chain.count(documents())
         chains.append(chain)
     return chains
@@ -117,10 +145,10 @@ def sampler(learned: bool, **settings) -> SliceSampler:
     return SliceSampler(documents(), W, resolve(config, D, 1), Threads(1))
 
 
-def p_value(chains: list[Mixture], learned: bool) -> float:
+def p_value(chains: list[Mixture], learned: bool, learned_beta: bool = False) -> float:
     """Of the χ² of the partitions of independent chains against their law; cells that expect fewer
     than five are one."""
-    exact = law(learned)
+    exact = law(learned, learned_beta)
     counts = dict.fromkeys(exact, 0)
     for chain in chains:
         counts[canonical(chain.groups)] += 1

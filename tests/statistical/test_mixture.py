@@ -1,7 +1,7 @@
 """Mixtures keep the exact posterior of six documents, and a planted bug does not.
 
-Each test of a law rejects at p-values below 1e-6; there are at most five of them in each of six
-cases, so that they fail falsely about three times in 100,000 runs.
+Each test of a law rejects at p-values below 1e-6; there are at most eight of them in each of eight
+cases, so that they fail falsely about five times in 100,000 runs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from mixture_law import D, W, X, documents, p_value, sampler, starts
 from scipy import stats
 
 from topicmc.kernels import mixture as kernels
+from topicmc.kernels import partitions
 from topicmc.models.mixture.slices import SliceSampler
 
 LEVEL = 1e-6
@@ -29,6 +30,8 @@ CASES = [
     (True, {"batch_size": 6, "step_size": 0.1, "counts": "minibatch", **SLICE}),
     (True, {"batch_size": 6, "step_size": 1.0, "moves_every": 1, "splits": 4}),
     (False, {"batch_size": 2, "step_size": 1.0, "moves_every": 2, "splits": 2}),
+    (True, {"batch_size": 6, "step_size": 0.1, "moves_every": 1, "splits": 0, "learn": "both"}),
+    (False, {"batch_size": 2, "step_size": 1.0, "moves_every": 2, "splits": 2, "learn": "beta"}),
 ]
 
 
@@ -38,12 +41,18 @@ def exact():
     rng = np.random.default_rng(3)
     made: dict = {}
 
-    def of(learned: bool):
-        if learned not in made:
-            made[learned] = starts(N, learned, rng), starts(N, learned, rng)
-        return made[learned]
+    def of(learned: bool, settings):
+        known = learned, _learns_beta(settings)
+        if known not in made:
+            n = N // 3 if known[1] else N
+            made[known] = tuple(starts(n, learned, rng, known[1]) for _ in range(2))
+        return made[known]
 
     return of
+
+
+def _learns_beta(settings) -> bool:
+    return settings.get("learn") in ("beta", "both")
 
 
 def moved(chains, learned, settings):
@@ -59,19 +68,27 @@ def first_stick(chain) -> float:
     return float(chain.x[0] / (chain.x[0] + chain.y[0]))
 
 
-def p_values(chains, others, learned) -> dict[str, float]:
+def p_values(chains, others, learned, settings) -> dict[str, float]:
     """Of the partitions, of the first stick, and of its total, which is Gamma(1 + α + D) given α,
-    and of α with how that total depends on it."""
+    of α with how that total depends on it, and of β with the mass of the first group's words, which
+    is Gamma(Wβ + n) given β."""
     alpha = np.array([c.alpha for c in chains])
     totals = stats.gamma(1 + alpha + D).cdf([c.x[0] + c.y[0] for c in chains])
     found = {
-        "partitions": p_value(chains, learned),
+        "partitions": p_value(chains, learned, _learns_beta(settings)),
         "first stick": compared(first_stick, chains, others),
         "total": float(stats.kstest(totals, "uniform").pvalue),
     }
     if learned:
         found["alpha"] = compared(lambda c: c.alpha, chains, others)
         found["total given alpha"] = float(stats.spearmanr(alpha, totals).pvalue)
+    if _learns_beta(settings):
+        found["beta"] = compared(lambda c: c.beta, chains, others)
+        beta = np.array([c.beta for c in chains])
+        mass = W * beta + [c.words[0].sum() for c in chains]
+        words = stats.gamma(mass).cdf([c.weights[0].sum() for c in chains])
+        found["words"] = float(stats.kstest(words, "uniform").pvalue)
+        found["words given beta"] = float(stats.spearmanr(beta, words).pvalue)
     return found
 
 
@@ -81,8 +98,8 @@ def compared(scalar, chains, others) -> float:
 
 @pytest.mark.parametrize("learned, settings", CASES)
 def test_updates_keep_the_exact_law(exact, learned, settings):
-    chains, others = exact(learned)
-    found = p_values(moved(chains, learned, settings), others, learned)
+    chains, others = exact(learned, settings)
+    found = p_values(moved(chains, learned, settings), others, learned, settings)
     assert min(found.values()) > LEVEL, found
 
 
@@ -90,8 +107,8 @@ def test_updates_keep_the_exact_law(exact, learned, settings):
 
 
 def caught(exact, learned, settings) -> bool:
-    chains, others = exact(learned)
-    found = p_values(moved(chains, learned, settings), others, learned)
+    chains, others = exact(learned, settings)
+    found = p_values(moved(chains, learned, settings), others, learned, settings)
     return min(found.values()) < LEVEL
 
 
@@ -118,6 +135,28 @@ def test_a_scale_of_tokens_for_documents_is_caught(exact, monkeypatch):
 
     monkeypatch.setattr(SliceSampler, "_counts", wrong)
     assert caught(exact, *CASES[3])
+
+
+def test_a_beta_that_forgets_the_sizes_of_groups_is_caught(exact, monkeypatch):
+    def wrong(levels, times, tokens, *rest):
+        return right(levels, times, tokens[:1], *rest)
+
+    right = partitions.draw_beta
+    monkeypatch.setattr(partitions, "draw_beta", wrong)
+    assert caught(exact, *CASES[-1])
+
+
+def test_words_that_do_not_follow_beta_are_caught(exact, monkeypatch):
+    """β is drawn with the words integrated out, so that old ones belong to another β."""
+
+    def late(self, chain):
+        right(self, chain)
+        beta(self, chain, np.uint32(chain.update))
+
+    right, beta = SliceSampler._draw_given_groups, SliceSampler._draw_beta
+    monkeypatch.setattr(SliceSampler, "_draw_beta", lambda *_: None)
+    monkeypatch.setattr(SliceSampler, "_draw_given_groups", late)
+    assert caught(exact, *CASES[-2])
 
 
 # ---- minibatches

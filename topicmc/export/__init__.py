@@ -32,7 +32,12 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "npy": Format(files=("phi.npy", "alpha.npy", "vocabulary.txt", "topics.csv")),
+    "npy": Format(
+        files=(
+            *("phi.npy", "alpha.npy", "vocabulary.txt", "topics.csv"),
+            *("weights.npy", "groups.npy"),  # of mixtures
+        )
+    ),
     "csv": Format(takes=frozenset({"chain", "words"}), suffixes=(".csv",)),
     "jsonl": Format(takes=frozenset({"chain", "words"}), suffixes=(".jsonl", ".ndjson")),
     "parquet": Format(takes=frozenset({"chain", "words"}), suffixes=(".parquet",)),
@@ -59,6 +64,7 @@ def export(source: Source, format: str, path: Path, force: bool = False) -> list
 
     if format not in FORMATS:
         raise UsageError(f"--to {format!r} is not one of {', '.join(FORMATS)}")
+    source.check(format)
     kind = FORMATS[format]
     for option in sorted(source.given() - kind.takes):
         told = "several RUNs do" if option == "runs" else f"--{option} does"

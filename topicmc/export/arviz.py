@@ -12,6 +12,9 @@ constant_data ``word`` (topic, rank), whose probabilities ``phi`` are; ``found``
               chains have found the topic; ``label`` (topic), their names, if they have any
 ============= ====================================================================================
 
+Of mixtures the posterior holds what was traced, (chain, draw) each, as ``groups`` and
+``concentration``, and there is nothing else.
+
 Chains are those of all runs; topics have the numbers of the first (`topicmc.topics.chains`), which
 are the coordinates of ``topic``. Of
 chains with more draws than others the newest are taken.
@@ -45,8 +48,18 @@ if TYPE_CHECKING:
 def write(source: Source, path: Path) -> None:
     """Writes the file."""
     library("h5netcdf", "arviz")
-    tree = inference_data(source.runs, source.n_words(TOP))
+    draws = source.draws()
+    tree = _of_scalars(draws) if draws else inference_data(source.runs, source.n_words(TOP))
     path.write_bytes(tree.to_netcdf(engine="h5netcdf"))
+
+
+def _of_scalars(draws: dict[str, np.ndarray]) -> DataTree:
+    """Of mixtures, whose groups differ from sample to sample: the posterior of scalars."""
+    base = library("arviz_base", "arviz")
+    origin = {"inference_library": "topicmc", "inference_library_version": VERSION}
+    return base.from_dict(
+        {"posterior": draws}, attrs={"posterior": origin}, check_conventions=False
+    )
 
 
 def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:

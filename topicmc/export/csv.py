@@ -8,7 +8,7 @@ from pathlib import Path
 from topicmc.export.source import Source
 from topicmc.topics.ranking import top
 
-COLUMNS = ("topic", "share", "alpha", "rank", "word", "probability")
+WORD = ("rank", "word", "probability")  # after the facts of the topic
 LABEL = "label"  # the last column, where topics have names
 
 
@@ -18,9 +18,10 @@ def write(source: Source, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         labels = topics.labels
-        writer.writerow([*COLUMNS, LABEL] if labels.names else COLUMNS)
+        last = [LABEL] if labels.names else []
+        writer.writerow([*topics.facts(0), *WORD, *last])
         for k, words in enumerate(top(topics.phi, source.n_words())):
-            facts = [labels.numbers[k], float(topics.share[k]), float(topics.alpha[k])]
+            facts = topics.facts(k).values()
             named = [labels.name(k) or ""] if labels.names else []
             for rank, w in enumerate(words, start=1):
                 word = topics.vocabulary[w], float(topics.phi[k, w])

@@ -15,9 +15,7 @@ def write(source: Source, path: Path) -> None:
     with path.open("w", encoding="utf-8") as stream:
         for k, likeliest in enumerate(top(topics.phi, source.n_words())):
             record = {
-                "topic": topics.labels.numbers[k],
-                "share": float(topics.share[k]),
-                "alpha": float(topics.alpha[k]),
+                **topics.facts(k),
                 "top_words": [topics.vocabulary[w] for w in likeliest],
                 "probabilities": topics.phi[k, likeliest].tolist(),
             }

@@ -11,7 +11,6 @@ a source, which would cut a line of these files, becomes an underscore.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +19,13 @@ from topicmc.corpora import Corpus
 from topicmc.corpora.naming import Named
 from topicmc.export.source import Source, Topics
 from topicmc.host.machine import available_cores
-from topicmc.kernels.assignments import sample_assignments
-from topicmc.kernels.batch import Minibatch, gather
-from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
-from topicmc.kernels.padding import padded_topics
+from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.topics.ranking import top
 
 KEYS = 20
 """Words of each topic in ``topic-keys.txt``, as many as MALLET writes."""
-SWEEPS = 50
-CHUNK = 100_000  # entries (distinct words of documents) that are sampled at a time
 
 
 def write(source: Source, folder: Path) -> None:
@@ -48,7 +42,7 @@ def write(source: Source, folder: Path) -> None:
     _write_weights(folder / "topic-word-weights.txt", topics, words)
     source.name_indices(folder)
     key = stream_key(source.runs[0].facts()["config"]["seed"], "export", source.chain or 0)
-    drawn = assignments(topics, corpus, key, Threads(source.threads or available_cores()))
+    drawn = topics.assignments(corpus, key, Threads(source.threads or available_cores()))
     with (
         (folder / "state.gz").open("wb") as file,
         gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,
@@ -56,37 +50,6 @@ def write(source: Source, folder: Path) -> None:
         packed.write(_head(topics).encode())
         for batch, z in drawn:
             packed.write(_lines(batch, z, words, corpus).encode())
-
-
-def assignments(
-    topics: Topics, corpus: Corpus, key: np.uint64, threads: Threads
-) -> Iterator[tuple[Minibatch, np.ndarray]]:
-    """A draw of the topic of every training token given φ and α, some documents at a time: the
-    documents, under their numbers in the corpus, and the topics of their tokens, uint16 (T,)."""
-    theta = np.ascontiguousarray(topics.phi.T, dtype=np.float32)
-    sums = np.ones(len(topics.phi))
-    alpha = padded_topics(topics.alpha)
-    first = 0
-    for number in range(corpus.n_shards):
-        shard = corpus.shard(number)
-        cuts = np.searchsorted(shard.indptr, np.arange(CHUNK, shard.n_entries, CHUNK))
-        for docs in np.split(np.arange(shard.n_docs), cuts):
-            batch = gather(shard.indptr, shard.word_ids, shard.counts, docs, corpus.n_words)
-            batch = batch._replace(doc_ids=batch.doc_ids + first)
-            z = np.full(batch.n_tokens, UNASSIGNED)
-            sample_assignments(
-                batch,
-                topic_rows(theta, sums, batch.words),
-                alpha,
-                sweeps=SWEEPS,
-                burn_in=SWEEPS - 1,
-                key=key,
-                update=0,
-                threads=threads,
-                z=z,
-            )
-            yield batch, z
-        first += shard.n_docs
 
 
 def _head(topics: Topics) -> str:

@@ -1,39 +1,111 @@
-"""Groups of a mixture as NumPy files: a folder with ``phi.npy`` (K × W float64, rows sum to 1),
-``weights.npy`` (K float64, ω), ``groups.npy`` (D int32, of each training document) and
-``vocabulary.txt``."""
+"""What is exported of a mixture: the groups of its central sample, in the place of topics.
+
+Of a group the share is that of the documents, and α its weight ω, the prior probability of a
+document to be in it.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from topicmc.errors import UsageError
-from topicmc.export.npy import write_vocabulary
-from topicmc.export.places import check_free, staging
-from topicmc.models.mixture.reading import central
-from topicmc.models.mixture.run import MixtureRun
-from topicmc.storage.files import save_array
+import numpy as np
 
-FILES = ("phi.npy", "weights.npy", "groups.npy", "vocabulary.txt")
+from topicmc.corpora import Corpus
+from topicmc.errors import DataError, UsageError
+from topicmc.export.source import Source, Topics
+from topicmc.kernels.batch import Minibatch, gather
+from topicmc.models.mixture.matching import central, check_alike
+from topicmc.posterior.convergence import aligned
+from topicmc.posterior.traces import traces
+from topicmc.samplers.row_prior import RowPrior
+from topicmc.topics.labels import Labels
+
+if TYPE_CHECKING:
+    from topicmc.kernels.threads import Threads
+
+FORMATS = ("npy", "csv", "jsonl", "parquet", "mallet", "pyldavis", "arviz")
 
 
-def write_groups(run: MixtureRun, format: str, path: Path, force: bool = False) -> list[Path]:
-    """Writes the groups of `central`, whole or not at all, and returns the files written.
+@dataclass(frozen=True)
+class GroupTopics(Topics):
+    """Groups as `Topics`: α is ω.
 
-    Raises UsageError for a format that has no place for a mixture, or when something is at
-    ``path`` that must not be replaced; DataError when the run is damaged, or the disk is full.
+    Attributes:
+        sizes: int64 (K,), documents.
+        groups: int32 (D,), the group of each training document.
     """
-    if format != "npy":
-        raise UsageError(
-            f"--to {format}: files of that format hold topics that documents mix, and {run.path} is"
-            " a mixture, one group a document; use --to npy, or topicmc topics --json"
+
+    sizes: np.ndarray = field(kw_only=True)
+    groups: np.ndarray = field(kw_only=True)
+
+    def facts(self, k: int) -> dict[str, Any]:
+        return {
+            "group": k,
+            "documents": int(self.sizes[k]),
+            "share": float(self.share[k]),
+            "weight": float(self.alpha[k]),
+        }
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"phi": self.phi, "weights": self.alpha, "groups": self.groups}
+
+    def assignments(
+        self, corpus: Corpus, key: np.uint64, threads: Threads
+    ) -> Iterator[tuple[Minibatch, np.ndarray]]:
+        """The group of every training token, that of its document."""
+        first = 0
+        for number in range(corpus.n_shards):
+            shard = corpus.shard(number)
+            docs = np.arange(shard.n_docs)
+            batch = gather(shard.indptr, shard.word_ids, shard.counts, docs, corpus.n_words)
+            batch = batch._replace(doc_ids=batch.doc_ids + first)
+            yield batch, np.repeat(self.groups[batch.doc_ids], np.diff(batch.offsets))
+            first += shard.n_docs
+
+
+@dataclass
+class GroupSource(Source):
+    """Mixtures that are exported: ``runs`` are `MixtureRun`s."""
+
+    @cached_property
+    def topics(self) -> GroupTopics:
+        run, facts = self.runs[0], self.runs[0].facts()["corpus"]
+        groups = central(run)
+        return GroupTopics(
+            phi=groups.phi,
+            share=groups.sizes / groups.sizes.sum(),
+            alpha=groups.weights,
+            prior=RowPrior(groups.beta),
+            n_tokens=facts.get("tokens", int(groups.sizes.sum())),
+            vocabulary=run.vocabulary(),
+            labels=Labels.of_groups(run, len(groups.sizes)),
+            sizes=groups.sizes,
+            groups=groups.groups,
         )
-    check_free(path, format, FILES, force)
-    groups = central(run)
-    phi = groups.phi / groups.phi.sum(axis=1, keepdims=True)
-    with staging(path, is_folder=True) as folder:
-        arrays = {"phi": phi, "weights": groups.weights, "groups": groups.groups}
-        for name, array in arrays.items():
-            with (folder / f"{name}.npy").open("wb") as stream:
-                save_array(stream, array)
-        write_vocabulary(folder / "vocabulary.txt", run.vocabulary())
-    return [path / name for name in sorted(FILES)]
+
+    def check(self, format: str) -> None:
+        if format not in FORMATS:
+            raise UsageError(
+                f"--to {format}: holds a model whose documents mix topics, and {self.runs[0].path}"
+                f" is a mixture, one group a document; use --to {', '.join(FORMATS[:-1])} or"
+                f" {FORMATS[-1]}"
+            )
+
+    def draws(self) -> dict[str, np.ndarray]:
+        """What was traced of all chains past the first half, by name: float64 (C, n).
+
+        Raises UsageError when the runs are of several corpora, DataError when nothing was traced.
+        """
+        check_alike(self.runs)
+        traced = [traces(run) for run in self.runs]
+        for run, found in zip(self.runs, traced, strict=True):
+            if not found:
+                raise DataError(f"{run.path}: nothing was traced yet; train it for longer")
+        names = [name for name in traced[0] if all(name in found for found in traced)]
+        return {
+            name.replace(" ", "_"): aligned([d for run in traced for d in run[name].values()])
+            for name in names
+        }

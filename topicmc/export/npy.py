@@ -12,7 +12,7 @@ from topicmc.storage.files import save_array
 def write(source: Source, folder: Path) -> None:
     """Writes the files into ``folder``."""
     topics = source.topics
-    for name, array in (("phi", topics.phi), ("alpha", topics.alpha)):
+    for name, array in topics.arrays().items():
         with (folder / f"{name}.npy").open("wb") as stream:
             save_array(stream, array)
     write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)

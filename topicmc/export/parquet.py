@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.export.csv import COLUMNS, LABEL
+from topicmc.export.csv import LABEL, WORD
 from topicmc.export.source import Source
 from topicmc.topics.ranking import top
 
@@ -16,20 +16,25 @@ def write(source: Source, path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    kinds = (pa.int32(), pa.float64(), pa.float64(), pa.int32(), pa.string(), pa.float64())
     topics = source.topics
     labels = topics.labels
+    kinds = {
+        name: pa.int32() if isinstance(value, int) else pa.float64()
+        for name, value in topics.facts(0).items()
+    }
+    of_words = zip(WORD, (pa.int32(), pa.string(), pa.float64()), strict=True)
     named = [(LABEL, pa.string())] if labels.names else []
-    schema = pa.schema([*zip(COLUMNS, kinds, strict=True), *named])
+    schema = pa.schema([*kinds.items(), *of_words, *named])
     words = pa.array(topics.vocabulary, pa.string())
     n = source.n_words()
     rank = pa.array(np.arange(1, n + 1, dtype=np.int32))
     with path.open("wb") as stream, parquet.ParquetWriter(stream, schema) as writer:
         for k, order in enumerate(top(topics.phi, n)):
             columns = [
-                pa.repeat(pa.scalar(labels.numbers[k], pa.int32()), n),
-                pa.repeat(float(topics.share[k]), n),
-                pa.repeat(float(topics.alpha[k]), n),
+                *(
+                    pa.repeat(pa.scalar(value, kinds[name]), n)
+                    for name, value in topics.facts(k).items()
+                ),
                 rank,
                 words.take(pa.array(order)),
                 pa.array(topics.phi[k, order]),

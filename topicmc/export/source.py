@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.kernels.assignments import sample_assignments
+from topicmc.kernels.batch import Minibatch, gather
+from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
+from topicmc.kernels.padding import padded_topics
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.samplers.row_prior import RowPrior
@@ -21,6 +26,8 @@ NAMES = "topics.csv"
 """Which topic has which index and name, beside formats that know indices only."""
 TOP = 20
 """Words of each topic in tables, unless a number is given."""
+SWEEPS = 50
+CHUNK = 100_000  # entries (distinct words of documents) that are sampled at a time
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,49 @@ class Topics:
     n_tokens: int
     vocabulary: list[str]
     labels: Labels
+
+    def facts(self, k: int) -> dict[str, Any]:
+        """What rows of tables say of a topic, besides its words."""
+        return {
+            "topic": self.labels.numbers[k],
+            "share": float(self.share[k]),
+            "alpha": float(self.alpha[k]),
+        }
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """By the name of a file."""
+        return {"phi": self.phi, "alpha": self.alpha}
+
+    def assignments(
+        self, corpus: Corpus, key: np.uint64, threads: Threads
+    ) -> Iterator[tuple[Minibatch, np.ndarray]]:
+        """A draw of the topic of every training token given φ and α, some documents at a time: the
+        documents, under their numbers in the corpus, and the topics of their tokens, uint16 (T,).
+        """
+        theta = np.ascontiguousarray(self.phi.T, dtype=np.float32)
+        sums = np.ones(len(self.phi))
+        alpha = padded_topics(self.alpha)
+        first = 0
+        for number in range(corpus.n_shards):
+            shard = corpus.shard(number)
+            cuts = np.searchsorted(shard.indptr, np.arange(CHUNK, shard.n_entries, CHUNK))
+            for docs in np.split(np.arange(shard.n_docs), cuts):
+                batch = gather(shard.indptr, shard.word_ids, shard.counts, docs, corpus.n_words)
+                batch = batch._replace(doc_ids=batch.doc_ids + first)
+                z = np.full(batch.n_tokens, UNASSIGNED)
+                sample_assignments(
+                    batch,
+                    topic_rows(theta, sums, batch.words),
+                    alpha,
+                    sweeps=SWEEPS,
+                    burn_in=SWEEPS - 1,
+                    key=key,
+                    update=0,
+                    threads=threads,
+                    z=z,
+                )
+                yield batch, z
+            first += shard.n_docs
 
     @property
     def pseudo_counts(self) -> np.ndarray:
@@ -82,12 +132,20 @@ class Source:
         remarks: what writing has found worth telling a person.
     """
 
-    runs: Sequence[TopicRun]
+    runs: Sequence[Any]  # of `TopicRun`, or of mixtures
     chain: int | None = None
     words: int | Literal["all"] | None = None
     corpus: Path | None = None
     threads: int | None = None
     remarks: list[str] = field(default_factory=list)
+
+    def check(self, format: str) -> None:
+        """UsageError for a format that has no place for what is exported."""
+
+    def draws(self) -> dict[str, np.ndarray]:
+        """Scalars of all chains that stand by themselves, by name; none of topics, whose samples
+        are exported."""
+        return {}
 
     def given(self) -> set[str]:
         """Names of the options that were given; "runs" when there are several."""
@@ -121,7 +179,7 @@ class Source:
 
     def n_words(self, default: int = TOP) -> int:
         """How many words of each topic are asked for, at most those that there are."""
-        n = len(self.runs[0].vocabulary())
+        n = len(self.topics.vocabulary)
         return n if self.words == "all" else min(n, self.words or default)
 
     def open_corpus(self) -> Corpus:

@@ -11,37 +11,29 @@ from topicmc.corpora.reading import Reading
 from topicmc.inference.facts import facts_of
 from topicmc.inference.files import Rows
 from topicmc.inference.mixes import Totals
-from topicmc.models.mixture.reading import Groups
+from topicmc.models.mixture.reading import Groups, log_memberships_of
 
 _BLOCK = 4_096  # documents at a time
+_KINDS = np.float64, np.int64, np.int64
 
 
 def memberships(groups: Groups, documents: Documents) -> np.ndarray:
     """The probabilities of the groups of each document, float64 (n, K + 1): P(z = k | x) under the
     weights and words of the groups, and last that it belongs to none of them: such a one counts
     with its prior predictive."""
-    with np.errstate(divide="ignore"):
-        shares, left = np.log(groups.phi), float(np.log(groups.left))
-        weights = np.log(groups.weights)
-    beta, n_words = groups.beta, groups.phi.shape[1]
-    score = np.empty((documents.n_docs, len(weights) + 1))
-    for i in range(documents.n_docs):
-        entries = slice(documents.indptr[i], documents.indptr[i + 1])
-        words, counts = documents.word_ids[entries], documents.counts[entries].astype(np.float64)
-        score[i, :-1] = weights + (shares[:, words] * counts).sum(axis=1)
-        score[i, -1] = left + _prior(counts, beta, n_words)
-    score -= score.max(axis=1, keepdims=True)
-    found = np.exp(score)
-    return found / found.sum(axis=1, keepdims=True)
+    return np.exp(log_memberships(groups, documents))
 
 
-def _prior(counts: np.ndarray, beta: float, n_words: int) -> float:
-    """log p₀ of a document: the Dirichlet-multinomial law under the prior."""
-    from scipy.special import gammaln
+def log_memberships(groups: Groups, documents: Documents) -> np.ndarray:
+    """Their logarithms."""
+    from scipy.sparse import csr_array
 
-    whole = n_words * beta
-    found = (gammaln(beta + counts) - gammaln(beta)).sum()
-    return float(found + gammaln(whole) - gammaln(whole + counts.sum()))
+    arrays = documents.counts, documents.word_ids, documents.indptr
+    bags = csr_array(
+        tuple(np.asarray(array, kind) for array, kind in zip(arrays, _KINDS, strict=True)),
+        shape=(documents.n_docs, groups.phi.shape[1]),
+    )
+    return log_memberships_of(bags, groups.weights, groups.phi, groups.left, groups.beta)
 
 
 def infer_groups(groups: Groups, reading: Reading, totals: Totals) -> Iterator[Rows]:

@@ -270,4 +270,4 @@ def log_predictive(bags, weights, shares, left, beta, first, last, out):
         highest, total = score.max(), 0.0
         for j in range(score.size):
             total += math.exp(score[j] - highest)
-        out[i] = highest + math.log(total)
+        out[i] = min(highest + math.log(total), 0.0)  # a probability, but for rounding

@@ -15,7 +15,8 @@ from topicmc.kernels.random import philox
 
 _PAIR, _ORDER, _SIDE, _ACCEPT = (np.uint32(row) for row in range(4))
 _PLACE, _REST, _LEFT, _BREAK, _TOTAL = (np.uint32(row) for row in range(4, 9))
-_JOIN = np.uint32(9)
+_JOIN, _BETA = np.uint32(9), np.uint32(10)
+_BOUNDS = math.log(1e-4), math.log(1e4)  # of a β that is drawn
 
 
 @njit(forceinline=True)
@@ -49,6 +50,68 @@ def _log_joining(indptr, words, counts, doc, group, n_tokens, beta):
     if length == 1.0:
         return found - math.log(whole + n_tokens)
     return found - math.lgamma(whole + n_tokens + length) + math.lgamma(whole + n_tokens)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def log_joint(sizes, group_words, beta, alpha):
+    """log p(x, partition | α), weights and words integrated out: the law above with the factor
+    Γ(α) / Γ(α + D), multinomial coefficients left out. Empty groups of int64 (J,) sizes and int32
+    (J, W) words add nothing."""
+    found, n_docs = math.lgamma(alpha), 0
+    for k in range(sizes.size):
+        if sizes[k] > 0:
+            n_docs += sizes[k]
+            found += math.log(alpha) + math.lgamma(sizes[k])
+            found += _log_marginal(group_words[k], np.float64(group_words[k].sum()), beta)
+    return found - math.lgamma(alpha + n_docs)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _log_beta(at, levels, times, tokens, n_words):
+    """log of the density of log β = ``at`` given a partition, words integrated out, β ~ Gamma(1, 1)
+    within bounds."""
+    if not _BOUNDS[0] <= at <= _BOUNDS[1]:
+        return -math.inf
+    beta = math.exp(at)
+    found, one, whole = at - beta, math.lgamma(beta), n_words * beta
+    for i in range(levels.size):
+        found += times[i] * (math.lgamma(beta + levels[i]) - one)
+    all_words = math.lgamma(whole)
+    for k in range(tokens.size):
+        found += all_words - math.lgamma(whole + tokens[k])
+    return found
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_beta(levels, times, tokens, n_words, beta, key, update):
+    """β given a partition, words integrated out, under the prior Gamma(1, 1): a slice of log β, by
+    stepping out and shrinkage (Neal 2003, Figures 3 and 5) from width 1.
+
+    Args:
+        levels, times: int64 (L,), the counts above 0 of words in groups, and how many are so large.
+        tokens: int64 (K,), of each group.
+        n_words: W.
+        beta: as it is.
+    """
+    at = math.log(beta)
+    least = _log_beta(at, levels, times, tokens, n_words)
+    least += math.log(_uniform(key, 0, _BETA, 0, update))
+    low = at - _uniform(key, 1, _BETA, 0, update)
+    high = low + 1.0
+    while _log_beta(low, levels, times, tokens, n_words) > least:
+        low -= 1.0
+    while _log_beta(high, levels, times, tokens, n_words) > least:
+        high += 1.0
+    attempt = 1
+    while True:
+        new = low + _uniform(key, 0, _BETA, attempt, update) * (high - low)
+        if _log_beta(new, levels, times, tokens, n_words) > least:
+            return math.exp(new)
+        if new < at:
+            low = new
+        else:
+            high = new
+        attempt += 1
 
 
 @njit(nogil=True, cache=True)

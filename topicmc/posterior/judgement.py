@@ -24,9 +24,14 @@ class Convergence:
     verdict: str
 
 
-def convergence(run: RunDirectory) -> Convergence:
-    """Whether the chains of a run have converged, by what was traced of them."""
-    draws = {name: aligned(list(chains.values())) for name, chains in traces(run).items()}
+def convergence(*runs: RunDirectory) -> Convergence:
+    """Whether the chains of some runs have converged, by what was traced of all of them."""
+    traced = [traces(run) for run in runs]
+    draws = {
+        name: aligned([draws for run in traced for draws in run[name].values()])
+        for name in traced[0]
+        if all(name in run for run in traced)
+    }
     rhats = {name: float(rhat(values)) for name, values in draws.items()}
     sizes = {name: float(ess(values)) for name, values in draws.items()}
     converged, verdict = _judged(draws, rhats)

@@ -40,6 +40,40 @@ RELEVANCE = (
 )
 
 
+MIXTURE = (
+    "Baker, J. (2018). Stochastic gradient Markov chain Monte Carlo methods: computation and"
+    " applications. PhD thesis, Lancaster University. Section 5.5.2.",
+    "Walker, S. G. (2007). Sampling the Dirichlet mixture model with slices. Communications in"
+    " Statistics: Simulation and Computation 36, 45–54.",
+)
+PARTITIONS = (
+    "Dahl, D. B. (2005). Sequentially-allocated merge-split sampler for conjugate and nonconjugate"
+    " Dirichlet process mixture models. Technical report, Texas A&M University.",
+    "Neal, R. M. (2000). Markov chain sampling methods for Dirichlet process mixture models."
+    " Journal of Computational and Graphical Statistics 9, 249–265.",
+)
+CENTRAL = (
+    "Wade, S. and Ghahramani, Z. (2018). Bayesian cluster analysis: point estimation and credible"
+    " balls. Bayesian Analysis 13, 559–626.",
+    "Hennig, C. (2007). Cluster-wise assessment of cluster stability. Computational Statistics &"
+    " Data Analysis 52, 258–271.",
+)
+
+
+def mixture_citation(configs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
+    """The same of mixtures."""
+    samplers = list(dict.fromkeys(config["sampler"] for config in configs))
+    seeds = ", ".join(str(config["seed"]) for config in configs)
+    text = (
+        f"Dirichlet-process mixture of {corpus} by topicmc {VERSION} ({', '.join(samplers)}; seed"
+        f" {seeds})."
+    )
+    references = [*MIXTURE, *(SAMPLERS[name] for name in samplers)]
+    if any(config["counts"] == "all" for config in configs):
+        references += PARTITIONS
+    return {"text": text, "references": [*references, *CENTRAL, RELEVANCE]}
+
+
 def citation(configs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
     """A sentence that says what was done, and the works that it rests on."""
     samplers = list(dict.fromkeys(config["sampler"] for config in configs))

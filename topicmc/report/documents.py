@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from topicmc.inference.mixes import representative_documents
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.mixes import Mixer
 from topicmc.report.numbers import digits
+from topicmc.report.topics import Shown
 from topicmc.topics.uncertainty import Posterior
 
 BAG = 8
@@ -30,9 +32,21 @@ def documents_of(
         return [[] for _ in shown]
     phi, alpha = posterior.phi, posterior.alpha
     numbers = representative_documents(phi, alpha, corpus, n, threads=threads)[shown]
+    return tell(posterior, shown, corpus, numbers, Mixer(phi, alpha, threads).mixes)
+
+
+def tell(
+    posterior: Shown,
+    shown: np.ndarray,
+    corpus: Corpus,
+    numbers: np.ndarray,
+    shares: Callable[[Documents], np.ndarray],
+) -> list[list[dict[str, Any]]]:
+    """The same of the training documents of some ``numbers``, int64 (n shown, n): ``shares`` says
+    what topics have of documents, (D, K)."""
     unique, places = np.unique(numbers, return_inverse=True)
     documents = pick(corpus, unique)
-    mixes = Mixer(phi, alpha, threads).mixes(documents)
+    mixes = shares(documents)
     found: list[list[dict[str, Any]]] = []
     for k, row in zip(shown.tolist(), places.reshape(numbers.shape), strict=True):
         found.append([])
@@ -53,7 +67,7 @@ def documents_of(
     return found
 
 
-def _bag(posterior: Posterior, document: Documents, k: int) -> list[str]:
+def _bag(posterior: Shown, document: Documents, k: int) -> list[str]:
     weights = document.counts * posterior.phi[k, document.word_ids]
     first = document.word_ids[np.argsort(-weights, kind="stable")[:BAG]]
     return [posterior.vocabulary[w] for w in first]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,25 @@ from topicmc.report.citation import citation
 from topicmc.report.documents import documents_of
 from topicmc.report.numbers import digits
 from topicmc.report.runs import corpus_name, names_of, run_of
-from topicmc.report.topics import SHOWN, STEP, topics_of, words_of
+from topicmc.report.topics import SHOWN, STEP, Shown, topics_of, words_of
 from topicmc.report.trends import trends_of
+from topicmc.storage.runs import RunDirectory
 from topicmc.topics.diagnostics import diagnose
 from topicmc.topics.shown import facts_of, sentences
 from topicmc.topics.tree import tree_of
 from topicmc.topics.uncertainty import Posterior, posterior_of
 
+Trends = tuple[dict[str, Any] | None, list[list[Any]]]
+TERMS = {
+    "one": "topic",
+    "many": "topics",
+    "of": "tokens",
+    "score": "held-out perplexity",
+    "newest": "perplexity",
+    "averaged": "perplexity_averaged",
+    "overall": "in the whole corpus",
+}
+"""What the page calls its parts, and which of the metrics is the score."""
 MOST_TOPICS = 1000
 """Topics on the page: of more, the largest."""
 
@@ -58,40 +71,73 @@ def gather(
         DataError: a run has no samples yet, or a file is damaged.
     """
     posterior = posterior_of(runs, level)
-    shown = np.argsort(-posterior.share, kind="stable")[:MOST_TOPICS]
-    topics = topics_of(posterior, shown, corpus)
-    columns, tables = words_of(posterior, shown)
-    nothing: list[list[Any]] = [[] for _ in topics]
-    documents, periods, trends = nothing, None, nothing
+    shown = largest(posterior)
+    documents: list[list[Any]] | None = None
+    trends: Trends = None, []
     if corpus is not None:
         documents = documents_of(posterior, shown, corpus, n_documents, threads)
-        periods, trends = trends_of(posterior, shown, corpus, threads, by)
-    for topic, *parts in zip(topics, tables, documents, trends, strict=True):
-        topic |= dict(zip(("words", "documents", "trend"), parts, strict=True))
+        trends = trends_of(posterior, shown, corpus, threads, by)
     name = corpus_name(runs[0])
-    facts = runs[0].facts()["corpus"]
+    return {
+        **page_of(posterior, shown, corpus, documents, trends),
+        **about(runs[0], title or f"Topics of {name}"),
+        "terms": TERMS,
+        "view": facts_of(runs[0], posterior) or None,
+        "verdict": _verdict(runs, posterior),
+        "notes": [*sentences(runs[0], posterior), *notes(posterior, corpus)],
+        "runs": [run_of(*named) for named in zip(runs, names_of(_places(runs)), strict=True)],
+        "citation": citation([run.facts()["config"] for run in runs], name),
+    }
+
+
+def largest(posterior: Shown) -> np.ndarray:
+    """The topics on the page, int64, at most `MOST_TOPICS`."""
+    return np.argsort(-posterior.share, kind="stable")[:MOST_TOPICS]
+
+
+def about(run: RunDirectory, title: str) -> dict[str, Any]:
+    """What the head of the page says."""
+    facts = run.facts()["corpus"]
     return {
         "version": VERSION,
         "created": f"{datetime.now(UTC):%d %B %Y}".lstrip("0"),
-        "title": title or f"Topics of {name}",
+        "title": title,
         "corpus": {size: facts[size] for size in ("documents", "tokens", "words")},
+    }
+
+
+def page_of(
+    posterior: Shown,
+    shown: np.ndarray,
+    corpus: Corpus | None,
+    documents: list[list[Any]] | None,
+    trends: Trends,
+) -> dict[str, Any]:
+    """The shown topics, their words and places; for each of them documents, if there are any, and
+    as `trends_of` has it a trend."""
+    topics = topics_of(posterior, shown, corpus)
+    columns, tables = words_of(posterior, shown)
+    nothing: list[list[Any]] = [[] for _ in topics]
+    periods, rows = trends
+    for topic, *parts in zip(topics, tables, documents or nothing, rows or nothing, strict=True):
+        topic |= dict(zip(("words", "documents", "trend"), parts, strict=True))
+    return {
         "n_topics": len(posterior.phi),
         "chains": posterior.n_chains,
         "samples": posterior.n_samples,
-        "level": level,
+        "level": posterior.level,
         "lambda_step": STEP,
         "words_shown": SHOWN,
         **columns,
         "numbers": list(posterior.labels.numbers),
         "topics": topics,
         "tree": _tree(posterior, shown),
-        "view": facts_of(runs[0], posterior) or None,
         "periods": periods,
-        "verdict": _verdict(runs, posterior),
-        "notes": [*sentences(runs[0], posterior), *_notes(posterior, corpus)],
-        "runs": [run_of(*named) for named in zip(runs, names_of(runs), strict=True)],
-        "citation": citation([run.facts()["config"] for run in runs], name),
     }
+
+
+def _places(runs: Sequence[TopicRun]) -> list[Path]:
+    return [run.place for run in runs]
 
 
 def _verdict(runs: Sequence[TopicRun], posterior: Posterior) -> dict[str, Any]:
@@ -105,7 +151,7 @@ def _verdict(runs: Sequence[TopicRun], posterior: Posterior) -> dict[str, Any]:
     }
 
 
-def _tree(posterior: Posterior, shown: np.ndarray) -> list[list[float]]:
+def _tree(posterior: Shown, shown: np.ndarray) -> list[list[float]]:
     """The joins of the shown topics by their places on the page, as `tree_of` has them."""
     if len(shown) < 2:
         return []
@@ -115,11 +161,11 @@ def _tree(posterior: Posterior, shown: np.ndarray) -> list[list[float]]:
     ]
 
 
-def _notes(posterior: Posterior, corpus: Corpus | None) -> list[str]:
+def notes(posterior: Shown, corpus: Corpus | None) -> list[str]:
     """What the page lacks."""
-    n_topics, notes = len(posterior.phi), []
+    n_topics, found = len(posterior.phi), []
     if corpus is None:
-        notes.append("the corpus was not at hand: no coherence, documents or trends here")
+        found.append("the corpus was not at hand: no coherence, documents or trends here")
     if n_topics > MOST_TOPICS:
-        notes.append(f"only the {MOST_TOPICS:,} largest of {n_topics:,} topics are here")
-    return notes
+        found.append(f"only the {MOST_TOPICS:,} largest of {n_topics:,} are here")
+    return found

@@ -19,7 +19,7 @@ def assemble(data: dict[str, Any]) -> str:
     Its policy lets this style and these scripts run, by their hashes, and nothing else: even if a
     word should get into the page as markup, it would neither run nor reach the network.
     """
-    style = _part("style.css")
+    style, many = _part("style.css"), data["terms"]["many"]
     script = "\n".join(_part(f"{name}.js") for name in SCRIPTS)
     return Template(_part("template.html")).substitute(
         policy=(
@@ -28,6 +28,10 @@ def assemble(data: dict[str, Any]) -> str:
         ),
         version=html.escape(data["version"]),
         title=html.escape(data["title"]),
+        one=data["terms"]["one"],
+        many=many,
+        Many=many.capitalize(),
+        guide=_part(f"guide-{many}.html"),
         style=style,
         script=script,
         data=embedded(data),

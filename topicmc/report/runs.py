@@ -2,49 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from topicmc.errors import DataError
 from topicmc.models.lda.jobs import EMBEDDED
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of
+from topicmc.models.mixture.run import MixtureRun
 from topicmc.report.numbers import digits
+from topicmc.storage.runs import RunDirectory
 
 MOST_EVALUATIONS = 300
 """Points of a trace; longer ones are thinned out evenly."""
 
 
-def corpus_name(run: TopicRun) -> str:
+def corpus_name(run: RunDirectory) -> str:
     """The corpus by its folder, or by that of the run when it lies inside; not by the whole path,
     which readers of a report need not know."""
     path = run.facts()["corpus"]["path"]
     return run.path.resolve().name if path == EMBEDDED else Path(path).name
 
 
-def names_of(runs: Sequence[TopicRun]) -> list[str]:
+def names_of(places: Sequence[Path]) -> list[str]:
     """Runs by their folders; those of one name are told apart by numbers."""
-    names = [run.place.resolve().name for run in runs]
+    names = [place.resolve().name for place in places]
     return [f"{n} ({i})" if names.count(n) > 1 else n for i, n in enumerate(names, start=1)]
 
 
 def run_of(run: TopicRun, name: str) -> dict[str, Any]:
     """Settings and traces of one run."""
-    facts = run.facts()
-    settings = {name.replace("_", " "): value for name, value in facts["config"].items()}
-    settings |= _learned(run)
+    metrics = run.metrics()
+    columns = _columns(
+        metrics,
+        min(entry["round"] for entry in samples_of(run)),
+        ("perplexity", "perplexity_averaged", "step_size"),
+    )
     return {
         "name": name,
-        "settings": {
-            **settings,
-            "begun": facts["created"],
-            "topicmc": facts["topicmc"],
-            **facts["versions"],
-        },
-        "metrics": _traces(run.metrics(), min(entry["round"] for entry in samples_of(run))),
+        "settings": _settings(run, _learned(run)),
+        "metrics": {**columns, "log_likelihood": _log_likelihoods(_few(metrics))},
+        "traces": [],
     }
+
+
+def mixture_run_of(run: MixtureRun, name: str) -> dict[str, Any]:
+    """The same of a mixture, and what was traced of its chains."""
+    entries, config = run.states_to_read(), run.facts()["config"]
+    learned = {
+        name: f"learned: {_range(np.array([entry[name] for entry in entries]))}"
+        for name, how in (("alpha", config["alpha"] == "auto"), ("beta", _learns_beta(config)))
+        if how
+    }
+    first = min(entry["round"] for entry in entries)
+    columns = _columns(run.metrics(), first, ("nats_per_document", "nats_per_document_averaged"))
+    return {
+        "name": name,
+        "settings": _settings(run, learned),
+        "metrics": {**columns, "step_size": [], "log_likelihood": []},
+        "traces": _traces(run),
+    }
+
+
+def _learns_beta(config: Mapping[str, Any]) -> bool:
+    return config.get("learn") in ("beta", "both")
+
+
+_TRACED = {
+    "groups": ("Number of groups", "Groups that have a document"),
+    "log joint": ("Log joint", "log p(words, groups), weights and words integrated out"),
+    "concentration": ("Concentration", "α of the Dirichlet process"),
+    "beta": ("Prior of words", "β of the Dirichlet law of the words of groups"),
+}
+
+
+def _traces(run: MixtureRun) -> list[dict[str, Any]]:
+    """DataError when the trace is none."""
+    try:
+        return _of_chains(_few(run.trace()))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        path = run.path / "trace.jsonl"
+        raise DataError(
+            f"{path}: holds what is no trace ({error!r}); restore or delete it"
+        ) from None
+
+
+def _of_chains(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was traced of chains: a title and a note, seconds, and for each chain its values."""
+    chains = sorted({int(chain) for record in records for chain in record["chains"]})
+    return [
+        {
+            "title": title,
+            "note": note,
+            "seconds": [record["seconds"] for record in records],
+            "chains": [
+                digits((r["chains"].get(str(chain), {}).get(name) for r in records), 6)
+                for chain in chains
+            ],
+        }
+        for name, (title, note) in _TRACED.items()
+        if any(name in scalars for record in records for scalars in record["chains"].values())
+    ]
+
+
+def _settings(run: RunDirectory, learned: dict[str, str]) -> dict[str, Any]:
+    facts = run.facts()
+    settings = {name.replace("_", " "): value for name, value in facts["config"].items()}
+    about = {"begun": facts["created"], "topicmc": facts["topicmc"], **facts["versions"]}
+    return {**settings, **learned, **about}
 
 
 def _learned(run: TopicRun) -> dict[str, str]:
@@ -64,25 +132,31 @@ def _range(values: np.ndarray) -> str:
     return low if low == high else f"{low}–{high}"
 
 
-def _traces(metrics: Sequence[dict[str, Any]], first_sample: int) -> dict[str, Any]:
+def _few(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    kept = np.linspace(0, len(records) - 1, min(len(records), MOST_EVALUATIONS)).astype(int)
+    return [records[i] for i in kept]
+
+
+def _columns(
+    metrics: Sequence[dict[str, Any]], first_sample: int, names: Sequence[str]
+) -> dict[str, Any]:
     """Columns of the evaluations, and the training seconds until the first kept sample."""
     seconds = [record["seconds"] for record in metrics]
     until = np.interp(first_sample, [r["round"] for r in metrics], seconds) if metrics else None
-    kept = np.linspace(0, len(metrics) - 1, min(len(metrics), MOST_EVALUATIONS)).astype(int)
-    few = [metrics[i] for i in kept]
-    chains = max((len(record.get("log_likelihood") or ()) for record in few), default=0)
+    few = _few(metrics)
     return {
         "burn_in_until": None if until is None else float(until),
         "seconds": [record["seconds"] for record in few],
-        **{
-            name: digits((record.get(name) for record in few), 6)
-            for name in ("perplexity", "perplexity_averaged", "step_size")
-        },
-        "log_likelihood": [
-            digits((_at(record.get("log_likelihood"), chain) for record in few), 6)
-            for chain in range(chains)
-        ],
+        **{name: digits((record.get(name) for record in few), 6) for name in names},
     }
+
+
+def _log_likelihoods(records: Sequence[dict[str, Any]]) -> list[list[float | None]]:
+    chains = max((len(record.get("log_likelihood") or ()) for record in records), default=0)
+    return [
+        digits((_at(record.get("log_likelihood"), chain) for record in records), 6)
+        for chain in range(chains)
+    ]
 
 
 def _at(values: Sequence[float] | None, i: int) -> float | None:

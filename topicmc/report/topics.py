@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.report.numbers import digits
+from topicmc.topics.labels import Labels
 from topicmc.topics.layout import plane
 from topicmc.topics.matching import distances
 from topicmc.topics.ranking import relevance, top
 from topicmc.topics.reading import describe
-from topicmc.topics.uncertainty import Posterior
+from topicmc.topics.uncertainty import WordIntervals
 
 STEP = 0.05
 """Step of the relevance slider."""
@@ -25,7 +26,42 @@ LEAST = 0.01
 """each with at least this part of the word's uses."""
 
 
-def words_of(posterior: Posterior, shown: np.ndarray) -> tuple[dict[str, Any], list[list[Any]]]:
+class Shown(Protocol):
+    """What is shown: `topicmc.topics.uncertainty.Posterior`, or what has the like of groups."""
+
+    level: float
+    vocabulary: list[str]
+    phi: np.ndarray
+    share: np.ndarray
+    share_low: np.ndarray
+    share_high: np.ndarray
+    alpha: np.ndarray
+
+    @property
+    def labels(self) -> Labels: ...
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]: ...
+
+    @property
+    def n_chains(self) -> int: ...
+
+    @property
+    def n_samples(self) -> int: ...
+
+    @property
+    def found(self) -> np.ndarray: ...
+
+    @property
+    def stable(self) -> np.ndarray: ...
+
+    @property
+    def distance(self) -> np.ndarray: ...
+
+    def intervals(self, words: np.ndarray) -> WordIntervals: ...
+
+
+def words_of(posterior: Shown, shown: np.ndarray) -> tuple[dict[str, Any], list[list[Any]]]:
     """The words that the page has to know.
 
     Returns:
@@ -80,13 +116,11 @@ def _spread(uses: np.ndarray, numbers: Sequence[int]) -> list[list[list[float]]]
     ]
 
 
-def topics_of(
-    posterior: Posterior, shown: np.ndarray, corpus: Corpus | None
-) -> list[dict[str, Any]]:
+def topics_of(posterior: Shown, shown: np.ndarray, corpus: Corpus | None) -> list[dict[str, Any]]:
     """The facts of the shown topics, and their places on the map."""
     phi, alone = posterior.phi, posterior.n_chains == 1
     labels = posterior.labels
-    groups = posterior.chains[0].run.groups
+    groups = posterior.groups
     here = {labels.numbers[k] for k in shown}
     described = {
         topic.column: topic

@@ -60,12 +60,10 @@ def trends_of(
 
     Raises UsageError when ``by`` cannot cut the times of the corpus.
     """
-    times = corpus.times
-    if times is None or np.isnat(times).all():
-        if by is not None:
-            raise UsageError(f"--by {by}: the corpus knows no times; prepare it with --time FIELD")
+    found = periods_of(corpus, by)
+    if found is None:
         return None, [[] for _ in shown]
-    unit, period, names = periods(times, by)
+    period, names = found.of, found.names
     chains = [_drawn(chain) for chain in posterior.chains]
     draws = [draw for chain in chains for draw in chain]
     tokens = np.zeros((len(draws), len(names), len(posterior.phi)))
@@ -81,21 +79,59 @@ def trends_of(
         first += documents.n_docs
         seen.append(dates)
     read = np.bincount(np.concatenate(seen), minlength=len(names))
-    enough = np.flatnonzero(read >= LEAST_DOCUMENTS)
-    if not len(enough):
+    span = span_of(read)
+    if span is None:
         return None, [[] for _ in shown]
-    span = slice(enough[0], enough[-1] + 1)
     tokens[:, read < LEAST_DOCUMENTS] = np.nan
     shares = tokens[:, span] / sizes[span, None]
     ends = np.cumsum([len(chain) for chain in chains])[:-1]
     low, high = credible_interval(np.split(shares, ends), posterior.level)
+    return told(found, span, shown, shares.mean(axis=0), low, high)
+
+
+class Periods(NamedTuple):
+    """The unit of periods, the period of each document, int64 (D,), −1 of none, and the names of
+    the periods."""
+
+    unit: str
+    of: np.ndarray
+    names: list[str]
+
+
+def periods_of(corpus: Corpus, by: str | None) -> Periods | None:
+    """Those of a corpus; None when it knows no times. UsageError as `trends_of`."""
+    times = corpus.times
+    if times is None or np.isnat(times).all():
+        if by is not None:
+            raise UsageError(f"--by {by}: the corpus knows no times; prepare it with --time FIELD")
+        return None
+    return Periods(*periods(times, by))
+
+
+def span_of(read: np.ndarray) -> slice | None:
+    """The periods from the first to the last of enough documents, of which so many are read, int64
+    (T,); None where there is none."""
+    enough = np.flatnonzero(read >= LEAST_DOCUMENTS)
+    return slice(enough[0], enough[-1] + 1) if len(enough) else None
+
+
+def told(
+    found: Periods,
+    span: slice,
+    shown: np.ndarray,
+    mean: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> tuple[dict[str, Any], list[list[list[float | None]]]]:
+    """What `trends_of` returns, of means and ends of the periods of a span, float64 (T, K)."""
+    documents = np.bincount(found.of[found.of >= 0], minlength=len(found.names))
     facts = {
-        "unit": unit,
-        "names": names[span],
-        "documents": np.bincount(period[period >= 0], minlength=len(names))[span].tolist(),
+        "unit": found.unit,
+        "names": found.names[span],
+        "documents": documents[span].tolist(),
         "least": LEAST_DOCUMENTS,
     }
-    rows = np.stack([shares.mean(axis=0), low, np.minimum(high, 1)], axis=2)
+    rows = np.stack([mean, low, np.minimum(high, 1)], axis=2)
     return facts, [[digits(row) for row in rows[:, k]] for k in shown]
 
 

@@ -23,6 +23,8 @@ from topicmc.models.lda.views import (
     is_view,
     write_view,
 )
+from topicmc.models.mixture.matching import central
+from topicmc.models.mixture.run import MixtureRun
 from topicmc.storage.files import user_errors_for
 from topicmc.topics.chains import matched_chains
 
@@ -134,6 +136,29 @@ def edit(run: TopicRun, edits: Edits, path: Path, force: bool = False) -> TopicR
     with user_errors_for(path):
         write_view(path, run.path, view, fingerprint_of(run.facts()), checksum_of(entries))
     return TopicRun.open(path)
+
+
+def name_groups(
+    run: MixtureRun, labels: Mapping[int, str], path: Path, force: bool = False
+) -> dict[int, str]:
+    """Writes a view that names groups of the central sample of a mixture, on top of the names that
+    the run or view has; an empty one takes a name away. Returns all names.
+
+    Raises UsageError when there is no such group, or as `check_free` does; DataError as `edit`.
+    """
+    check_free(path, force)
+    n_groups = len(central(run).sizes)
+    for k, name in labels.items():
+        if k >= n_groups:
+            raise UsageError(f"--label: there is no group {k}: the groups are 0 to {n_groups - 1}")
+        if name and (fault := fault_of_name(name)):
+            raise UsageError(f"{fault}; give another")
+    names = {k: name for k, name in sorted({**run.labels, **labels}.items()) if name}
+    view = View(n_groups, tuple((k,) for k in range(n_groups)), names)
+    samples = checksum_of(run.states_to_read())
+    with user_errors_for(path):
+        write_view(path, run.path, view, fingerprint_of(run.facts()), samples, of_topics=False)
+    return names
 
 
 def _orders(run: TopicRun, n_chains: int) -> dict[int, np.ndarray]:

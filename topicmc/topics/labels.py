@@ -16,6 +16,7 @@ from typing import Any
 
 from topicmc.errors import DataError
 from topicmc.models.lda.run import TopicRun
+from topicmc.models.mixture.run import MixtureRun
 from topicmc.storage.fields import shown
 from topicmc.storage.files import read_json
 
@@ -32,6 +33,11 @@ class Labels:
     def of(cls, run: TopicRun) -> Labels:
         """Those of a run or view."""
         return cls(run.numbers, run.labels)
+
+    @classmethod
+    def of_groups(cls, run: MixtureRun, n_groups: int) -> Labels:
+        """Those of a mixture or view."""
+        return cls(tuple(range(n_groups)), run.labels)
 
     @classmethod
     def plain(cls, n_topics: int) -> Labels:

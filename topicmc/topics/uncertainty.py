@@ -9,7 +9,7 @@ samples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -80,6 +80,11 @@ class Posterior:
     def labels(self) -> Labels:
         """Numbers and names of the topics: those of the first run or view."""
         return Labels.of(self.chains[0].run)
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """Numbers of topics by the name of their group: those of the first run or view."""
+        return self.chains[0].run.groups
 
     @property
     def n_chains(self) -> int:

@@ -5,6 +5,7 @@ A view is a folder with one file, ``view.json``:
     run          the place of the run, from that of the view
     fingerprint  what the run is for life; another run in its place is refused
     samples      a checksum of its kept samples when the view was made
+    groups_of    of a mixture, how many groups it shows
     parts        the topics of the view, each the numbers of the run's topics that it sums
     labels       names by number
     groups       numbers by the name of the group
@@ -110,7 +111,7 @@ class View:
             return "a topic is part of two"
         if not all(self.parts) or list(self.numbers) != sorted(self.numbers):
             return "its parts are in no order"
-        if len(self.parts) < FEWEST:
+        if len(self.parts) < min(FEWEST, self.n_topics):
             return f"{len(self.parts)} topic would be left, and {FEWEST} are the fewest"
         return self._fault_of_names()
 
@@ -162,13 +163,17 @@ def checksum_of(entries: Iterable[Mapping[str, Any]]) -> str:
     return own_checksum({entry["file"]: entry["checksum"] for entry in entries})
 
 
-def write_view(path: Path, run: Path, view: View, fingerprint: str, samples: str) -> None:
-    """Writes the folder of a view, which may exist."""
+def write_view(
+    path: Path, run: Path, view: View, fingerprint: str, samples: str, of_topics: bool = True
+) -> None:
+    """Writes the folder of a view, which may exist; that of a mixture says how many groups there
+    are."""
     record = {
         "format": FORMAT,
         "run": Path(os.path.relpath(run.resolve(), path.resolve())).as_posix(),
         "fingerprint": fingerprint,
         "samples": samples,
+        **({} if of_topics else {"groups_of": view.n_topics}),
         "parts": [list(part) for part in view.parts],
         "labels": {str(k): name for k, name in sorted(view.labels.items())},
         "groups": {name: list(group) for name, group in view.groups.items()},
@@ -218,8 +223,9 @@ def read_view(path: Path, facts: Mapping[str, Any]) -> tuple[View, str]:
             f"{place}: shows another run than is in {record.text('run')} now; make the view anew"
         )
     try:
+        n_topics = facts["config"].get("topics")
         view = View(
-            facts["config"]["topics"],
+            record.whole("groups_of", least=1, most=10**9) if n_topics is None else n_topics,
             tuple(_numbers(part) for part in _list(record.value, "parts")),
             {int(k): name for k, name in record.record("labels").texts(r"\d{1,9}", ".*").items()},
             {name: _numbers(group) for name, group in record.record("groups").value.items()},

@@ -118,6 +118,8 @@ class MixtureChains:
             "step_size": self._config.step_size,
             "burn_in": self.in_burn_in,
         }
+        if self._config.learn in ("beta", "both"):
+            known["beta"] = float(np.mean([chain.beta for chain in self.everyone]))
         if self._config.workers > 1:
             known["waited"] = self._waited.of_workers()
         return known
@@ -136,7 +138,7 @@ class MixtureChains:
         """The numbers that go with `arrays`, as JSON values."""
         return {
             "update": self.update,
-            "chains": {str(index): {"alpha": c.alpha} for index, c in self.chains.items()},
+            "chains": {str(i): {"alpha": c.alpha, "beta": c.beta} for i, c in self.chains.items()},
         }
 
     def restore(self, checkpoint: Checkpoint) -> str | None:
@@ -163,7 +165,8 @@ class MixtureChains:
         groups, positive = found["groups"], (found[name] for name in ("x", "y", "weights"))
         if groups.min() < 0 or groups.max() >= n or not all((a > 0).all() for a in positive):
             raise ValueError(f"chain {index} is no state of a mixture")
-        chain = Mixture(index, alpha=float(facts["alpha"]), update=self.update, **found)
+        alpha, beta = float(facts["alpha"]), float(facts.get("beta", self._config.beta))
+        chain = Mixture(index, alpha=alpha, beta=beta, update=self.update, **found)
         chain.count(self._documents)
         return chain
 

@@ -70,6 +70,11 @@ def resume(
     one that the run began with.
     """
     run = MixtureRun.open(run_path)
+    if run.place != run.path:
+        raise UsageError(
+            f"{run_path}: is a view, which cannot be trained; train its run (topicmc train -o"
+            f" {run.path} --resume)"
+        )
     run.lease = leases.enter_context(held(run.path, transport))
     if transport.is_root:
         run.recover()

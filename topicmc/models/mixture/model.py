@@ -9,6 +9,7 @@ from topicmc.engine.ending import first_look
 from topicmc.engine.loop import Listener, Training
 from topicmc.engine.method import Entry
 from topicmc.engine.transport.base import Transport
+from topicmc.kernels.partitions import log_joint
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.chains import START, MixtureChains
 from topicmc.models.mixture.run import MixtureRun
@@ -36,36 +37,38 @@ class MixtureModel:
         threads = Threads(config.threads)
         documents = training_documents(corpus)
         self.method = MixtureChains(config, documents, corpus.n_words, transport, threads)
-        self.evaluator = HeldOutDocuments(
-            run, corpus.heldout, config.beta, config.chains, transport, threads
-        )
+        self.evaluator = HeldOutDocuments(run, corpus.heldout, config.chains, transport, threads)
         self.epoch = corpus.n_docs * config.chains
         self.expected_updates: float | None = config.updates
         if config.updates is None and config.epochs is not None:
             self.expected_updates = config.epochs * corpus.n_docs / config.batch_size
         self.first_look = first_look(START, self.expected_updates)
         self.remedy = f"lower --step-size (now {config.step_size:g})"
-        self._run = run
+        self._run, self._learns_beta = run, config.learn in ("beta", "both")
 
     def write_sample(self, chain: Mixture, round_number: int) -> Entry:
         return self._run.write_state(chain, round_number)
 
     def scalars(self) -> dict[int, dict[str, float]]:
-        return {number: _scalars_of(chain) for number, chain in self.method.chains.items()}
+        return {
+            number: _scalars_of(chain) | ({"beta": chain.beta} if self._learns_beta else {})
+            for number, chain in self.method.chains.items()
+        }
 
     def warm_up(self) -> None:
         pass
 
 
 def _scalars_of(chain: Mixture) -> dict[str, float]:
-    """How many groups, the concentration, and how even the groups are: none of them changes when
-    groups are numbered anew."""
+    """How many groups, the concentration, how even the groups are, and log p(x, groups | α): none
+    of them changes when groups are numbered anew."""
     shares = chain.sizes[chain.sizes > 0] / len(chain.groups)
     return {
         "groups": float(chain.n_groups),
         "concentration": chain.alpha,
         "largest group": float(shares.max()),
         "entropy of sizes": float(-(shares * np.log(shares)).sum()),
+        "log joint": float(log_joint(chain.sizes, chain.words, chain.beta, chain.alpha)),
     }
 
 

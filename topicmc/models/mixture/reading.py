@@ -9,6 +9,7 @@ there are, is from all samples.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.run import MixtureRun, Sample
 from topicmc.models.mixture.score import averaged, of_sample
 from topicmc.posterior.traces import traces
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Groups:
     groups: np.ndarray
 
     @classmethod
-    def of(cls, sample: Sample, beta: float) -> Groups:
+    def of(cls, sample: Sample) -> Groups:
         """Those of a sample."""
         sizes = sample.sizes
         order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
@@ -54,7 +58,7 @@ class Groups:
             weights,
             sample.phi[order].astype(np.float64),
             max(0.0, 1.0 - float(weights.sum())),
-            beta,
+            sample.beta,
             sample.alpha,
             number[sample.groups],
         )
@@ -89,13 +93,6 @@ class Score:
     unknown_words: int
 
 
-def central(run: MixtureRun) -> Groups:
-    """The groups of the sample that is nearest to all of the run."""
-    samples = [run.read_sample(entry) for entry in run.states_to_read()]
-    chosen = most_central([sample.groups for sample in samples])
-    return Groups.of(samples[chosen], run.config().beta)
-
-
 def most_central(partitions: list[np.ndarray]) -> int:
     """The place of the partition, int32 (D,), whose variation of information from the others is
     least in the mean."""
@@ -115,16 +112,43 @@ def variation_of_information(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def _entropy(labels: np.ndarray) -> float:
-    shares = np.unique(labels, return_counts=True)[1] / len(labels)
+    if labels.max() < 4 * len(labels):  # else there would be more counts than labels
+        counts = np.bincount(labels)
+        shares = counts[counts > 0] / len(labels)
+    else:
+        shares = np.unique(labels, return_counts=True)[1] / len(labels)
     return float(-(shares * np.log(shares)).sum())
 
 
-def numbers_of_groups(run: MixtureRun) -> list[Number]:
-    """The posterior of the number of groups that have documents, from the trace of all chains, or
-    from the kept samples where there is no trace."""
-    drawn = traces(run).get("groups", {})
-    values = [int(n) for draws in drawn.values() for n in draws[np.isfinite(draws)]]
-    values = values or [entry["groups"] for entry in run.states_to_read()]
+def log_memberships_of(
+    bags: csr_array, weights: np.ndarray, phi: np.ndarray, left: float, beta: float
+) -> np.ndarray:
+    """log P(z = k | x) of documents, sparse (n, W), under weights (K,) and words (K, W) of groups,
+    and last that they belong to none of these: such a one, of the weight that is ``left``, counts
+    with its prior predictive. Float64 (n, K + 1)."""
+    from scipy.special import gammaln
+
+    with np.errstate(divide="ignore"):
+        shares, known = np.log(phi), np.log(weights)
+    whole = phi.shape[1] * beta
+    gains = bags.copy()
+    gains.data = gammaln(beta + bags.data) - gammaln(beta)
+    prior = gains.sum(axis=1) + gammaln(whole) - gammaln(whole + bags.sum(axis=1))
+    score = np.empty((bags.shape[0], len(weights) + 1))
+    score[:, :-1] = known + bags @ shares.T
+    # At least so much, for a document with a word that no group has.
+    score[:, -1] = np.log(max(left, 1e-300)) + prior
+    return score - np.logaddexp.reduce(score, axis=1, keepdims=True)
+
+
+def numbers_of_groups(*runs: MixtureRun) -> list[Number]:
+    """The posterior of the number of groups that have documents, from the traces of all chains, or
+    of a run that has none from its kept samples."""
+    values = []
+    for run in runs:
+        drawn = traces(run).get("groups", {})
+        traced = [int(n) for draws in drawn.values() for n in draws[np.isfinite(draws)]]
+        values += traced or [entry["groups"] for entry in run.states_to_read()]
     found, counts = np.unique(values, return_counts=True)
     known = dict(zip(found.tolist(), (counts / counts.sum()).tolist(), strict=True))
     least, most = int(found[0]), int(found[-1])
@@ -140,12 +164,11 @@ def score(run: MixtureRun, corpus: Corpus, threads: Threads) -> Score:
     n, tokens = documents.n_docs, documents.n_tokens
     if n == 0:
         return Score(None, None, None, kept, 0, 0, unknown)
-    beta = run.config().beta
-    scores = [of_sample(run.read_sample(entry), documents, beta, threads) for entry in entries]
+    scores = [of_sample(run.read_sample(entry), documents, threads) for entry in entries]
     newest = {entry["chain"]: found for entry, found in zip(entries, scores, strict=True)}
-    together = -float(averaged(scores).sum())
+    together = abs(float(np.minimum(averaged(scores), 0).sum()))
     return Score(
-        float(np.mean([-found.mean() for found in newest.values()])),
+        abs(float(np.mean([found.mean() for found in newest.values()]))),
         together / n if kept else None,
         together / max(tokens, 1),
         kept,

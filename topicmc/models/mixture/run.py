@@ -2,7 +2,7 @@
 
     vocabulary.txt    word w is on line w + 1, so that groups can be read without the corpus
 
-A kept state is a `Sample`. Its index entry has how many groups have a document, and α.
+A kept state is a `Sample`. Its index entry has how many groups have a document, α and β.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.views import checksum_of, is_view, read_view, run_of
 from topicmc.models.mixture.settings import MixtureConfig, Resolved
 from topicmc.models.mixture.state import Mixture
 from topicmc.storage.fields import SHA256, Record
@@ -32,12 +33,14 @@ class Sample:
     weights  float64 (J,), ω
     phi      float32 (J, W), rows sum to one
     alpha    concentration
+    beta     prior of words
     """
 
     groups: np.ndarray
     weights: np.ndarray
     phi: np.ndarray
     alpha: float
+    beta: float
 
     @property
     def sizes(self) -> np.ndarray:
@@ -57,6 +60,29 @@ class MixtureRun(RunDirectory):
     counted: ClassVar[tuple[str, ...]] = ("documents", "tokens")
     figure: ClassVar[str] = "nats_per_document"
     files: ClassVar[tuple[str, ...]] = (*RunDirectory.files, "vocabulary.txt")
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.place = self.path  # what was opened: the run, or a view of it
+        self.labels: Mapping[int, str] = {}
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """An existing run, or that of a view, whose names of groups it then has.  DataError as of
+        any run, and where the run has gone on since the view was made."""
+        path = Path(path)
+        if not is_view(path):
+            return super().open(path)
+        run = super().open(run_of(path))
+        run.place = path
+        view, seen = read_view(path, run.facts())
+        run.labels = view.labels
+        if seen != checksum_of(run.sample_index()):
+            raise DataError(
+                f"{path}: names groups of samples that {run.path} does not have any more; make the"
+                " view anew"
+            )
+        return run
 
     @classmethod
     def create_with(
@@ -120,6 +146,7 @@ class MixtureRun(RunDirectory):
             "checksum": write_arrays(path, arrays),
             "groups": chain.n_groups,
             "alpha": chain.alpha,
+            "beta": chain.beta,
         }
 
     def read_sample(self, entry: Mapping[str, Any]) -> Sample:
@@ -138,12 +165,15 @@ class MixtureRun(RunDirectory):
                 raise DataError(f"{path}: holds no state of this run; remake it")
         if groups.min() < 0 or groups.max() >= len(weights) or min(weights.min(), phi.min()) < 0:
             raise DataError(f"{path}: holds no state of a mixture; remake it")
-        return Sample(groups, weights, phi, float(entry["alpha"]))
+        beta = entry["beta"] if "beta" in entry else self.config().beta
+        return Sample(groups, weights, phi, float(entry["alpha"]), float(beta))
 
     def _entries(self, path: Path, index: Mapping[str, Any]) -> list[dict[str, Any]]:
         for entry in Record(path, index).records("samples"):
             entry.whole("groups", least=1, most=_MOST)
             entry.number("alpha", least=0)
+            if "beta" in entry.value:
+                entry.number("beta", least=1e-12)
         return index["samples"]
 
     def states_to_read(self) -> Sequence[dict[str, Any]]:

@@ -51,20 +51,20 @@ def log_predictive(
     return out
 
 
-def of_chain(chain: Mixture, documents: Documents, beta: float, threads: Threads) -> np.ndarray:
+def of_chain(chain: Mixture, documents: Documents, threads: Threads) -> np.ndarray:
     """`log_predictive` under a chain as it is."""
     weights, left = chain.log_weights()
     shares = np.empty((chain.weights.shape[1], len(weights)))
     kernels.log_shares(chain.weights, shares, 0, len(weights))
-    return log_predictive(documents, weights, left, shares, beta, threads)
+    return log_predictive(documents, weights, left, shares, chain.beta, threads)
 
 
-def of_sample(sample: Sample, documents: Documents, beta: float, threads: Threads) -> np.ndarray:
+def of_sample(sample: Sample, documents: Documents, threads: Threads) -> np.ndarray:
     """`log_predictive` under a kept sample."""
     with np.errstate(divide="ignore"):
         weights, left = np.log(sample.weights), float(np.log(sample.left))
         shares = np.ascontiguousarray(np.log(sample.phi.T.astype(np.float64)))
-    return log_predictive(documents, weights, left, shares, beta, threads)
+    return log_predictive(documents, weights, left, shares, sample.beta, threads)
 
 
 class HeldOutDocuments:
@@ -73,7 +73,6 @@ class HeldOutDocuments:
     Args:
         run: where samples are.
         documents: that were held out.
-        beta: of the prior of words.
         n_chains: how many there are.
         transport: who else scores.
         threads: who works.
@@ -85,12 +84,11 @@ class HeldOutDocuments:
         self,
         run: MixtureRun,
         documents: Documents,
-        beta: float,
         n_chains: int,
         transport: Transport,
         threads: Threads,
     ) -> None:
-        self._run, self._beta, self._threads, self._transport = run, beta, threads, transport
+        self._run, self._threads, self._transport = run, threads, transport
         self._all, self._n_chains = documents, n_chains
         rank, n = transport.rank, transport.n_processes
         self._mine = documents.part(
@@ -107,8 +105,8 @@ class HeldOutDocuments:
             return None
         found = np.zeros(self._n_chains)
         for number in chains:
-            scores = of_chain(chains[number], self._all, self._beta, self._threads)
-            found[number] = -scores.mean()
+            scores = of_chain(chains[number], self._all, self._threads)
+            found[number] = abs(scores.mean())  # no minus before 0
         found = self._transport.sum(found)
         return float(found.mean()), {"nats_of_chains": found.tolist()}
 
@@ -128,11 +126,11 @@ class HeldOutDocuments:
         return float(np.mean(means)), self._mean(averaged(list(self._of_samples.values())))
 
     def _score(self, entry: Entry) -> np.ndarray:
-        return of_sample(self._run.read_sample(entry), self._mine, self._beta, self._threads)
+        return of_sample(self._run.read_sample(entry), self._mine, self._threads)
 
     def _mean(self, scores: np.ndarray) -> float:
-        total = self._transport.sum(np.array([-scores.sum()]))
-        return float(total[0]) / self._all.n_docs
+        total = self._transport.sum(np.array([scores.sum()]))
+        return abs(float(total[0])) / self._all.n_docs
 
 
 def averaged(scores: Sequence[np.ndarray]) -> np.ndarray:

@@ -26,6 +26,7 @@ class MixtureSettings(RunSettings[Open]):
     sampler: str = "scir"
     alpha: float | str = AUTO
     beta: float | Open = AUTO
+    learn: str = AUTO
     counts: str = "all"
     batch_size: int | Open = AUTO
     step_size: float | Open = AUTO
@@ -39,6 +40,17 @@ class MixtureSettings(RunSettings[Open]):
             of_type(option(field.name), getattr(self, field.name), str(field.type), field.default)
         one_of("--sampler", self.sampler, SAMPLERS)
         one_of("--counts", self.counts, COUNTS)
+        one_of("--learn", self.learn, (AUTO, "none", "alpha", "beta", "both"))
+        if self.learn in ("beta", "both") and self.counts == "minibatch":
+            raise UsageError(
+                f"--learn {self.learn}: β is drawn given the groups of all documents; use --counts"
+                " all"
+            )
+        if self.learn in ("alpha", "both") and self.alpha != AUTO:
+            raise UsageError(
+                f"--learn {self.learn}: --alpha {self.alpha} fixes the concentration; leave one of"
+                " them out"
+            )
         if self.alpha != AUTO:
             if isinstance(self.alpha, str):
                 raise UsageError(f"--alpha {self.alpha}: is neither a number nor auto")
@@ -68,7 +80,13 @@ def resolve(config: MixtureSettings, n_docs: int, cores: int) -> Resolved:
     worker."""
     has_end = (config.updates, config.epochs, config.time_budget) != (None, None, None)
     batch = _BATCH if config.counts == "all" else _PUBLISHED_BATCH
+    learn = config.learn
+    if learn == AUTO:
+        learn = "alpha" if config.alpha == AUTO else "none"
+    fixed = config.alpha if config.alpha != AUTO else 1.0
     decided: dict[str, Any] = {
+        "learn": learn,
+        "alpha": AUTO if learn in ("alpha", "both") else fixed,
         "beta": or_default(config.beta, 0.1),
         "batch_size": min(n_docs, or_default(config.batch_size, batch)),
         "step_size": or_default(

@@ -65,6 +65,7 @@ class SliceSampler:
         self._bags = bags_of(documents)
         self._threads, self._share = threads, share
         self._learns = config.alpha == "auto"
+        self._learns_beta = config.learn in ("beta", "both")
 
     def initial(self, index: int) -> Mixture:
         """A chain after a few collapsed sweeps, which begin with many groups at random: groups that
@@ -74,7 +75,8 @@ class SliceSampler:
         key = stream_key(config.seed, "mixture start", index)
         generator = np.random.Generator(np.random.Philox(key=int(key)))
         groups = generator.integers(0, n, self._n_docs, np.int32)
-        chain = Mixture(index, groups, alpha, np.ones(n), np.ones(n), np.ones((n, self._n_words)))
+        ones = np.ones(n), np.ones(n), np.ones((n, self._n_words))
+        chain = Mixture(index, groups, alpha, config.beta, *ones)
         chain.count(self._documents)
         for sweep in range(self._start_sweeps):
             self._sweep(chain, key, sweep, generator.permutation(self._n_docs))
@@ -88,7 +90,7 @@ class SliceSampler:
 
     def _sweep(self, chain: Mixture, key: np.uint64, number: int, order: np.ndarray) -> None:
         partitions.collapsed_sweep(
-            self._bags, chain.groups, chain.sizes, chain.words, order, self._config.beta,
+            self._bags, chain.groups, chain.sizes, chain.words, order, chain.beta,
             chain.alpha, key, number,
         )  # fmt: skip
 
@@ -138,7 +140,7 @@ class SliceSampler:
         word_key = self._key("words", chain)
         self._over_groups(
             lambda first, last: kernels.move_words(
-                chain.weights, words, scale, config.beta, step, exact, word_key, number, first, last
+                chain.weights, words, scale, chain.beta, step, exact, word_key, number, first, last
             ),
             0,
             len(chain.x),
@@ -194,7 +196,7 @@ class SliceSampler:
         empty, word_key = chain.words[:0], self._key("words", chain)
         self._over_groups(
             lambda a, b: kernels.draw_words(
-                chain.weights, empty, self._config.beta, word_key, number, a, b
+                chain.weights, empty, chain.beta, word_key, number, a, b
             ),
             first,
             len(chain.x),
@@ -211,13 +213,14 @@ class SliceSampler:
 
     def _move_partition(self, chain: Mixture, number: np.uint32) -> None:
         """Split and merge proposals and a sweep over so many documents as are in a minibatch, with
-        weights and words integrated out; then labels, sticks and words anew."""
+        weights and words integrated out; β, if it is learned; then labels, sticks and words
+        anew."""
         key = self._key("splits", chain)
         for attempt in range(self._config.splits if self._n_docs > 1 else 0):
             if chain.sizes.all():
                 chain.resize(2 * len(chain.sizes))
             partitions.split_or_merge(
-                self._bags, chain.groups, chain.sizes, chain.words, self._config.beta,
+                self._bags, chain.groups, chain.sizes, chain.words, chain.beta,
                 chain.alpha, key, attempt, number,
             )  # fmt: skip
         chain.resize(len(chain.sizes) + _ROOM)
@@ -226,7 +229,18 @@ class SliceSampler:
             config.seed, _SWEEPS + chain.index, position, self._n_docs, config.batch_size
         )
         self._sweep(chain, self._key("sweeps", chain), int(number), docs)
+        if self._learns_beta:
+            self._draw_beta(chain, number)
         self._draw_given_groups(chain)
+
+    def _draw_beta(self, chain: Mixture, number: np.uint32) -> None:
+        """β given the groups alone: the words of groups have to be drawn anew then."""
+        levels, times = np.unique(chain.words[chain.words > 0], return_counts=True)
+        tokens = chain.words.sum(axis=1, dtype=np.int64)[chain.sizes > 0]
+        chain.beta = partitions.draw_beta(
+            levels.astype(np.int64), times, tokens, self._n_words, chain.beta,
+            self._key("beta", chain), number,
+        )  # fmt: skip
 
     def _draw_given_groups(self, chain: Mixture) -> None:
         """Labels, sticks and words given the partition."""
@@ -243,7 +257,7 @@ class SliceSampler:
         sizes, words = np.zeros(len(order), np.int64), np.zeros(weights.shape, np.int32)
         sizes[taken >= 0] = chain.sizes[taken[taken >= 0]]
         words[taken >= 0] = chain.words[taken[taken >= 0]]
-        key, beta = self._key("new words", chain), self._config.beta
+        key, beta = self._key("new words", chain), chain.beta
         self._over_groups(
             lambda first, last: kernels.draw_words(weights, words, beta, key, number, first, last),
             0,

@@ -18,6 +18,7 @@ class Mixture:
     index    of the chain
     groups   int32 (D,), the group of each document, below J
     alpha    concentration
+    beta     prior of words
     x, y     float64 (J,), sticks v = X / (X + Y)
     weights  float64 (J, W), T: θ is T / Σ T
     update   updates so far
@@ -28,6 +29,7 @@ class Mixture:
     index: int
     groups: np.ndarray
     alpha: float
+    beta: float
     x: np.ndarray
     y: np.ndarray
     weights: np.ndarray

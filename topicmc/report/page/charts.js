@@ -21,7 +21,7 @@ function extent(values, includeZero) {
 
 /**
  * chart: title, note, x and y: {name, format, zero, names (of whole x)}, series: [{name, points: [[x, y]…]}],
- * shaded: {until, name} or null; band: {name, ends: x → [low, high], null where they cannot be told} or null;
+ * bars: whether points are bars; shaded: {until, name} or null; band: {name, ends: x → [low, high], null where they cannot be told} or null;
  * count: {name, of: x → number} or null. Of named x those without a point break the line.
  */
 function lineChart(chart) {
@@ -98,9 +98,12 @@ function drawChart(chart, width) {
   const height = Math.round(Math.min(220, Math.max(150, width * 0.5)));
   const left = 52, right = 12, top = 10, bottom = 34;
   const points = chart.series.flatMap((one) => one.points);
-  const [x0, x1] = chart.x.names
+  const at = points.map((p) => p[0]);
+  const [x0, x1] = chart.bars
+    ? [Math.min(...at) - 0.5, Math.max(...at) + 0.5]
+    : chart.x.names
     ? [0, Math.max(1, chart.x.names.length - 1)]
-    : [Math.min(0, ...points.map((p) => p[0])), Math.max(...points.map((p) => p[0]))];
+    : [Math.min(0, ...at), Math.max(...at)];
   const highs = [...(chart.band?.ends.values() ?? [])].map(([, high]) => high ?? 0);
   const [y0, y1] = extent([...points.map((p) => p[1]), ...highs], chart.y.zero);
   const x = (value) => left + ((value - x0) / (x1 - x0 || 1)) * (width - left - right);
@@ -133,7 +136,12 @@ function drawChart(chart, width) {
     const around = [...wide.map(([at, low]) => [at, low]), ...wide.toReversed().map(([at, , high]) => [at, high])];
     picture.append(svg("path", { class: "band shade-0", d: `M${line(around)}Z` }));
   }
+  if (chart.bars) {
+    picture.append(...points.map(([value, share]) => svg("rect", {
+      class: "column shade-0", x: x(value - 0.4), y: y(share), width: x(value + 0.4) - x(value - 0.4), height: y(0) - y(share) })));
+  }
   chart.series.forEach((one, i) => {
+    if (chart.bars) return;
     const runs = unbroken(chart, one.points);
     if (runs.length) picture.append(svg("path", { class: `line shade-${i % SHADES}`, d: runs.map((run) => `M${line(run)}`).join("") }));
     if (one.points.length <= 40) {
@@ -149,7 +157,8 @@ function xAxis(chart, x, x0, x1, width, floor) {
   const room = Math.max(2, Math.floor(width / 80));
   const names = chart.x.names;
   const every = names ? Math.ceil(names.length / room) : 0;
-  const at = names ? names.map((_, i) => i).filter((i) => i % every === 0) : ticks(x0, x1, room);
+  const at = names ? names.map((_, i) => i).filter((i) => i % every === 0)
+    : ticks(x0, x1, room).filter((value) => !chart.bars || Number.isInteger(value));
   return svg(
     "g",
     {},

@@ -3,6 +3,9 @@
 // Elements and numbers. Text enters the page as text nodes only, so no word or title is markup.
 
 const data = JSON.parse(document.getElementById("data").textContent);
+const { one, many } = data.terms; // what the page calls its parts: topics, or groups of documents
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const One = capital(one);
 const byId = (id) => document.getElementById(id);
 
 function build(element, attributes, children) {

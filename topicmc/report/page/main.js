@@ -15,8 +15,8 @@ function choose(i) {
   const topic = data.topics[i];
   if (isFirst) return;
   byId("no-topic").hidden = true;
-  history.replaceState(null, "", `#topic-${topic.number}`);
-  byId("announcement").textContent = `Topic ${topic.number}, ${percent(topic.share[0])} of all tokens: ${given[i] ?? labels[i].join(", ")}`;
+  history.replaceState(null, "", `#${one}-${topic.number}`);
+  byId("announcement").textContent = `${One} ${topic.number}, ${percent(topic.share[0])} of all ${data.terms.of}: ${given[i] ?? labels[i].join(", ")}`;
 }
 
 /** Chooses a word, or lets go of the one that is chosen. */
@@ -29,20 +29,20 @@ function chooseWord(id) {
 
 function noteOfMap() {
   const note = word === null
-    ? ["Area: share of the tokens. Near topics use similar words; lines lead to the nearest. ",
-       data.topics.some((topic) => topic.stable === false) ? "Dashed: chains disagree." : ""]
+    ? [`Area: share of the ${data.terms.of}. Near ${many} use similar words; lines lead to the nearest. `,
+       data.topics.some((topic) => topic.stable === false) ? `Dashed: ${data.how_many ? "most samples lack it" : "chains disagree"}.` : ""]
     : ["Area: where ", html("b", {}, data.words[word]), " is used. ",
        html("button", { type: "button", class: "plain", onclick: () => { chooseWord(word); map.focus(); } }, "Back to sizes")];
   byId("map-note").replaceChildren(...note);
 }
 
 function followAddress() {
-  const match = /^#topic-(\d+)$/.exec(location.hash);
+  const match = new RegExp(`^#${one}-(\\d+)$`).exec(location.hash);
   const i = match && position.get(Number(match[1]));
   byId("no-topic").hidden = !match || i !== undefined;
   if (!match) return false;
   if (i === undefined) {
-    byId("no-topic").textContent = `There is no topic ${match[1]} here: ${missing(Number(match[1]))}.`;
+    byId("no-topic").textContent = `There is no ${one} ${match[1]} here: ${missing(Number(match[1]))}.`;
     byId("no-topic").scrollIntoView();
     return false;
   }
@@ -53,7 +53,7 @@ function followAddress() {
 
 const missing = (k) => data.numbers.includes(k)
   ? `only the ${number(data.topics.length)} largest are on this page`
-  : data.view ? "see what the view has merged and dropped" : `topics have the numbers 0 to ${data.n_topics - 1}`;
+  : data.view ? "see what the view has merged and dropped" : `${many} have the numbers 0 to ${data.n_topics - 1}`;
 
 function dressIn(theme) {
   const isDark = theme === "dark";
@@ -68,6 +68,7 @@ noteOfMap();
 showTopics();
 showTree();
 showTraces();
+showHowMany();
 showDiagnostics();
 showSettings();
 showGuide();

@@ -14,8 +14,8 @@ function topicMap(place, choose) {
 
   const circles = data.topics.map((topic, i) =>
     svg("g", { class: `spot ${topic.stable === false ? "unstable" : ""}`, role: "option", id: `spot-${topic.number}`, tabindex: -1,
-      "aria-label": `Topic ${topic.number}, ${percent(topic.share[0])}: ${labels[i].join(", ")}`, onclick: () => choose(i) },
-      svg("title", {}, `Topic ${topic.number} · ${labels[i].join(", ")}`), svg("circle", {})),
+      "aria-label": `${One} ${topic.number}, ${percent(topic.share[0])}: ${labels[i].join(", ")}`, onclick: () => choose(i) },
+      svg("title", {}, `${One} ${topic.number} · ${labels[i].join(", ")}`), svg("circle", {})),
   );
   const tags = names.map((name) => svg("text", { class: "name", "text-anchor": "middle" }, name));
   renamed.push((i) => {
@@ -25,7 +25,7 @@ function topicMap(place, choose) {
   const links = svg("g", { class: "links" });
   const picture = svg(
     "svg",
-    { role: "listbox", "aria-label": "Map of topics, by size; arrow keys choose", "aria-describedby": "map-note",
+    { role: "listbox", "aria-label": `Map of ${many}, by size; arrow keys choose`, "aria-describedby": "map-note",
       onkeydown: (event) => step(event) },
     links, order.map((i) => circles[i]), svg("g", { "aria-hidden": "true", class: "names" }, tags),
   );

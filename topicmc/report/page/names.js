@@ -16,7 +16,7 @@ function rename(i, text) {
 
 function nameField(i) {
   const field = html("input", { type: "text", id: "name", maxlength: 100, autocomplete: "off", value: given[i] ?? "",
-    placeholder: "Name this topic", "aria-label": `Name of topic ${data.topics[i].number}`,
+    placeholder: `Name this ${one}`, "aria-label": `Name of ${one} ${data.topics[i].number}`,
     onchange: () => rename(i, field.value) });
   return html("p", { class: "naming" }, field,
     html("button", { type: "button", id: "save-names", class: "plain", onclick: saveNames }, "Save names as a file"));

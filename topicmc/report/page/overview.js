@@ -15,10 +15,10 @@ function showFacts() {
     ["documents", whole.format(data.corpus.documents)],
     ["tokens", short.format(data.corpus.tokens)],
     ["words", whole.format(data.corpus.words)],
-    ["topics", whole.format(data.n_topics)],
+    [many, whole.format(data.n_topics)],
     [data.chains === 1 ? "chain" : "chains", `${data.chains}`],
     [data.samples === 1 ? "sample" : "samples", `${data.samples}`],
-    ["held-out perplexity", range(final("perplexity_averaged"))],
+    [data.terms.score, range(final(data.terms.averaged))],
     ["of training", duration(final("seconds").reduce((a, b) => a + b, 0))],
   ];
   byId("facts").append(...facts.map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value))));
@@ -39,8 +39,8 @@ function showVerdict() {
 }
 
 const COLUMNS = [
-  ["Topic", (t) => t.number, 1],
-  ["Share of tokens", (t) => t.share[0], -1],
+  [One, (t) => t.number, 1],
+  [`Share of ${data.terms.of}`, (t) => t.share[0], -1],
   ["Likeliest words", null],
   ["Coherence", (t) => t.npmi ?? -Infinity, -1],
   ["Exclusivity", (t) => t.exclusivity, -1],
@@ -59,7 +59,7 @@ function showTopics() {
   renamed.push((i) => { inFront[i].textContent = given[i] === null ? "" : `${given[i]} `; });
   const rows = data.topics.map((topic, i) =>
     html("tr", {},
-      html("td", {}, html("a", { href: `#topic-${topic.number}` }, unseen("Topic "), topic.number)),
+      html("td", {}, html("a", { href: `#${one}-${topic.number}` }, unseen(`${One} `), topic.number)),
       html("td", { class: "share-cell" },
         html("span", {}, percent(topic.share[0])),
         topic.share[1] === null ? null : html("small", {}, interval(topic.share[1], topic.share[2])),
@@ -99,17 +99,34 @@ function showTraces() {
   const shaded = until > 0 ? { until, name: "burn-in" } : null;
   const x = { name: "seconds of training", format: (v) => `${rounded.format(v)} s` };
   const traces = [
-    ["Held-out perplexity", "Lower is better", number, data.runs.length > 1
-      ? series((m) => [m.perplexity_averaged], ofRun)
-      : series((m) => [m.perplexity_averaged, m.perplexity], (_, c) => ["averaged over samples", "newest sample"][c])],
+    [capital(data.terms.score), "Lower is better", number, data.runs.length > 1
+      ? series((m) => [m[data.terms.averaged]], ofRun)
+      : series((m) => [m[data.terms.averaged], m[data.terms.newest]], (_, c) => ["averaged over samples", "newest sample"][c])],
     ["Log-likelihood of each chain", "Mean log p of a scored held-out token", (v) => v.toFixed(3).replace("-", "−"),
       series((m) => m.log_likelihood, (r, c, n) => [ofRun(r), n > 1 || !ofRun(r) ? `chain ${c}` : ""].filter(Boolean).join(" "))],
     ["Step size", "What one update moves by", (v) => v.toPrecision(2), series((m) => [m.step_size], (r) => ofRun(r) || "step size")],
+    ...data.runs[0].traces.map(({ title, note }, t) => [title, note, number, data.runs.flatMap((run, r) =>
+      run.traces[t].chains.map((values, c) => ({
+        name: [ofRun(r), `chain ${c}`].filter(Boolean).join(" "),
+        points: values.flatMap((v, i) => (v === null ? [] : [[run.traces[t].seconds[i], v]])),
+      })).filter((one) => one.points.length))]),
   ];
   byId("traces").append(
     ...traces.filter(([, , , lines]) => lines.length).map(([title, note, format, lines]) =>
       lineChart({ title, note, x, y: { name: title, format }, series: lines, shaded })));
   if (!byId("traces").children.length) byId("traces").append(html("p", {}, "No evaluations were recorded."));
+}
+
+/** The posterior of the number of groups, of mixtures. */
+function showHowMany() {
+  byId("how-many").hidden = !data.how_many;
+  if (!data.how_many) return;
+  byId("numbers").append(
+    lineChart({
+      title: "Number of groups", note: "Posterior probability, from the trace of all chains past the first half", bars: true,
+      x: { name: "groups", format: whole.format }, y: { name: "probability", format: percent, zero: true },
+      series: [{ name: "probability", points: data.how_many }],
+    }));
 }
 
 function showDiagnostics() {

@@ -21,20 +21,20 @@ function search(choose, chooseWord) {
   }
 
   function show() {
-    const text = field.value.trim().toLowerCase().replace(/^topic /, "");
+    const text = field.value.trim().toLowerCase().replace(new RegExp(`^${one} `), "");
     const found = text ? matches(text) : { topics: [], words: [] };
     const most = [
-      ...found.topics.map((i) => result(() => choose(i), `Topic ${data.topics[i].number}${given[i] === null ? "" : ` ${given[i]}`}`, labels[i].join(", "))),
+      ...found.topics.map((i) => result(() => choose(i), `${One} ${data.topics[i].number}${given[i] === null ? "" : ` ${given[i]}`}`, labels[i].join(", "))),
       ...found.words.map((id) => result(() => (choose(mainTopic(id)), chooseWord(id)), data.words[id], places(id))),
     ];
     const count = found.topics.length + found.words.length;
     byId("found-count").textContent = text ? `${count} found` : "";
-    list.replaceChildren(...(most.length || !text ? most.slice(0, MOST_FOUND) : [html("li", { class: "none" }, "Nothing found among the words of the topics")]));
+    list.replaceChildren(...(most.length || !text ? most.slice(0, MOST_FOUND) : [html("li", { class: "none" }, `Nothing found among the words of the ${many}`)]));
     list.hidden = !text;
   }
 
   const mainTopic = (id) => position.get(data.spread[id][0][0]);
-  const places = (id) => data.spread[id].slice(0, 3).map(([k, p]) => `topic ${k}: ${wholePercent(p)}`).join(", ");
+  const places = (id) => data.spread[id].slice(0, 3).map(([k, p]) => `${one} ${k}: ${wholePercent(p)}`).join(", ");
 
   function result(act, name, note) {
     return html("li", {}, html("button", { type: "button", onclick: () => { act(); close(); byId("topic").focus(); } }, html("b", {}, name), html("span", {}, note)));

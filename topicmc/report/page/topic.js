@@ -3,8 +3,8 @@
 function topicPanel(place, choose, chooseWord) {
   const words = wordTable(chooseWord);
   const head = html("header", { class: "topic-head" });
-  const documents = html("section", { class: "documents", "aria-label": "Documents of the topic" });
-  const trend = html("section", { class: "trend", "aria-label": "Trend of the topic" });
+  const documents = html("section", { class: "documents", "aria-label": `Documents of the ${one}` });
+  const trend = html("section", { class: "trend", "aria-label": `Trend of the ${one}` });
   let shown = -1;
   renamed.push((i) => { // the field of the name stays: whoever types there goes on
     if (i !== shown) return;
@@ -36,13 +36,13 @@ function topicHead(topic, i, choose) {
       onclick: () => choose(order[(to + order.length) % order.length]) }, sign);
   return [
     html("div", { class: "topic-bar" },
-      html("p", { class: "overline" }, `Topic ${topic.number}`, html("span", {}, ` · ${at + 1} of ${order.length} by size${topic.group === null ? "" : ` · ${topic.group}`}`)),
-      html("div", {}, go(at - 1, "larger", "Larger topic", "←"), go(at + 1, "smaller", "Smaller topic", "→"))),
+      html("p", { class: "overline" }, `${One} ${topic.number}`, html("span", {}, ` · ${at + 1} of ${order.length} by size${topic.group === null ? "" : ` · ${topic.group}`}`)),
+      html("div", {}, go(at - 1, "larger", `Larger ${one}`, "←"), go(at + 1, "smaller", `Smaller ${one}`, "→"))),
     nameField(i), // above what changes with the name, so that nothing moves under the mouse
     html("h2", { id: "topic-name" }, titled(i)),
     html("p", { class: "measures", id: "topic-words", hidden: given[i] === null }, labels[i].join(" · ")),
     html("p", { class: "topic-facts" },
-      html("span", {}, html("b", {}, percent(topic.share[0])), " of all tokens",
+      html("span", {}, html("b", {}, percent(topic.share[0])), ` of all ${data.terms.of}`,
         ` (${topic.share[1] === null ? `interval: ${UNTOLD}` : interval(topic.share[1], topic.share[2])})`),
       stability(topic)),
     html("p", { class: "measures" },
@@ -56,12 +56,17 @@ function topicHead(topic, i, choose) {
 }
 
 function topicLink(i) {
-  return html("a", { class: "chip", href: `#topic-${data.topics[i].number}` },
+  return html("a", { class: "chip", href: `#${one}-${data.topics[i].number}` },
     html("b", {}, data.topics[i].number), ` ${names[i]}`);
 }
 
-/** Whether the chains agree on a topic, in a word and a sign. */
+/** Whether the chains, or the samples, agree on a topic, in a word and a sign. */
 function stability(topic) {
+  if (topic.held !== undefined) {
+    const met = `found again in ${wholePercent(topic.held)} of the samples, mean Jaccard index ${decimals(1 - topic.distance)}`;
+    return html("span", { class: `badge ${topic.stable ? "good" : "bad"}`, title: met },
+      `${topic.stable ? "●" : "○"} in ${wholePercent(topic.held)} of samples`);
+  }
   if (topic.stable === null) return html("span", { class: "badge" }, "one chain");
   const found = `found by ${topic.found} of ${data.chains} chains, mean distance ${decimals(topic.distance)}`;
   return html("span", { class: `badge ${topic.stable ? "good" : "bad"}`, title: found },
@@ -91,7 +96,7 @@ function topicTrend(topic) {
   return [
     lineChart({
       title: "Trend",
-      note: `Share of the tokens of each ${unit} of at least ${least} documents, with ${wholePercent(data.level)} intervals`,
+      note: `Share of the ${data.terms.of} of each ${unit} of at least ${least} documents, with ${wholePercent(data.level)} intervals`,
       x: { name: unit, names: periods },
       y: { name: "share", format: percent, zero: true },
       series: [{ name: "share", points: known.map(([i, share]) => [i, share]) }],

@@ -26,11 +26,11 @@ function showTree() {
     const tags = leaves.map((leaf, row) => svg("text", { x: left - 8, y: (row + 0.5) * LEAF + 4, "text-anchor": "end" }));
     const write = () => tags.forEach((tag, row) => {
       const topic = data.topics[leaves[row]];
-      tag.replaceChildren(svg("a", { href: `#topic-${topic.number}` }, `${names[leaves[row]]}  ${topic.number}`));
+      tag.replaceChildren(svg("a", { href: `#${one}-${topic.number}` }, `${names[leaves[row]]}  ${topic.number}`));
     });
     write();
     renamed.push(write);
     byId("tree").replaceChildren(
-      svg("svg", { width, height, role: "group", "aria-label": "Tree of topics by their distances" }, lines, tags));
+      svg("svg", { width, height, role: "group", "aria-label": `Tree of ${many} by their distances` }, lines, tags));
   });
 }

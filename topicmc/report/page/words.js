@@ -16,9 +16,9 @@ function keys(hasIntervals) {
   const key = (name, text) =>
     html("li", {}, html("span", { class: "bar", "aria-hidden": "true" }, html("i", { class: name })), text);
   return html("ul", { class: "keys" },
-    key("mean", "in this topic"),
+    key("mean", `in this ${one}`),
     hasIntervals ? key("whisker", `${wholePercent(data.level)} interval`) : null,
-    key("overall", "in the whole corpus"),
+    key("overall", data.terms.overall),
     html("li", {}, "Choose a word to see where it is used"));
 }
 
@@ -59,7 +59,7 @@ function wordTable(chooseWord) {
     html("label", { for: "lambda" }, "Relevance λ = ", value),
     html("div", { class: "ends" }, html("span", {}, "distinctive"), slider, html("span", {}, "likeliest")),
     html("p", { id: "lambda-note", class: "unseen" },
-      "At 1 words are ordered by probability; towards 0, words that other topics seldom use come first."),
+      `At 1 words are ordered by probability; towards 0, words that other ${many} seldom use come first.`),
   );
   const hasIntervals = data.samples > 1;
   const table = html(
@@ -71,7 +71,7 @@ function wordTable(chooseWord) {
       html("th", { scope: "col", class: "bar-head" }, unseen("Bar")),
       html("th", { scope: "col" }, "Probability"),
       hasIntervals ? html("th", { scope: "col", class: "wide" }, `${wholePercent(data.level)} interval`) : null,
-      hasIntervals ? html("th", { scope: "col", class: "wide", title: "Probability to be among the ten likeliest words of the topic" }, "In top 10") : null,
+      hasIntervals ? html("th", { scope: "col", class: "wide", title: `Probability to be among the ten likeliest words of the ${one}` }, "In top 10") : null,
     )),
     body,
   );
@@ -84,7 +84,7 @@ function wordTable(chooseWord) {
     rows.clear();
     for (const row of shown) rows.set(row[ID], wordRow(row, scale));
     body.replaceChildren(...rows.values());
-    caption.textContent = `The ${shown.length} most relevant words of topic ${topic.number}`;
+    caption.textContent = `The ${shown.length} most relevant words of ${one} ${topic.number}`;
     rows.get(held)?.querySelector("button").focus();
     glide(before);
   }

@@ -17,11 +17,12 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import Split, perplexity, split_documents, token_probabilities
+from topicmc.models.lda.completion import Split, perplexity, split_documents
 from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.topics.coherence import document_counts, npmi, u_mass
 from topicmc.topics.compare.drift import Drift, drift
-from topicmc.topics.compare.models import Model, restricted
+from topicmc.topics.compare.grouping import Grouping, grouping
+from topicmc.topics.compare.models import MixtureModel, Model, restricted
 from topicmc.topics.compare.pairing import Matching, matching
 from topicmc.topics.matching import SAME
 from topicmc.topics.ranking import top
@@ -55,8 +56,8 @@ class Measures:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Models beside each other, the others' topics matched to the first one's, and how the words of
-    matched topics have changed, where that was asked for."""
+    """Models beside each other, the others' topics matched to the first one's, how the words of
+    matched topics have changed, where that was asked for, and how far groups of mixtures agree."""
 
     corpus: str
     documents: int
@@ -68,6 +69,7 @@ class Comparison:
     matchings: tuple[Matching, ...]
     remarks: tuple[str, ...]
     drifts: tuple[Drift, ...] = ()
+    groupings: tuple[Grouping, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
@@ -97,12 +99,17 @@ def compare(
     """
     test_set, columns = _common_test_set(models, corpus)
     words = [corpus.vocabulary[w] for w in test_set.ids]
-    measures, matchings, changes = [], [], []
+    measures, matchings, groupings, changes = [], [], [], []
     first = restricted(models[0].phi, columns[0])
     for model, mine in zip(models, columns, strict=True):
         phi = restricted(model.phi, mine)
         measures.append(_measures(model, mine, phi, test_set, threads))
-        if model is not models[0]:
+        if model is models[0]:
+            continue
+        mixtures = [one for one in (models[0], model) if isinstance(one, MixtureModel)]
+        if len(mixtures) == 2 and models[0].corpus == model.corpus:
+            groupings.append(grouping(mixtures[0], mixtures[1]))
+        if not mixtures:
             both = models[0].labels, model.labels
             matchings.append(matching(model.name, first, phi, words, limit, both))
             if drifts or (drifts is None and _goes_on(models[0], model)):
@@ -119,6 +126,7 @@ def compare(
         matchings=tuple(matchings),
         remarks=tuple(_remarks(models, measures, test_set)),
         drifts=tuple(changes),
+        groupings=tuple(groupings),
     )
 
 
@@ -158,7 +166,7 @@ def _common_test_set(
 def _measures(
     model: Model, columns: np.ndarray, phi: np.ndarray, test_set: CommonTestSet, threads: Threads
 ) -> Measures:
-    scores = _scores(model, columns, test_set, threads)
+    scores = model.scores(test_set.split, columns, test_set.ids, test_set.corpus.n_words, threads)
     counts = document_counts(test_set.ids[top(phi, TOP)], test_set.corpus)
     return Measures(
         name=model.name,
@@ -172,24 +180,6 @@ def _measures(
         left_out=_left_out(model, columns),
         **model.facts,
     )
-
-
-def _scores(
-    model: Model, columns: np.ndarray, test_set: CommonTestSet, threads: Threads
-) -> list[np.ndarray]:
-    """p of each scored token under each sample, topics being rescaled to the common words."""
-    found = []
-    for theta, alpha in model.samples():
-        common = np.zeros((test_set.corpus.n_words, theta.shape[1]), np.float32)
-        common[test_set.ids] = theta[columns]
-        sums = common.sum(axis=0, dtype=np.float64)
-        sums[sums == 0] = 1  # a topic without any of these words predicts none of them
-        found.append(
-            token_probabilities(
-                test_set.split, common, sums, alpha, seed=SPLIT_SEED, threads=threads
-            )
-        )
-    return found
 
 
 def _left_out(model: Model, columns: np.ndarray) -> float:
@@ -218,6 +208,18 @@ def _remarks(
             f"the vocabularies differ: only words that all know count, which leaves out {parts},"
             f" and {unknown:,} tokens of the held-out documents"
         )
+    mixtures = [model for model in models if isinstance(model, MixtureModel)]
+    if mixtures and len(mixtures) < len(models):
+        yield (
+            "groups are not matched with topics, for a document has one group and mixes topics; the"
+            " perplexities compare: all complete the same documents"
+        )
+    for model in mixtures[1:]:
+        if model.corpus != mixtures[0].corpus:
+            yield (
+                f"{model.name} and {mixtures[0].name} group different documents, so how far their"
+                " groups agree cannot be told"
+            )
     threads = {m.threads for m in measures if m.threads is not None}
     if len(threads) > 1:
         yield "seconds do not compare: the runs had different numbers of threads"

@@ -8,11 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.models.lda.completion import check_topics
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.completion import Split, check_topics, token_probabilities
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, posterior_mean, samples_of
+from topicmc.models.lda.scoring import SPLIT_SEED
+from topicmc.models.mixture.completion import token_probabilities as completed
+from topicmc.models.mixture.matching import central
+from topicmc.models.mixture.run import MixtureRun
 from topicmc.storage.files import read_array
+from topicmc.storage.runs import RunDirectory
 from topicmc.topics.labels import Labels
 
 
@@ -52,6 +58,22 @@ class Model:
         they predict."""
         raise NotImplementedError
 
+    def scores(
+        self, split: Split, columns: np.ndarray, ids: np.ndarray, n_words: int, threads: Threads
+    ) -> list[np.ndarray]:
+        """p of each scored token under each sample, float64 (T,) each, topics being rescaled to the
+        words that count: ``columns`` of the model, ``ids`` of a corpus of ``n_words``."""
+        found = []
+        for theta, alpha in self.samples():
+            common = np.zeros((n_words, theta.shape[1]), np.float32)
+            common[ids] = theta[columns]
+            sums = common.sum(axis=0, dtype=np.float64)
+            sums[sums == 0] = 1  # a topic without any of these words predicts none of them
+            found.append(
+                token_probabilities(split, common, sums, alpha, seed=SPLIT_SEED, threads=threads)
+            )
+        return found
+
     def draws(self) -> Iterator[np.ndarray]:
         """θ, float32 (W, K), of each sample of the first chain as a draw from the posterior; none
         where nothing is known of how sure the topics are."""
@@ -73,18 +95,9 @@ class RunModel(Model):
         self.corpus = run.facts()["corpus"]["fingerprint"]
         self.newest = [self._entries.index(entry) for entry in newest_of(self._entries)]
         self.unfinished = any(entry["burn_in"] for entry in self._entries)
-        config = run.facts()["config"]
-        self.origin = Path(config["from_run"]) if config.get("from_run") else None
-        record = (run.metrics() or [{}])[-1]
-        seconds, tokens = record.get("seconds"), record.get("tokens")
-        self.facts = {
-            "sampler": config["sampler"],
-            "chains": len({entry["chain"] for entry in self._entries}),
-            "updates": record.get("update"),
-            "seconds": seconds,
-            "tokens_per_second": round(tokens / seconds) if tokens and seconds else None,
-            "threads": config["workers"] * config["threads"],
-        }
+        origin = run.facts()["config"].get("from_run")
+        self.origin = Path(origin) if origin else None
+        self.facts = _facts(run, len({entry["chain"] for entry in self._entries}))
 
     def samples(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for entry in self._entries:
@@ -94,6 +107,47 @@ class RunModel(Model):
         for entry in self._entries:
             if entry["chain"] == 0 and not entry["burn_in"]:
                 yield draw_of(self._run, entry)
+
+
+def _facts(run: RunDirectory, n_chains: int) -> dict[str, Any]:
+    """How a run was trained."""
+    config, record = run.facts()["config"], (run.metrics() or [{}])[-1]
+    seconds, tokens = record.get("seconds"), record.get("tokens")
+    return {
+        "sampler": config["sampler"],
+        "chains": n_chains,
+        "updates": record.get("update"),
+        "seconds": seconds,
+        "tokens_per_second": round(tokens / seconds) if tokens and seconds else None,
+        "threads": config["workers"] * config["threads"],
+    }
+
+
+class MixtureModel(Model):
+    """A run of a mixture: its ``groups`` are those of its central sample, its score is of all
+    samples, whose ``partitions`` of the documents are int32 (D,) each.
+
+    Raises as `RunModel`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._run = run = MixtureRun.open(path)
+        self._entries = entries = list(run.states_to_read())
+        self.partitions = [run.read_sample(entry).groups for entry in entries]
+        self.groups = central(run)
+        share = self.groups.sizes / self.groups.sizes.sum()
+        super().__init__(str(path), run.vocabulary(), self.groups.phi, share)
+        self.labels = Labels.of_groups(run, len(self.phi))
+        self.corpus = run.facts()["corpus"]["fingerprint"]
+        self.newest = [entries.index(entry) for entry in newest_of(entries)]
+        self.unfinished = any(entry["burn_in"] for entry in entries)
+        self.facts = _facts(run, len({entry["chain"] for entry in entries}))
+
+    def scores(
+        self, split: Split, columns: np.ndarray, ids: np.ndarray, n_words: int, threads: Threads
+    ) -> list[np.ndarray]:
+        read = self._run.read_sample
+        return [completed(split, read(entry), columns, ids) for entry in self._entries]
 
 
 class MatrixModel(Model):

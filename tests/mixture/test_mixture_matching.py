@@ -1,0 +1,108 @@
+"""Groups found again, and documents completed by mixtures, beside slow twins."""
+
+import naive_mixture as naive
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from topicmc.corpora import Documents
+from topicmc.kernels import mixture as kernels
+from topicmc.kernels import partitions
+from topicmc.models.lda.completion import split_documents
+from topicmc.models.mixture.completion import token_probabilities
+from topicmc.models.mixture.matching import FOUND, GroupSamples, adjusted_rand, pairs
+from topicmc.models.mixture.reading import Groups
+from topicmc.models.mixture.run import Sample
+from topicmc.models.mixture.state import bags_of
+
+
+def documents(x: np.ndarray) -> Documents:
+    sparse = csr_array(x)
+    return Documents(
+        sparse.indptr.astype(np.int64),
+        sparse.indices.astype(np.uint16),
+        sparse.data.astype(np.uint16),
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_adjusted_rand_index_is_that_of_pairs(seed):
+    rng = np.random.default_rng(seed)
+    one = rng.integers(0, 5, 80).astype(np.int32)
+    other = np.where(rng.random(80) < 0.5, one, rng.integers(0, 3, 80)).astype(np.int32)
+    assert adjusted_rand(one, other) == pytest.approx(naive.adjusted_rand(one, other))
+    assert adjusted_rand(one, (one + 1) % 5) == pytest.approx(1)
+
+
+def test_partitions_with_nothing_to_tell_agree():
+    whole, apart = np.zeros(6, np.int32), np.arange(6, dtype=np.int32)
+    assert adjusted_rand(whole, whole) == adjusted_rand(apart, apart) == 1
+    assert adjusted_rand(whole, apart) == 0
+    assert adjusted_rand(whole[:1], whole[:1]) == 1
+
+
+def test_groups_are_paired_such_that_jaccard_indices_add_up_to_most():
+    one = np.repeat([0, 1, 2], [5, 4, 1]).astype(np.int32)
+    other = np.array([3, 3, 3, 0, 0, 0, 0, 0, 0, 3], np.int32)  # groups 1 and 2 are empty
+    found = pairs(one, other)
+    np.testing.assert_array_equal(found.to, [3, 0, -1])
+    np.testing.assert_allclose(found.jaccard, [3 / 6, 4 / 6, 0])
+
+
+def test_tokens_are_completed_as_by_bayes():
+    """With words that others lack left out of groups and documents alike, and doubled tokens."""
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, 4, (40, 6))
+    x[:, 5] = 0  # which another model does not know
+    ids, columns = np.arange(5), np.array([4, 2, 0, 1, 3])
+    phi = rng.dirichlet(np.full(6, 0.3), 3)
+    weights = np.array([0.5, 0.2, 0.1])
+    sample = Sample(np.zeros(1, np.int32), weights, phi.astype(np.float32), 1.0, 0.4)
+    split = split_documents(documents(x), seed=1)
+    found = token_probabilities(split, sample, columns, ids)
+    known = phi.astype(np.float32)[:, columns].astype(float)
+    known /= known.sum(axis=1, keepdims=True)
+    batch = split.observed
+    observed = np.zeros((len(batch.doc_ids), 5), int)
+    rows = np.repeat(np.arange(len(observed)), np.diff(batch.offsets))
+    np.add.at(observed, (rows, batch.words[batch.tokens]), 1)
+    expected = [
+        naive.completion(observed[doc], int(w), weights, known, 0.4)
+        for doc, w in zip(split.scored_doc, split.scored_word, strict=True)
+    ]
+    assert len(found) == split.n_scored > 20
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_the_log_joint_is_that_of_seats_and_words():
+    rng = np.random.default_rng(4)
+    x, groups = rng.integers(0, 3, (12, 5)), rng.integers(0, 4, 12).astype(np.int32)
+    groups[groups == 1] = 0  # an empty group adds nothing
+    sizes, words = np.zeros(4, np.int64), np.zeros((4, 5), np.int32)
+    kernels.add_docs(bags_of(documents(x)), np.arange(12), groups, 1, words, sizes)
+    expected = naive.log_joint(x, groups, 1.7, 0.3)
+    assert partitions.log_joint(sizes, words, 0.3, 1.7) == pytest.approx(expected)
+
+
+def test_what_a_group_says_is_of_the_samples_that_have_found_it():
+    """A sample whose matched group shares too few documents counts for nothing."""
+
+    class Run:
+        def read_sample(self, entry):
+            return entry["sample"]
+
+    phi = [np.array([[0.8, 0.2], [0.1, 0.9]]), np.array([[0.3, 0.7], [0.6, 0.4]])]
+    samples = [Sample(np.zeros(1, np.int32), np.ones(2) / 2, p, 1.0, 0.1) for p in phi]
+    groups = Groups(np.array([3, 2]), np.ones(2) / 2, phi[0], 0.0, 0.1, 1.0, np.zeros(5, np.int32))
+    found = GroupSamples(
+        groups,
+        [(Run(), {"sample": sample}) for sample in samples],
+        chain=np.array([0, 1]),
+        kept=2,
+        stick=np.array([[0, 1], [1, -1]]),
+        jaccard=np.array([[1, 1], [FOUND, FOUND / 2]]),
+        share=np.array([[0.6, 0.4], [0.5, 0.0]]),
+    )
+    np.testing.assert_allclose(found.mean_phi(), [[0.7, 0.3], [0.1, 0.9]])
+    assert [len(part) for part in found.of_group(0, found.share[:, 0])] == [1, 1]
+    assert [len(part) for part in found.of_group(1, found.share[:, 1])] == [1]

@@ -1,0 +1,71 @@
+"""The report of a mixture in a real browser, over words and titles that would like to be markup."""
+
+import contextlib
+import time
+
+import pytest
+from browser import chromium, resize
+from report_runs import HOSTILE, hostile_corpus
+
+from topicmc.models.mixture.run import MixtureRun
+from topicmc.report import write_report
+from topicmc.report.groups import GroupPosterior, gather_groups
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    from topicmc.cli import main
+
+    folder = tmp_path_factory.mktemp("mixture")
+    corpus = hostile_corpus(folder)
+    asked = ("train", corpus.path, "-o", folder / "run", "--model", "mixture", "--updates", 120)
+    settings = ("--chains", 2, "--beta", 0.3, "--threads", 1, "--progress", "none")
+    with contextlib.suppress(SystemExit):
+        main([str(argument) for argument in (*asked, *settings)])
+    return MixtureRun.open(folder / "run"), corpus
+
+
+@pytest.fixture(scope="module")
+def page(run, tmp_path_factory):
+    """The page, and what it shows."""
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    opened, corpus = run
+    corpus.titles = [HOSTILE[i % len(HOSTILE)] for i in range(corpus.n_docs)]
+    data = gather_groups([opened], corpus, title=HOSTILE[0])
+    write_report(data, path)
+    return path, data
+
+
+def test_a_browser_shows_groups_and_how_many(page):
+    path, data = page
+    with chromium() as driver:
+        resize(driver, 1280)
+        driver.get(f"{path.as_uri()}#group-1")
+        until = time.monotonic() + 10
+        while not driver.execute_script("return document.querySelectorAll('.column').length"):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        one = "return document.querySelector('{}').textContent"
+        assert driver.execute_script(one.format("#title")) == HOSTILE[0]
+        assert driver.execute_script(one.format("#topic .overline")).startswith("Group 1")
+        columns = driver.execute_script("return document.querySelectorAll('.column').length")
+        assert columns == len(data["how_many"])
+        rows = driver.execute_script("return document.querySelectorAll('#topics tbody tr').length")
+        assert rows == len(data["topics"])
+        assert "of samples" in driver.execute_script(one.format("#topics tbody"))
+        charts = driver.execute_script(
+            "return [...document.querySelectorAll('#traces h3')].map((e) => e.textContent)"
+        )
+        assert {"Number of groups", "Log joint", "Concentration"} <= set(charts)
+        assert driver.get_log("browser") == []
+
+
+def test_shares_and_intervals_are_of_the_samples_that_found_a_group(run):
+    posterior = GroupPosterior([run[0]], 0.9)
+    samples = posterior.samples
+    for k in range(len(posterior.phi)):
+        found = samples.stick[:, k] >= 0
+        assert posterior.held[k] == pytest.approx(found.mean())
+        assert posterior.share[k] == pytest.approx(samples.share[found, k].mean())
+        low, high = posterior.share_low[k], posterior.share_high[k]
+        assert not low > posterior.share[k] and not high < posterior.share[k]
