@@ -1,4 +1,4 @@
-# mypy: disable-error-code="call-arg,var-annotated"
+# mypy: disable-error-code="call-arg,var-annotated,assignment"
 """Sixteen-lane vectors for numba kernels, as LLVM vectors: no C compiler, any processor.
 
 A kernel handles `<16 x float>` and `<16 x i32>` as values:
@@ -25,6 +25,7 @@ from topicmc.kernels.padding import LANES
 _BIT, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 16, 32, 64))
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _INTS = ir.VectorType(_I32, LANES)
+_SHORTS = ir.VectorType(_I16, LANES)
 _LONGS = ir.VectorType(_I64, LANES)
 _IOTA = ir.Constant(_INTS, list(range(LANES)))
 _ZERO = ir.Constant(_FLOATS, [0.0] * LANES)
@@ -75,10 +76,13 @@ def _is_lane(builder, lane):
 
 @intrinsic
 def load(typingctx, array, index):
-    """Sixteen consecutive elements of a float32 or int32 array."""
+    """Sixteen consecutive elements of a float32 or int32 array, or as int32 of a uint16 array."""
     result = _vectors_of(array)
 
     def emit(context, builder, signature, args):
+        if array.dtype == types.uint16:
+            shorts = builder.load(_address(context, builder, array, *args, _SHORTS), align=2)
+            return builder.zext(shorts, _INTS)
         vector = context.get_value_type(result)
         return builder.load(_address(context, builder, array, *args, vector), align=4)
 
@@ -100,16 +104,17 @@ def store(typingctx, array, index, lanes):
 @intrinsic
 def gather(typingctx, array, start, places, index):
     """The sixteen elements start + places[index], start + places[index + 1], … of an array; places
-    int32, none negative."""
+    int32, none negative, or uint16."""
     vectors = _vectors_of(array)
 
     def emit(context, builder, signature, args):
         vector = context.get_value_type(vectors)
         origin = _address(context, builder, array, *args[:2], vector.element)
-        lanes = builder.load(_address(context, builder, places, *args[2:], _INTS), align=4)
+        kind = context.get_value_type(places.dtype)
+        first = _address(context, builder, places, *args[2:], kind)
         result = ir.Constant(vector, ir.Undefined)
         for i in range(LANES):
-            place = builder.zext(builder.extract_element(lanes, _I32(i)), _I64)
+            place = builder.zext(builder.load(builder.gep(first, [_I64(i)])), _I64)
             element = builder.load(builder.gep(origin, [place]))
             result = builder.insert_element(result, element, _I32(i))
         return result
@@ -217,6 +222,29 @@ def replace(typingctx, a, lane, value):
 
 
 @intrinsic
+def lane_of(typingctx, a, value):
+    """The first lane of int32 lanes that holds a value, or 16."""
+
+    def emit(context, builder, signature, args):
+        alike = builder.icmp_signed("==", args[0], _spread(builder, args[1], _INTS))
+        bits = builder.zext(builder.bitcast(alike, _I16), _I32)
+        return builder.zext(builder.cttz(builder.or_(bits, _I32(1 << LANES)), _BIT(1)), _I64)
+
+    return types.intp(ints, types.int32), emit
+
+
+@intrinsic
+def swap_where(typingctx, a, b, value, c):
+    """a, with the lanes of c where the int32 lanes b hold a value."""
+
+    def emit(context, builder, signature, args):
+        alike = builder.icmp_signed("==", args[1], _spread(builder, args[2], _INTS))
+        return builder.select(alike, args[3], args[0])
+
+    return floats(floats, ints, types.int32, floats), emit
+
+
+@intrinsic
 def prefix(typingctx, a):
     """Inclusive sums over lanes, in four steps: within pairs, fours, eights, and all.
 
@@ -261,6 +289,43 @@ def count_at_most(typingctx, a, bound):
     return types.intp(floats, types.float32), emit
 
 
+def _philox(builder, key, x0, x1, x2, x3):
+    """Philox4x32-10 on sixteen counters at once. Words lie in 64-bit lanes, as they are multiplied:
+    to pack them costs more."""
+
+    def constant(value):
+        return ir.Constant(_LONGS, [value] * LANES)
+
+    def multiply(x, m):
+        wide = builder.mul(x, constant(m))
+        return builder.lshr(wide, constant(32)), builder.and_(wide, constant(2**32 - 1))
+
+    def spread(scalar):
+        return builder.and_(_spread(builder, scalar, _LONGS), constant(2**32 - 1))
+
+    k0, k1 = key, builder.lshr(key, _I64(32))
+    for _ in range(10):
+        h0, l0 = multiply(x0, 0xD2511F53)
+        h1, l1 = multiply(x2, 0xCD9E8D57)
+        x0 = builder.xor(builder.xor(h1, x1), spread(k0))
+        x2 = builder.xor(builder.xor(h0, x3), spread(k1))
+        x1, x3 = l1, l0
+        k0 = builder.add(k0, _I64(0x9E3779B9))
+        k1 = builder.add(k1, _I64(0xBB67AE85))
+    return x0, x1, x2, x3
+
+
+def _store_uniforms(builder, words, address):
+    """The upper 24 bits of sixteen words as uniforms of [0, 1)."""
+    bits = builder.trunc(builder.lshr(words, ir.Constant(_LONGS, [8] * LANES)), _INTS)
+    uniforms = builder.fmul(builder.sitofp(bits, _FLOATS), ir.Constant(_FLOATS, [2.0**-24] * LANES))
+    builder.store(uniforms, address, align=4)
+
+
+def _counter(builder, scalar):
+    return builder.and_(_spread(builder, scalar, _LONGS), ir.Constant(_LONGS, [2**32 - 1] * LANES))
+
+
 @intrinsic
 def philox_lanes(typingctx, key, c0, c1, c2, c3, out, index):
     """64 uniforms of [0, 1) to out[index : index + 64], multiples of 2^−24.
@@ -271,41 +336,57 @@ def philox_lanes(typingctx, key, c0, c1, c2, c3, out, index):
 
     def emit(context, builder, signature, args):
         key, c0, c1, c2, c3, out_array, index = args
-
-        def constant(value, vector):
-            return ir.Constant(vector, [value] * LANES)
-
-        low = constant(2**32 - 1, _LONGS)
-
-        def multiply(x, m):
-            wide = builder.mul(x, constant(m, _LONGS))
-            return builder.lshr(wide, constant(32, _LONGS)), builder.and_(wide, low)
-
-        def spread(scalar):
-            return builder.and_(_spread(builder, scalar, _LONGS), low)
-
-        # Words lie in 64-bit lanes, as they are multiplied: to pack them costs more.
-        x0, x1, x2, x3 = (spread(c) for c in (c0, c1, c2, c3))
-        x0 = builder.and_(builder.add(x0, ir.Constant(_LONGS, list(range(LANES)))), low)
-        k0, k1 = key, builder.lshr(key, _I64(32))
-        for _ in range(10):
-            h0, l0 = multiply(x0, 0xD2511F53)
-            h1, l1 = multiply(x2, 0xCD9E8D57)
-            x0 = builder.xor(builder.xor(h1, x1), spread(k0))
-            x2 = builder.xor(builder.xor(h0, x3), spread(k1))
-            x1, x3 = l1, l0
-            k0 = builder.add(k0, _I64(0x9E3779B9))
-            k1 = builder.add(k1, _I64(0xBB67AE85))
-        for j, x in enumerate((x0, x1, x2, x3)):
-            bits = builder.trunc(builder.lshr(x, constant(8, _LONGS)), _INTS)
-            upper = builder.sitofp(bits, _FLOATS)
-            uniform = builder.fmul(upper, constant(2.0**-24, _FLOATS))
+        x0, x1, x2, x3 = (_counter(builder, c) for c in (c0, c1, c2, c3))
+        x0 = builder.add(x0, ir.Constant(_LONGS, list(range(LANES))))
+        x0 = builder.and_(x0, ir.Constant(_LONGS, [2**32 - 1] * LANES))
+        for j, x in enumerate(_philox(builder, key, x0, x1, x2, x3)):
             at = builder.add(index, _I64(LANES * j))
-            builder.store(uniform, _address(context, builder, out, out_array, at, _FLOATS), align=4)
+            _store_uniforms(builder, x, _address(context, builder, out, out_array, at, _FLOATS))
         return context.get_dummy_value()
 
     counter = types.int64
     return types.void(types.uint64, counter, counter, counter, counter, out, types.intp), emit
+
+
+@intrinsic
+def philox_places(typingctx, key, places, c1, c2s, c3, out, index):
+    """16 uniforms to out[index : index + 16]: those that `philox_lanes` has of sixteen places, each
+    on its own counter.
+
+    Lane i gets element p = places[index + i] of the sequence of philox_lanes(key, 16 b, c1,
+    c2s[index + i], c3, …), b = 0, 1, …; places and c2s are int32 arrays.
+    """
+
+    def emit(context, builder, signature, args):
+        key, place_array, c1, c2_array, c3, out_array, index = args
+
+        def constant(value):
+            return ir.Constant(_LONGS, [value] * LANES)
+
+        def lanes(array_type, array):
+            address = _address(context, builder, array_type, array, index, _INTS)
+            return builder.zext(builder.load(address, align=4), _LONGS)
+
+        place = lanes(places, place_array)
+        block = builder.shl(builder.lshr(place, constant(6)), constant(4))
+        x0 = builder.or_(block, builder.and_(place, constant(15)))
+        x2 = lanes(c2s, c2_array)
+        words = _philox(builder, key, x0, _counter(builder, c1), x2, _counter(builder, c3))
+
+        def has(bit):
+            return builder.icmp_unsigned("!=", builder.and_(place, constant(bit)), constant(0))
+
+        low = builder.select(has(16), words[1], words[0])
+        high = builder.select(has(16), words[3], words[2])
+        word = builder.select(has(32), high, low)
+        _store_uniforms(builder, word, _address(context, builder, out, out_array, index, _FLOATS))
+        return context.get_dummy_value()
+
+    counter = types.int64
+    return (
+        types.void(types.uint64, places, counter, c2s, counter, out, types.intp),
+        emit,
+    )
 
 
 # A cumulative table of one draw: a block that ends in zero, a block for the sums over lanes, the
@@ -350,8 +431,20 @@ def pick(table, start, n_padded, target):
     Returns −1 when target ≥ total, or when the target falls into a gap left by rounding (less than
     once in 10⁶ draws); the caller needs an answer for that. A NaN gives 0.
     """
+    lane, rest = pick_lane(table, start, target)
+    return pick_block(table, start, n_padded, lane, rest)
+
+
+@njit(inline="always")
+def pick_lane(table, start, target):
+    """The lane of `pick`, and what is left of the target within it."""
     lane = count_at_most(load(table, start + LANES), target)
-    rest = target - peek(table, start + LANES - 1 + lane)
+    return lane, target - peek(table, start + LANES - 1 + lane)
+
+
+@njit(inline="always")
+def pick_block(table, start, n_padded, lane, rest):
+    """The topic of `pick`, once its lane is known."""
     column = start + TABLE_HEAD + lane
     n_blocks = n_padded // LANES
     coarse = 0
