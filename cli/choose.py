@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topicmc.cli.configuration import settings_of
 from topicmc.cli.options import json_option, output_option, print_json
 from topicmc.cli.tables import print_table
-from topicmc.cli.train import PROGRESS, Number, setting, settings_of
+from topicmc.cli.train import PROGRESS, Number, setting
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import SAMPLERS
 

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
+from topicmc.cli.configuration import settings_of
 from topicmc.cli.mixture.dispatch import is_mixture
 from topicmc.cli.mixture.train import ONLY as MIXTURE_ONLY
 from topicmc.cli.options import Headed, force_option, json_option, output_option, print_json
 from topicmc.cli.topics import print_topics
+from topicmc.cli.training import (
+    carry_out,
+    tell_nothing_to_do,
+    tell_result,
+    tell_settings,
+    threads_of,
+)
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import LEARN, SAMPLERS, STARTS, TrainConfig
-from topicmc.models.mixture.settings import COUNTS, MixtureConfig
+from topicmc.models.mixture.settings import COUNTS
 from topicmc.settings.groups import SCHEDULES, UNTIL
-from topicmc.settings.values import MAX_WORKERS, option, parse_duration
+from topicmc.settings.values import option
 
 MODELS = ("lda", "mixture")
 PROGRESS = ("auto", "bar", "plain", "json", "none")
@@ -261,35 +266,24 @@ def _model(asked: str | None, output: Path, resume: bool) -> str:
 
 
 def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
-    from topicmc.host.interrupts import interruptible
     from topicmc.models.lda.model import training_of
     from topicmc.topics.reading import write_topics
 
-    with interruptible() as interrupt:
-        training = training_of(config, corpus, run, channel, told, resume=resume, slow=slow)
-        if channel.is_root:
-            told.message(_headline(config, corpus))
-            for remark in run.notices if resume else run.facts()["plan"]["remarks"]:
-                told.message(remark)
-        begun = training.update
-        outcome = training.train(interrupt)
-        if channel.is_root and not outcome.interrupted and run.is_starting():
-            told.message(
-                "there is no posterior sample yet: the newest state stands in for samples, so train"
-                " on (--resume) with more --epochs, --updates or --time-budget"
-            )
-        del training  # the end needs memory of its own
-    told.close()
-    if not channel.is_root:
-        return 130 if outcome.interrupted else 0
-    if outcome.interrupted:
-        click.echo(
-            f"Stopped after update {outcome.update:,}; a checkpoint is written. Go on with:\n"
-            f"  {_resume_command(run.path, channel)}",
-            err=True,
-        )
-        return 130
-    nothing = resume and outcome.update == begun and (run.path / "topics.json").exists()
+    outcome, moved, status = carry_out(
+        lambda: training_of(config, corpus, run, channel, told, resume=resume, slow=slow),
+        lambda: (
+            _headline(config, corpus),
+            *(run.notices if resume else run.facts()["plan"]["remarks"]),
+        ),
+        run,
+        channel,
+        told,
+        "topicmc train",
+        lacks_samples=run.is_starting,
+    )
+    if status is not None:
+        return status
+    nothing = resume and not moved and (run.path / "topics.json").exists()
     topics = [] if nothing else write_topics(run, outcome.update)
     if as_json:
         print_json(
@@ -304,16 +298,10 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
             }
         )
     elif nothing:
-        click.echo(
-            f"Nothing to do: {run.path} has made its {outcome.update:,} updates; it goes on with"
-            " more --updates, --epochs or --time-budget",
-            err=True,
-        )
+        tell_nothing_to_do(run, outcome)
     else:
         print_topics(topics)
-        click.echo(f"Trained {run.path}: {_result(outcome)}", err=True)
-        if config.until == "converged" and not outcome.converged:
-            click.echo(f"It has not converged: topicmc evaluate {run.path} says more", err=True)
+        tell_result(run, outcome, config.until, _result(outcome), "topicmc evaluate")
     return 0
 
 
@@ -322,9 +310,7 @@ def _headline(config, corpus) -> str:
         f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens, {corpus.n_words:,} words;"
         f" {config.topics} topics by {config.sampler},"
         f"{_chains(config)}"
-        f" {config.batch_size} documents a batch,"
-        f" {config.workers} worker{'s' * (config.workers > 1)} x {config.threads}"
-        f" thread{'s' * (config.threads > 1)}"
+        f" {config.batch_size} documents a batch, {threads_of(config)}"
     )
 
 
@@ -338,87 +324,14 @@ def _chains(config) -> str:
 
 
 def _result(outcome) -> str:
-    text = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
     if outcome.score is None:
-        text += "; no perplexity, for no documents are held out (topicmc prepare --heldout N)"
+        text = "; no perplexity, for no documents are held out (topicmc prepare --heldout N)"
     else:
-        text += f", held-out perplexity {outcome.score:,.1f}"
+        text = f", held-out perplexity {outcome.score:,.1f}"
     if outcome.score_averaged is not None:
         averaged = f"{outcome.score_averaged:,.1f} averaged over {outcome.samples}"
         text += f" of the newest sample, {averaged}"
     return text
-
-
-def settings_of(
-    given: dict[str, Any],
-    config_file: Path | None,
-    check: Callable[[dict[str, Any]], None] | None = None,
-) -> dict[str, Any]:
-    """Options over the config file; names of options that were not given are absent. ``check``
-    raises UsageError for those that cannot be [of LDA]."""
-    check = check or _check
-    settings = _from_toml(config_file, check) if config_file is not None else {}
-    settings.update({name: value for name, value in given.items() if value is not None})
-    settings = _converted(settings)
-    if settings.get("updates") is not None and settings.get("epochs") is not None:
-        raise UsageError("--updates and --epochs both say how long to train; give one of them")
-    check(settings)
-    return settings
-
-
-def _check(settings: dict[str, Any]) -> None:
-    """UsageError for a setting that no number of workers bears: mpiexec may know theirs better."""
-    TrainConfig.from_dict({"workers": MAX_WORKERS, **settings})
-
-
-def _from_toml(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    import tomllib
-
-    from topicmc.errors import DataError
-
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: not a TOML file ({error})") from None
-    settings = {name.replace("-", "_"): value for name, value in settings.items()}
-    both = (*fields(MixtureConfig), *fields(TrainConfig))
-    kinds = {field.name: str(field.type) for field in both}
-    for name, value in settings.items():
-        if name not in kinds:
-            raise UsageError(f"{path}: unknown setting {name!r}; see topicmc train --help")
-        has_file = name in ("alpha", "seeds")
-        text_is_fine = has_file or "str" in kinds[name] or name == "time_budget" or value == "auto"
-        if isinstance(value, str) and not text_is_fine:
-            raise UsageError(f"{path}: {name} = {value!r} is not a number")
-    try:
-        check(_converted(settings))
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
-    return settings
-
-
-def _converted(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings as they are kept: the time budget in seconds, the intervals as text, places from
-    the root, and what files hold of seeds and α."""
-    from topicmc.models.lda.given_priors import read_alpha
-    from topicmc.models.lda.seed_files import read_seeds
-
-    settings = dict(settings)
-    for name in ("from_run", "topic_prior"):
-        if settings.get(name) is not None:
-            settings[name] = str(Path(settings[name]).resolve())
-    if isinstance(settings.get("seeds"), str | Path):
-        settings["seeds"] = read_seeds(Path(settings["seeds"]))
-    if isinstance(settings.get("alpha"), str) and settings["alpha"] != "auto":
-        settings["alpha"] = read_alpha(settings["alpha"])
-    if "time_budget" in settings:
-        settings["time_budget"] = parse_duration(settings["time_budget"], "--time-budget")
-    for name in ("evaluate_every", "checkpoint_every"):
-        if name in settings:
-            settings[name] = str(settings[name])
-    return settings
 
 
 def _slow(items: tuple[str, ...]) -> dict[int, float]:
@@ -440,11 +353,4 @@ def _dry_run(corpus, settings, channel, as_json) -> None:
     if as_json:
         print_json(told.as_dict())
         return
-    for name, value in told.as_dict().items():
-        if value is not None:
-            click.echo(f"{name.replace('_', '-')} = {value}")
-
-
-def _resume_command(path: Path, channel) -> str:
-    launcher = f"mpiexec -n {channel.n_processes} " if channel.n_processes > 1 else ""
-    return f"{launcher}topicmc train -o {shlex.quote(str(path))} --resume"
+    tell_settings(told.as_dict())

@@ -69,10 +69,10 @@ def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
     prefix = f".{output.name}.{socket.gethostname()}-"
     folder = output.parent / f"{prefix}{os.getpid()}.partial"
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale(output.parent, prefix)
-        folder.mkdir()
         with exit_on_termination():
+            output.parent.mkdir(parents=True, exist_ok=True)
+            _remove_stale(output.parent, prefix)
+            folder.mkdir()
             yield folder
             _check_free(output, marker, force)
             sync_tree(folder)

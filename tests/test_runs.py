@@ -1,6 +1,7 @@
 """The run directory: nothing that was written can be half read, nothing is overwritten unasked."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from topicmc.storage.files import (
     atomic_write,
     read_array,
     read_json,
+    temporary_folder,
     user_errors_for,
     write_array,
     write_json,
@@ -35,6 +37,19 @@ def test_a_failed_write_leaves_the_old_content_and_no_debris(tmp_path):
         raise RuntimeError
     assert read_json(path) == {"a": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["facts.json"]
+
+
+def test_a_temporary_folder_is_gone_when_a_signal_meets_its_making(tmp_path, monkeypatch):
+    make = os.mkdir
+
+    def make_and_leave(*arguments, **options):
+        make(*arguments, **options)
+        raise SystemExit(143)  # as `exit_on_termination` does, at the next line of Python
+
+    monkeypatch.setattr(os, "mkdir", make_and_leave)
+    with pytest.raises(SystemExit), temporary_folder(tmp_path, ".run-"):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_space_left_is_one_sentence():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from topicmc.cli.factors.columns import checked_delimiter, column_options
 from topicmc.cli.options import Headed, force_option, json_option, output_option, print_json
 from topicmc.cli.train import PROGRESS, Number, setting
+from topicmc.cli.training import carry_out, tell_nothing_to_do, tell_result, threads_of
 from topicmc.errors import UsageError
 from topicmc.models.factors.settings import SAMPLERS, SPLITS, FactorConfig
 from topicmc.settings.groups import UNTIL
@@ -200,27 +200,18 @@ def _train(
     config: Resolved, data: RatingData, run: FactorRun, channel: Any, told: Any, resume: bool,
     as_json: bool,
 ) -> int:  # fmt: skip
-    from topicmc.host.interrupts import interruptible
     from topicmc.models.factors.model import training_of
 
-    with interruptible() as interrupt:
-        training = training_of(config, data, run, channel, told, resume=resume)
-        if channel.is_root:
-            told.message(_headline(config, data))
-            for notice in run.notices:
-                told.message(notice)
-        begun = training.update
-        outcome = training.train(interrupt)
-    told.close()
-    if not channel.is_root:
-        return 130 if outcome.interrupted else 0
-    if outcome.interrupted:
-        click.echo(
-            f"Stopped after update {outcome.update:,}; a checkpoint is written. Go on with:\n"
-            f"  {_resume_command(run.path, channel)}",
-            err=True,
-        )
-        return 130
+    outcome, moved, status = carry_out(
+        lambda: training_of(config, data, run, channel, told, resume=resume),
+        lambda: (_headline(config, data), *run.notices),
+        run,
+        channel,
+        told,
+        "topicmc factors train",
+    )
+    if status is not None:
+        return status
     if as_json:
         print_json(
             {
@@ -233,24 +224,11 @@ def _train(
                 "samples": outcome.samples,
             }
         )
-    elif resume and outcome.update == begun:
-        click.echo(
-            f"Nothing to do: {run.path} has made its {outcome.update:,} updates; it goes on with"
-            " more --updates, --epochs or --time-budget",
-            err=True,
-        )
+    elif resume and not moved:
+        tell_nothing_to_do(run, outcome)
     else:
-        click.echo(f"Trained {run.path}: {_result(config, outcome)}", err=True)
-        if config.until == "converged" and not outcome.converged:
-            click.echo(
-                f"It has not converged: topicmc factors evaluate {run.path} says more", err=True
-            )
+        tell_result(run, outcome, config.until, _result(outcome), "topicmc factors evaluate")
     return 0
-
-
-def _resume_command(path: Path, channel: Any) -> str:
-    command = f"topicmc factors train -o {shlex.quote(str(path))} --resume"
-    return f"mpiexec -n {channel.n_workers} {command}" if channel.n_processes > 1 else command
 
 
 def _headline(config: Resolved, data: RatingData) -> str:
@@ -260,18 +238,16 @@ def _headline(config: Resolved, data: RatingData) -> str:
     return (
         f"{len(ratings):,} ratings of {ratings.n_items:,} items by {ratings.n_users:,} users,"
         f" {int(data.heldout.sum()):,} held out; {config.factors} factors by {config.sampler},"
-        f"{several}{batch} {config.workers} worker{'s' * (config.workers > 1)} x"
-        f" {config.threads} thread{'s' * (config.threads > 1)}"
+        f"{several}{batch} {threads_of(config)}"
     )
 
 
-def _result(config: Resolved, outcome: Outcome) -> str:
-    text = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
+def _result(outcome: Outcome) -> str:
     if outcome.score is None:
-        return text + "; no error, for no ratings are held out (--heldout F)"
+        return "; no error, for no ratings are held out (--heldout F)"
     if outcome.score_averaged is None:
-        return text + f", held-out RMSE {outcome.score:.4f}"
-    return text + (
+        return f", held-out RMSE {outcome.score:.4f}"
+    return (
         f", held-out RMSE {outcome.score_averaged:.4f} averaged over {outcome.samples} samples,"
         f" {outcome.score:.4f} of the newest"
     )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from topicmc.cli.options import print_json
+from topicmc.cli.training import (
+    carry_out,
+    tell_nothing_to_do,
+    tell_result,
+    tell_settings,
+    threads_of,
+)
 from topicmc.errors import UsageError
 from topicmc.models.mixture.settings import MixtureConfig
 from topicmc.settings.values import option
@@ -41,9 +45,10 @@ def checked(settings: dict[str, Any]) -> None:
     """UsageError for a setting that a mixture does not have, or a value outside its range."""
     for name in settings:
         if name not in FIELDS:
-            flag = "--from" if name == "from_run" else option(name)
             why = _WHY.get(name, "a mixture has no such setting")
-            raise UsageError(f"{flag} does not go with --model mixture: {why}; leave it out")
+            raise UsageError(
+                f"{option(name)} does not go with --model mixture: {why}; leave it out"
+            )
     MixtureConfig.from_dict(decided_of(settings))
 
 
@@ -108,9 +113,7 @@ def _dry_run(corpus: Path | None, settings: dict[str, Any], channel: Any, as_jso
     if as_json:
         print_json(config.as_dict())
         return
-    for name, value in config.as_dict().items():
-        if value is not None:
-            click.echo(f"{name.replace('_', '-')} = {value}")
+    tell_settings(config.as_dict())
 
 
 def _train(
@@ -123,32 +126,19 @@ def _train(
     as_json: bool,
 ) -> int:
     from topicmc.cli.mixture.read import print_groups
-    from topicmc.host.interrupts import interruptible
     from topicmc.models.mixture.model import training_of
 
-    with interruptible() as interrupt:
-        training = training_of(config, corpus, run, channel, told, resume=resume)
-        if channel.is_root:
-            told.message(_headline(config, corpus))
-            for notice in run.notices:
-                told.message(notice)
-        begun = training.update
-        outcome = training.train(interrupt)
-        if channel.is_root and not outcome.interrupted and run.is_starting():
-            told.message(
-                "there is no posterior sample yet: the newest state stands in for samples, so train"
-                " on (--resume) with more --epochs, --updates or --time-budget"
-            )
-    told.close()
-    if not channel.is_root:
-        return 130 if outcome.interrupted else 0
-    if outcome.interrupted:
-        click.echo(
-            f"Stopped after update {outcome.update:,}; a checkpoint is written. Go on with:\n"
-            f"  {_resume_command(run.path, channel)}",
-            err=True,
-        )
-        return 130
+    outcome, moved, status = carry_out(
+        lambda: training_of(config, corpus, run, channel, told, resume=resume),
+        lambda: (_headline(config, corpus), *run.notices),
+        run,
+        channel,
+        told,
+        "topicmc train",
+        lacks_samples=run.is_starting,
+    )
+    if status is not None:
+        return status
     if as_json:
         print_json(
             {
@@ -161,17 +151,11 @@ def _train(
                 "samples": outcome.samples,
             }
         )
-    elif resume and outcome.update == begun:
-        click.echo(
-            f"Nothing to do: {run.path} has made its {outcome.update:,} updates; it goes on with"
-            " more --updates, --epochs or --time-budget",
-            err=True,
-        )
+    elif resume and not moved:
+        tell_nothing_to_do(run, outcome)
     else:
         print_groups(run, 10)
-        click.echo(f"Trained {run.path}: {_result(outcome)}", err=True)
-        if config.until == "converged" and not outcome.converged:
-            click.echo(f"It has not converged: topicmc evaluate {run.path} says more", err=True)
+        tell_result(run, outcome, config.until, _result(outcome), "topicmc evaluate")
     return 0
 
 
@@ -180,22 +164,15 @@ def _headline(config: Resolved, corpus: Corpus) -> str:
     return (
         f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens, {corpus.n_words:,} words;"
         f" a mixture by {config.sampler},{several} {config.batch_size:,} documents a batch,"
-        f" {config.workers} worker{'s' * (config.workers > 1)} x {config.threads}"
-        f" thread{'s' * (config.threads > 1)}"
+        f" {threads_of(config)}"
     )
 
 
 def _result(outcome: Outcome) -> str:
-    text = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
     if outcome.score is None:
-        return text + "; no score, for no documents are held out (topicmc prepare --heldout N)"
-    text += f", {outcome.score:.4f} nats a held-out document"
+        return "; no score, for no documents are held out (topicmc prepare --heldout N)"
+    text = f", {outcome.score:.4f} nats a held-out document"
     if outcome.score_averaged is not None:
         averaged = f"{outcome.score_averaged:.4f} averaged over {outcome.samples}"
         text += f" of the newest sample, {averaged}"
     return text
-
-
-def _resume_command(path: Path, channel: Any) -> str:
-    launcher = f"mpiexec -n {channel.n_processes} " if channel.n_processes > 1 else ""
-    return f"{launcher}topicmc train -o {shlex.quote(str(path))} --resume"

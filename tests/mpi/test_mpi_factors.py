@@ -1,38 +1,25 @@
 """Matrix factorisation on real ranks: the bits of one process."""
 
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ranks import topicmc
 from synthetic import write_ratings
 
-from topicmc.engine.transport.launch import find_mpiexec
-from topicmc.errors import UsageError
 from topicmc.models.factors.run import FactorRun
 
 # Ranks that wait keep a core busy: one such test at a time.
 pytestmark = pytest.mark.xdist_group("mpi")
 
-pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
-try:
-    MPIEXEC = find_mpiexec()
-except UsageError as error:
-    pytest.skip(str(error), allow_module_level=True)
-
-TRAIN = (sys.executable, "-P", "-m", "topicmc.cli", "factors", "train")
 FIXED = (
     *("--factors", 3, "--threads", 1, "--progress", "none", "--updates", 80),
     *("--evaluate-every", 40, "--precision-every", 2),
 )
 
 
-def train(*arguments, ranks=None):
-    launcher = [] if ranks is None else [MPIEXEC, "-n", ranks]
-    call = [*map(str, (*launcher, *TRAIN, *arguments))]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+train = partial(topicmc, "factors", "train")
 
 
 def states(path):

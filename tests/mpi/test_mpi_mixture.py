@@ -1,37 +1,24 @@
 """Mixtures on real ranks: the bits of one process, resumed on another number of them."""
 
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ranks import topicmc
 
-from topicmc.engine.transport.launch import find_mpiexec
-from topicmc.errors import UsageError
 from topicmc.models.mixture.run import MixtureRun
 
 # Ranks that wait keep a core busy: one such test at a time.
 pytestmark = pytest.mark.xdist_group("mpi")
 
-pytest.importorskip("mpi4py", reason="mpi4py is not installed: pip install 'topicmc[mpi]'")
-try:
-    MPIEXEC = find_mpiexec()
-except UsageError as error:
-    pytest.skip(str(error), allow_module_level=True)
-
-TRAIN = (sys.executable, "-P", "-m", "topicmc.cli", "train")
 FIXED = (
     *("--model", "mixture", "--chains", 2, "--threads", 1, "--progress", "none", "--beta", 0.2),
     *("--batch-size", 151, "--evaluate-every", 40),
 )
 
 
-def train(*arguments, ranks=None):
-    launcher = [] if ranks is None else [MPIEXEC, "-n", ranks]
-    call = [*map(str, (*launcher, *TRAIN, *arguments))]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+train = partial(topicmc, "train")
 
 
 def states(path):

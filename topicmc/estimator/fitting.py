@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from topicmc.host.interrupts import Interrupt, exit_on_termination
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.storage.files import temporary_folder
 
 _WATCHED = 200  # documents at most, spread over those trained on, whose perplexity is told
 
@@ -49,12 +50,12 @@ def train(
     """A whole run, with a ``prior`` of every topic and word (K, W) if there is one. The first
     Ctrl-C ends it, the next raises KeyboardInterrupt; what the loop raises passes through."""
     transport = LocalTransport(1)
-    with _unwound(), TemporaryDirectory(prefix="topicmc-") as folder:
+    with _unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
         try:
-            place = Path(folder) / "run"
+            place = folder / "run"
             if prior is not None:
-                np.save(Path(folder) / "prior.npy", prior)
-                config = replace(config, topic_prior=str(Path(folder) / "prior.npy"))
+                np.save(folder / "prior.npy", prior)
+                config = replace(config, topic_prior=str(folder / "prior.npy"))
             resolved, corpus, run = jobs.start(config, corpus.path, place, transport)
             training = training_of(resolved, corpus, run, transport, watcher)
             with _interrupting(watcher.interrupt):
@@ -82,17 +83,17 @@ def train_on(
     filled = select(documents, documents.lengths > 0)
     dtypes = id_dtype(n_words), count_dtype(int(filled.counts.max(initial=1)))
     copies = _spread(filled, _WATCHED if watched else 0)
-    with _unwound(), TemporaryDirectory(prefix="topicmc-") as folder:
+    with _unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
         tables = write_parts(
             iter([copies, filled]),
-            Path(folder),
+            folder,
             dtypes=dtypes,
             chosen=np.arange(copies.n_docs),
             bounds=[0, filled.n_docs],
         )
         # The words stay with who knows them; here they only need to be as many.
-        write_vocabulary(Path(folder) / "vocabulary.txt", [str(w) for w in range(n_words)])
-        write_index(Path(folder), n_words=n_words, provenance={}, **tables)
+        write_vocabulary(folder / "vocabulary.txt", [str(w) for w in range(n_words)])
+        write_index(folder, n_words=n_words, provenance={}, **tables)
         trained = train(Corpus.open(folder), config, watcher, prior)
     corpus = {**trained.record.corpus, "path": IN_MEMORY}
     return replace(trained, record=replace(trained.record, corpus=corpus))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import numpy as np
 from topicmc.errors import UsageError
 from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
-from topicmc.host.version import VERSION
 from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.run import TopicRun
@@ -21,6 +19,7 @@ from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
 from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.lda.settings import COLLAPSED, TrainConfig
 from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.storage.runs import made_by
 from topicmc.topics.reading import write_topics
 
 IN_MEMORY = "documents in memory"
@@ -164,9 +163,7 @@ def write(
         raise UsageError(f"{path}: a run is there already; give another path, or force=True")
     TopicRun.check_free(path, force)
     facts: dict[str, Any] = {
-        "topicmc": VERSION,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": jobs.versions(),
+        **made_by(*jobs.PACKAGES),
         "corpus": record.corpus,
         "config": record.config,
         "saved": True,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.posterior.convergence import aligned, ess, rhat
+from topicmc.posterior.convergence import ENOUGH, aligned, ess, rhat
 from topicmc.posterior.traces import traces
 from topicmc.posterior.verdict import exceeds, is_final
 from topicmc.storage.runs import RunDirectory
@@ -38,7 +38,14 @@ def _judged(draws: dict[str, np.ndarray], rhats: dict[str, float]) -> tuple[bool
         return None, "It cannot be told whether the chains have converged: train for longer."
     worst = max(rhats, key=lambda name: (not math.isnan(rhats[name]), rhats[name]))
     several = f"{len(next(iter(draws.values())))} chains have" if _several(draws) else "chain has"
+    n = next(iter(draws.values())).shape[1]
     if not any(exceeds(values) for values in draws.values()):
+        if n < ENOUGH:
+            few = f"{n} draws of each are few" if _several(draws) else f"{n} draws are few"
+            return (
+                None,
+                f"It cannot be told whether the {several} converged: {few}; train for longer.",
+            )
         return True, f"The {several} converged, as far as R̂ can tell ({rhats[worst]:.2f})."
     if is_final(draws):
         return False, "Each chain rests in a mode of its own: averages over them are still good."

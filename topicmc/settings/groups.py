@@ -7,14 +7,20 @@ to the program holds AUTO (``Open`` is Any); once it is resolved it is a value (
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Generic, Never, TypeVar
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Generic, Never, Self, TypeVar
 
+from topicmc.errors import UsageError
 from topicmc.settings.values import AUTO, MAX_WORKERS, Interval, in_range, one_of, option
 
 Open = TypeVar("Open")
 SCHEDULES = ("rotate", "permute")
 UNTIL = ("end", "converged")
+LENGTHS = ("updates", "epochs", "time_budget")
+RESUMABLE = (*LENGTHS, "until", "threads", "evaluate_every", "checkpoint_every", "workers")
+"""What may be another when a run goes on, whatever the model."""
 EVALUATIONS = 40  # of a run, at least, that is not told otherwise: enough to see it come to rest
 
 
@@ -33,10 +39,38 @@ class RunSettings(Generic[Open]):
     threads: int | Open = AUTO
     workers: int = 1
 
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as JSON-able values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Inverse of `as_dict`; UsageError names a field that does not exist."""
+        known = {field.name for field in fields(cls)}
+        for name in values:
+            if name not in known:
+                close = ", ".join(sorted(known))
+                raise UsageError(f"unknown setting {name!r}; the settings are {close}")
+        return cls(**values)
+
+    def check_changes(
+        self, changes: Mapping[str, Any], run: Path, resumable: tuple[str, ...] = RESUMABLE
+    ) -> None:
+        """UsageError when a change would make the run in a directory another one."""
+        for name, value in changes.items():
+            begun = getattr(self, name)
+            if name in resumable or value == begun:
+                continue
+            told = ("", "others") if isinstance(value, Mapping) else (f" {value}", begun)
+            raise UsageError(
+                f"{option(name)}{told[0]}: the run in {run} began with {told[1]}, which --resume"
+                " cannot change; start a new run instead"
+            )
+
     def check_run(self) -> None:
         """UsageError on any value of this group that is outside its range."""
         one_of("--until", self.until, ("auto", *UNTIL))
-        for name in ("updates", "epochs", "time_budget"):
+        for name in LENGTHS:
             value = getattr(self, name)
             if value is not None:
                 in_range(option(name), value, 0, float("inf"), exclusive=True)

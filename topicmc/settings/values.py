@@ -44,6 +44,11 @@ def option(name: str) -> str:
     return "--from" if name == "from_run" else "--" + name.replace("_", "-")
 
 
+def or_default(value: Any, default: Any) -> Any:
+    """A setting, or its default where it was left to the program."""
+    return default if value == AUTO else value
+
+
 _KINDS: dict[str, tuple[type, str]] = {
     "int": (Integral, "a whole number"),
     "float": (Real, "a number"),

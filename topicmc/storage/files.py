@@ -7,6 +7,9 @@ import hashlib
 import json
 import math
 import os
+import secrets
+import shutil
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +22,9 @@ from numpy.lib import format as npy
 from topicmc.errors import DataError, TopicmcError, UsageError
 
 MOST_TEXT = 1 << 30
+_HEADERS = threading.Lock()
+"""NumPy parses a header as Python. CPython counts the depth of that for all threads together, and
+two that parse at once may end in a SystemError (python/cpython#106905)."""
 
 
 @contextmanager
@@ -44,6 +50,21 @@ def raw_atomic_write(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def temporary_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A new folder in ``parent`` that is gone when the block ends, however it ends. Raises OSError.
+
+    It is named before it is made, so that a signal that raises leaves none; one that arrives within
+    `tempfile.mkdtemp` does.
+    """
+    folder = parent / f"{prefix}{secrets.token_hex(8)}"
+    try:
+        folder.mkdir(0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_text(path: Path, option: str) -> str:
@@ -243,9 +264,9 @@ def read_arrays(path: Path, expected: str) -> dict[str, np.ndarray]:
 
 def load_array(path: Path, mmap: bool) -> np.ndarray:
     """np.load of a ``.npy`` file that holds what its header claims. Raises OSError, ValueError."""
-    with path.open("rb") as stream:
+    with _HEADERS, path.open("rb") as stream:
         _check_header(stream, path.stat().st_size)
-    return np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+        return np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
 
 
 def _check_header(stream: IO[bytes], size: int) -> None:

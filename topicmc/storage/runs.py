@@ -19,14 +19,18 @@ from __future__ import annotations
 import errno
 import json
 import os
+import platform
 import shutil
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
+from topicmc.host.version import VERSION
 from topicmc.storage import checkpoints
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.files import (
@@ -46,7 +50,20 @@ from topicmc.storage.run_fields import check_facts, check_line, check_samples
 FORMAT = checkpoints.FORMAT
 READS = 1, 2, 3  # formats; `topicmc.models.lda.formats` says what the first one meant
 FIRST_MODEL = "lda"  # of runs that name none
-__all__ = ["Checkpoint", "RunDirectory"]
+__all__ = ["Checkpoint", "RunDirectory", "made_by"]
+
+
+def made_by(*packages: str) -> dict[str, Any]:
+    """What is kept of the program that makes a run: its version, the date, and the versions of
+    Python and of the packages that results depend on."""
+    return {
+        "topicmc": VERSION,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "numba", *packages)},
+        },
+    }
 
 
 class RunDirectory:

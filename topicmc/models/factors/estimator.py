@@ -7,7 +7,7 @@ import threading
 import warnings
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from topicmc.models.factors.reading import Columns, Table
 from topicmc.models.factors.reports import states_of
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.settings import FactorConfig
+from topicmc.storage.files import temporary_folder
 
 _SEEDS = 2**31 - 1
 _SETTINGS = {
@@ -161,8 +162,8 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         told = listener(
             "auto" if self.verbose else "none", Terms("rmse", ".4f", "ratings", "ratings")
         )
-        with TemporaryDirectory(prefix="topicmc-") as folder, _own_words():
-            resolved, run = run_on(config, data, Path(folder) / "run", transport)
+        with temporary_folder(Path(gettempdir()), "topicmc-") as folder, _own_words():
+            resolved, run = run_on(config, data, folder / "run", transport)
             try:
                 with _interrupting(interrupt):
                     outcome = training_of(resolved, data, run, transport, told).train(interrupt)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +12,15 @@ from topicmc.corpora.pipes import readable
 from topicmc.engine.transport.base import Transport
 from topicmc.errors import UsageError
 from topicmc.host import machine
-from topicmc.host.version import VERSION
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.reading import Columns, read_ratings
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.settings import FactorConfig, FactorSettings, Resolved, resolve
+from topicmc.settings.groups import LENGTHS
 from topicmc.storage.files import remove_temporaries
 from topicmc.storage.lease import held
-from topicmc.storage.runs import FORMAT
+from topicmc.storage.runs import FORMAT, made_by
 
-RESUMABLE = (
-    "updates",
-    "epochs",
-    "time_budget",
-    "until",
-    "threads",
-    "evaluate_every",
-    "checkpoint_every",
-    "workers",
-)
-_LENGTHS = ("updates", "epochs", "time_budget")
 _COPIES = 4  # of a chain that are in memory at the same time, at most
 
 
@@ -87,7 +73,7 @@ def start(
     run.lease = leases.enter_context(held(run_path, transport))
     if transport.is_root:
         facts = {
-            **_about_program(),
+            **made_by("pyarrow"),
             "config": resolved.as_dict(),
             "transport": _name(transport),
             "ratings": about,
@@ -103,7 +89,7 @@ def run_on(
     """A new run on ratings in memory, of one process, in a folder that is nobody else's."""
     sizes = data.ratings.n_users, data.ratings.n_items
     resolved = _decided(config, int((~data.heldout).sum()), sizes, transport)
-    facts = {**_about_program(), "config": resolved.as_dict()}
+    facts = {**made_by("pyarrow"), "config": resolved.as_dict()}
     return resolved, FactorRun.create_with(run_path, facts, data)
 
 
@@ -120,14 +106,9 @@ def resume(
         run.recover()
     transport.barrier()
     config, data = run.config(), run.data()
-    for name, value in changes.items():
-        if name not in RESUMABLE and value != getattr(config, name):
-            raise UsageError(
-                f"--{name.replace('_', '-')} {value}: the run in {run_path} began with"
-                f" {getattr(config, name)}, which --resume cannot change; start a new run instead"
-            )
+    config.check_changes(changes, run_path)
     asked = FactorConfig.from_dict(config.as_dict())
-    if any(name in changes for name in _LENGTHS):
+    if any(name in changes for name in LENGTHS):
         asked = replace(asked, updates=None, epochs=None, time_budget=None)
     resolved = _decided(
         replace(_on_workers(asked, transport.n_workers), **changes),
@@ -183,19 +164,3 @@ def workers_of(run_path: Path) -> tuple[int | None, str]:
 
 def _name(transport: Transport) -> str:
     return "mpi" if transport.n_processes > 1 else "local"
-
-
-def _about_program() -> dict[str, Any]:
-    return {
-        "topicmc": VERSION,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-    }
-
-
-def versions() -> dict[str, str]:
-    """What a result depends on: Python and the numerical packages."""
-    return {
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "numba", "pyarrow")},
-    }

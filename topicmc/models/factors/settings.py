@@ -4,12 +4,12 @@ run."""
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Never, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, Never
 
 from topicmc.errors import UsageError
 from topicmc.settings.groups import DsgldSettings, Open
-from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
+from topicmc.settings.values import AUTO, in_range, of_type, one_of, option, or_default
 
 SAMPLERS = ("sgld", "gibbs", "sgd")
 SPLITS = ("none", "rows", "square")
@@ -84,21 +84,6 @@ class FactorSettings(DsgldSettings[Open]):
         """Whether Λ is drawn."""
         return self.precision == AUTO
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-able values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Inverse of `as_dict`; UsageError names a field that does not exist."""
-        known = {field.name for field in fields(cls)}
-        for name in values:
-            if name not in known:
-                raise UsageError(
-                    f"unknown setting {name!r}; the settings are {', '.join(sorted(known))}"
-                )
-        return cls(**values)
-
 
 @dataclass(frozen=True, kw_only=True)
 class FactorConfig(FactorSettings[Any]):
@@ -115,7 +100,7 @@ def resolve(config: FactorSettings, n_ratings: int, cores: int) -> Resolved:
     """The settings with what was left open decided for so many ratings to train on, and cores for
     each worker."""
     whole = config.sampler == "gibbs" or n_ratings <= _WHOLE
-    split = _or(config.split, "none" if whole else "rows")
+    split = or_default(config.split, "none" if whole else "rows")
     at_once = math.isqrt(config.workers) if split == "square" else 1
     chains = config.workers // at_once if config.chains == AUTO else config.chains
     batch = min(max(n_ratings // (_BATCHES * at_once), _SMALLEST_BATCH), _LARGEST_BATCH)
@@ -126,17 +111,13 @@ def resolve(config: FactorSettings, n_ratings: int, cores: int) -> Resolved:
         "chains": chains,
         "groups": chains,
         "average_until": 0,
-        "trajectory": 1 if gibbs else _or(config.trajectory, _TRAJECTORY),
+        "trajectory": 1 if gibbs else or_default(config.trajectory, _TRAJECTORY),
         "balance": config.balance and not gibbs,
-        "batch_size": _or(config.batch_size, batch),
-        "threads": _or(config.threads, cores),
+        "batch_size": or_default(config.batch_size, batch),
+        "threads": or_default(config.threads, cores),
         "epochs": config.epochs if has_end else _EPOCHS[config.sampler],
-        "until": _or(config.until, "end"),
+        "until": or_default(config.until, "end"),
     }
     if config.sampler == "sgd":
-        decided["precision"] = _or(config.precision, _SGD_PRECISION)
+        decided["precision"] = or_default(config.precision, _SGD_PRECISION)
     return Resolved.from_dict(replace(config, **decided).as_dict())
-
-
-def _or(value: Any, default: Any) -> Any:
-    return default if value == AUTO else value

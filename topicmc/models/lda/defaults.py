@@ -13,12 +13,13 @@ from typing import Any
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace, documents_of_round
-from topicmc.models.lda.sampler_choice import choose, default_topics, or_default
+from topicmc.models.lda.sampler_choice import choose, default_topics
 from topicmc.models.lda.seeds import usual_weight
 from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
 from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
 from topicmc.posterior.thinning import number_kept
 from topicmc.samplers.registry import sampler_of
+from topicmc.settings.values import or_default
 
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts. Where a batch is scaled up more than some

@@ -161,7 +161,7 @@ def _read(path: Path, vocabulary: Sequence[str]) -> Any:
         elif suffix == ".npy":
             found = load_array(path, mmap=False)
         elif suffix == ".mtx":
-            found = mmread(path)
+            found = mmread(path, spmatrix=False)
         else:
             found = _of_npz(path)
         if found.ndim == 2 and found.shape[0] > MAX_TOPICS:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from topicmc.corpora import Corpus
@@ -20,7 +16,6 @@ from topicmc.engine.waiting import announced
 from topicmc.errors import DataError, UsageError
 from topicmc.host import machine
 from topicmc.host.machine import available_memory
-from topicmc.host.version import VERSION
 from topicmc.models.lda import memory
 from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.defaults import needs_pace, remarks, resolve
@@ -32,24 +27,16 @@ from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.sampler_choice import check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
-from topicmc.settings.values import AUTO, option
-from topicmc.storage.files import remove_temporaries, user_errors_for
+from topicmc.settings import groups
+from topicmc.settings.values import AUTO
+from topicmc.storage.files import remove_temporaries, temporary_folder, user_errors_for
 from topicmc.storage.lease import Lease, held
-from topicmc.storage.runs import FORMAT, RunDirectory
+from topicmc.storage.runs import FORMAT, RunDirectory, made_by
 
 NOTHING_GIVEN = Given()
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
-RESUMABLE = (
-    "updates",
-    "epochs",
-    "time_budget",
-    "until",
-    "threads",
-    "evaluate_every",
-    "checkpoint_every",
-    "average_until",
-    "workers",
-)
+PACKAGES = ("scipy", "gensim")
+RESUMABLE = (*groups.RESUMABLE, "average_until")
 
 
 def start(
@@ -118,11 +105,12 @@ def _create_with_extract(
 
     share = machine.share(transport)
     if transport.is_root:
-        with user_errors_for(run_path.parent):
-            run_path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = TemporaryDirectory(prefix=f".{run_path.name}-", dir=run_path.parent)
-        with temporary as folder:
-            corpus = prepare([wikipedia_extract()], Path(folder) / EMBEDDED, seed=0)
+        with ExitStack() as stack:
+            with user_errors_for(run_path.parent):
+                run_path.parent.mkdir(parents=True, exist_ok=True)
+                beside = temporary_folder(run_path.parent, f".{run_path.name}-")
+                folder = stack.enter_context(beside)
+            corpus = prepare([wikipedia_extract()], folder / EMBEDDED, seed=0)
             config, given = given_of(config, corpus)
             plan = planned(config, corpus, transport, share, given=given)
             check_honoured(config, plan.config)
@@ -157,17 +145,8 @@ def _create(
         remarks = [origin.remark(), *remarks]
     labels = {str(k): name for k, name in given.labels.items()}
     facts = {
-        "topicmc": VERSION,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-        "corpus": {
-            "path": location,
-            "fingerprint": corpus.fingerprint,
-            "documents": corpus.n_docs,
-            "tokens": corpus.n_tokens,
-            "words": corpus.n_words,
-            **{k: v for k, v in corpus.provenance.items() if k == "tokenizer"},
-        },
+        **made_by(*PACKAGES),
+        "corpus": corpus_facts(corpus, location),
         "config": plan.config.as_dict(),
         "plan": {"remarks": remarks, "pace": plan.pace and asdict(plan.pace)},
         **({"labels": labels} if labels else {}),
@@ -214,14 +193,7 @@ def resume(
             f"{run_path}: was saved from Python, without a checkpoint to go on from; go on there by"
             " LDA.from_run and partial_fit, or start a new run"
         )
-    for name, value in changes.items():
-        if name not in RESUMABLE and value != getattr(config, name):
-            of_words = name == "seeds"
-            given, begun = ("", "others") if of_words else (f" {value}", getattr(config, name))
-            raise UsageError(
-                f"{option(name)}{given}: the run in {run_path} began with {begun}, which --resume"
-                " cannot change; start a new run instead"
-            )
+    config.check_changes(changes, run_path, RESUMABLE)
     for name in ("alpha", "beta"):
         if name in changes and config.learn in (name, "both"):
             raise UsageError(
@@ -230,7 +202,7 @@ def resume(
             )
     corpus = open_corpus(run, corpus_path)
     config = on_workers(config, transport.n_workers)
-    if any(name in changes for name in ("updates", "epochs", "time_budget")):
+    if any(name in changes for name in groups.LENGTHS):
         config = replace(config, updates=None, epochs=None, time_budget=None, until="end")
     known = Given(matrix=run.additions())
     resolved = planned(replace(config, **changes), corpus, transport, given=known).config
@@ -262,6 +234,18 @@ def workers_of(run_path: Path) -> int | None:
     if not (Path(run_path) / "run.json").is_file():
         return None
     return TopicRun.open(run_path).facts()["config"].get("workers")
+
+
+def corpus_facts(corpus: Corpus, location: str) -> dict[str, Any]:
+    """What a run keeps of its corpus, so that `open_corpus` knows it again."""
+    return {
+        "path": location,
+        "fingerprint": corpus.fingerprint,
+        "documents": corpus.n_docs,
+        "tokens": corpus.n_tokens,
+        "words": corpus.n_words,
+        **{k: v for k, v in corpus.provenance.items() if k == "tokenizer"},
+    }
 
 
 def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
@@ -369,9 +353,3 @@ def _bounds(corpus: Corpus, transport: Transport, share: machine.Share) -> dict[
         "cores": max(1, share.least_cores // hosted),
         "memory": None if memory is None else memory // hosted,
     }
-
-
-def versions() -> dict[str, str]:
-    """What a result depends on: Python and the numerical packages."""
-    packages = ("numpy", "numba", "scipy", "gensim")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.settings import LdaSettings, Resolved
+from topicmc.settings.values import or_default
 
 # What `choose` reckons with: the part of the memory that assignments may take, and how much there
 # is where the system does not say; how long a run is that has no budget; and the sweeps over all
@@ -86,8 +86,3 @@ def token_bytes(n_words: int, n_topics: int) -> int:
 def default_topics(n_docs: int) -> int:
     """K for a corpus."""
     return 20 if n_docs < 1_000 else 50 if n_docs < 10_000 else 100
-
-
-def or_default(value: Any, default: Any) -> Any:
-    """A setting, or its default where it was left to the program."""
-    return default if value == "auto" else value

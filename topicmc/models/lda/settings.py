@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Never, Self
+from dataclasses import dataclass, fields
+from typing import Any, Never
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.seed_settings import MOST_WEIGHT, checked_seeds
@@ -107,20 +107,6 @@ class LdaSettings(DsgldSettings[Open]):
     def keeps_assignments(self) -> bool:
         """Whether the topic of every token is kept."""
         return self.sampler in COLLAPSED or self.remember
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-able values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Inverse of `as_dict`; UsageError names a field that does not exist."""
-        known = {field.name for field in fields(cls)}
-        for name in values:
-            if name not in known:
-                close = ", ".join(sorted(known))
-                raise UsageError(f"unknown setting {name!r}; the settings are {close}")
-        return cls(**values)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +12,14 @@ from topicmc.corpora import Corpus
 from topicmc.engine.transport.base import Transport
 from topicmc.errors import UsageError
 from topicmc.host import machine
-from topicmc.host.version import VERSION
-from topicmc.models.lda.jobs import open_corpus, versions
+from topicmc.models.lda.jobs import PACKAGES, corpus_facts, open_corpus
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.models.mixture.settings import MixtureConfig, MixtureSettings, Resolved, resolve
-from topicmc.settings.values import option
+from topicmc.settings.groups import LENGTHS
 from topicmc.storage.files import remove_temporaries
 from topicmc.storage.lease import held
-from topicmc.storage.runs import FORMAT
+from topicmc.storage.runs import FORMAT, made_by
 
-RESUMABLE = (
-    "updates",
-    "epochs",
-    "time_budget",
-    "until",
-    "threads",
-    "evaluate_every",
-    "checkpoint_every",
-    "workers",
-)
-_LENGTHS = ("updates", "epochs", "time_budget")
 _GROUPS = 200  # that memory must do for, with their words: as they are, moved, and in logarithms
 _ENTRY = 8 * 3 + 4
 
@@ -61,17 +48,8 @@ def start(
     run.lease = leases.enter_context(held(run_path, transport))
     if transport.is_root:
         facts = {
-            "topicmc": VERSION,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": versions(),
-            "corpus": {
-                "path": str(Path(corpus_path).resolve()),
-                "fingerprint": corpus.fingerprint,
-                "documents": corpus.n_docs,
-                "tokens": corpus.n_tokens,
-                "words": corpus.n_words,
-                **{k: v for k, v in corpus.provenance.items() if k == "tokenizer"},
-            },
+            **made_by(*PACKAGES),
+            "corpus": corpus_facts(corpus, str(Path(corpus_path).resolve())),
             "config": resolved.as_dict(),
         }
         MixtureRun.create_with(run_path, facts, corpus.vocabulary, force)
@@ -97,15 +75,10 @@ def resume(
         run.recover()
     transport.barrier()
     config, facts = run.config(), run.facts()
-    for name, value in changes.items():
-        if name not in RESUMABLE and value != getattr(config, name):
-            raise UsageError(
-                f"{option(name)} {value}: the run in {run_path} began with"
-                f" {getattr(config, name)}, which --resume cannot change; start a new run instead"
-            )
+    config.check_changes(changes, run_path)
     corpus = open_corpus(run, corpus_path)
     asked = MixtureConfig.from_dict(config.as_dict())
-    if any(name in changes for name in _LENGTHS):
+    if any(name in changes for name in LENGTHS):
         asked = replace(asked, updates=None, epochs=None, time_budget=None, until="end")
     resolved = decided(
         replace(asked, **{"workers": transport.n_workers, **changes}), corpus, transport

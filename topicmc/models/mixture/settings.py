@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Never, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, Never
 
 from topicmc.errors import UsageError
 from topicmc.settings.groups import Open, RunSettings
-from topicmc.settings.values import AUTO, MAX_WORKERS, in_range, of_type, one_of, option
+from topicmc.settings.values import AUTO, MAX_WORKERS, in_range, of_type, one_of, option, or_default
 
 SAMPLERS = ("scir", "sgrld")
 COUNTS = ("all", "minibatch")
@@ -51,21 +51,6 @@ class MixtureSettings(RunSettings[Open]):
         in_range("--chains", self.chains, 1, MAX_WORKERS)
         self.check_run()
 
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as JSON-able values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Inverse of `as_dict`; UsageError names a field that does not exist."""
-        known = {field.name for field in fields(cls)}
-        for name in values:
-            if name not in known:
-                raise UsageError(
-                    f"unknown setting {name!r}; the settings are {', '.join(sorted(known))}"
-                )
-        return cls(**values)
-
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureConfig(MixtureSettings[Any]):
@@ -84,17 +69,13 @@ def resolve(config: MixtureSettings, n_docs: int, cores: int) -> Resolved:
     has_end = (config.updates, config.epochs, config.time_budget) != (None, None, None)
     batch = _BATCH if config.counts == "all" else _PUBLISHED_BATCH
     decided: dict[str, Any] = {
-        "beta": _or(config.beta, 0.1),
-        "batch_size": min(n_docs, _or(config.batch_size, batch)),
-        "step_size": _or(
+        "beta": or_default(config.beta, 0.1),
+        "batch_size": min(n_docs, or_default(config.batch_size, batch)),
+        "step_size": or_default(
             config.step_size, _STEPS.get((config.sampler, config.counts), _PUBLISHED_SGRLD)
         ),
-        "threads": _or(config.threads, cores),
+        "threads": or_default(config.threads, cores),
         "updates": config.updates if has_end else _UPDATES,
-        "until": _or(config.until, "end"),
+        "until": or_default(config.until, "end"),
     }
     return Resolved.from_dict(replace(config, **decided).as_dict())
-
-
-def _or(value: Any, default: Any) -> Any:
-    return default if value == AUTO else value
