@@ -16,6 +16,7 @@ Indices count array elements and are never checked: the caller does that, once p
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.core.datamodel import PrimitiveModel
 from numba.extending import intrinsic, register_model
 from numpy.typing import DTypeLike
@@ -174,6 +175,18 @@ def mul(typingctx, a, b):
         return builder.fmul(*args)
 
     return floats(floats, floats), emit
+
+
+@intrinsic
+def fma(typingctx, a, b, c):
+    """a · b + c, rounded once."""
+
+    def emit(context, builder, signature, args):
+        kind = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v16f32")
+        return builder.call(function, args)
+
+    return floats(floats, floats, floats), emit
 
 
 @intrinsic
@@ -401,6 +414,14 @@ def tables(n_tables: int, n_padded: int) -> np.ndarray:
     out = aligned_zeros((n_tables, n_padded + TABLE_EXTRA), np.float32)
     out[:, TABLE_HEAD + n_padded :] = np.inf
     return out
+
+
+@njit(nogil=True, cache=True)
+def surround(tables, n_padded):
+    """Makes `tables` of scratch space, flat."""
+    for start in range(0, len(tables), n_padded + TABLE_EXTRA):
+        tables[start : start + TABLE_HEAD] = 0
+        tables[start + TABLE_HEAD + n_padded : start + n_padded + TABLE_EXTRA] = np.inf
 
 
 def aligned_zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:

@@ -197,8 +197,8 @@ class CollapsedWorker:
         return *topics, mixes, no_prior(len(mixes))
 
     def _draw_by_word(self, tiles, mixes, prior, sweep, threads, topics) -> None:
-        given, none = self._given(mixes, prior, topics), np.zeros(0, self.z.dtype)
-        changed = [(none, none)] * len(tiles)
+        given = self._given(mixes, prior, topics)
+        changed: list[Any] = [None] * len(tiles)
         docs = np.arange(tiles[0].first, tiles[-1].last)
         many = by_word_slots.pays(docs, self.offsets, self.z, len(mixes))
         redraw_tile = by_word_slots.redraw if many else by_word.redraw
@@ -215,15 +215,15 @@ class CollapsedWorker:
         shares = tiles[0].ends[-1] * np.arange(1, n) // n
         some = tiles[0].words[np.searchsorted(tiles[0].ends, shares)].tolist()
         edges = [0, *some, len(self.word_topic)]
-        changes = np.zeros((n, len(mixes)), np.int64)
 
         def count(i: int) -> None:
             words = (edges[i], edges[i + 1])
-            for tile, (before, after) in zip(tiles, changed, strict=True):
-                changes[i] += by_word.count_changes(tile, before, after, self.word_topic, words)
+            for tile, (before, after, _) in zip(tiles, changed, strict=True):
+                by_word.count_changes(tile, before, after, self.word_topic, words)
 
         threads.run(count, n)
-        self.topic_totals += changes.sum(axis=0)
+        for _, _, totals in changed:
+            self.topic_totals += totals
 
     def _draw_frozen(self, docs, old, new, mixes, prior, sweep, threads, topics) -> None:
         before = self.z[self._span(docs)].copy()
