@@ -48,6 +48,7 @@ _COUNT = np.uint16(1)
 LONGEST = 65_535
 """Tokens of a document, at most: its counts take two bytes."""
 _LISTED = 128  # changed tokens whose counts are asked for before they change
+_ROW = 256
 _AHEAD = 3  # words from asking for a row to reading it
 # Beyond this share of the total, a token's own slice would leave too few digits of the rest.
 _LARGEST_SLICE = np.float32(1 - 1 / 64)

@@ -14,30 +14,33 @@ adds to it itself is a slice, which the target steps over.
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.by_word import _LARGEST_SLICE
+from topicmc.kernels.by_word import _LARGEST_SLICE, fill_uniforms
 from topicmc.kernels.gibbs import inverse_sums
 from topicmc.kernels.lanes import (
     LANES,
+    TABLE_EXTRA,
     TABLE_HEAD,
     add,
-    aligned_zeros,
+    bits_of,
     close,
+    fma,
     gather,
     lane_of,
     load,
     mul,
     peek,
-    philox_places,
+    peek_bits,
     pick,
     pick_lane,
     prefetch,
     splat,
     store,
+    surround,
     swap_where,
-    tables,
     to_floats,
 )
 from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
+from topicmc.kernels.scratch import kept
 from topicmc.kernels.trees import scan
 from topicmc.kernels.word_order import BATCH, BEGINS, Tile
 
@@ -73,25 +76,28 @@ def redraw(
     scale, without_one = inverse_sums(topic_totals, beta)
     lengths = np.diff(offsets)
     lines = -(-np.minimum(lengths, n_padded) // LANES)
-    starts = LANES * np.r_[0, np.cumsum(lines)]
-    rows = aligned_zeros((4, n_padded + LANES), np.float32)
-    rows[1, :n_padded], rows[2, :n_padded], rows[3, :n_padded] = alpha, scale, alpha * scale
-    most = int(lines.max(initial=1)) * LANES
+    starts = np.zeros(len(offsets), np.int64)
+    np.cumsum(LANES * lines, out=starts[1:])
+    widest = int(lines.max(initial=1)) * LANES
+    changes = np.zeros(n_padded, np.int64)
     scratch = (
-        (np.full(starts[-1], n_padded, np.uint16), np.zeros(starts[-1], np.uint16)),
-        (starts, np.zeros(len(lengths), np.int64), offsets[:-1].copy()),
-        rows,
-        (tables(BATCH, most).reshape(-1), tables(BATCH, n_padded).reshape(-1)),
-        (np.full(n_padded, -1, np.int64), np.zeros((4, BATCH), np.int64)),
-        np.zeros((2, BATCH), np.int32),
-        aligned_zeros((5, BATCH), np.float32),
+        (kept("slots", starts[-1], np.uint16), kept("counts", starts[-1], np.uint16)),
+        (starts, kept("lines", len(lengths), np.int64), kept("next", len(lengths), np.int64)),
+        (kept("rows", n_padded + LANES, np.float32), alpha, scale, alpha * scale),
+        (
+            kept("tables", BATCH * (widest + TABLE_EXTRA), np.float32),
+            kept("second", BATCH * (n_padded + TABLE_EXTRA), np.float32),
+        ),
+        (kept("slot of", n_padded, np.int64), kept("places", 4 * BATCH, np.int64).reshape(4, BATCH)),
+        kept("numbers", 5 * BATCH, np.float32).reshape(5, BATCH),
+        kept("uniforms", len(tile.docs) + 64, np.float32),
     )
     _draw(
         tile.docs, tile.words, tile.ends, offsets, z, word_topic.reshape(-1), n_padded,
         beta.entries, without_one if counted else None, first_id + tile.first, np.uint64(key),
-        update, scratch, before, after,
+        update, scratch, before, after, changes,
     )  # fmt: skip
-    return before, after
+    return before, after, changes
 
 
 def pays(docs: np.ndarray, offsets: np.ndarray, z: np.ndarray, n_padded: int) -> bool:
@@ -123,10 +129,11 @@ def _lines(docs, offsets, z, seen):
 
 
 @njit(nogil=True, cache=True)
-def _take_slots(offsets, z, slots, places, slot_of):
+def _take_slots(offsets, z, slots, places, slot_of, no_topic):
     """Slots of the topics that documents have, in the order in which they come."""
     topic_of, counts = slots
-    starts, n_lines, _ = places
+    starts, n_lines, next_of = places
+    topic_of[:], counts[:], slot_of[:] = no_topic, 0, -1
     for d in range(np.uintp(len(n_lines))):
         n = np.uintp(starts[d])
         for i in range(np.uintp(offsets[d]), np.uintp(offsets[d + np.uintp(1)])):
@@ -141,18 +148,27 @@ def _take_slots(offsets, z, slots, places, slot_of):
         for slot in range(np.uintp(starts[d]), n):
             slot_of[np.uintp(topic_of[slot])] = -1
         n_lines[d] = (np.intp(n) - starts[d] + LANES - 1) // LANES
+        next_of[d] = offsets[d]
+
+
+@njit(nogil=True, cache=True)
+def _tally(slots, starts, n_lines, totals, sign):
+    topic_of, counts = slots
+    for d in range(np.uintp(len(n_lines))):
+        for slot in range(np.uintp(starts[d]), np.uintp(starts[d] + LANES * n_lines[d])):
+            if counts[slot] > 0:
+                totals[np.uintp(topic_of[slot])] += sign * np.int64(counts[slot])
 
 
 @njit(inline="always")
-def _open(table, begin, rows, phi, row, ahead, n_padded, prior):
+def _open(table, begin, rows, phi, row, n_padded, prior):
     """φ of a word, and the table of its second part; returns the total of that."""
-    psi, alpha, scale = rows[0], rows[1], rows[2]
+    psi, alpha, scale, _ = rows
     cumulative = splat(_NONE)
     for k in range(0, n_padded, LANES):
-        prefetch(phi, ahead + k)
         level = mul(add(to_floats(load(phi, row + k)), entry_lanes(prior, k)), load(scale, k))
         store(psi, k, level)
-        cumulative = add(cumulative, mul(level, load(alpha, k)))
+        cumulative = fma(level, load(alpha, k), cumulative)
         store(table, begin + TABLE_HEAD + k, cumulative)
     return close(table, begin, cumulative)
 
@@ -183,22 +199,28 @@ def _move(slots, first, n_lines, old_slot, new, no_topic):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _draw(
     docs, words, ends, offsets, z, phi, n_padded, entries, without_one, first_id, key, update,
-    scratch, before, after,
+    scratch, before, after, changes,
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
-    slots, places, rows, both, lists, names, numbers = scratch
+    slots, places, rows, both, lists, numbers, uniforms = scratch
     topic_of, counts = slots
     starts, n_lines, next_of = places
     table, second = both
     at, slot_of_token, listed, word_of = lists[1][0], lists[1][1], lists[1][2], lists[1][3]
-    psi, alpha, prior_of = rows[0], rows[1], rows[3][:n_padded]
-    uniforms, slices, firsts, totals = numbers[0], numbers[1], numbers[2], numbers[3]
+    psi, alpha, _, prior_of = rows
+    targets, slices, firsts, totals = numbers[0], numbers[1], numbers[2], numbers[3]
     remains = numbers[4]
     stride, wide = len(table) // BATCH, len(second) // BATCH
-    size, one = np.uintp(len(docs)), np.uintp(1)
+    size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
     topics_given = phi, prior_of, entries
-    _take_slots(offsets, z, slots, places, lists[0])
+    fill_uniforms(offsets, first_id, key, update, uniforms)
+    _take_slots(offsets, z, slots, places, lists[0], n_padded)
+    _tally(slots, starts, n_lines, changes, -1)
+    surround(table, stride - TABLE_EXTRA)
+    surround(second, n_padded)
+    psi[n_padded:] = 0
     w, end, row, total, prior = -1, np.uintp(0), np.intp(0), _NONE, row_of(entries, 0)
+    ahead, last_ahead, share = np.intp(0), np.intp(0), np.intp(0)
     first = np.uintp(0)
     while first < size:
         n = np.uintp(0)
@@ -208,24 +230,29 @@ def _draw(
             next_of[d] = place + one
             at[n] = place
             before[first + n] = z[place]
-            names[0, n] = place - offsets[d]
-            names[1, n] = first_id + d
+            targets[n] = uniforms[place - tile_begin]
             n += one
-        philox_places(key, names[0], 1, names[1], update, uniforms, 0)
         for j in range(n):
             if first + j == end:
                 w += 1
+                n_tokens = np.intp(ends[w]) - np.intp(end)
                 end = np.uintp(ends[w])
                 row, prior = np.intp(words[w]) * n_padded, row_of(entries, np.intp(words[w]))
+                total = _open(second, w % BATCH * wide, rows, phi, row, n_padded, prior)
+                # Its row is asked for bit by bit: all at once would take long to arrive.
                 ahead = np.intp(words[min(w + 1, len(words) - 1)]) * n_padded
-                total = _open(second, w % BATCH * wide, rows, phi, row, ahead, n_padded, prior)
+                last_ahead = ahead + n_padded
+                share = LANES * ((n_padded // LANES + n_tokens - 1) // n_tokens)
+            for k in range(ahead, min(ahead + share, last_ahead), LANES):
+                prefetch(phi, k)
+            ahead += share
             word_of[j], totals[j] = w, total
             d, old = np.uintp(docs[first + j] & ~BEGINS), np.uintp(before[first + j])
             own = psi[old]
             if without_one is not None:
                 own = np.float32(phi[np.uintp(row) + old]) - _ONE + entry(prior, old)
                 own *= without_one[old]
-            remains[j] = min(own / psi[old], _ONE)
+            remains[j] = min(own / psi[old], _ONE) if psi[old] > _NONE else _ONE
             slices[j] = alpha[old] * psi[old] * (_ONE - remains[j])
             begin, start, slot = np.intp(j) * stride + TABLE_HEAD, starts[d], np.intp(0)
             cumulative = splat(_NONE)
@@ -247,19 +274,20 @@ def _draw(
             if slices[j] > _LARGEST_SLICE * totals[j]:
                 word, old = np.intp(words[word_of[j]]), np.intp(before[first + j])
                 rest = scan(topics_given, word, old, remains[j], _INFINITY)[1]
-            uniforms[j] *= firsts[j] + rest
+            targets[j] *= firsts[j] + rest
             listed[n_listed] = j
-            n_listed += np.uintp(uniforms[j] >= firsts[j])
+            n_listed += np.uintp(targets[j] >= firsts[j])
             d, begin = np.uintp(docs[first + j] & ~BEGINS), np.intp(j) * stride
-            lane, rest = pick_lane(table, begin, uniforms[j])
-            block = 0
-            for k in range(0, LANES * (n_lines[d] - 1), LANES):
-                block += np.intp(peek(table, begin + TABLE_HEAD + lane + k) <= rest)
-            slot = np.uintp(starts[d] + LANES * block + min(lane, LANES - 1))
-            after[first + j] = topic_of[slot]
+            lane, rest = pick_lane(table, begin, targets[j])
+            bits, block = bits_of(rest), np.intp(0)
+            for k in range(0, LANES * n_lines[d], LANES):
+                block += np.intp(peek_bits(table, begin + TABLE_HEAD + lane + k) <= bits)
+            found = (lane < LANES) & (block < n_lines[d])
+            slot = starts[d] + LANES * block + lane if found else slot_of_token[j]
+            after[first + j] = topic_of[np.uintp(slot)]
         for i in range(n_listed):
             j = np.uintp(listed[i])
-            old, target = np.intp(before[first + j]), uniforms[j] - firsts[j]
+            old, target = np.intp(before[first + j]), targets[j] - firsts[j]
             if slices[j] > _LARGEST_SLICE * totals[j]:
                 word = np.intp(words[word_of[j]])
                 new = scan(topics_given, word, old, remains[j], target)[0]
@@ -282,3 +310,4 @@ def _draw(
             )
             z[np.uintp(at[j])] = after[first + j]
         first += n
+    _tally(slots, starts, n_lines, changes, 1)

@@ -115,8 +115,9 @@ def gather(typingctx, array, start, places, index):
         first = _address(context, builder, places, *args[2:], kind)
         result = ir.Constant(vector, ir.Undefined)
         for i in range(LANES):
-            place = builder.zext(builder.load(builder.gep(first, [_I64(i)])), _I64)
-            element = builder.load(builder.gep(origin, [place]))
+            # Atomic: LLVM would load the places as one vector, and take it apart again.
+            place = builder.load_atomic(builder.gep(first, [_I64(i)]), "monotonic", kind.width // 8)
+            element = builder.load(builder.gep(origin, [builder.zext(place, _I64)]))
             result = builder.insert_element(result, element, _I32(i))
         return result
 
@@ -132,6 +133,28 @@ def peek(typingctx, array, index):
         return builder.load_atomic(address, "monotonic", 4)
 
     return array.dtype(array, types.intp), emit
+
+
+@intrinsic
+def peek_bits(typingctx, array, index):
+    """`peek` of a float32 array, as the uint32 of the same bits: of numbers that are not negative
+    they have the same order, and those below zero and NaN come last."""
+
+    def emit(context, builder, signature, args):
+        address = _address(context, builder, array, *args, _I32)
+        return builder.load_atomic(address, "monotonic", 4)
+
+    return types.uint32(array, types.intp), emit
+
+
+@intrinsic
+def bits_of(typingctx, value):
+    """The uint32 of the bits of a float32."""
+
+    def emit(context, builder, signature, args):
+        return builder.bitcast(args[0], _I32)
+
+    return types.uint32(types.float32), emit
 
 
 @intrinsic
@@ -468,11 +491,11 @@ def pick_block(table, start, n_padded, lane, rest):
     """The topic of `pick`, once its lane is known."""
     column = start + TABLE_HEAD + lane
     n_blocks = n_padded // LANES
-    coarse = 0
+    bits, coarse = bits_of(rest), 0
     for end in range(_STRIDE - 1, n_blocks, _STRIDE):
-        coarse += np.intp(peek(table, column + LANES * end) <= rest)
+        coarse += np.intp(peek_bits(table, column + LANES * end) <= bits)
     block = _STRIDE * coarse
     column += LANES * block
     for step in range(_STRIDE - 1):
-        block += np.intp(peek(table, column + LANES * step) <= rest)
+        block += np.intp(peek_bits(table, column + LANES * step) <= bits)
     return LANES * block + lane if lane < LANES and block < n_blocks else -1
