@@ -23,14 +23,14 @@ from topicmc.kernels.lanes import (
     add,
     bits_of,
     close,
-    fma,
+    count_at_most,
+    from_lane,
     gather,
     lane_of,
     load,
     mul,
     peek,
     peek_bits,
-    pick,
     pick_lane,
     prefetch,
     splat,
@@ -49,6 +49,8 @@ _COUNT = np.uint16(1)
 # A line of slots costs as much as so many blocks of 16 topics do in the other kernel, and what does
 # not depend on either as much as so many lines: fitted to K = 100 and 1,000 on arXiv abstracts.
 _LINE, _FIXED = 6, 2.5
+_GROUP = 8  # blocks of 16 topics of which the second part keeps one sum
+_FEW = 8  # lines that most documents do not exceed
 _SEEN = 8  # the documents whose lines are counted are one in so many
 MOST_TOPICS = 65_520
 """Topics, at most: one number more says that a slot is empty."""
@@ -78,6 +80,7 @@ def redraw(
     lines = -(-np.minimum(lengths, n_padded) // LANES)
     starts = np.zeros(len(offsets), np.int64)
     np.cumsum(LANES * lines, out=starts[1:])
+    n_groups = -(-n_padded // (LANES * _GROUP))
     widest = int(lines.max(initial=1)) * LANES
     changes = np.zeros(n_padded, np.int64)
     scratch = (
@@ -86,9 +89,9 @@ def redraw(
         (kept("rows", n_padded + LANES, np.float32), alpha, scale, alpha * scale),
         (
             kept("tables", BATCH * (widest + TABLE_EXTRA), np.float32),
-            kept("second", BATCH * (n_padded + TABLE_EXTRA), np.float32),
+            kept("second", BATCH * (TABLE_HEAD + LANES * n_groups), np.float32),
         ),
-        (kept("slot of", n_padded, np.int64), kept("places", 4 * BATCH, np.int64).reshape(4, BATCH)),
+        (kept("slot of", n_padded, np.int64), kept("places", 5 * BATCH, np.int64).reshape(5, BATCH)),
         kept("numbers", 5 * BATCH, np.float32).reshape(5, BATCH),
         kept("uniforms", len(tile.docs) + 64, np.float32),
     )
@@ -161,34 +164,74 @@ def _tally(slots, starts, n_lines, totals, sign):
 
 
 @njit(inline="always")
+def _level(rows, phi, row, prior, k):
+    """φ of a word for 16 topics from k on."""
+    return mul(add(to_floats(load(phi, row + k)), entry_lanes(prior, k)), load(rows[2], k))
+
+
+@njit(inline="always")
 def _open(table, begin, rows, phi, row, n_padded, prior):
-    """φ of a word, and the table of its second part; returns the total of that."""
-    psi, alpha, scale, _ = rows
+    """φ of a word, and what is kept of the table of its second part: the sums over lanes, and every
+    eighth block. Returns the total of that."""
+    psi, alpha = rows[0], rows[1]
     cumulative = splat(_NONE)
-    for k in range(0, n_padded, LANES):
-        level = mul(add(to_floats(load(phi, row + k)), entry_lanes(prior, k)), load(scale, k))
-        store(psi, k, level)
-        cumulative = fma(level, load(alpha, k), cumulative)
-        store(table, begin + TABLE_HEAD + k, cumulative)
+    k, at = 0, begin + TABLE_HEAD
+    while k < n_padded:
+        for _ in range(min(_GROUP, (n_padded - k) // LANES)):
+            level = _level(rows, phi, row, prior, k)
+            store(psi, k, level)
+            cumulative = add(cumulative, mul(level, load(alpha, k)))
+            k += LANES
+        store(table, at, cumulative)
+        at += LANES
     return close(table, begin, cumulative)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _move(slots, first, n_lines, old_slot, new, no_topic):
-    """Counts a token of another topic than that of its slot; returns the lines in use."""
+def _pick_second(table, begin, rows, phi, row, n_padded, prior, old, kept_share, less, target):
+    """A topic of a word's second part; −1 if rounding hides it. Of its weight the old topic keeps a
+    share, and ``less`` is what it loses."""
+    _, alpha, scale, _ = rows
+    n_groups, old_lane = -(-n_padded // (LANES * _GROUP)), old & (LANES - 1)
+    lane = count_at_most(add(load(table, begin + LANES), from_lane(old_lane, -less)), target)
+    rest = target - peek(table, begin + LANES - 1 + lane)
+    rest += less * np.float32(lane > old_lane)
+    less *= np.float32(lane == old_lane)
+    group, column = np.intp(0), begin + TABLE_HEAD + lane
+    for i in range(n_groups):
+        sums = peek(table, column + LANES * i) - less * np.float32(i >= old // (LANES * _GROUP))
+        group += np.intp(sums <= rest)
+    if lane >= LANES or group >= n_groups or rest < _NONE:
+        return -1
+    first = LANES * _GROUP * group
+    cumulative = _NONE
+    if group > 0:
+        cumulative = peek(table, column + LANES * (group - 1))
+        cumulative -= less * np.float32(group > old // (LANES * _GROUP))
+    steps, block = min(_GROUP, (n_padded - first) // LANES), 0
+    for step in range(steps):
+        k = np.uintp(first + LANES * step + lane)
+        weight = (np.float32(phi[np.uintp(row) + k]) + entry(prior, k)) * scale[k] * alpha[k]
+        cumulative += weight * (kept_share if k == old else _ONE)
+        block += np.intp(cumulative <= rest)
+    return first + LANES * block + lane if block < steps else -1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _move(slots, first, n_lines, old_slot, new):
+    """Counts a token of another topic, which may have no slot yet, than that of its slot; returns
+    the lines in use."""
     topic_of, counts = slots
     last = first + LANES * n_lines
     found = empty = last
     # All is read before anything is written: a vector cannot be loaded while a part is on its way.
     for at in range(last - LANES, first - LANES, -LANES):
-        topics = load(topic_of, at)
-        lane, gap = lane_of(topics, np.int32(new)), lane_of(topics, np.int32(no_topic))
+        lane, gap = lane_of(load(topic_of, at), np.int32(new)), lane_of(load(counts, at), np.int32(0))
         found = at + lane if lane < LANES else found
         empty = at + gap if gap < LANES else empty
     old_slot = np.uintp(old_slot)
     left = counts[old_slot] - _COUNT
     counts[old_slot] = left
-    topic_of[old_slot] = no_topic if left == 0 else topic_of[old_slot]
     free = old_slot if left == 0 else np.uintp(empty)
     slot = np.uintp(found) if found < last else free
     topic_of[slot] = new
@@ -206,7 +249,9 @@ def _draw(
     topic_of, counts = slots
     starts, n_lines, next_of = places
     table, second = both
-    at, slot_of_token, listed, word_of = lists[1][0], lists[1][1], lists[1][2], lists[1][3]
+    at, slot_of_token, listed, word_of, new_slots = (
+        lists[1][0], lists[1][1], lists[1][2], lists[1][3], lists[1][4]
+    )
     psi, alpha, _, prior_of = rows
     targets, slices, firsts, totals = numbers[0], numbers[1], numbers[2], numbers[3]
     remains = numbers[4]
@@ -217,7 +262,6 @@ def _draw(
     _take_slots(offsets, z, slots, places, lists[0], n_padded)
     _tally(slots, starts, n_lines, changes, -1)
     surround(table, stride - TABLE_EXTRA)
-    surround(second, n_padded)
     psi[n_padded:] = 0
     w, end, row, total, prior = -1, np.uintp(0), np.intp(0), _NONE, row_of(entries, 0)
     ahead, last_ahead, share = np.intp(0), np.intp(0), np.intp(0)
@@ -267,47 +311,54 @@ def _draw(
                 cumulative = add(cumulative, weight)
                 store(table, begin + k, cumulative)
             slot_of_token[j] = slot
-            firsts[j] = close(table, np.intp(j) * stride, cumulative)
         n_listed = np.uintp(0)
         for j in range(n):
+            d, begin = np.uintp(docs[first + j] & ~BEGINS), np.intp(j) * stride
+            lines = n_lines[d]
+            end_of_lines = load(table, begin + TABLE_HEAD + LANES * (lines - 1))
+            firsts[j] = close(table, begin, end_of_lines)
             rest = totals[j] - slices[j]
             if slices[j] > _LARGEST_SLICE * totals[j]:
                 word, old = np.intp(words[word_of[j]]), np.intp(before[first + j])
                 rest = scan(topics_given, word, old, remains[j], _INFINITY)[1]
             targets[j] *= firsts[j] + rest
+        for j in range(n):
+            d, begin = np.uintp(docs[first + j] & ~BEGINS), np.intp(j) * stride
+            lines = n_lines[d]
+            lane, rest = pick_lane(table, begin, targets[j])
+            # Not as many steps as lines, which cannot be foreseen.
+            bits, block, column = bits_of(rest), np.intp(0), begin + TABLE_HEAD + lane
+            for step in range(_FEW):
+                below = peek_bits(table, column + LANES * step) <= bits
+                block += np.intp(below & (step < lines))
+            for step in range(_FEW, lines):
+                block += np.intp(peek_bits(table, column + LANES * step) <= bits)
+            slot = starts[d] + LANES * block + lane
+            found = (lane < LANES) & (block < lines) & (targets[j] < firsts[j])
+            slot = slot if found else slot_of_token[j]
+            new_slots[j] = slot
+            after[first + j] = topic_of[np.uintp(slot)]
             listed[n_listed] = j
             n_listed += np.uintp(targets[j] >= firsts[j])
-            d, begin = np.uintp(docs[first + j] & ~BEGINS), np.intp(j) * stride
-            lane, rest = pick_lane(table, begin, targets[j])
-            bits, block = bits_of(rest), np.intp(0)
-            for k in range(0, LANES * n_lines[d], LANES):
-                block += np.intp(peek_bits(table, begin + TABLE_HEAD + lane + k) <= bits)
-            found = (lane < LANES) & (block < n_lines[d])
-            slot = starts[d] + LANES * block + lane if found else slot_of_token[j]
-            after[first + j] = topic_of[np.uintp(slot)]
         for i in range(n_listed):
             j = np.uintp(listed[i])
             old, target = np.intp(before[first + j]), targets[j] - firsts[j]
+            word = np.intp(words[word_of[j]])
             if slices[j] > _LARGEST_SLICE * totals[j]:
-                word = np.intp(words[word_of[j]])
                 new = scan(topics_given, word, old, remains[j], target)[0]
             else:
-                begin = word_of[j] % BATCH * wide
-                end_of_own = peek(second, begin + TABLE_HEAD + old)
-                end_of_own += peek(second, begin + LANES - 1 + (old & (LANES - 1)))
-                target += slices[j] * np.float32(target >= end_of_own - slices[j])
-                new = pick(second, begin, n_padded, target)
-            after[first + j] = new if new >= 0 else old
-        n_listed = np.uintp(0)
+                new = _pick_second(
+                    second, word_of[j] % BATCH * wide, rows, phi, word * n_padded, n_padded,
+                    row_of(entries, word), old, remains[j], slices[j], target,
+                )  # fmt: skip
+            if new >= 0 and new != old:
+                d = np.uintp(docs[first + j] & ~BEGINS)
+                n_lines[d] = _move(slots, starts[d], n_lines[d], slot_of_token[j], new)
+                after[first + j] = new
         for j in range(n):
-            listed[n_listed] = j
-            n_listed += np.uintp(before[first + j] != after[first + j])
-        for i in range(n_listed):
-            j = np.uintp(listed[i])
-            d = np.uintp(docs[first + j] & ~BEGINS)
-            n_lines[d] = _move(
-                slots, starts[d], n_lines[d], slot_of_token[j], after[first + j], n_padded
-            )
+            old_slot, new_slot = np.uintp(slot_of_token[j]), np.uintp(new_slots[j])
+            counts[old_slot] -= _COUNT
+            counts[new_slot] += _COUNT
             z[np.uintp(at[j])] = after[first + j]
         first += n
     _tally(slots, starts, n_lines, changes, 1)

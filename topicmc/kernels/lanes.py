@@ -247,6 +247,18 @@ def one_hot(typingctx, lane, value):
 
 
 @intrinsic
+def from_lane(typingctx, lane, value):
+    """A float32 in one lane and all after it, zero in those before."""
+
+    def emit(context, builder, signature, args):
+        lane = _spread(builder, builder.trunc(args[0], _I32), _INTS)
+        after = builder.icmp_signed(">=", _IOTA, lane)
+        return builder.select(after, _spread(builder, args[1], _FLOATS), _ZERO)
+
+    return floats(types.intp, types.float32), emit
+
+
+@intrinsic
 def replace(typingctx, a, lane, value):
     """a with another float32 in one lane."""
 
