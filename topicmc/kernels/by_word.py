@@ -174,7 +174,6 @@ def _draw(
     _prepare(offsets, z, counts, next_of, table, n_padded)
     _tally(counts, changes[0])
     w, end, row, prior = -1, np.uintp(0), np.intp(0), row_of(entries, 0)
-    ahead, last_ahead, share = np.intp(0), np.intp(0), np.intp(0)
     first = np.uintp(0)
     while first < size:
         n = np.uintp(0)
@@ -187,57 +186,36 @@ def _draw(
             before[first + n] = z[place]
             targets[n] = uniforms[place - tile_begin]
             n += one
-        j = np.uintp(0)
-        while j < n:
-            if first + j == end:
+        for j in range(n):
+            i = first + j
+            if i == end:
                 w += 1
-                n_tokens = np.intp(ends[w]) - np.intp(end)
                 end = np.uintp(ends[w])
                 word = np.intp(words[w])
                 row, prior = word * n_padded, row_of(entries, word)
+                ahead = np.intp(words[min(w + _AHEAD, len(words) - 1)]) * n_padded
                 for k in range(0, n_padded, LANES):
+                    prefetch(phi, ahead + k)
                     level = add(to_floats(load(phi, row + k)), entry_lanes(prior, k))
                     level = mul(level, load(scale, k))
                     store(psi, k, level)
                     store(smooth, k, mul(level, load(alpha, k)))
-                # A row is asked for bit by bit: all at once would take long to arrive.
-                ahead = np.intp(words[min(w + _AHEAD, len(words) - 1)]) * n_padded
-                last_ahead = ahead + n_padded
-                share = LANES * ((n_padded // LANES + n_tokens - 1) // n_tokens)
-            same = min(n, end - first)
-            for t in range(j, same):
-                for k in range(ahead, min(ahead + share, last_ahead), LANES):
-                    prefetch(phi, k)
-                ahead += share
-                row_of_token[t] = row
-                old = np.uintp(before[first + t])
-                whole = np.float32(np.int32(counts[np.uintp(base_of[t]) + old])) + alpha[old]
-                own = psi[old]
-                if without_one is not None:
-                    own = np.float32(phi[np.uintp(row) + old]) - _ONE + entry(prior, old)
-                    own *= without_one[old]
-                own *= whole - _ONE
-                owns[t] = own
-                slices[t] = max(whole * psi[old] - own, _NONE)
-            while j + one < same:
-                base_a, base_b = np.intp(base_of[j]), np.intp(base_of[j + one])
-                begin = np.intp(j) * stride + TABLE_HEAD
-                sums_a, sums_b = splat(_NONE), splat(_NONE)
-                for k in range(0, n_padded, LANES):
-                    level, least = load(psi, k), load(smooth, k)
-                    sums_a = add(sums_a, fma(to_floats(load(counts, base_a + k)), level, least))
-                    store(table, begin + k, sums_a)
-                    sums_b = add(sums_b, fma(to_floats(load(counts, base_b + k)), level, least))
-                    store(table, begin + stride + k, sums_b)
-                j += np.uintp(2)
-            if j < same:
-                base, begin = np.intp(base_of[j]), np.intp(j) * stride + TABLE_HEAD
-                sums = splat(_NONE)
-                for k in range(0, n_padded, LANES):
-                    tally = to_floats(load(counts, base + k))
-                    sums = add(sums, fma(tally, load(psi, k), load(smooth, k)))
-                    store(table, begin + k, sums)
-                j += one
+            row_of_token[j] = row
+            base, old = np.uintp(base_of[j]), np.uintp(before[i])
+            whole = np.float32(np.int32(counts[base + old])) + alpha[old]
+            own = psi[old]
+            if without_one is not None:
+                own = np.float32(phi[np.uintp(row) + old]) - _ONE + entry(prior, old)
+                own *= without_one[old]
+            own *= whole - _ONE
+            owns[j] = own
+            slices[j] = max(whole * psi[old] - own, _NONE)
+            cumulative = splat(_NONE)
+            begin = np.intp(j) * stride + TABLE_HEAD
+            for k in range(0, n_padded, LANES):
+                tally = to_floats(load(counts, np.intp(base) + k))
+                cumulative = add(cumulative, fma(tally, load(psi, k), load(smooth, k)))
+                store(table, begin + k, cumulative)
         for j in range(n):
             begin, old = np.intp(j) * stride, np.intp(before[first + j])
             lanes = load(table, begin + TABLE_HEAD + n_padded - LANES)
