@@ -186,9 +186,10 @@ def test_changes_are_counted(kernel):
     state = (offsets, tokens, z, word_topic, padded_topics(np.full(20, 0.1)), 0.1)
     after, returned = drawn(*state, kernel=kernel, edges=[0, 25, 60])
     totals = word_topic.sum(axis=0, dtype=np.int64)
-    for words in ((25, 40), (0, 25)):
-        for tile, *changed in returned:
-            totals += by_word.count_changes(tile, *changed, word_topic, words)
+    for tile, before, now, change in returned:
+        totals += change
+        for words in ((25, 40), (0, 25)):
+            by_word.count_changes(tile, before, now, word_topic, words)
     recount = np.zeros_like(word_topic)
     np.add.at(recount, (tokens, after), 1)
     np.testing.assert_array_equal(word_topic, recount)

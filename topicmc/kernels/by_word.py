@@ -164,7 +164,11 @@ def _draw(
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
     counts, next_of, rows, table, places, numbers, uniforms = scratch
-    at, row_of_token, base_of = places[:BATCH], places[BATCH : 2 * BATCH], places[2 * BATCH : 3 * BATCH]
+    at, row_of_token, base_of = (
+        places[:BATCH],
+        places[BATCH : 2 * BATCH],
+        places[2 * BATCH : 3 * BATCH],
+    )
     psi, smooth = rows[: len(alpha)], rows[len(alpha) :]
     targets, slices, owns = numbers[:BATCH], numbers[BATCH : 2 * BATCH], numbers[2 * BATCH :]
     n_padded = len(alpha)

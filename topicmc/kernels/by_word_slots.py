@@ -23,14 +23,14 @@ from topicmc.kernels.lanes import (
     add,
     bits_of,
     close,
-    count_at_most,
-    from_lane,
+    fma,
     gather,
     lane_of,
     load,
     mul,
     peek,
     peek_bits,
+    pick,
     pick_lane,
     prefetch,
     splat,
@@ -49,7 +49,7 @@ _COUNT = np.uint16(1)
 # A line of slots costs as much as so many blocks of 16 topics do in the other kernel, and what does
 # not depend on either as much as so many lines: fitted to K = 100 and 1,000 on arXiv abstracts.
 _LINE, _FIXED = 6, 2.5
-_GROUP = 8  # blocks of 16 topics of which the second part keeps one sum
+_ROWS = 1 << 16  # bytes of tables of words that a batch has tokens of
 _FEW = 8  # lines that most documents do not exceed
 _SEEN = 8  # the documents whose lines are counted are one in so many
 MOST_TOPICS = 65_520
@@ -80,7 +80,7 @@ def redraw(
     lines = -(-np.minimum(lengths, n_padded) // LANES)
     starts = np.zeros(len(offsets), np.int64)
     np.cumsum(LANES * lines, out=starts[1:])
-    n_groups = -(-n_padded // (LANES * _GROUP))
+    n_rows = max(2, min(BATCH, _ROWS // (4 * n_padded)))
     widest = int(lines.max(initial=1)) * LANES
     changes = np.zeros(n_padded, np.int64)
     scratch = (
@@ -89,9 +89,12 @@ def redraw(
         (kept("rows", n_padded + LANES, np.float32), alpha, scale, alpha * scale),
         (
             kept("tables", BATCH * (widest + TABLE_EXTRA), np.float32),
-            kept("second", BATCH * (TABLE_HEAD + LANES * n_groups), np.float32),
+            kept("second", n_rows * (n_padded + TABLE_EXTRA), np.float32),
         ),
-        (kept("slot of", n_padded, np.int64), kept("places", 5 * BATCH, np.int64).reshape(5, BATCH)),
+        (
+            kept("slot of", n_padded, np.int64),
+            kept("places", 5 * BATCH, np.int64).reshape(5, BATCH),
+        ),
         kept("numbers", 5 * BATCH, np.float32).reshape(5, BATCH),
         kept("uniforms", len(tile.docs) + 64, np.float32),
     )
@@ -164,57 +167,16 @@ def _tally(slots, starts, n_lines, totals, sign):
 
 
 @njit(inline="always")
-def _level(rows, phi, row, prior, k):
-    """φ of a word for 16 topics from k on."""
-    return mul(add(to_floats(load(phi, row + k)), entry_lanes(prior, k)), load(rows[2], k))
-
-
-@njit(inline="always")
 def _open(table, begin, rows, phi, row, n_padded, prior):
-    """φ of a word, and what is kept of the table of its second part: the sums over lanes, and every
-    eighth block. Returns the total of that."""
-    psi, alpha = rows[0], rows[1]
+    """φ of a word, and the table of its second part; returns the total of that."""
+    psi, alpha, scale, _ = rows
     cumulative = splat(_NONE)
-    k, at = 0, begin + TABLE_HEAD
-    while k < n_padded:
-        for _ in range(min(_GROUP, (n_padded - k) // LANES)):
-            level = _level(rows, phi, row, prior, k)
-            store(psi, k, level)
-            cumulative = add(cumulative, mul(level, load(alpha, k)))
-            k += LANES
-        store(table, at, cumulative)
-        at += LANES
+    for k in range(0, n_padded, LANES):
+        level = mul(add(to_floats(load(phi, row + k)), entry_lanes(prior, k)), load(scale, k))
+        store(psi, k, level)
+        cumulative = fma(level, load(alpha, k), cumulative)
+        store(table, begin + TABLE_HEAD + k, cumulative)
     return close(table, begin, cumulative)
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _pick_second(table, begin, rows, phi, row, n_padded, prior, old, kept_share, less, target):
-    """A topic of a word's second part; −1 if rounding hides it. Of its weight the old topic keeps a
-    share, and ``less`` is what it loses."""
-    _, alpha, scale, _ = rows
-    n_groups, old_lane = -(-n_padded // (LANES * _GROUP)), old & (LANES - 1)
-    lane = count_at_most(add(load(table, begin + LANES), from_lane(old_lane, -less)), target)
-    rest = target - peek(table, begin + LANES - 1 + lane)
-    rest += less * np.float32(lane > old_lane)
-    less *= np.float32(lane == old_lane)
-    group, column = np.intp(0), begin + TABLE_HEAD + lane
-    for i in range(n_groups):
-        sums = peek(table, column + LANES * i) - less * np.float32(i >= old // (LANES * _GROUP))
-        group += np.intp(sums <= rest)
-    if lane >= LANES or group >= n_groups or rest < _NONE:
-        return -1
-    first = LANES * _GROUP * group
-    cumulative = _NONE
-    if group > 0:
-        cumulative = peek(table, column + LANES * (group - 1))
-        cumulative -= less * np.float32(group > old // (LANES * _GROUP))
-    steps, block = min(_GROUP, (n_padded - first) // LANES), 0
-    for step in range(steps):
-        k = np.uintp(first + LANES * step + lane)
-        weight = (np.float32(phi[np.uintp(row) + k]) + entry(prior, k)) * scale[k] * alpha[k]
-        cumulative += weight * (kept_share if k == old else _ONE)
-        block += np.intp(cumulative <= rest)
-    return first + LANES * block + lane if block < steps else -1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -226,7 +188,10 @@ def _move(slots, first, n_lines, old_slot, new):
     found = empty = last
     # All is read before anything is written: a vector cannot be loaded while a part is on its way.
     for at in range(last - LANES, first - LANES, -LANES):
-        lane, gap = lane_of(load(topic_of, at), np.int32(new)), lane_of(load(counts, at), np.int32(0))
+        lane, gap = (
+            lane_of(load(topic_of, at), np.int32(new)),
+            lane_of(load(counts, at), np.int32(0)),
+        )
         found = at + lane if lane < LANES else found
         empty = at + gap if gap < LANES else empty
     old_slot = np.uintp(old_slot)
@@ -250,25 +215,31 @@ def _draw(
     starts, n_lines, next_of = places
     table, second = both
     at, slot_of_token, listed, word_of, new_slots = (
-        lists[1][0], lists[1][1], lists[1][2], lists[1][3], lists[1][4]
+        lists[1][0],
+        lists[1][1],
+        lists[1][2],
+        lists[1][3],
+        lists[1][4],
     )
     psi, alpha, _, prior_of = rows
     targets, slices, firsts, totals = numbers[0], numbers[1], numbers[2], numbers[3]
     remains = numbers[4]
-    stride, wide = len(table) // BATCH, len(second) // BATCH
+    stride, wide = len(table) // BATCH, n_padded + TABLE_EXTRA
+    n_rows = len(second) // wide
     size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
     topics_given = phi, prior_of, entries
     fill_uniforms(offsets, first_id, key, update, uniforms)
     _take_slots(offsets, z, slots, places, lists[0], n_padded)
     _tally(slots, starts, n_lines, changes, -1)
     surround(table, stride - TABLE_EXTRA)
+    surround(second, n_padded)
     psi[n_padded:] = 0
     w, end, row, total, prior = -1, np.uintp(0), np.intp(0), _NONE, row_of(entries, 0)
     ahead, last_ahead, share = np.intp(0), np.intp(0), np.intp(0)
     first = np.uintp(0)
     while first < size:
-        n = np.uintp(0)
-        while n < BATCH and first + n < size and (n == 0 or docs[first + n] < BEGINS):
+        n, stop = np.uintp(0), np.uintp(ends[min(w + n_rows - 1, len(ends) - 1)])
+        while n < BATCH and first + n < stop and (n == 0 or docs[first + n] < BEGINS):
             d = np.uintp(docs[first + n] & ~BEGINS)
             place = np.uintp(next_of[d])
             next_of[d] = place + one
@@ -282,7 +253,7 @@ def _draw(
                 n_tokens = np.intp(ends[w]) - np.intp(end)
                 end = np.uintp(ends[w])
                 row, prior = np.intp(words[w]) * n_padded, row_of(entries, np.intp(words[w]))
-                total = _open(second, w % BATCH * wide, rows, phi, row, n_padded, prior)
+                total = _open(second, w % n_rows * wide, rows, phi, row, n_padded, prior)
                 # Its row is asked for bit by bit: all at once would take long to arrive.
                 ahead = np.intp(words[min(w + 1, len(words) - 1)]) * n_padded
                 last_ahead = ahead + n_padded
@@ -347,10 +318,11 @@ def _draw(
             if slices[j] > _LARGEST_SLICE * totals[j]:
                 new = scan(topics_given, word, old, remains[j], target)[0]
             else:
-                new = _pick_second(
-                    second, word_of[j] % BATCH * wide, rows, phi, word * n_padded, n_padded,
-                    row_of(entries, word), old, remains[j], slices[j], target,
-                )  # fmt: skip
+                begin = word_of[j] % n_rows * wide
+                end_of_own = peek(second, begin + TABLE_HEAD + old)
+                end_of_own += peek(second, begin + LANES - 1 + (old & (LANES - 1)))
+                target += slices[j] * np.float32(target >= end_of_own - slices[j])
+                new = pick(second, begin, n_padded, target)
             if new >= 0 and new != old:
                 d = np.uintp(docs[first + j] & ~BEGINS)
                 n_lines[d] = _move(slots, starts[d], n_lines[d], slot_of_token[j], new)

@@ -6,9 +6,9 @@ A kernel handles `<16 x float>` and `<16 x i32>` as values:
     acc = add(acc, mul(load(n, i), load(phi, j)))
 
 LLVM lowers them to whatever the processor has (one AVX-512 register, two of AVX2, four of SSE or
-NEON). Every operation is an IEEE operation on single lanes, nothing is contracted to fused
-multiply-adds or reassociated, and sums over lanes have one written order (`prefix`); so the bits
-do not depend on the processor.
+NEON). Every operation is an IEEE operation on single lanes, nothing is reassociated, nothing but
+`fma` is a fused multiply-add, and sums over lanes have one written order (`prefix`); so the bits do
+not depend on the processor.
 
 Indices count array elements and are never checked: the caller does that, once per kernel.
 """
@@ -247,18 +247,6 @@ def one_hot(typingctx, lane, value):
 
 
 @intrinsic
-def from_lane(typingctx, lane, value):
-    """A float32 in one lane and all after it, zero in those before."""
-
-    def emit(context, builder, signature, args):
-        lane = _spread(builder, builder.trunc(args[0], _I32), _INTS)
-        after = builder.icmp_signed(">=", _IOTA, lane)
-        return builder.select(after, _spread(builder, args[1], _FLOATS), _ZERO)
-
-    return floats(types.intp, types.float32), emit
-
-
-@intrinsic
 def replace(typingctx, a, lane, value):
     """a with another float32 in one lane."""
 
@@ -337,43 +325,6 @@ def count_at_most(typingctx, a, bound):
     return types.intp(floats, types.float32), emit
 
 
-def _philox(builder, key, x0, x1, x2, x3):
-    """Philox4x32-10 on sixteen counters at once. Words lie in 64-bit lanes, as they are multiplied:
-    to pack them costs more."""
-
-    def constant(value):
-        return ir.Constant(_LONGS, [value] * LANES)
-
-    def multiply(x, m):
-        wide = builder.mul(x, constant(m))
-        return builder.lshr(wide, constant(32)), builder.and_(wide, constant(2**32 - 1))
-
-    def spread(scalar):
-        return builder.and_(_spread(builder, scalar, _LONGS), constant(2**32 - 1))
-
-    k0, k1 = key, builder.lshr(key, _I64(32))
-    for _ in range(10):
-        h0, l0 = multiply(x0, 0xD2511F53)
-        h1, l1 = multiply(x2, 0xCD9E8D57)
-        x0 = builder.xor(builder.xor(h1, x1), spread(k0))
-        x2 = builder.xor(builder.xor(h0, x3), spread(k1))
-        x1, x3 = l1, l0
-        k0 = builder.add(k0, _I64(0x9E3779B9))
-        k1 = builder.add(k1, _I64(0xBB67AE85))
-    return x0, x1, x2, x3
-
-
-def _store_uniforms(builder, words, address):
-    """The upper 24 bits of sixteen words as uniforms of [0, 1)."""
-    bits = builder.trunc(builder.lshr(words, ir.Constant(_LONGS, [8] * LANES)), _INTS)
-    uniforms = builder.fmul(builder.sitofp(bits, _FLOATS), ir.Constant(_FLOATS, [2.0**-24] * LANES))
-    builder.store(uniforms, address, align=4)
-
-
-def _counter(builder, scalar):
-    return builder.and_(_spread(builder, scalar, _LONGS), ir.Constant(_LONGS, [2**32 - 1] * LANES))
-
-
 @intrinsic
 def philox_lanes(typingctx, key, c0, c1, c2, c3, out, index):
     """64 uniforms of [0, 1) to out[index : index + 64], multiples of 2^−24.
@@ -384,57 +335,41 @@ def philox_lanes(typingctx, key, c0, c1, c2, c3, out, index):
 
     def emit(context, builder, signature, args):
         key, c0, c1, c2, c3, out_array, index = args
-        x0, x1, x2, x3 = (_counter(builder, c) for c in (c0, c1, c2, c3))
-        x0 = builder.add(x0, ir.Constant(_LONGS, list(range(LANES))))
-        x0 = builder.and_(x0, ir.Constant(_LONGS, [2**32 - 1] * LANES))
-        for j, x in enumerate(_philox(builder, key, x0, x1, x2, x3)):
+
+        def constant(value, vector):
+            return ir.Constant(vector, [value] * LANES)
+
+        low = constant(2**32 - 1, _LONGS)
+
+        def multiply(x, m):
+            wide = builder.mul(x, constant(m, _LONGS))
+            return builder.lshr(wide, constant(32, _LONGS)), builder.and_(wide, low)
+
+        def spread(scalar):
+            return builder.and_(_spread(builder, scalar, _LONGS), low)
+
+        # Words lie in 64-bit lanes, as they are multiplied: to pack them costs more.
+        x0, x1, x2, x3 = (spread(c) for c in (c0, c1, c2, c3))
+        x0 = builder.and_(builder.add(x0, ir.Constant(_LONGS, list(range(LANES)))), low)
+        k0, k1 = key, builder.lshr(key, _I64(32))
+        for _ in range(10):
+            h0, l0 = multiply(x0, 0xD2511F53)
+            h1, l1 = multiply(x2, 0xCD9E8D57)
+            x0 = builder.xor(builder.xor(h1, x1), spread(k0))
+            x2 = builder.xor(builder.xor(h0, x3), spread(k1))
+            x1, x3 = l1, l0
+            k0 = builder.add(k0, _I64(0x9E3779B9))
+            k1 = builder.add(k1, _I64(0xBB67AE85))
+        for j, x in enumerate((x0, x1, x2, x3)):
+            bits = builder.trunc(builder.lshr(x, constant(8, _LONGS)), _INTS)
+            upper = builder.sitofp(bits, _FLOATS)
+            uniform = builder.fmul(upper, constant(2.0**-24, _FLOATS))
             at = builder.add(index, _I64(LANES * j))
-            _store_uniforms(builder, x, _address(context, builder, out, out_array, at, _FLOATS))
+            builder.store(uniform, _address(context, builder, out, out_array, at, _FLOATS), align=4)
         return context.get_dummy_value()
 
     counter = types.int64
     return types.void(types.uint64, counter, counter, counter, counter, out, types.intp), emit
-
-
-@intrinsic
-def philox_places(typingctx, key, places, c1, c2s, c3, out, index):
-    """16 uniforms to out[index : index + 16]: those that `philox_lanes` has of sixteen places, each
-    on its own counter.
-
-    Lane i gets element p = places[index + i] of the sequence of philox_lanes(key, 16 b, c1,
-    c2s[index + i], c3, …), b = 0, 1, …; places and c2s are int32 arrays.
-    """
-
-    def emit(context, builder, signature, args):
-        key, place_array, c1, c2_array, c3, out_array, index = args
-
-        def constant(value):
-            return ir.Constant(_LONGS, [value] * LANES)
-
-        def lanes(array_type, array):
-            address = _address(context, builder, array_type, array, index, _INTS)
-            return builder.zext(builder.load(address, align=4), _LONGS)
-
-        place = lanes(places, place_array)
-        block = builder.shl(builder.lshr(place, constant(6)), constant(4))
-        x0 = builder.or_(block, builder.and_(place, constant(15)))
-        x2 = lanes(c2s, c2_array)
-        words = _philox(builder, key, x0, _counter(builder, c1), x2, _counter(builder, c3))
-
-        def has(bit):
-            return builder.icmp_unsigned("!=", builder.and_(place, constant(bit)), constant(0))
-
-        low = builder.select(has(16), words[1], words[0])
-        high = builder.select(has(16), words[3], words[2])
-        word = builder.select(has(32), high, low)
-        _store_uniforms(builder, word, _address(context, builder, out, out_array, index, _FLOATS))
-        return context.get_dummy_value()
-
-    counter = types.int64
-    return (
-        types.void(types.uint64, places, counter, c2s, counter, out, types.intp),
-        emit,
-    )
 
 
 # A cumulative table of one draw: a block that ends in zero, a block for the sums over lanes, the
@@ -453,7 +388,8 @@ def tables(n_tables: int, n_padded: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def surround(tables, n_padded):
-    """Makes `tables` of scratch space, flat."""
+    """Writes what surrounds each of some tables, whatever was there, as `tables` does; they are
+    flat, float32 (n (n_padded + TABLE_EXTRA),)."""
     for start in range(0, len(tables), n_padded + TABLE_EXTRA):
         tables[start : start + TABLE_HEAD] = 0
         tables[start + TABLE_HEAD + n_padded : start + n_padded + TABLE_EXTRA] = np.inf
@@ -484,8 +420,9 @@ def pick(table, start, n_padded, target):
     each lane over blocks so far, and before them the sums over lanes (`close`). First a lane is
     found, then a block within it, both by counting: searching would branch on random bits.
 
-    Returns −1 when target ≥ total, or when the target falls into a gap left by rounding (less than
-    once in 10⁶ draws); the caller needs an answer for that. A NaN gives 0.
+    Returns −1 when target ≥ total, when it is NaN, or when it falls into a gap left by rounding
+    (less than once in 10⁶ draws); the caller needs an answer for that. A topic of zero weight is
+    never returned: below the sum that passes the target is one that does not.
     """
     lane, rest = pick_lane(table, start, target)
     return pick_block(table, start, n_padded, lane, rest)
@@ -501,6 +438,7 @@ def pick_lane(table, start, target):
 @njit(inline="always")
 def pick_block(table, start, n_padded, lane, rest):
     """The topic of `pick`, once its lane is known."""
+    # By their bits, which is quicker; and what rounding has left below zero is a gap then.
     column = start + TABLE_HEAD + lane
     n_blocks = n_padded // LANES
     bits, coarse = bits_of(rest), 0

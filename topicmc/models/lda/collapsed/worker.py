@@ -190,14 +190,15 @@ class CollapsedWorker:
             return []
         return self._orders.tiles(docs, n_padded, threads.n_threads)
 
-    def _given(self, mixes, prior, topics) -> tuple[Any, ...]:
-        """What tokens are drawn under: the counts, or topics."""
-        if topics is None:
-            return self.word_topic, self.topic_totals, mixes, self._beta(prior)
-        return *topics, mixes, no_prior(len(mixes))
+    def _given(self, mixes, prior, topics) -> tuple[tuple[Any, ...], bool]:
+        """What tokens are drawn under, the counts or topics; and whether that counts them."""
+        given = (self.word_topic, self.topic_totals, mixes, self._beta(prior))
+        if topics is not None:
+            given = (*topics, mixes, no_prior(len(mixes)))
+        return given, topics is None
 
     def _draw_by_word(self, tiles, mixes, prior, sweep, threads, topics) -> None:
-        given = self._given(mixes, prior, topics)
+        given, counted = self._given(mixes, prior, topics)
         changed: list[Any] = [None] * len(tiles)
         docs = np.arange(tiles[0].first, tiles[-1].last)
         many = by_word_slots.pays(docs, self.offsets, self.z, len(mixes))
@@ -205,11 +206,15 @@ class CollapsedWorker:
 
         def draw(i: int) -> None:
             changed[i] = redraw_tile(
-                tiles[i], self.offsets, self.z, *given, counted=topics is None,
-                first_id=self.first_id, key=self.key, update=sweep,
+                tiles[i], self.offsets, self.z, *given, first_id=self.first_id, key=self.key,
+                update=sweep, counted=counted,
             )  # fmt: skip
 
         threads.run(draw, len(tiles))
+        self._count_by_word(tiles, changed, threads)
+
+    def _count_by_word(self, tiles: list[Tile], changed: list[Any], threads: Threads) -> None:
+        """Counts what tiles have changed, as the kernels return it."""
         # Each thread has as many tokens to count, of words of its own.
         n = min(threads.n_threads, len(tiles))
         shares = tiles[0].ends[-1] * np.arange(1, n) // n
@@ -231,13 +236,14 @@ class CollapsedWorker:
         # a small block is not worth the threads.
         n_tokens = int((self.offsets[docs + 1] - self.offsets[docs]).sum())
         n_parts = min(threads.n_threads, 1 + n_tokens // _PIECE)
-        state = (self.offsets, self.tokens, self.z, *self._given(mixes, prior, topics))
+        given, counted = self._given(mixes, prior, topics)
+        state = (self.offsets, self.tokens, self.z, *given)
         options = {
             "first_id": self.first_id, "key": self.key, "update": sweep,
             "threads": threads if n_parts > 1 else Threads(),
         }  # fmt: skip
         if len(old):
-            redraw(old, *state, counted=topics is None, **options)
+            redraw(old, *state, counted=counted, **options)
         if len(new) and sweep == 0 and topics is None:
             state = (*state[:6], self._beta(_FLAT))
             redraw(new, *state, counted=False, sweeps=0, **options)
