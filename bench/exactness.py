@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from topicmc.models.lda.jobs import versions
+from topicmc.storage.runs import made_by
 
 PRIORS = ("--alpha", "0.1", "--beta", "0.01")
 SAMPLERS = {
@@ -41,7 +41,12 @@ def main() -> None:
         print(f"{name:12}{each}   median {statistics.median(found[name]):.1f}", flush=True)
     if options.output:
         settings = {"topics": options.topics, "sweeps": options.sweeps, "seeds": options.seeds}
-        told = {**versions(), "corpus": Path(options.corpus).name, **settings, "perplexity": found}
+        told = {
+            **made_by(),
+            "corpus": Path(options.corpus).name,
+            **settings,
+            "perplexity": found,
+        }
         options.output.write_text(json.dumps(told, indent=1) + "\n")
 
 

@@ -108,10 +108,10 @@ EQUAL: dict = {"step": 2e-6, "batch_size": 300}
 
 
 def unequal_shards(
-    corrected: bool, n_cycles: int = 30, seed: int = 3
+    corrected: bool, n_cycles: int = 30, seed: int = 3, n_dims: int = 2
 ) -> tuple[Cluster, np.ndarray]:
     """Panels (a) and (b): the cluster, and the chains with or without the correction."""
-    cluster = Cluster.draw(UNEQUAL_SIZES, 2, seed)
+    cluster = Cluster.draw(UNEQUAL_SIZES, n_dims, seed)
     n_rounds = n_cycles * len(UNEQUAL_SIZES)
     chains = sample(cluster, UNEQUAL_PLAN, n_rounds, corrected=corrected, seed=seed + 1, **UNEQUAL)
     return cluster, chains

@@ -1,30 +1,34 @@
-"""Topic mixes of new documents: time and accuracy of topicmc's, beside tomotopy's and Gibbs sweeps.
+"""Topic mixes of new documents: documents a second and accuracy, beside other systems.
 
-    python bench/inference.py CORPUS [--topics 100] [--sweeps 60] [--repeats 3] [--threads 2]
+    python bench/inference.py CORPUS -o results.json [--topics 100] [--sweeps 60] [--threads 2]
 
-CORPUS is a prepared corpus; tomotopy must be installed. It trains the topics on the training
-documents, and both then infer the mixes of all of these under the same φ and α, in turns. What is
-timed: of tomotopy `LDAModel.infer` at its default of 100 iterations, and at 10, documents made
-beforehand; of topicmc `Mixer.mixes`, and the whole command `topicmc infer` in a process of its own,
-with reading, checking and writing. Figures are medians, with the least and the most.
+CORPUS is a prepared corpus; tomotopy, gensim, scikit-learn and topica must be installed. tomotopy
+trains the topics on the training documents, and all infer mixes of documents from there under the
+same φ and α, in turns, but for topica (`inference_peers.py`): topicmc those of all, peers of the
+first --peer-documents. What is timed: of topicmc `Mixer.mixes`, and the whole command
+`topicmc infer` in a process of its own, with reading, checking and writing; of the others the call
+that infers, on documents made beforehand. Figures are medians, with the least and the most.
 
 Accuracy: the total variation between a mix and that of 2,000 Gibbs sweeps, in the mean over 500
-held-out documents; and the perplexity of a tenth of held-out tokens given the others. Seconds of
-the processor, of all cores and processes, are told too: on a busy machine they are the ones to
-compare.
+held-out documents; and the perplexity of a tenth of held-out tokens given the others.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import quiet
+from inference_peers import Gensim, Sklearn, Tomotopy, Topica, rows
 
 from topicmc.corpora import Corpus, Documents
 from topicmc.kernels.batch import Minibatch, gather
@@ -33,128 +37,122 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import perplexity, split_documents
+from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.jobs import corpus_facts
 from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.settings import TrainConfig
+
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+from results import machine
 
 REFERENCE, BURN_IN = 2000, 200  # Gibbs sweeps
 COMPARED = 500  # documents
+PACKAGES = ("topicmc", "tomotopy", "gensim", "scikit-learn", "topica", "numba", "numpy")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("corpus", type=Path)
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, help="JSON of what was measured"
+    )
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--sweeps", type=int, default=60, help="of training")
+    parser.add_argument("--peer-documents", type=int, default=5000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     quiet.add_option(parser)
     options = parser.parse_args()
-    quiet.start(options)
+    conditions = quiet.conditions(options.anyway)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
 
     corpus = Corpus.open(options.corpus)
-    peer = Tomotopy(corpus, options)
-    phi, alpha = peer.topics()
+    tomotopy = Tomotopy(corpus, options.topics, options.sweeps, options.threads)
+    phi, alpha = tomotopy.topics()
     threads = Threads(options.threads)
     shards = [corpus.shard(number) for number in range(corpus.n_shards)]
     print(f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens, {len(phi)} topics")
+    mixer = Mixer(phi, alpha, threads)
+    gensim, sklearn = Gensim(phi, alpha), Sklearn(phi, alpha, options.threads)
+    topica = Topica(corpus, options.topics, 5, options.threads)
+    chosen = list(islice((row for shard in shards for row in rows(shard)), options.peer_documents))
 
     with tempfile.TemporaryDirectory() as folder:
         run = as_run(Path(folder) / "run", corpus, phi, alpha)
-        mixer = Mixer(phi, alpha, threads)
 
         def mixes() -> None:
             for part in parts(shards, mixer.block):
                 mixer.mixes(part)
 
-        made = [peer.document(row) for shard in shards for row in rows(shard)]
-        works = {
-            "topicmc": mixes,
-            "topicmc infer": lambda: command(run, options, Path(folder) / "mixes.parquet"),
-            "tomotopy, 10 iterations": lambda: peer.infer(made, 10),
-            "tomotopy, 100 iterations": lambda: peer.infer(made, 100),
-            "5 Gibbs sweeps": lambda: sweeps(corpus, phi, alpha, threads),
+        made = {peer: peer.documents(chosen) for peer in (tomotopy, gensim, sklearn, topica)}
+        works: dict[str, tuple[int, Callable[[], object]]] = {
+            "topicmc": (corpus.n_docs, mixes),
+            "topicmc infer": (
+                corpus.n_docs,
+                lambda: command(run, options, Path(folder) / "mixes.parquet"),
+            ),
+            "5 Gibbs sweeps": (corpus.n_docs, lambda: sweeps(corpus, phi, alpha, threads)),
+            "tomotopy, 10 iterations": (len(chosen), lambda: tomotopy.infer(made[tomotopy], 10)),
+            "tomotopy, 100 iterations": (len(chosen), lambda: tomotopy.infer(made[tomotopy], 100)),
+            "gensim": (len(chosen), lambda: gensim.infer(made[gensim])),
+            "scikit-learn": (len(chosen), lambda: sklearn.infer(made[sklearn])),
+            "topica": (len(chosen), lambda: topica.infer(made[topica])),
         }
         timed = measure(works, options.repeats)
-    accuracy = compare(corpus, phi, alpha, mixer, peer, threads)
-    base = np.median(timed["topicmc infer"], axis=0)
-    print(f"\n{'':26}{'seconds':>9}{'':>20}{'of CPU':>9}{'M tokens/s':>12}{'against infer':>15}")
-    for name, figures in timed.items():
-        (seconds, busy), walls = np.median(figures, axis=0), [wall for wall, _ in figures]
-        spread = f"({min(walls):.2f} … {max(walls):.2f})"
-        rate, ratio = (
-            corpus.n_tokens / seconds / 1e6,
-            f"{seconds / base[0]:.1f} ({busy / base[1]:.1f})",
-        )
-        print(f"{name:26}{seconds:9.2f}{spread:>20}{busy:9.2f}{rate:12.2f}{ratio:>15}")
-    print(f"\n{'':26}{'variation':>10}{'perplexity':>12}")
-    for name, (distance, score) in accuracy.items():
-        print(f"{name:26}{distance:10.4f}{score:12.1f}")
+    accuracy = compare(corpus, phi, alpha, mixer, tomotopy, gensim, sklearn, threads)
+    table = {
+        name: {"documents": works[name][0], "seconds": seconds, **accuracy.get(name, {})}
+        for name, seconds in timed.items()
+    }
+    record = {
+        "machine": machine(), **conditions, "versions": {p: version(p) for p in PACKAGES},
+        "corpus": corpus.path.name, "documents": corpus.n_docs, "tokens": corpus.n_tokens,
+        "topics": options.topics, "threads": options.threads, "systems": table,
+    }  # fmt: skip
+    options.output.write_text(json.dumps(record, indent=1) + "\n")
+    show(table)
 
 
-Seconds = tuple[float, float]  # by the clock, and of the processor
+def show(table: dict[str, dict[str, Any]]) -> None:
+    """The table as Markdown."""
+    print("\n| | documents a second | least … most | variation | perplexity |")
+    print("|---|---|---|---|---|")
+    for name, row in table.items():
+        rates = row["documents"] / np.array(row["seconds"])
+        spread = f"{rates.min():,.0f} … {rates.max():,.0f}"
+        distance, score = row.get("variation"), row.get("perplexity")
+        known = f"{distance:.3f} | {score:,.1f}" if distance is not None else " | "
+        print(f"| {name} | {np.median(rates):,.0f} | {spread} | {known} |")
 
 
-def measure(works: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[Seconds]]:
-    """Of each, in turns, the order turning too; what compiles is called once before."""
-    works["topicmc"]()
-    works["5 Gibbs sweeps"]()
-    timed: dict[str, list[Seconds]] = {name: [] for name in works}
+def measure(
+    works: dict[str, tuple[int, Callable[[], object]]], repeats: int
+) -> dict[str, list[float]]:
+    """Seconds of each, in turns, the order turning too; what compiles is called once before."""
+    works["topicmc"][1]()
+    works["5 Gibbs sweeps"][1]()
+    timed: dict[str, list[float]] = {name: [] for name in works}
     names = list(works)
     for number in range(repeats):
         for name in names[number % len(names) :] + names[: number % len(names)]:
-            start, busy = time.perf_counter(), sum(os.times()[:4])
-            works[name]()
-            timed[name].append((time.perf_counter() - start, sum(os.times()[:4]) - busy))
-            print("{:26}{:9.2f} s{:9.2f} s of CPU".format(name, *timed[name][-1]), flush=True)
+            start = time.perf_counter()
+            works[name][1]()
+            timed[name].append(time.perf_counter() - start)
+            print(f"{name:26}{timed[name][-1]:9.2f} s", flush=True)
     return timed
-
-
-class Tomotopy:
-    """A model, trained by tomotopy with its own settings but for the number of topics."""
-
-    def __init__(self, corpus: Corpus, options: argparse.Namespace) -> None:
-        import tomotopy as tp
-
-        self.words = corpus.vocabulary
-        self.threads = options.threads
-        self.model = tp.LDAModel(k=options.topics, alpha=0.1, eta=0.01, seed=1)
-        for number in range(corpus.n_shards):
-            for tokens in rows(corpus.shard(number)):
-                self.model.add_doc([self.words[w] for w in tokens])
-        self.model.train(options.sweeps, workers=options.threads)
-
-    def topics(self) -> tuple[np.ndarray, np.ndarray]:
-        position = {word: i for i, word in enumerate(self.words)}
-        columns = [position[word] for word in self.model.used_vocabs]
-        phi = np.full((self.model.k, len(self.words)), 1e-12)
-        for k in range(self.model.k):
-            phi[k, columns] = self.model.get_topic_word_dist(k)
-        return phi / phi.sum(axis=1, keepdims=True), np.array(self.model.alpha, np.float64)
-
-    def document(self, tokens: np.ndarray):
-        return self.model.make_doc([self.words[w] for w in tokens])
-
-    def infer(self, documents: list, iterations: int) -> np.ndarray:
-        mixes, _ = self.model.infer(documents, iterations, workers=self.threads)
-        return np.array(mixes, np.float64)
-
-
-def rows(documents: Documents) -> Iterator[np.ndarray]:
-    """The tokens of each document."""
-    ids, counts = np.asarray(documents.word_ids), np.asarray(documents.counts)
-    for start, stop in zip(documents.indptr[:-1], documents.indptr[1:], strict=True):
-        yield np.repeat(ids[start:stop], counts[start:stop])
 
 
 def as_run(path: Path, corpus: Corpus, phi: np.ndarray, alpha: np.ndarray) -> Path:
     """A run whose one sample are these topics."""
-    config = {"topics": len(phi), "alpha": 0.1}
-    run = TopicRun.create(path, {"config": config, "corpus": {}})
+    asked = TrainConfig(topics=len(phi), sampler="adlda", alpha=0.1, beta=0.01, learn="none")
+    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
+    config = resolve(asked, **sizes).as_dict()
+    run = TopicRun.create(path, {"config": config, "corpus": corpus_facts(corpus, ".")})
     run.update_facts(vocabulary=run.write_vocabulary(corpus.vocabulary))
     entry = run.keep_sample(0, 1, np.ascontiguousarray(phi.T, np.float32))
-    run.write_sample_index([{**entry, "alpha": alpha.tolist()}])
+    run.write_sample_index([{**entry, "alpha": alpha.tolist(), "burn_in": False}])
     return path
 
 
@@ -202,10 +200,12 @@ def compare(
     phi: np.ndarray,
     alpha: np.ndarray,
     mixer: Mixer,
-    peer: Tomotopy,
+    tomotopy: Tomotopy,
+    gensim: Gensim,
+    sklearn: Sklearn,
     threads: Threads,
-) -> dict[str, tuple[float, float]]:
-    """Distance from the reference, and perplexity, of each way to infer."""
+) -> dict[str, dict[str, float]]:
+    """Distance from the reference, and perplexity, of each way to infer under the same φ."""
     some = corpus.heldout.part(0, min(COMPARED, corpus.n_heldout))
     batch = gather(some.indptr, some.word_ids, some.counts, np.arange(some.n_docs), corpus.n_words)
     reference = gibbs_mixes(batch, phi, alpha, threads, REFERENCE, BURN_IN)
@@ -218,22 +218,24 @@ def compare(
         np.concatenate([words for words, _ in counted]).astype(np.uint32),
         np.concatenate([counts for _, counts in counted]).astype(np.uint32),
     )
-    whole = [peer.document(tokens) for tokens in rows(some)]
-    partly = [peer.document(tokens) for tokens in pieces]
+    whole = list(rows(some))
     found = {"topicmc": (mixer.mixes(some), mixer.mixes(documents))}
     for n in (10, 100):
-        found[f"tomotopy, {n} iterations"] = peer.infer(whole, n), peer.infer(partly, n)
-    for n, burn_in in ((5, 2), (50, 20)):
-        found[f"{n} Gibbs sweeps"] = tuple(
-            gibbs_mixes(b, phi, alpha, threads, n, burn_in) for b in (batch, observed)
+        found[f"tomotopy, {n} iterations"] = tuple(
+            tomotopy.infer(tomotopy.documents(some), n) for some in (whole, pieces)
         )
+    for name, peer in (("gensim", gensim), ("scikit-learn", sklearn)):
+        found[name] = tuple(peer.infer(peer.documents(some)) for some in (whole, pieces))
+    found["5 Gibbs sweeps"] = tuple(
+        gibbs_mixes(b, phi, alpha, threads, 5, 2) for b in (batch, observed)
+    )
     result = {}
     for name, (mix, given) in found.items():
         probabilities = np.einsum("tk,tk->t", given[split.scored_doc], phi.T[split.scored_word])
-        result[name] = (
-            float(np.abs(mix - reference).sum(axis=1).mean() / 2),
-            perplexity(probabilities),
-        )
+        result[name] = {
+            "variation": float(np.abs(mix - reference).sum(axis=1).mean() / 2),
+            "perplexity": perplexity(probabilities),
+        }
     return result
 
 

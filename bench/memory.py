@@ -29,8 +29,8 @@ from pathlib import Path
 from topicmc.corpora import Corpus
 from topicmc.models.lda import memory
 from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.jobs import versions
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.storage.runs import made_by
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 _EVERY = 0.003  # seconds between looks
@@ -201,7 +201,11 @@ def main() -> None:
         )
         rows[str(cell)] = {"stated": needed, "held": held, "largest": largest}
         if options.output:
-            found = {**versions(), "system": platform.platform(), "runs": rows}
+            found = {
+                **made_by(),
+                "system": platform.platform(),
+                "runs": rows,
+            }
             options.output.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -43,7 +43,7 @@ HEADINGS = {
     ),
     "Sampler": (
         "sampler", "remember", "batch_size", "sweeps", "burn_in", "step_size", "step_offset",
-        "step_decay", "from_run", "start", "anneal_updates", "start_sweeps",
+        "step_decay", "from_run", "start", "start_weight", "anneal_updates", "start_sweeps",
     ),
     "Workers and chains": (
         "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",
@@ -115,6 +115,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--step-offset", Number(float), "b in the step size [auto].")
 @setting("--step-decay", Number(float), "c in the step size [auto].")
 @setting("--start", click.Choice(["auto", *STARTS]), "How a chain begins [auto: by sampler].")
+@setting("--start-weight", float, "SGRLD: mean weight of a word at first [by the prior].")
 @setting("--anneal-updates", Number(int), "Updates of a start, which are burn-in [auto].")
 @setting("--start-sweeps", Number(int), "The same in sweeps, for samplers that make sweeps [auto].")
 @setting("--remember/--no-remember", bool, "SCIR, SGRLD: keep the topic of every token [no].")

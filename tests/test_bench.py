@@ -1,5 +1,6 @@
 """Benches that take the time want a quiet machine, and changes that are planted have a place."""
 
+import ast
 import importlib
 import importlib.util
 from pathlib import Path
@@ -39,6 +40,17 @@ def test_every_bench_that_takes_the_time_asks(path):
     text = path.read_text(encoding="utf-8")
     timed = "perf_counter()" in text and path.stem not in ("generate", "quiet", "mutations")
     assert not timed or "quiet.add_option(" in text, "see bench/quiet.py"
+
+
+@pytest.mark.parametrize("path", sorted(BENCH.rglob("*.py")), ids=lambda path: path.stem)
+def test_what_benches_import_of_topicmc_is_there(path):
+    """Few of them run in the tests."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "topicmc":
+            module = importlib.import_module(node.module)
+            for name in (alias.name for alias in node.names):
+                there = hasattr(module, name) or importlib.util.find_spec(f"{node.module}.{name}")
+                assert there, f"{path.name}, line {node.lineno}: {node.module} has no {name}"
 
 
 def test_every_planted_change_has_its_place(monkeypatch):

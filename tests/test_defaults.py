@@ -75,3 +75,15 @@ def test_a_setting_that_the_sampler_cannot_honour_is_refused(settings, refused):
     resolved = resolve(asked, n_docs=1000, n_tokens=100_000, n_words=1000)
     with pytest.raises(UsageError, match=refused) if refused else nullcontext():
         check_honoured(asked, resolved)
+
+
+def test_the_weight_of_a_start_is_of_sgrld_alone():
+    size = {"n_docs": 1000, "n_tokens": 100_000, "n_words": 1000}
+    for sampler in ("scir", "adlda", "auto"):
+        with pytest.raises(UsageError, match="it is of --sampler sgrld"):
+            resolve(TrainConfig(sampler=sampler, start_weight=1.0), **size)
+    steps = [
+        resolve(TrainConfig(sampler="sgrld", beta=0.01, start_weight=weight), **size).step_size
+        for weight in (None, 0.01, 1.0)
+    ]
+    assert steps[0] == steps[1] == pytest.approx(steps[2] / 100)  # relative steps stay as they are

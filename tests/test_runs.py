@@ -158,7 +158,8 @@ def test_records_survive_a_line_cut_short(tmp_path, name, clock):
 def test_the_sample_index_deletes_what_it_is_told_to(tmp_path):
     """But nothing that it names, and nothing that it does not know."""
     run = TopicRun.create(tmp_path / "run", {})
-    entries = [run.keep_sample(0, number, np.ones((4, 2), np.float32)) for number in (1, 2, 3)]
+    theta = np.ones((4, 2), np.float32)
+    entries = [{**run.keep_sample(0, number, theta), "burn_in": False} for number in (1, 2, 3)]
     files = [entry["file"] for entry in entries]
     run.write_sample_index(entries[1:2], files[:2])
     assert sorted(run.sample_files()) == files[1:]

@@ -59,6 +59,24 @@ def train(config, corpus, path, interrupt=None, resume=False, transport=None):
     return run, training.train(interrupt or Interrupt())
 
 
+@pytest.mark.parametrize("remember", [False, True])
+def test_sgrld_begins_with_the_weight_that_is_asked_for(small_corpus, tmp_path, remember):
+    """The steps of the papers are meant for Σ_w θ_wk ≈ W. After an update of next to no length the
+    sums are those of the start: of K W = 600 Exp(1) draws, within 6 standard errors of W."""
+    config = replace(
+        SMALL, sampler="sgrld", updates=1, step_size=1e-12, beta=1e-4, learn="none", start="plain",
+        remember=remember,
+    )  # fmt: skip
+    if remember:
+        config = replace(config, sweeps="auto", anneal_updates="auto")
+    for weight in (1.0, None):
+        told = replace(config, start_weight=weight)
+        run, _ = train(told, small_corpus, tmp_path / str(weight))
+        sums = sum(np.load(p)[:, :5].sum() for p in run.path.glob("checkpoint/round-*/theta*.npy"))
+        expected = (weight or 0.01) * small_corpus.n_words * 5
+        assert abs(sums / expected - 1) < 6 / (small_corpus.n_words * 5) ** 0.5
+
+
 def kept_bits(run: TopicRun) -> list[tuple[str, str]]:
     return [(entry["file"], entry["checksum"]) for entry in run.sample_index()]
 
@@ -150,7 +168,7 @@ def test_work_lost_after_a_checkpoint_is_done_again(small_corpus, tmp_path):
     """As after kill -9: samples and metrics past the checkpoint are drawn again."""
     whole, _ = train(SMALL, small_corpus, tmp_path / "whole")
     run, _ = train(SMALL, small_corpus, tmp_path / "run", StopAfter(14))
-    stray = run.keep_sample(0, 16, np.ones((120, 5), np.float32))
+    stray = {**run.keep_sample(0, 16, np.ones((120, 5), np.float32)), "burn_in": False}
     run.write_sample_index([*run.sample_index(), stray])
     run.append_metrics({"round": 15, "update": 15, "perplexity": 1.0})
     run, _ = train(SMALL, small_corpus, tmp_path / "run", resume=True)

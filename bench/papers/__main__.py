@@ -1,6 +1,7 @@
 """Figures of the papers, made again.
 
-    python bench/papers baker-5.2.1 baker-5.3.1 -o FOLDER [--replicates 100]
+    python bench/papers ahn-2 baker-5.2.1 baker-5.3.1 -o FOLDER [--replicates 100]
+    python bench/papers baker-5.5.1-a --corpus CORPUS -o FOLDER [--replicates 5]
 
 Each writes FIGURE.json, with what was measured and by what, and FIGURE.png, and prints what the
 paper states, what was found, and whether the statement holds. docs/reproduction.md shows them.
@@ -14,113 +15,35 @@ import platform
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import matplotlib
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from papers.simplex import DENSE, SAMPLERS, SPARSE, best, distances, sample
-
-from topicmc.samplers.row_prior import RowPrior
 
 matplotlib.use("Agg")
-from matplotlib import pyplot as plt
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from papers import gaussian_figure, minibatches, simplex_figures
 
-COLOURS = {"SCIR": "#0072b2", "SGRLD": "#d55e00", "SGRLD, released drift": "#999999"}
-SIZES = (1, 10, 50, 100, 500)
-COMPONENT = 4
-"""The fifth, which no observation is in."""
-
-
-def boxplots(replicates: int, picture: Path) -> tuple[dict[str, Any], str]:
-    """5.2.1: ω₅ of the sparse target, minibatches of 10, each sampler at its best step."""
-    exact = np.random.default_rng(0).dirichlet(SPARSE.posterior, 100_000)[:, COMPONENT]
-    drawn, steps = {"exact": exact}, {}
-    for name, (sampler, tried) in SAMPLERS.items():
-        one = {"batch_size": 10, "n_replicates": replicates, "seed": 0}
-        made = {h: sample(SPARSE, sampler(RowPrior(SPARSE.alpha)), h, **one) for h in tried}
-        far = {h: distances(SPARSE, theta).mean() for h, theta in made.items()}
-        steps[name] = min((h for h in far if np.isfinite(far[h])), key=far.__getitem__)
-        theta = made[steps[name]]
-        drawn[name] = (theta[:, COMPONENT] / theta.sum(axis=1)).ravel()
-    figure, axes = plt.subplots(figsize=(6, 3.5))
-    axes.boxplot([np.log10(np.maximum(v, 1e-12)) for v in drawn.values()], whis=(1, 99), sym="")
-    axes.set_xticks(range(1, len(drawn) + 1), drawn)
-    axes.set_ylabel("log10 of ω5")
-    figure.tight_layout()
-    figure.savefig(picture, dpi=150)
-    middle = np.median(exact)
-    below = {name: float((values < middle).mean()) for name, values in drawn.items()}
-    holds = below["SGRLD"] < 0.25 < below["SCIR"]
-    return {"steps": steps, "share below the exact median": below}, (
-        "Paper: SGRLD rarely comes as near to zero as the exact law. Found: below the exact median "
-        "of ω5 are "
-        + ", ".join(f"{value:.0%} ({name})" for name, value in below.items())
-        + f". {'Holds' if holds else 'Does not hold'}."
-    )
-
-
-def by_batch_size(replicates: int, picture: Path) -> tuple[dict[str, Any], str]:
-    """5.3.1: the Kolmogorov-Smirnov distance by the size of minibatches, sparse and dense."""
-    found: dict[str, dict[str, list[list[float]]]] = {}
-    figure, panels = plt.subplots(1, 2, figsize=(9, 3.5))
-    for axes, (title, target) in zip(
-        panels, {"sparse": SPARSE, "dense": DENSE}.items(), strict=True
-    ):
-        found[title] = {}
-        for name, (sampler, steps) in SAMPLERS.items():
-            rows = []
-            for size in SIZES:
-                values = best(
-                    target, sampler(RowPrior(target.alpha)), steps,
-                    batch_size=size, n_replicates=replicates, seed=1,
-                )  # fmt: skip
-                rows.append([float(values.mean()), float(values.std(ddof=1) / replicates**0.5)])
-            found[title][name] = rows
-            mean, error = np.array(rows).T
-            axes.errorbar(SIZES, mean, 2 * error, label=name, color=COLOURS[name], marker="o", ms=3)
-        exact = 0.868 / 1000**0.5
-        axes.axhline(exact, color="black", lw=0.8, ls=":", label="1,000 exact draws")
-        axes.set(xscale="log", yscale="log", title=title, xlabel="observations in a minibatch")
-    panels[0].set_ylabel("Kolmogorov-Smirnov distance")
-    panels[0].legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(picture, dpi=150)
-
-    def ratios(title: str, name: str = "SGRLD") -> np.ndarray:
-        means = {key: np.array(rows)[:, 0] for key, rows in found[title].items()}
-        return means["SCIR"] / means[name]
-
-    sparse, dense = ratios("sparse"), ratios("dense")
-    holds = [bool((sparse < 1).all()), bool((abs(dense - 1) < 0.2).all())]
-    verdict = {2: "Holds", 1: "Holds in part", 0: "Does not hold"}[sum(holds)]
-    return {"sizes": SIZES, "mean and standard error": found}, (
-        "Paper: SCIR is far closer on sparse data at every size, and alike on dense data. Found: "
-        f"SCIR's distance over SGRLD's is {_listed(sparse)} on sparse data and {_listed(dense)} on "
-        f"dense data, for minibatches of {', '.join(map(str, SIZES))}. {verdict}."
-    )
-
-
-FIGURES = {"baker-5.2.1": boxplots, "baker-5.3.1": by_batch_size}
-
-
-def _listed(values: np.ndarray) -> str:
-    return ", ".join(f"{value:.2f}" for value in values)
+FIGURES = {
+    "ahn-2": gaussian_figure.demonstration,
+    "baker-5.2.1": simplex_figures.boxplots,
+    "baker-5.3.1": simplex_figures.by_batch_size,
+    "baker-5.5.1-a": minibatches.by_updates,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("figures", nargs="+", choices=FIGURES)
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder")
-    parser.add_argument("--replicates", type=int, default=100)
+    parser.add_argument("--replicates", type=int, help="seeds [100 of the simplex, 5 of topics]")
+    parser.add_argument("--corpus", type=Path, help="a prepared corpus, for figures of topics")
+    parser.add_argument("--updates", type=int, help="fewer than published, to try it")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     for name in options.figures:
-        results, verdict = FIGURES[name](options.replicates, options.output / f"{name}.png")
+        results, verdict = FIGURES[name](options, options.output / f"{name}.png")
         made_by = {package: version(package) for package in ("topicmc", "numpy", "numba")}
         made_by |= {"python": platform.python_version(), "system": platform.platform()}
-        record = {"figure": name, "made by": made_by, "replicates": options.replicates}
+        record = {"figure": name, "made by": made_by}
         record |= {"verdict": verdict, **results}
         (options.output / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
         print(f"{name}: {verdict}", flush=True)

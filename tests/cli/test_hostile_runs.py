@@ -55,6 +55,7 @@ SAMPLES = {
        for v in ("x", [1], [0.1] * 4, ["x"] * 5, [float("nan")] * 5, [-1.0] * 5, {})},
     "alpha": entry("alpha", [1.0] * 4000),
     "burn-in": entry("burn_in", "no"),
+    "no burn-in": ("samples/index.json", lambda index: index["samples"][-1].pop("burn_in")),
     "checksum": entry("checksum", 5),
     "no object": ("samples/index.json", lambda index: {**index, "samples": [1]}),
     "no file": ("samples/index.json", lambda index: {**index, "samples": [{"chain": 0}]}),

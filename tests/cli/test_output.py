@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from shell import LENGTH, SETTINGS, TOPICMC, one_sentence, topicmc, tree
 from topicmc.export import FORMATS
 from topicmc.models.lda.run import TopicRun
 
+PUBLISHED = Path(__file__).parents[2] / "bench" / "papers" / "settings"
 TRAIN = ("train", "corpus", "-o", "new", *SETTINGS[:-1])  # a style of progress comes last
 TOPIC = re.compile(r" {0,4}\d+  ?\d\d?\.\d%( +-?\d+\.\d\d)?  word\d{3}( word\d{3})*")
 
@@ -306,3 +308,12 @@ def test_module_and_script_are_the_same(tmp_path):
         capture_output=True, text=True, cwd=tmp_path,
     )  # fmt: skip
     assert module.stdout == topicmc("--help").stdout
+
+
+@pytest.mark.parametrize("path", sorted(PUBLISHED.glob("*.toml")), ids=lambda path: path.stem)
+def test_published_settings_are_files_for_config(path, tmp_path):
+    done = topicmc("train", "--config", path, "--dry-run", "--json", "-o", tmp_path / "run")
+    assert done.status == 0, done.stderr
+    told = json.loads(done.stdout)
+    published = tomllib.loads(path.read_text())
+    assert {name: told[name] for name in published} == published

@@ -67,7 +67,7 @@ def made_up_run(
         order = generator.permutation(n_topics) if chain else np.arange(n_topics)
         for number in (3, 4):
             theta = generator.gamma(2000 * truth[:, order] + 0.01).astype(np.float32) + 1e-6
-            entries.append(run.keep_sample(chain, number, theta))
+            entries.append({**run.keep_sample(chain, number, theta), "burn_in": False})
     run.write_sample_index(entries)
     for number in range(1, 5):
         run.append_metrics(

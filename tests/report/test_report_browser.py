@@ -273,7 +273,8 @@ def test_names_on_the_map_tell_topics_apart(browser, tmp_path):
     words = [f"word{i}" for i in range(6)]
     run = made_up_run(tmp_path, 3, words, chains=1)
     shapes = np.array([[90, 90, 1], [9, 1, 90], [1, 9, 9], [0.1] * 3, [0.1] * 3, [0.1] * 3])
-    entries = [run.keep_sample(0, n, (shapes + n / 100).astype(np.float32)) for n in (3, 4)]
+    thetas = {n: (shapes + n / 100).astype(np.float32) for n in (3, 4)}
+    entries = [{**run.keep_sample(0, n, theta), "burn_in": False} for n, theta in thetas.items()]
     run.write_sample_index(entries)
     write_report(gather([run], None), tmp_path / "report.html")
     browser.get((tmp_path / "report.html").as_uri())

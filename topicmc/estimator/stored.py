@@ -95,7 +95,7 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
             {
                 "chain": 0,
                 **known,
-                "burn_in": bool(entry.get("burn_in")),
+                "burn_in": entry["burn_in"],
                 "alpha": alpha_of(run, entry).tolist(),
                 "beta": beta_of(run, entry),
                 "share": share_of(run, entry, theta).tolist(),

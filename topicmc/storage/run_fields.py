@@ -41,8 +41,7 @@ def check_samples(path: Path, index: Any) -> None:
         entry.text("checksum", SHA256)
         entry.whole("chain", most=MAX_WORKERS)
         entry.whole("round", most=_POSITION)
-        if "burn_in" in entry:
-            entry.flag("burn_in")
+        entry.flag("burn_in")
         if "position" in entry:
             entry.whole("position", most=_POSITION)
 

@@ -54,7 +54,7 @@ def judge(evidence: Evidence) -> tuple[bool | None, str]:
 
 def _starting(evidence: Evidence) -> tuple[bool, str] | None:
     for chain in evidence.posterior.chains:
-        if chain.entries[-1].get("burn_in"):
+        if chain.entries[-1]["burn_in"]:
             path = chain.run.path
             return False, f"Not converged: {path} has not left its start; {_train_on([chain.run])}."
     return None

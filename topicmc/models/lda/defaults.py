@@ -74,6 +74,11 @@ def resolve(
     if sampler == "auto":
         size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
         sampler = choose(config, **size, cores=cores, memory=memory, pace=pace)[0]
+    if config.start_weight is not None and sampler != "sgrld":
+        raise UsageError(
+            f"--start-weight: weights of --sampler {sampler} do not keep the scale on which they"
+            " begin; it is of --sampler sgrld"
+        )
     targets = (config.updates, config.epochs, config.time_budget)
     until = "converged" if targets == (None, None, None) else "end"
     until = until if config.until == "auto" else config.until
@@ -97,7 +102,8 @@ def resolve(
         1, min(or_default(config.batch_size, round(documents)), n_docs // config.workers)
     )
     sweeps = or_default(config.sweeps, 5)
-    step_size, step_offset, step_decay = _steps(sampler, beta, n_words, topics, n_tokens, False)
+    begun = replace(config, topics=topics, sampler=sampler, beta=beta)
+    step_size, step_offset, step_decay = _steps(begun, n_words, n_tokens)
     if config.from_run is not None:  # the steps of a chain whose start is over
         step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
         step_offset += _ANNEAL_UPDATES
@@ -149,13 +155,19 @@ def resolve(
     )
 
 
-def _steps(
-    name: str, beta: float, n_words: int, n_topics: int, n_tokens: int, kept: bool
-) -> tuple[float, ...]:
-    """a, b and c of a sampler's step size, with kept assignments or not."""
-    sampler = sampler_of(name)
-    total = sampler.initial_total(beta, n_words, n_topics, n_tokens)
-    return sampler.steps(total, n_topics, n_tokens, kept=kept)
+def initial_total(config: LdaSettings, n_words: int, n_tokens: int) -> float:
+    """Σ_w θ_wk of a topic when its chain begins, as told or by its sampler; K and β decided."""
+    if config.start_weight is not None:
+        return config.start_weight * n_words
+    sampler = sampler_of(config.sampler)
+    return sampler.initial_total(config.beta, n_words, config.topics, n_tokens)
+
+
+def _steps(config: LdaSettings, n_words: int, n_tokens: int) -> tuple[float, ...]:
+    """a, b and c of the step size, with kept assignments or not; K and β decided."""
+    total = initial_total(config, n_words, n_tokens)
+    sampler = sampler_of(config.sampler)
+    return sampler.steps(total, config.topics, n_tokens, kept=config.remember)
 
 
 def _start(config: LdaSettings, usual: str) -> str:
@@ -208,7 +220,7 @@ def _resolve_collapsed(
     mine = -(-n_docs // config.workers)
     steps: tuple[float, ...] = (3.0, 1.0, 0.0)  # of no meaning to samplers without moves
     if config.remember:
-        steps = _steps(config.sampler, config.beta, n_words, config.topics, n_tokens, True)
+        steps = _steps(config, n_words, n_tokens)
     n_blocks = _between(n_tokens / config.workers / _BLOCK_TOKENS, _BLOCKS)
     batch_size = min(mine, or_default(config.batch_size, max(1, round(mine / n_blocks))))
     per_round = documents_of_round(n_docs, config.workers) if config.workers > 1 else 1

@@ -69,7 +69,7 @@ def score_run(run: TopicRun, corpus: Corpus, model_words: list[str], threads: Th
         split,
         perplexity(np.array(of_newest)),
         perplexity(total / len(entries)),
-        sum(not entry.get("burn_in") for entry in entries),
+        sum(not entry["burn_in"] for entry in entries),
     )
 
 

@@ -16,6 +16,7 @@ SAMPLERS = (*MOVES, *COLLAPSED)
 STARTS = ("plain", "anneal", "grow", "warm")
 LEARN = ("none", "alpha", "beta", "both")
 MAX_TOPICS = 65_535
+_MOST_START_WEIGHT = 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,7 @@ class LdaSettings(DsgldSettings[Open]):
     step_offset: float | Open = AUTO
     step_decay: float | Open = AUTO
     start: str = "auto"
+    start_weight: float | None = None
     anneal_updates: int | Open = AUTO
     start_sweeps: int | Open = AUTO
     remember: bool = False
@@ -61,6 +63,8 @@ class LdaSettings(DsgldSettings[Open]):
             raise UsageError("--start warm begins with the topics of a run: give it by --from RUN")
         in_range("--anneal-updates", self.anneal_updates, 1, 1_000_000_000)
         in_range("--start-sweeps", self.start_sweeps, 1, 1_000_000)
+        if self.start_weight is not None:
+            in_range("--start-weight", self.start_weight, 0, _MOST_START_WEIGHT, exclusive=True)
         in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
         for name in ("beta", "step_size", "step_offset"):
             in_range(option(name), getattr(self, name), 0, float("inf"), exclusive=True)

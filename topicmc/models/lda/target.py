@@ -18,6 +18,7 @@ from topicmc.engine.schedule import batch_items, worker_of
 from topicmc.engine.state import ReadOnDemand, Table
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.defaults import initial_total
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.learned_priors import prior_metrics
 from topicmc.models.lda.origin import Origin
@@ -74,8 +75,7 @@ class TopicChains:
 
     def initial(self, part: str, index: int) -> Chain:
         config, corpus = self._config, self._corpus
-        size = corpus.n_words, config.topics, corpus.n_tokens
-        total = self._sampler.initial_total(config.beta, *size)
+        total = initial_total(config, corpus.n_words, corpus.n_tokens)
         chain = initial_chain(
             index, corpus.n_words, config.topics, prior=self.prior, n_tokens=corpus.n_tokens,
             seed=config.seed, total=total,

@@ -72,7 +72,7 @@ class RunModel(Model):
         self.labels = Labels.of(run)
         self.corpus = run.facts()["corpus"]["fingerprint"]
         self.newest = [self._entries.index(entry) for entry in newest_of(self._entries)]
-        self.unfinished = any(entry.get("burn_in") for entry in self._entries)
+        self.unfinished = any(entry["burn_in"] for entry in self._entries)
         config = run.facts()["config"]
         self.origin = Path(config["from_run"]) if config.get("from_run") else None
         record = (run.metrics() or [{}])[-1]
@@ -92,7 +92,7 @@ class RunModel(Model):
 
     def draws(self) -> Iterator[np.ndarray]:
         for entry in self._entries:
-            if entry["chain"] == 0 and not entry.get("burn_in"):
+            if entry["chain"] == 0 and not entry["burn_in"]:
                 yield draw_of(self._run, entry)
 
 

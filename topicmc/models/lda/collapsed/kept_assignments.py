@@ -36,7 +36,7 @@ from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
 from topicmc.models.lda.collapsed.adlda import Adlda
-from topicmc.models.lda.defaults import rounds_per_sweep
+from topicmc.models.lda.defaults import initial_total, rounds_per_sweep
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
@@ -57,8 +57,7 @@ class KeptAssignments(Adlda):
         more = {"additions": additions, "origin": origin}
         super().__init__(config, corpus, transport, threads, slow, scratch, **more)
         self._sampler = sampler_of(config.sampler)
-        size = corpus.n_words, config.topics, corpus.n_tokens
-        self._total = self._sampler.initial_total(config.beta, *size)
+        self._total = initial_total(config, corpus.n_words, corpus.n_tokens)
         # Topics are padded for the kernels; the padding moves like a topic without tokens.
         self._chain = initial_chain(
             0, corpus.n_words, padded_size(config.topics), prior=self.prior,
