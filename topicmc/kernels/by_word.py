@@ -39,8 +39,8 @@ from topicmc.kernels.lanes import (
     surround,
     to_floats,
 )
-from topicmc.kernels.scratch import kept
 from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
+from topicmc.kernels.scratch import kept
 from topicmc.kernels.word_order import BATCH, BEGINS, Tile
 
 _ONE, _NONE = np.float32(1), np.float32(0)

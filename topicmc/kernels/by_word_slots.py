@@ -69,7 +69,7 @@ def redraw(
     first_id: int = 0,
     key: np.uint64,
     update: int,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One sweep over the documents of a tile: `topicmc.kernels.by_word.redraw`, whose arguments,
     law and result these are; the draws differ. At most `MOST_TOPICS`."""
     n_padded = word_topic.shape[1]
