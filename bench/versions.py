@@ -1,13 +1,14 @@
 """Sweeps of `--sampler adlda` by another version of the program and by this one, in one run.
 
-    python bench/versions.py OLD_PYTHON CORPUS [--topics 100 1000] [--docs 30000] [--threads 2]
+    python bench/versions.py OLD_PYTHON CORPUS… [--topics 100 1000 10000] [--results FILE]
 
 OLD_PYTHON is a Python that has the other version installed. Both begin with the same topics of the
 tokens, trained by the other one, and take turns, a sweep each, so that a busy machine is equally
 unkind to both. A sweep draws all blocks and brings the counts up to date after each, as a run does.
 
-Printed are nanoseconds of a token, minima over turns, of wall time and of processor time of all
-threads; and the ratio of each pair of turns: its quartiles.
+Printed are nanoseconds of a token, medians over the turns of all seeds, of wall time and of
+processor time of all threads; and the ratio of each pair of turns: its quartiles. The file of
+--results keeps every turn as JSON.
 """
 
 import argparse
@@ -20,6 +21,8 @@ from pathlib import Path
 import numpy as np
 import quiet
 
+from topicmc.corpora import Corpus
+
 CHILD = """
 import json, sys, time
 import numpy as np
@@ -30,11 +33,11 @@ from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.workers import expand
 from topicmc.samplers.row_prior import RowPrior
 
-path, n_topics, n_docs, n_blocks, n_threads, alpha, beta = json.loads(sys.argv[1])
+path, n_topics, n_docs, n_blocks, n_threads, alpha, beta, seed = json.loads(sys.argv[1])
 corpus = Corpus.open(path)
 offsets, tokens, _ = expand(corpus, [(0, 0, min(n_docs, corpus.shard_sizes[0]))])
 n_docs = len(offsets) - 1
-worker = CollapsedWorker(offsets, tokens, 0, corpus.n_words, n_topics, stream_key(0, "bench"))
+worker = CollapsedWorker(offsets, tokens, 0, corpus.n_words, n_topics, stream_key(seed, "bench"))
 edges = [n_docs * i // n_blocks for i in range(n_blocks + 1)]
 threads, number = Threads(n_threads), 0
 
@@ -87,46 +90,65 @@ class Version:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("old_python")
-    parser.add_argument("corpus")
-    parser.add_argument("--topics", type=int, nargs="+", default=[100, 1000])
+    parser.add_argument("corpora", nargs="+")
+    parser.add_argument("--topics", type=int, nargs="+", default=[100, 1000, 10_000])
     parser.add_argument("--alpha", type=float, default=0.1)
     parser.add_argument("--beta", type=float, default=0.01)
-    parser.add_argument("--docs", type=int, default=30_000, help="documents of the first shard")
-    parser.add_argument("--block-docs", type=int, default=1_500, help="documents of a block")
+    parser.add_argument("--docs", type=int, default=20_000, help="documents of the first shard")
+    parser.add_argument("--block-tokens", type=int, default=180_000, help="tokens of a block")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--warm-up", type=int, default=25, help="sweeps before the clock starts")
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=5, help="pairs of turns of a seed")
+    parser.add_argument("--results", help="a file to keep the turns in")
     quiet.add_option(parser)
     options = parser.parse_args()
-    quiet.start(options)
-    for n_topics in options.topics:
-        n_blocks = max(1, round(options.docs / options.block_docs))
-        arguments = (
-            options.corpus, n_topics, options.docs, n_blocks, options.threads, options.alpha,
-            options.beta,
-        )  # fmt: skip
-        versions = [Version(python, *arguments) for python in (options.old_python, sys.executable)]
-        with tempfile.TemporaryDirectory() as folder:
-            path = str(Path(folder, "z.npy"))
-            versions[0].do("train", options.warm_up)
-            versions[0].do("save", path)
-            for version in versions:
-                version.do("adopt", path)
-                version.do("sweep", 1_000)  # compiles, and brings what is kept
-        turns = np.array(
-            [[v.do("sweep", 1_001 + i) for v in versions] for i in range(options.repeats)]
-        )
+    kept = []
+    for corpus in options.corpora:
+        for n_topics in options.topics:
+            load = quiet.again(options.anyway)
+            turns = np.concatenate([compare(options, corpus, n_topics, s) for s in options.seeds])
+            name = Path(corpus).name
+            kept.append({"corpus": name, "topics": n_topics, **load, "turns": turns.tolist()})
+            print(f"{name}, K = {n_topics}, load {load['load']}: {int(turns[0, 0, 2]):,} tokens")
+            for i, clock in enumerate(("wall", "CPU")):
+                old, new = np.median(turns[:, :, i], axis=0)
+                quartiles = np.quantile(turns[:, 0, i] / turns[:, 1, i], (0.25, 0.5, 0.75))
+                low, middle, high = quartiles
+                ratio = f"ratio {middle:.2f} ({low:.2f} to {high:.2f})"
+                print(f"  {clock:5} old {old:7.1f}  new {new:7.1f}  {ratio}", flush=True)
+            if options.results:
+                settings = {
+                    key: value for key, value in vars(options).items() if key != "old_python"
+                }
+                Path(options.results).write_text(json.dumps({"settings": settings, "runs": kept}))
+
+
+def compare(options: argparse.Namespace, corpus: str, n_topics: int, seed: int) -> np.ndarray:
+    """Turns of both versions, float64 (repeats, 2, 3): wall and processor nanoseconds of a token,
+    and the number of tokens."""
+    opened = Corpus.open(corpus)
+    n_docs = min(options.docs, opened.shard_sizes[0])
+    n_tokens = opened.n_tokens * n_docs / sum(opened.shard_sizes)
+    n_blocks = max(1, round(n_tokens / options.block_tokens))
+    arguments = (
+        corpus, n_topics, n_docs, n_blocks, options.threads, options.alpha, options.beta, seed,
+    )  # fmt: skip
+    versions = [Version(python, *arguments) for python in (options.old_python, sys.executable)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "z.npy"))
+        versions[0].do("train", options.warm_up)
+        versions[0].do("save", path)
         for version in versions:
-            version.end()
-        print(f"K = {n_topics}, {n_blocks} blocks, {int(turns[0, 0, 2]):,} tokens")
-        for i, name in enumerate(("wall", "CPU")):
-            least, ratios = turns[:, :, i].min(axis=0), turns[:, 0, i] / turns[:, 1, i]
-            low, middle, high = np.quantile(ratios, (0.25, 0.5, 0.75))
-            print(
-                f"  {name:5} old {least[0]:7.1f}  new {least[1]:7.1f}  ratio {middle:.2f}"
-                f" ({low:.2f} to {high:.2f})",
-                flush=True,
-            )
+            version.do("adopt", path)
+            version.do("sweep", 1_000)  # compiles, and brings what is kept
+    turns = []
+    for i in range(options.repeats):
+        pair = [(j, versions[j].do("sweep", 1_001 + i)) for j in ((0, 1) if i % 2 else (1, 0))]
+        turns.append([spent for _, spent in sorted(pair)])
+    for version in versions:
+        version.end()
+    return np.array(turns)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,8 @@
 
 Given θ, or counts that stand still, documents share nothing, and each comes to its tokens in its
 own order (`topicmc.kernels.word_order`). So a word's row of φ is made once for all its tokens and
-stays in the nearest cache, and what comes and goes is a document's counts, which are small. What α
-adds to the weights of a token is its word's, and is summed once:
-
-    Σ_k (n_dk + α_k) φ_kw  =  Σ_k n_dk φ_kw  +  Σ_k α_k φ_kw.
+stays in the nearest cache, with the products that α adds to the weights of each, and what comes and
+goes is a document's counts, which are small.
 
 A batch of tokens, no two of one document, goes through a draw step by step: what one token waits
 for, the others have time to do. A token is not taken out of the counts. In its own lane of the
@@ -48,7 +46,6 @@ _COUNT = np.uint16(1)
 LONGEST = 65_535
 """Tokens of a document, at most: its counts take two bytes."""
 _LISTED = 128  # changed tokens whose counts are asked for before they change
-_ROW = 256
 _AHEAD = 3  # words from asking for a row to reading it
 # Beyond this share of the total, a token's own slice would leave too few digits of the rest.
 _LARGEST_SLICE = np.float32(1 - 1 / 64)

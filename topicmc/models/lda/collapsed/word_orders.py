@@ -54,7 +54,8 @@ class WordOrders:
         if n_tokens >= _TOKENS_A_WORD * max(1, n_words) and np.diff(starts).max() <= LONGEST:
             # Two bytes a topic, or four for each that a document has.
             n_bytes = min(2 * n_padded * (last - first), 4 * n_tokens)
-            n = max(min(n_threads, n_tokens // _PIECE), -(-n_bytes // _STATE), 1)
+            at_once = max(1, min(n_threads, n_tokens // _PIECE))
+            n = at_once * max(1, -(-n_bytes // (_STATE * at_once)))
             edges = np.searchsorted(starts, starts[0] + n_tokens * np.arange(1, n) // n)
             edges = np.unique([0, *edges, last - first])
             for begin, end in pairwise(edges.tolist()):
