@@ -6,11 +6,13 @@ from itertools import pairwise, product
 import naive_gibbs
 import numpy as np
 import pytest
+from numba import njit
 from priors import rows, uneven
 from scipy.stats import chi2
 
 from topicmc.kernels import by_word, by_word_slots
 from topicmc.kernels.collapsed import assignment_dtype
+from topicmc.kernels.lanes import pick_block, tables
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.prior import no_prior
 from topicmc.kernels.random import stream_key
@@ -194,6 +196,20 @@ def test_changes_are_counted(kernel):
     np.add.at(recount, (tokens, after), 1)
     np.testing.assert_array_equal(word_topic, recount)
     np.testing.assert_array_equal(totals, recount.sum(axis=0))
+
+
+@njit
+def _picked(table, rest):
+    return pick_block(table, 0, 48, 0, rest)
+
+
+def test_no_topic_of_zero_weight_is_picked():
+    """Of three in a lane only the middle one has weight; below zero, as rounding may leave the
+    target, beyond the sum, and with no number at all, there is none."""
+    table = tables(1, 48).reshape(-1)
+    table[32 + np.array([0, 16, 32])] = 0, 0.5, 0.5
+    rests = np.array([0, 0.25, 0.5, -1e-9, np.nan], np.float32)
+    assert [_picked(table, rest) for rest in rests] == [16, 16, -1, -1, -1]
 
 
 @both
