@@ -81,11 +81,13 @@ def redraw(
         kept("counts", n_docs * n_padded, np.uint16),
         kept("next", n_docs, np.int64),
         kept("rows", 2 * n_padded, np.float32),
-        kept("tables", BATCH * (n_padded + TABLE_EXTRA), np.float32),
+        surround(kept("tables", BATCH * (n_padded + TABLE_EXTRA), np.float32), n_padded),
         kept("places", 3 * BATCH, np.int64),
         kept("numbers", 3 * BATCH, np.float32),
         kept("uniforms", len(tile.docs) + 64, np.float32),
     )
+    scratch[0].fill(0)
+    scratch[1][:] = offsets[:-1]
     _draw(
         tile.docs, tile.words, tile.ends, offsets, z, word_topic.reshape(-1), alpha, scale,
         beta.entries, without_one if counted else None, first_id + tile.first, np.uint64(key),
@@ -136,15 +138,11 @@ def _without_own(table, begin, counts, base, alpha, scale, phi, row, prior, old,
 
 
 @njit(nogil=True, cache=True)
-def _prepare(offsets, z, counts, next_of, tables, n_padded):
-    """Fills scratch: counts of documents, where they begin, what surrounds the tables."""
-    counts[:] = 0
+def _count(offsets, z, counts, n_padded):
     width, one = np.uintp(n_padded), np.uintp(1)
-    for d in range(np.uintp(len(next_of))):
-        next_of[d] = offsets[d]
+    for d in range(np.uintp(len(offsets) - 1)):
         for i in range(np.uintp(offsets[d]), np.uintp(offsets[d + one])):
             counts[d * width + np.uintp(z[i])] += _COUNT
-    surround(tables, n_padded)
 
 
 @njit(nogil=True, cache=True)
@@ -172,7 +170,7 @@ def _draw(
     stride, width = n_padded + TABLE_EXTRA, np.uintp(n_padded)
     size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
     fill_uniforms(offsets, first_id, key, update, uniforms)
-    _prepare(offsets, z, counts, next_of, table, n_padded)
+    _count(offsets, z, counts, n_padded)
     _tally(counts, changes[0])
     w, end, row, prior = -1, np.uintp(0), np.intp(0), row_of(entries, 0)
     first = np.uintp(0)

@@ -88,8 +88,8 @@ def redraw(
         (starts, kept("lines", len(lengths), np.int64), kept("next", len(lengths), np.int64)),
         (kept("rows", n_padded + LANES, np.float32), alpha, scale, alpha * scale),
         (
-            kept("tables", BATCH * (widest + TABLE_EXTRA), np.float32),
-            kept("second", n_rows * (n_padded + TABLE_EXTRA), np.float32),
+            surround(kept("tables", BATCH * (widest + TABLE_EXTRA), np.float32), widest),
+            surround(kept("second", n_rows * (n_padded + TABLE_EXTRA), np.float32), n_padded),
         ),
         (
             kept("slot of", n_padded, np.int64),
@@ -98,6 +98,11 @@ def redraw(
         kept("numbers", 5 * BATCH, np.float32).reshape(5, BATCH),
         kept("uniforms", len(tile.docs) + 64, np.float32),
     )
+    (topic_of, counts), (slot_of, _) = scratch[0], scratch[4]
+    topic_of.fill(n_padded)
+    counts.fill(0)
+    slot_of.fill(-1)
+    scratch[2][0][n_padded:] = 0
     _draw(
         tile.docs, tile.words, tile.ends, offsets, z, word_topic.reshape(-1), n_padded,
         beta.entries, without_one if counted else None, first_id + tile.first, np.uint64(key),
@@ -135,11 +140,10 @@ def _lines(docs, offsets, z, seen):
 
 
 @njit(nogil=True, cache=True)
-def _take_slots(offsets, z, slots, places, slot_of, no_topic):
+def _take_slots(offsets, z, slots, places, slot_of):
     """Slots of the topics that documents have, in the order in which they come."""
     topic_of, counts = slots
     starts, n_lines, next_of = places
-    topic_of[:], counts[:], slot_of[:] = no_topic, 0, -1
     for d in range(np.uintp(len(n_lines))):
         n = np.uintp(starts[d])
         for i in range(np.uintp(offsets[d]), np.uintp(offsets[d + np.uintp(1)])):
@@ -229,11 +233,8 @@ def _draw(
     size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
     topics_given = phi, prior_of, entries
     fill_uniforms(offsets, first_id, key, update, uniforms)
-    _take_slots(offsets, z, slots, places, lists[0], n_padded)
+    _take_slots(offsets, z, slots, places, lists[0])
     _tally(slots, starts, n_lines, changes, -1)
-    surround(table, stride - TABLE_EXTRA)
-    surround(second, n_padded)
-    psi[n_padded:] = 0
     w, end, row, total, prior = -1, np.uintp(0), np.intp(0), _NONE, row_of(entries, 0)
     ahead, last_ahead, share = np.intp(0), np.intp(0), np.intp(0)
     first = np.uintp(0)

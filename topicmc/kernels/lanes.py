@@ -386,13 +386,11 @@ def tables(n_tables: int, n_padded: int) -> np.ndarray:
     return out
 
 
-@njit(nogil=True, cache=True)
-def surround(tables, n_padded):
-    """Writes what surrounds each of some tables, whatever was there, as `tables` does; they are
-    flat, float32 (n (n_padded + TABLE_EXTRA),)."""
-    for start in range(0, len(tables), n_padded + TABLE_EXTRA):
-        tables[start : start + TABLE_HEAD] = 0
-        tables[start + TABLE_HEAD + n_padded : start + n_padded + TABLE_EXTRA] = np.inf
+def surround(kept: np.ndarray, n_padded: int) -> np.ndarray:
+    """`tables` in scratch space, flat float32 (n (n_padded + TABLE_EXTRA),), whatever was there."""
+    rows = kept.reshape(-1, n_padded + TABLE_EXTRA)
+    rows[:, :TABLE_HEAD], rows[:, TABLE_HEAD + n_padded :] = 0, np.inf
+    return kept
 
 
 def aligned_zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
