@@ -11,8 +11,8 @@ from topicmc.kernels.word_order import MOST_DOCUMENTS, Tile, order_tile
 
 _PIECE = 24_000  # tokens that are worth a thread's while, as each makes the rows of its words
 _STATE = 1 << 20  # bytes of counts of a tile's documents, which should stay in a core's own cache
-# Of blocks that are drawn by word, in the mean. Blocks of arXiv abstracts with five still gain a tenth
-# to a quarter at K = 100 and 1,000; with fewer, to make the rows of words eats that up.
+# Of blocks that are drawn by word, in the mean. Blocks of arXiv abstracts with five gain a tenth
+# to a quarter at K = 100 and 1,000; with fewer, to make the rows of words takes that away.
 _TOKENS_A_WORD = 5
 
 
