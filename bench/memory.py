@@ -102,6 +102,8 @@ def table() -> Iterator[Cell]:
         for sampler in ("scir", "sgrld"):
             yield Cell(sampler, 200, chains=2, workers=2, mpi=mpi)
     yield Cell("scir", 200, chains=4, workers=4)
+    for sampler in ("adlda", "scir"):
+        yield Cell(sampler, 10_000, threads=2)
 
 
 def corpus_of(folder: Path, size: str) -> Path:

@@ -65,13 +65,13 @@ def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
     On any exception, Ctrl-C and SIGTERM included, it is removed and ``output`` is as it was. What
     exists is replaced only with ``force``, and only when it holds ``marker``.
     """
-    _check_free(output, marker, force)
     prefix = f".{output.name}.{socket.gethostname()}-"
     folder = output.parent / f"{prefix}{os.getpid()}.partial"
     try:
+        _clear_up(output, prefix)
+        _check_free(output, marker, force)
         with exit_on_termination():
             output.parent.mkdir(parents=True, exist_ok=True)
-            _remove_stale(output.parent, prefix)
             folder.mkdir()
             yield folder
             _check_free(output, marker, force)
@@ -115,11 +115,18 @@ def _replace(folder: Path, output: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _remove_stale(parent: Path, prefix: str) -> None:
-    """Removes what a killed process of this machine left of the same output."""
-    for path in parent.glob(re.sub(r"([\[*?])", r"[\1]", prefix) + "*.partial"):
-        number = path.name[len(prefix) : -len(".partial")]
-        if number.isdigit() and (int(number) == os.getpid() or not _alive(int(number))):
+def _clear_up(output: Path, prefix: str) -> None:
+    """Of what killed processes of this machine left beside ``output``: halves go, and what one had
+    put aside to replace it comes back if nothing took its place."""
+    for path in output.parent.glob(re.sub(r"([\[*?])", r"[\1]", prefix) + "*"):
+        number, _, kind = path.name[len(prefix) :].partition(".")
+        if kind not in ("partial", "old") or not number.isdigit():
+            continue
+        if int(number) != os.getpid() and _alive(int(number)):
+            continue
+        if kind == "old" and not output.exists():
+            path.rename(output)
+        else:
             shutil.rmtree(path, ignore_errors=True)
 
 

@@ -20,10 +20,11 @@ import matplotlib
 
 matplotlib.use("Agg")
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from papers import gaussian_figure, minibatches, simplex_figures
+from papers import averaging_figure, gaussian_figure, minibatches, simplex_figures
 
 FIGURES = {
     "ahn-2": gaussian_figure.demonstration,
+    "ahn-3.2.3": averaging_figure.widths,
     "baker-5.2.1": simplex_figures.boxplots,
     "baker-5.3.1": simplex_figures.by_batch_size,
     "baker-5.5.1-a": minibatches.by_updates,

@@ -131,6 +131,32 @@ def test_signals(tmp_path, number):
         assert names(tmp_path) == {"docword.x.txt", "vocab.txt"}
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_corpus_whose_replacement_was_killed_is_there_again(tmp_path, replaced):
+    """Killed between putting the old corpus aside and putting the new one in its place, or before
+    the old one was removed."""
+    source, output = small(tmp_path), tmp_path / "out"
+    first = prepare(source, output).fingerprint
+
+    plain = files.put_in_place
+
+    def put(folder, place):
+        if replaced:
+            plain(folder, place)
+        os._exit(9)
+
+    child = os.fork()
+    if child == 0:
+        files.put_in_place = put
+        prepare(source, output, force=True, n_heldout=3)
+    os.waitpid(child, 0)
+    assert output.exists() == replaced
+    with pytest.raises(UsageError, match="replace it by --force"):
+        prepare(source, output)
+    assert names(tmp_path) == {"docword.x.txt", "vocab.txt", "out"}
+    assert (Corpus.open(output).fingerprint == first) != replaced
+
+
 def test_a_running_preparation_is_not_cleaned_away(tmp_path):
     source = small(tmp_path)
     other = tmp_path / f".out.{files.socket.gethostname()}-{os.getppid()}.partial"
