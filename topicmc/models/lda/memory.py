@@ -179,7 +179,7 @@ def _collapsed(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     at_once = min(chains, config.threads) if workers == 1 else 1
     block = config.batch_size * sizes.n_tokens / sizes.n_docs
     yield Term("drawing", "topics of a block before and after", at_once * 4 * block)
-    yield Term("drawing", "random numbers of a block", at_once * 4 * block)
+    yield Term("drawing", "random numbers of tokens", 4 * config.threads * min(block, 1 << 20))
     state = min(2.0 * padded_size(config.topics) * config.batch_size, 5 * block)
     yield Term("drawing", "topics of documents of a block", at_once * state)
     if is_sparse(padded_size(config.topics), "counts"):

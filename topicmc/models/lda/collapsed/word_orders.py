@@ -11,6 +11,7 @@ from topicmc.kernels.word_order import MOST_DOCUMENTS, Tile, order_tile
 
 _PIECE = 24_000  # tokens that are worth a thread's while, as each makes the rows of its words
 _STATE = 1 << 20  # bytes of counts of a tile's documents, which should stay in a core's own cache
+_MOST_TOKENS = 1 << 20  # of a tile, about: what is random takes four bytes of each
 # Of blocks that are drawn by word, in the mean. Blocks of arXiv abstracts with five gain a tenth
 # to a quarter at K = 100 and 1,000; with fewer, to make the rows of words takes that away.
 _TOKENS_A_WORD = 5
@@ -55,7 +56,8 @@ class WordOrders:
             # Two bytes a topic, or four for each that a document has.
             n_bytes = min(2 * n_padded * (last - first), 4 * n_tokens)
             at_once = max(1, min(n_threads, n_tokens // _PIECE))
-            n = at_once * max(1, -(-n_bytes // (_STATE * at_once)))
+            n = max(-(-n_bytes // _STATE), -(-n_tokens // _MOST_TOKENS), at_once)
+            n = at_once * -(-n // at_once)
             edges = np.searchsorted(starts, starts[0] + n_tokens * np.arange(1, n) // n)
             edges = np.unique([0, *edges, last - first])
             for begin, end in pairwise(edges.tolist()):
