@@ -167,7 +167,7 @@ PLANTED = [
     ),
     Planted(
         "blocks: a token counts in its own topic", "topicmc/models/lda/collapsed/worker.py",
-        "counted=topics is None", "counted=False",
+        "return given, topics is None", "return given, False",
         "tests/distributed/test_adlda.py::test_a_block_is_drawn_under_the_counts_before_it",
     ),
     Planted(

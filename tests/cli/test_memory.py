@@ -91,7 +91,8 @@ def test_the_greatest_number_of_topics_that_fits(sampler):
 def test_large_arrays_of_tokens_are_in_files():
     config = resolved(sampler="adlda", topics=10)
     large = SIZES._replace(n_tokens=10**9)
-    assert memory.needed(config, large, 1) < memory.needed(config, SIZES, 1)
+    # What is more are the tokens of a block.
+    assert memory.needed(config, large, 1) < memory.needed(config, SIZES, 1) + 15_000_000
 
 
 def test_the_check_names_what_fits(small_corpus, command, tmp_path, monkeypatch):

@@ -179,7 +179,7 @@ def test_assignments_in_files(small_corpus, tmp_path, workers, monkeypatch):
         monkeypatch.setattr(f"topicmc.models.lda.{module}.scratch_array", watched)
     run, _ = train(config, small_corpus, tmp_path / "run", StopAfter(3))
     run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
-    assert len(seen) == 4 * workers
+    assert len(seen) == 6 * workers
     for folder, array in seen:
         assert folder == tmp_path / "run" and isinstance(array.base, np.memmap)
     assert assignments(run) == assignments(whole)
@@ -191,7 +191,9 @@ def test_a_block_is_drawn_under_the_counts_before_it():
     """Each token without its own: the topics of the naive twin, draw for draw, of 1,000 tokens."""
     generator = np.random.default_rng(3)
     offsets = np.r_[0, np.cumsum(generator.integers(10, 60, 30))]
-    tokens = generator.integers(0, 40, offsets[-1]).astype(np.uint16)
+    lengths = np.diff(offsets)
+    tokens = np.concatenate([np.sort(generator.integers(0, 40, n)) for n in lengths])
+    tokens = tokens.astype(np.uint16)
     alpha, beta, key = np.full(5, 0.3), 0.2, np.uint64(9)
     worker = collapsed.CollapsedWorker(offsets, tokens, 0, 40, 5, key)
     options = {"one_by_one": False, "threads": Threads()}

@@ -70,15 +70,18 @@ def test_beta_k_in_place_of_beta_w_is_seen(monkeypatch):
 
 def test_counts_of_the_last_visit_left_in_are_seen(monkeypatch):
     """As if a sweep in 20 forgot them; left in by each, counts would outgrow everything."""
-    count, calls = CollapsedWorker._count, [0]
+    count, calls = CollapsedWorker._count_by_word, [0]
 
-    def wrong(self, docs, before, *rest):
+    def wrong(self, tiles, changed, threads):
+        count(self, tiles, changed, threads)
         calls[0] += 1
         if calls[0] % 20 == 0:
-            before = np.full_like(before, self.unassigned)
-        count(self, docs, before, *rest)
+            for tile, (before, _, _) in zip(tiles, changed, strict=True):
+                words = np.repeat(tile.words, np.diff(tile.ends, prepend=0))
+                np.add.at(self.word_topic, (words, before), 1)
+                self.topic_totals += np.bincount(before, minlength=len(self.topic_totals))
 
-    monkeypatch.setattr(CollapsedWorker, "_count", wrong)
+    monkeypatch.setattr(CollapsedWorker, "_count_by_word", wrong)
     assert least(CASES["remember"], 40) < FALSE_ALARM
 
 

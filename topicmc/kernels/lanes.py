@@ -1,4 +1,4 @@
-# mypy: disable-error-code="call-arg,var-annotated"
+# mypy: disable-error-code="call-arg,var-annotated,assignment"
 """Sixteen-lane vectors for numba kernels, as LLVM vectors: no C compiler, any processor.
 
 A kernel handles `<16 x float>` and `<16 x i32>` as values:
@@ -6,9 +6,9 @@ A kernel handles `<16 x float>` and `<16 x i32>` as values:
     acc = add(acc, mul(load(n, i), load(phi, j)))
 
 LLVM lowers them to whatever the processor has (one AVX-512 register, two of AVX2, four of SSE or
-NEON). Every operation is an IEEE operation on single lanes, nothing is contracted to fused
-multiply-adds or reassociated, and sums over lanes have one written order (`prefix`); so the bits
-do not depend on the processor.
+NEON). Every operation is an IEEE operation on single lanes, nothing is reassociated, nothing but
+`fma` is a fused multiply-add, and sums over lanes have one written order (`prefix`); so the bits do
+not depend on the processor.
 
 Indices count array elements and are never checked: the caller does that, once per kernel.
 """
@@ -16,6 +16,7 @@ Indices count array elements and are never checked: the caller does that, once p
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.core.datamodel import PrimitiveModel
 from numba.extending import intrinsic, register_model
 from numpy.typing import DTypeLike
@@ -25,6 +26,7 @@ from topicmc.kernels.padding import LANES
 _BIT, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 16, 32, 64))
 _FLOATS = ir.VectorType(ir.FloatType(), LANES)
 _INTS = ir.VectorType(_I32, LANES)
+_SHORTS = ir.VectorType(_I16, LANES)
 _LONGS = ir.VectorType(_I64, LANES)
 _IOTA = ir.Constant(_INTS, list(range(LANES)))
 _ZERO = ir.Constant(_FLOATS, [0.0] * LANES)
@@ -75,10 +77,13 @@ def _is_lane(builder, lane):
 
 @intrinsic
 def load(typingctx, array, index):
-    """Sixteen consecutive elements of a float32 or int32 array."""
+    """Sixteen consecutive elements of a float32 or int32 array, or as int32 of a uint16 array."""
     result = _vectors_of(array)
 
     def emit(context, builder, signature, args):
+        if array.dtype == types.uint16:
+            shorts = builder.load(_address(context, builder, array, *args, _SHORTS), align=2)
+            return builder.zext(shorts, _INTS)
         vector = context.get_value_type(result)
         return builder.load(_address(context, builder, array, *args, vector), align=4)
 
@@ -100,17 +105,19 @@ def store(typingctx, array, index, lanes):
 @intrinsic
 def gather(typingctx, array, start, places, index):
     """The sixteen elements start + places[index], start + places[index + 1], … of an array; places
-    int32, none negative."""
+    int32, none negative, or uint16."""
     vectors = _vectors_of(array)
 
     def emit(context, builder, signature, args):
         vector = context.get_value_type(vectors)
         origin = _address(context, builder, array, *args[:2], vector.element)
-        lanes = builder.load(_address(context, builder, places, *args[2:], _INTS), align=4)
+        kind = context.get_value_type(places.dtype)
+        first = _address(context, builder, places, *args[2:], kind)
         result = ir.Constant(vector, ir.Undefined)
         for i in range(LANES):
-            place = builder.zext(builder.extract_element(lanes, _I32(i)), _I64)
-            element = builder.load(builder.gep(origin, [place]))
+            # Atomic: LLVM would load the places as one vector, and take it apart again.
+            place = builder.load_atomic(builder.gep(first, [_I64(i)]), "monotonic", kind.width // 8)
+            element = builder.load(builder.gep(origin, [builder.zext(place, _I64)]))
             result = builder.insert_element(result, element, _I32(i))
         return result
 
@@ -126,6 +133,28 @@ def peek(typingctx, array, index):
         return builder.load_atomic(address, "monotonic", 4)
 
     return array.dtype(array, types.intp), emit
+
+
+@intrinsic
+def peek_bits(typingctx, array, index):
+    """`peek` of a float32 array, as the uint32 of the same bits: of numbers that are not negative
+    they have the same order, and those below zero and NaN come last."""
+
+    def emit(context, builder, signature, args):
+        address = _address(context, builder, array, *args, _I32)
+        return builder.load_atomic(address, "monotonic", 4)
+
+    return types.uint32(array, types.intp), emit
+
+
+@intrinsic
+def bits_of(typingctx, value):
+    """The uint32 of the bits of a float32."""
+
+    def emit(context, builder, signature, args):
+        return builder.bitcast(args[0], _I32)
+
+    return types.uint32(types.float32), emit
 
 
 @intrinsic
@@ -172,6 +201,18 @@ def mul(typingctx, a, b):
 
 
 @intrinsic
+def fma(typingctx, a, b, c):
+    """a · b + c, rounded once."""
+
+    def emit(context, builder, signature, args):
+        kind = ir.FunctionType(_FLOATS, [_FLOATS] * 3)
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v16f32")
+        return builder.call(function, args)
+
+    return floats(floats, floats, floats), emit
+
+
+@intrinsic
 def to_floats(typingctx, a):
     """int32 lanes rounded to float32; float32 lanes as they are."""
 
@@ -214,6 +255,29 @@ def replace(typingctx, a, lane, value):
         return builder.select(_is_lane(builder, args[1]), value, args[0])
 
     return floats(floats, types.intp, types.float32), emit
+
+
+@intrinsic
+def lane_of(typingctx, a, value):
+    """The first lane of int32 lanes that holds a value, or 16."""
+
+    def emit(context, builder, signature, args):
+        alike = builder.icmp_signed("==", args[0], _spread(builder, args[1], _INTS))
+        bits = builder.zext(builder.bitcast(alike, _I16), _I32)
+        return builder.zext(builder.cttz(builder.or_(bits, _I32(1 << LANES)), _BIT(1)), _I64)
+
+    return types.intp(ints, types.int32), emit
+
+
+@intrinsic
+def swap_where(typingctx, a, b, value, c):
+    """a, with the lanes of c where the int32 lanes b hold a value."""
+
+    def emit(context, builder, signature, args):
+        alike = builder.icmp_signed("==", args[1], _spread(builder, args[2], _INTS))
+        return builder.select(alike, args[3], args[0])
+
+    return floats(floats, ints, types.int32, floats), emit
 
 
 @intrinsic
@@ -322,6 +386,13 @@ def tables(n_tables: int, n_padded: int) -> np.ndarray:
     return out
 
 
+def surround(kept: np.ndarray, n_padded: int) -> np.ndarray:
+    """`tables` in scratch space, flat float32 (n (n_padded + TABLE_EXTRA),), whatever was there."""
+    rows = kept.reshape(-1, n_padded + TABLE_EXTRA)
+    rows[:, :TABLE_HEAD], rows[:, TABLE_HEAD + n_padded :] = 0, np.inf
+    return kept
+
+
 def aligned_zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
     """Zeros that start at a cache line, so that no vector of a row straddles two."""
     n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -347,18 +418,32 @@ def pick(table, start, n_padded, target):
     each lane over blocks so far, and before them the sums over lanes (`close`). First a lane is
     found, then a block within it, both by counting: searching would branch on random bits.
 
-    Returns −1 when target ≥ total, or when the target falls into a gap left by rounding (less than
-    once in 10⁶ draws); the caller needs an answer for that. A NaN gives 0.
+    Returns −1 when target ≥ total, when it is NaN, or when it falls into a gap left by rounding
+    (less than once in 10⁶ draws); the caller needs an answer for that. A topic of zero weight is
+    never returned: below the sum that passes the target is one that does not.
     """
+    lane, rest = pick_lane(table, start, target)
+    return pick_block(table, start, n_padded, lane, rest)
+
+
+@njit(inline="always")
+def pick_lane(table, start, target):
+    """The lane of `pick`, and what is left of the target within it."""
     lane = count_at_most(load(table, start + LANES), target)
-    rest = target - peek(table, start + LANES - 1 + lane)
+    return lane, target - peek(table, start + LANES - 1 + lane)
+
+
+@njit(inline="always")
+def pick_block(table, start, n_padded, lane, rest):
+    """The topic of `pick`, once its lane is known."""
+    # By their bits, which is quicker; and what rounding has left below zero is a gap then.
     column = start + TABLE_HEAD + lane
     n_blocks = n_padded // LANES
-    coarse = 0
+    bits, coarse = bits_of(rest), 0
     for end in range(_STRIDE - 1, n_blocks, _STRIDE):
-        coarse += np.intp(peek(table, column + LANES * end) <= rest)
+        coarse += np.intp(peek_bits(table, column + LANES * end) <= bits)
     block = _STRIDE * coarse
     column += LANES * block
     for step in range(_STRIDE - 1):
-        block += np.intp(peek(table, column + LANES * step) <= rest)
+        block += np.intp(peek_bits(table, column + LANES * step) <= bits)
     return LANES * block + lane if lane < LANES and block < n_blocks else -1

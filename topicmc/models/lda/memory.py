@@ -32,6 +32,7 @@ MPI = 8_000_000
 COMPILING = 75_000_000
 """More while kernels are compiled, once after installation."""
 _SPELLED = 90  # bytes of a word of the vocabulary, as text
+_TOKENS_A_WORD = 5  # of a block that is drawn word by word (`…collapsed.word_orders`), at least
 _TRACED_WORDS = 5_000  # at most (`topicmc.models.lda.tracing`)
 _NUMBER = 32  # bytes of a number in a list
 ALWAYS, END = "always", "the end"
@@ -170,9 +171,19 @@ def _collapsed(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     yield Term(
         ALWAYS, "where documents begin, and when they join", hosted * docs * (8 + 13 * chains)
     )
+    yield Term(ALWAYS, "orders of tokens by word", chains * hosted * _in_memory(2 * tokens))
+    # Of each tile its words, and where their tokens end.
+    tiles = config.threads * sizes.n_docs / config.batch_size
+    in_tiles = min(sizes.n_tokens / _TOKENS_A_WORD, tiles * sizes.n_words)
+    yield Term(ALWAYS, "words of blocks", 12 * in_tiles * chains * hosted / workers)
     yield Term("drawing", "a block of documents, in order", 60 * config.batch_size)
+    at_once = min(chains, config.threads) if workers == 1 else 1
+    block = config.batch_size * sizes.n_tokens / sizes.n_docs
+    yield Term("drawing", "topics of a block before and after", at_once * 4 * block)
+    yield Term("drawing", "random numbers of tokens", 4 * config.threads * min(block, 1 << 20))
+    state = min(2.0 * padded_size(config.topics) * config.batch_size, 5 * block)
+    yield Term("drawing", "topics of documents of a block", at_once * state)
     if is_sparse(padded_size(config.topics), "counts"):
-        at_once = min(chains, config.threads) if workers == 1 else 1
         yield Term("drawing", "trees of words", at_once * counts / 15)
     if config.sampler == "asynclda":
         yield Term(ALWAYS, "counts as last told", hosted * counts)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.growing import Schedule, Worker
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
+from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior_metrics
 from topicmc.models.lda.origin import GIVEN_SWEEPS, Origin
@@ -102,7 +104,11 @@ class Adlda:
         for worker in transport.workers:
             offsets, words, first = self.tokens[worker]
             z = scratch_array(len(words), assignment_dtype(config.topics), scratch)
-            sampler = CollapsedWorker(offsets, words, first, corpus.n_words, config.topics, key, z)
+            docs = scratch_array(len(words), np.uint16, scratch)
+            orders = WordOrders(offsets, words, corpus.n_words, docs)
+            sampler = CollapsedWorker(
+                offsets, words, first, corpus.n_words, config.topics, key, z, orders
+            )
             mine = ranks[first : first + len(offsets) - 1].copy()
             self.workers[worker] = Worker(sampler, self.schedule, mine)
         self.reconciliation = self._reconciliation(
@@ -325,13 +331,15 @@ class Adlda:
         """Compiles every kernel a round needs, on throw-away data of the same types."""
         config = self.config
         for sampler in list(self.samplers.values())[:1]:
-            tokens = np.zeros(2, sampler.tokens.dtype)
-            offsets = np.array([0, 2])
+            # A document that is drawn by itself, and two that are drawn word by word, of which one
+            # has few of the topics.
+            offsets = np.cumsum([0, 2, 16, max(16, config.topics // 4)])
+            tokens = np.zeros(offsets[-1], sampler.tokens.dtype)
             prior = self.prior.summed(1)
             tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
-            for sweep in (0, 1, GIVEN_SWEEPS):
+            for sweep, document in product((0, 1, GIVEN_SWEEPS), range(3)):
                 tiny.draw(
-                    np.zeros(1, np.int64), self.alpha, prior, sweep=sweep,
+                    np.array([document]), self.alpha, prior, sweep=sweep,
                     one_by_one=config.batch_size == 1, threads=self.threads,
                     topics=self._topics(sweep),
                 )  # fmt: skip

@@ -4,15 +4,19 @@ under (Griffiths & Steyvers 2004).
 The documents of a block are drawn under the counts before the block, so that threads share one
 table of counts and the result is the same for any number of them; afterwards the counts are brought
 up to date, exactly. A block that is a sixty-fourth of the documents leaves the counts far less
-stale than AD-LDA's usual copy of the counts for each thread and sweep. Blocks of one document are
-plain collapsed Gibbs sampling: there every token is counted as soon as it is drawn, which only one
-thread can do.
+stale than AD-LDA's usual copy of the counts for each thread and sweep. A block that comes again
+and has enough tokens of each word is drawn word by word (`topicmc.kernels.by_word`), the others
+document by document: it is the same law. Blocks of one document are plain collapsed Gibbs sampling:
+there every token is counted as soon as it is drawn, which only one thread can do.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from topicmc.kernels import by_word, by_word_slots
 from topicmc.kernels.assignments import redraw
 from topicmc.kernels.collapsed import (
     assign,
@@ -26,6 +30,8 @@ from topicmc.kernels.joint import log_mixes
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.prior import Beta, no_prior
 from topicmc.kernels.threads import Threads
+from topicmc.kernels.word_order import Tile
+from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.samplers.row_prior import RowPrior
 
 _PIECE = 8_192  # tokens that are worth a thread's while
@@ -47,6 +53,7 @@ class CollapsedWorker:
         n_topics: K.
         key: of the random numbers.
         z: where the topics are to be kept, (T,) of `assignment_dtype`; by default in memory.
+        orders: of the tokens by word; by default its own.
     """
 
     def __init__(
@@ -58,6 +65,7 @@ class CollapsedWorker:
         n_topics: int,
         key: np.uint64,
         z: np.ndarray | None = None,
+        orders: WordOrders | None = None,
     ) -> None:
         self.offsets = offsets
         self.tokens = tokens
@@ -69,6 +77,7 @@ class CollapsedWorker:
         # The type's greatest value, which is no topic, says "not assigned yet".
         self.unassigned = self.z.dtype.type(np.iinfo(self.z.dtype).max)
         self.z[:] = self.unassigned
+        self._orders = orders or WordOrders(offsets, tokens, n_words)
         self.joined = np.zeros(len(offsets) - 1, bool)
         """bool (D_s,): the documents whose tokens have topics."""
         self.word_topic, self.topic_totals = empty_counts(n_words, n_topics)
@@ -153,6 +162,8 @@ class CollapsedWorker:
         old, new = docs[self.joined[docs]], docs[~self.joined[docs]]
         if one_by_one and topics is None:
             self._draw_one_by_one(old, new, mixes, prior, sweep)
+        elif tiles := self._tiles(docs, new, threads):
+            self._draw_by_word(tiles, mixes, prior, sweep, threads, topics)
         elif len(docs):
             self._draw_frozen(docs, old, new, mixes, prior, sweep, threads, topics)
         self.joined[new] = True
@@ -172,22 +183,67 @@ class CollapsedWorker:
         if len(new):
             assign(*state, docs=new, sequential=sweep > 0, key=key, first_id=first_id)
 
+    def _tiles(self, docs: np.ndarray, new: np.ndarray, threads: Threads) -> list[Tile]:
+        """The documents in the order of words, if they had better be drawn so."""
+        n_padded = self.word_topic.shape[1]
+        if len(docs) == 0 or len(new) > 0 or n_padded > by_word_slots.MOST_TOPICS:
+            return []
+        return self._orders.tiles(docs, n_padded, threads.n_threads)
+
+    def _given(self, mixes, prior, topics) -> tuple[tuple[Any, ...], bool]:
+        """What tokens are drawn under, the counts or topics; and whether that counts them."""
+        given = (self.word_topic, self.topic_totals, mixes, self._beta(prior))
+        if topics is not None:
+            given = (*topics, mixes, no_prior(len(mixes)))
+        return given, topics is None
+
+    def _draw_by_word(self, tiles, mixes, prior, sweep, threads, topics) -> None:
+        given, counted = self._given(mixes, prior, topics)
+        changed: list[Any] = [None] * len(tiles)
+        docs = np.arange(tiles[0].first, tiles[-1].last)
+        many = by_word_slots.pays(docs, self.offsets, self.z, len(mixes))
+        redraw_tile = by_word_slots.redraw if many else by_word.redraw
+
+        def draw(i: int) -> None:
+            changed[i] = redraw_tile(
+                tiles[i], self.offsets, self.z, *given, first_id=self.first_id, key=self.key,
+                update=sweep, counted=counted,
+            )  # fmt: skip
+
+        threads.run(draw, len(tiles))
+        self._count_by_word(tiles, changed, threads)
+
+    def _count_by_word(self, tiles: list[Tile], changed: list[Any], threads: Threads) -> None:
+        """Counts what tiles have changed, as the kernels return it."""
+        # Each thread has as many tokens to count, of words of its own.
+        n = min(threads.n_threads, len(tiles))
+        shares = tiles[0].ends[-1] * np.arange(1, n) // n
+        some = tiles[0].words[np.searchsorted(tiles[0].ends, shares)].tolist()
+        edges = [0, *some, len(self.word_topic)]
+
+        def count(i: int) -> None:
+            words = (edges[i], edges[i + 1])
+            for tile, (before, after, _) in zip(tiles, changed, strict=True):
+                by_word.count_changes(tile, before, after, self.word_topic, words)
+
+        threads.run(count, n)
+        for _, _, totals in changed:
+            self.topic_totals += totals
+
     def _draw_frozen(self, docs, old, new, mixes, prior, sweep, threads, topics) -> None:
         before = self.z[self._span(docs)].copy()
         # More pieces than threads, so that a long document does not keep the others waiting; but
         # a small block is not worth the threads.
         n_tokens = int((self.offsets[docs + 1] - self.offsets[docs]).sum())
         n_parts = min(threads.n_threads, 1 + n_tokens // _PIECE)
-        given = (self.word_topic, self.topic_totals, mixes, self._beta(prior))
-        if topics is not None:
-            given = (*topics, mixes, no_prior(len(mixes)))
+        given, counted = self._given(mixes, prior, topics)
         state = (self.offsets, self.tokens, self.z, *given)
         options = {
             "first_id": self.first_id, "key": self.key, "update": sweep,
             "threads": threads if n_parts > 1 else Threads(),
         }  # fmt: skip
         if len(old):
-            redraw(old, *state, counted=topics is None, **options)
+            redraw(old, *state, counted=counted, **options)
         if len(new) and sweep == 0 and topics is None:
             state = (*state[:6], self._beta(_FLAT))
             redraw(new, *state, counted=False, sweeps=0, **options)

@@ -1,0 +1,155 @@
+"""Sweeps of `--sampler adlda` by another version of the program and by this one, in one run.
+
+    python bench/versions.py OLD_PYTHON CORPUS… [--topics 100 1000 10000] [--results FILE]
+
+OLD_PYTHON is a Python that has the other version installed. Both begin with the same topics of the
+tokens, trained by the other one, and take turns, a sweep each, so that a busy machine is equally
+unkind to both. A sweep draws all blocks and brings the counts up to date after each, as a run does.
+
+Printed are nanoseconds of a token, medians over the turns of all seeds, of wall time and of
+processor time of all threads; and the ratio of each pair of turns: its quartiles. The file of
+--results keeps every turn as JSON.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import quiet
+
+from topicmc.corpora import Corpus
+
+CHILD = """
+import json, sys, time
+import numpy as np
+from topicmc.corpora import Corpus
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.workers import expand
+from topicmc.samplers.row_prior import RowPrior
+
+path, n_topics, n_docs, n_blocks, n_threads, alpha, beta, seed = json.loads(sys.argv[1])
+corpus = Corpus.open(path)
+offsets, tokens, _ = expand(corpus, [(0, 0, min(n_docs, corpus.shard_sizes[0]))])
+n_docs = len(offsets) - 1
+worker = CollapsedWorker(offsets, tokens, 0, corpus.n_words, n_topics, stream_key(seed, "bench"))
+edges = [n_docs * i // n_blocks for i in range(n_blocks + 1)]
+threads, number = Threads(n_threads), 0
+
+def sweep(beta):
+    global number
+    for first, last in zip(edges[:-1], edges[1:]):
+        worker.draw(
+            np.arange(first, last), np.full(n_topics, alpha), RowPrior(beta), sweep=number,
+            one_by_one=False, threads=threads,
+        )
+    number += 1
+
+for line in sys.stdin:
+    command, value = json.loads(line)
+    start = time.perf_counter(), time.process_time()
+    if command == "train":
+        for i in range(value):
+            sweep(beta * max(1, 100 ** (1 - 1.5 * i / value)))
+    elif command == "save":
+        np.save(value, worker.z)
+    elif command == "adopt":
+        worker.adopt(np.load(value))
+    else:
+        number = value
+        sweep(beta)
+    spent = time.perf_counter() - start[0], time.process_time() - start[1]
+    print(json.dumps([*(1e9 * s / len(tokens) for s in spent), len(tokens)]), flush=True)
+"""
+
+
+class Version:
+    """A process that makes sweeps when it is told to."""
+
+    def __init__(self, python: str, *arguments: object) -> None:
+        self._process = subprocess.Popen(
+            [python, "-P", "-c", CHILD, json.dumps(arguments)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def do(self, command: str, value: object) -> list[float]:
+        """Wall and processor nanoseconds a token of that, and the number of tokens."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps([command, value]), file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline())
+
+    def end(self) -> None:
+        self._process.communicate()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("old_python")
+    parser.add_argument("corpora", nargs="+")
+    parser.add_argument("--topics", type=int, nargs="+", default=[100, 1000, 10_000])
+    parser.add_argument("--alpha", type=float, default=0.1)
+    parser.add_argument("--beta", type=float, default=0.01)
+    parser.add_argument("--docs", type=int, default=20_000, help="documents of the first shard")
+    parser.add_argument("--block-tokens", type=int, default=180_000, help="tokens of a block")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--warm-up", type=int, default=25, help="sweeps before the clock starts")
+    parser.add_argument("--repeats", type=int, default=5, help="pairs of turns of a seed")
+    parser.add_argument("--results", help="a file to keep the turns in")
+    quiet.add_option(parser)
+    options = parser.parse_args()
+    kept = []
+    for corpus in options.corpora:
+        for n_topics in options.topics:
+            load = quiet.again(options.anyway)
+            turns = np.concatenate([compare(options, corpus, n_topics, s) for s in options.seeds])
+            name = Path(corpus).name
+            kept.append({"corpus": name, "topics": n_topics, **load, "turns": turns.tolist()})
+            print(f"{name}, K = {n_topics}, load {load['load']}: {int(turns[0, 0, 2]):,} tokens")
+            for i, clock in enumerate(("wall", "CPU")):
+                old, new = np.median(turns[:, :, i], axis=0)
+                quartiles = np.quantile(turns[:, 0, i] / turns[:, 1, i], (0.25, 0.5, 0.75))
+                low, middle, high = quartiles
+                ratio = f"ratio {middle:.2f} ({low:.2f} to {high:.2f})"
+                print(f"  {clock:5} old {old:7.1f}  new {new:7.1f}  {ratio}", flush=True)
+            if options.results:
+                settings = {
+                    key: value for key, value in vars(options).items() if key != "old_python"
+                }
+                Path(options.results).write_text(json.dumps({"settings": settings, "runs": kept}))
+
+
+def compare(options: argparse.Namespace, corpus: str, n_topics: int, seed: int) -> np.ndarray:
+    """Turns of both versions, float64 (repeats, 2, 3): wall and processor nanoseconds of a token,
+    and the number of tokens."""
+    opened = Corpus.open(corpus)
+    n_docs = min(options.docs, opened.shard_sizes[0])
+    n_tokens = opened.n_tokens * n_docs / sum(opened.shard_sizes)
+    n_blocks = max(1, round(n_tokens / options.block_tokens))
+    arguments = (
+        corpus, n_topics, n_docs, n_blocks, options.threads, options.alpha, options.beta, seed,
+    )  # fmt: skip
+    versions = [Version(python, *arguments) for python in (options.old_python, sys.executable)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "z.npy"))
+        versions[0].do("train", options.warm_up)
+        versions[0].do("save", path)
+        for version in versions:
+            version.do("adopt", path)
+            version.do("sweep", 1_000)  # compiles, and brings what is kept
+    turns = []
+    for i in range(options.repeats):
+        pair = [(j, versions[j].do("sweep", 1_001 + i)) for j in ((0, 1) if i % 2 else (1, 0))]
+        turns.append([spent for _, spent in sorted(pair)])
+    for version in versions:
+        version.end()
+    return np.array(turns)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Blocks drawn word by word: which they are, and that threads do not matter."""
+
+import numpy as np
+import pytest
+
+from topicmc.kernels import by_word, by_word_slots
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed import word_orders
+from topicmc.models.lda.collapsed.word_orders import WordOrders
+from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.samplers.row_prior import RowPrior
+
+
+def corpus(n_docs=120, n_words=40):
+    generator = np.random.default_rng(5)
+    lengths = generator.integers(5, 60, n_docs)
+    tokens = np.concatenate([np.sort(generator.integers(0, n_words, n)) for n in lengths])
+    return np.r_[0, np.cumsum(lengths)], tokens.astype(np.uint16)
+
+
+def sweeps(n_topics, n_threads):
+    """A worker after four sweeps in blocks of 50, 50 and 20 documents."""
+    offsets, tokens = corpus()
+    worker = CollapsedWorker(offsets, tokens, 0, 40, n_topics, np.uint64(9))
+    threads, alpha = Threads(n_threads), np.full(n_topics, 0.1)
+    for sweep in range(4):
+        for first, last in ((0, 50), (50, 100), (100, 120)):
+            docs = np.arange(first, last)
+            worker.draw(docs, alpha, RowPrior(0.1), sweep=sweep, one_by_one=False, threads=threads)
+    return worker
+
+
+@pytest.mark.parametrize(("n_topics", "kernel"), [(20, by_word), (2_000, by_word_slots)])
+def test_threads_do_not_matter(n_topics, kernel, monkeypatch):
+    """The same topics and counts with one thread and with three, each of which has tiles."""
+    one, drawn = sweeps(n_topics, 1), []
+    redraw = kernel.redraw
+    monkeypatch.setattr(word_orders, "_PIECE", 100)
+    monkeypatch.setattr(kernel, "redraw", lambda *a, **b: drawn.append(a[0]) or redraw(*a, **b))
+    three = sweeps(n_topics, 3)
+    assert len(drawn) == 3 * 3 * 3
+    np.testing.assert_array_equal(three.z, one.z)
+    np.testing.assert_array_equal(three.word_topic, one.word_topic)
+    np.testing.assert_array_equal(three.topic_totals, one.topic_totals)
+    recount = np.zeros_like(one.word_topic)
+    np.add.at(recount, (one.tokens, one.z), 1)
+    np.testing.assert_array_equal(one.word_topic, recount)
+    np.testing.assert_array_equal(one.topic_totals, recount.sum(axis=0))
+
+
+def test_which_blocks_are_drawn_by_word(monkeypatch):
+    offsets, tokens = corpus()
+    orders = WordOrders(offsets, tokens, 40)
+    assert [(t.first, t.last) for t in orders.tiles(np.arange(9, 50), 32, 2)] == [(9, 50)]
+    assert orders.tiles(np.array([3, 5]), 32, 2) == []  # of a subset that grows
+    assert orders.tiles(np.arange(3), 32, 2) == []  # hardly two tokens of a word
+    monkeypatch.setattr(word_orders, "LONGEST", 20)
+    assert orders.tiles(np.arange(60, 120), 32, 2) == []  # a document is too long
+
+
+def test_blocks_that_are_cut_anew():
+    """The place of a block is needed by another: what is kept of it is forgotten."""
+    offsets, tokens = corpus()
+    orders, other = WordOrders(offsets, tokens, 40), WordOrders(offsets, tokens, 40)
+    first = orders.tiles(np.arange(0, 60), 32, 1)[0].docs.copy()
+    orders.tiles(np.arange(30, 90), 32, 1)
+    again, expected = (o.tiles(np.arange(0, 60), 32, 1)[0] for o in (orders, other))
+    np.testing.assert_array_equal(again.docs, first)
+    np.testing.assert_array_equal(again.docs, expected.docs)
