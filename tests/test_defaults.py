@@ -87,3 +87,18 @@ def test_the_weight_of_a_start_is_of_sgrld_alone():
         for weight in (None, 0.01, 1.0)
     ]
     assert steps[0] == steps[1] == pytest.approx(steps[2] / 100)  # relative steps stay as they are
+
+
+def test_what_is_given_of_topics_is_not_held_fast_by_a_start_without_noise():
+    size = {"n_docs": 1000, "n_tokens": 100_000, "n_words": 1000}
+    seeds = {"sea": {"3": 1.0}}
+    starts = [
+        resolve(TrainConfig(sampler="scir", beta=0.1, **given), **size).start
+        for given in (
+            {},
+            {"seeds": seeds},
+            {"topic_prior": "prior.npy"},
+            {"seeds": seeds, "start": "stream"},
+        )
+    ]
+    assert starts == ["stream", "anneal", "anneal", "stream"]

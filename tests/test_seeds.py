@@ -33,7 +33,7 @@ SAMPLERS = {
     "asynclda": {"sampler": "asynclda", "workers": 2},
     "kept scir": {"sampler": "scir", "remember": True},
     "kept sgrld": {"sampler": "sgrld", "remember": True},
-    "scir": {"sampler": "scir", "batch_size": 40, "epochs": None, "updates": 120, "seed": 3},
+    "scir": {"sampler": "scir", "batch_size": 40, "epochs": None, "updates": 120},
     "scir, 2 workers": {"sampler": "scir", "batch_size": 40, "workers": 2, "epochs": 40},
     "sgrld": {"sampler": "sgrld", "batch_size": 40, "epochs": None, "updates": 200},
 }

@@ -178,10 +178,14 @@ def _steps(config: LdaSettings, n_words: int, n_tokens: int) -> tuple[float, ...
 
 
 def _start(config: LdaSettings, usual: str) -> str:
-    """How a chain begins: as told, with the topics of another run, or as its sampler does."""
+    """How a chain begins: as told, with the topics of another run, or as its sampler does. Without
+    noise it would not leave topics that contradict what it was given of their prior."""
     if config.start != "auto":
         return config.start
-    return usual if config.from_run is None else "warm"
+    if config.from_run is not None:
+        return "warm"
+    given = config.seeds is not None or config.topic_prior is not None
+    return "anneal" if given and usual == "stream" else usual
 
 
 def _learned(config: LdaSettings) -> str:
