@@ -1,6 +1,7 @@
 """Figures of the papers, made again.
 
     python bench/papers ahn-2 baker-5.2.1 baker-5.3.1 -o FOLDER [--replicates 100]
+    python bench/papers baker-3.5.5 --corpus CORPUS -o FOLDER
     python bench/papers baker-5.5.1-a --corpus CORPUS -o FOLDER [--replicates 5]
     python bench/papers baker-5.5.1-b --data MSWEB -o FOLDER [--replicates 5]
 
@@ -28,12 +29,14 @@ from papers import (
     gaussian_figure,
     minibatches,
     mixture_figure,
+    natural_figure,
     simplex_figures,
 )
 
 FIGURES = {
     "ahn-2": gaussian_figure.demonstration,
     "ahn-3.2.3": averaging_figure.widths,
+    "baker-3.5.5": natural_figure.by_documents,
     "baker-5.2.1": simplex_figures.boxplots,
     "baker-5.3.1": simplex_figures.by_batch_size,
     "baker-5.5.1-a": minibatches.by_updates,
