@@ -79,8 +79,9 @@ def slow_flags(n_workers: int, slowdown: float) -> list[str]:
     return [f"--slow={worker}={slowdown:g}" for worker in range(1, n_workers, 2)]
 
 
-def compare(options, slowdown: float) -> list[Run]:
-    """A run with balanced plans and one without; prints how they fared."""
+def compare(options, slowdown: float) -> tuple[list[Run], float]:
+    """A run with balanced plans and one without, and the documents a second that the workers make
+    alone, added up; prints how they fared."""
     n = options.workers
     alone = [
         train(options, "alone", 1, options.seconds / 2, "--trajectory=1", f"--slow=0={factor:g}")
@@ -101,7 +102,7 @@ def compare(options, slowdown: float) -> list[Run]:
             flush=True,
         )
         runs.append(run)
-    return runs
+    return runs, possible
 
 
 def draw(runs: list[Run], output: str) -> None:
@@ -138,7 +139,7 @@ def main() -> None:
     quiet.start(options)
 
     print("slowdown, plan       documents/s   of alone  of unhindered   waited  perplexity   plan")
-    runs = [run for slowdown in options.slowdowns for run in compare(options, slowdown)]
+    runs = [run for slowdown in options.slowdowns for run in compare(options, slowdown)[0]]
     target = max(min(r["perplexity"] for r in run.records) for run in runs)
     print(f"seconds to a perplexity of {target:.1f}, the best that every run has reached:")
     for run in runs:

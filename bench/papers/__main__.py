@@ -1,7 +1,7 @@
 """Figures of the papers, made again.
 
     python bench/papers ahn-2 baker-5.2.1 baker-5.3.1 -o FOLDER [--replicates 100]
-    python bench/papers baker-3.5.5 --corpus CORPUS -o FOLDER
+    python bench/papers ahn-7 baker-3.5.5 baker-5.6 --corpus CORPUS -o FOLDER
     python bench/papers baker-5.5.1-a --corpus CORPUS -o FOLDER [--replicates 5]
     python bench/papers baker-5.5.1-b --data MSWEB -o FOLDER [--replicates 5]
 
@@ -24,8 +24,11 @@ import matplotlib
 
 matplotlib.use("Agg")
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import quiet
 from papers import (
     averaging_figure,
+    balance_figure,
+    estimates_figure,
     gaussian_figure,
     minibatches,
     mixture_figure,
@@ -36,11 +39,13 @@ from papers import (
 FIGURES = {
     "ahn-2": gaussian_figure.demonstration,
     "ahn-3.2.3": averaging_figure.widths,
+    "ahn-7": balance_figure.by_slowdown,
     "baker-3.5.5": natural_figure.by_documents,
     "baker-5.2.1": simplex_figures.boxplots,
     "baker-5.3.1": simplex_figures.by_batch_size,
     "baker-5.5.1-a": minibatches.by_updates,
     "baker-5.5.1-b": mixture_figure.by_updates,
+    "baker-5.6": estimates_figure.by_estimate,
 }
 
 
@@ -54,6 +59,7 @@ def main() -> None:
     parser.add_argument("--corpus", type=Path, help="a prepared corpus, for figures of topics")
     parser.add_argument("--data", type=Path, help="folder of the web data, for mixtures")
     parser.add_argument("--updates", type=int, help="fewer than published, to try it")
+    quiet.add_option(parser)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     for name in options.figures:

@@ -301,7 +301,7 @@ def test_what_ranks_read_and_send_and_how_they_are_balanced(small_corpus, tmp_pa
     assert done.returncode == 0, done.stderr
     n_words, n_topics, n_workers = small_corpus.n_words, 5, 2
     beside = 8 * (2 * n_topics + 1)
-    handover = 4 * n_words * n_topics + 8 * n_topics + 16 + beside
+    handover = 8 * n_words * n_topics + 8 * n_topics + 24 + beside
     averaging = 2 * (n_workers - 1) * (4 * n_words * n_topics + beside) // n_workers
     for rank in (0, 1):
         sent = json.loads((tmp_path / f"sent-{rank}.json").read_text())

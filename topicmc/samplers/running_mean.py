@@ -38,11 +38,12 @@ _ROWS = 256  # of counts that are worth a thread's while
 
 @dataclass
 class MeanChain(Chain):
-    """A chain with the running mean of what θ moves towards."""
+    """A chain with the running mean of what θ moves towards, which is empty while chains are
+    averaged."""
 
-    counts_sum: Annotated[np.ndarray | None, Array(np.float32, "W", "K", averaged=True)] = None
+    counts_sum: Annotated[np.ndarray | None, Array(np.float32, "W", "K")] = None
     """Σ_t v_t N̂ E[n_kw], with v_t the weights of the updates past the start; never None."""
-    weight_sum: Annotated[float, Number(float, averaged=True)] = 0.0
+    weight_sum: Annotated[float, Number(float)] = 0.0
     """Σ_t v_t."""
 
     def __post_init__(self) -> None:
