@@ -131,6 +131,19 @@ def test_signals(tmp_path, number):
         assert names(tmp_path) == {"docword.x.txt", "vocab.txt"}
 
 
+KILLED = """
+import os, sys
+from topicmc.corpora import files, prepare
+plain = files.put_in_place
+def put(folder, place):
+    if sys.argv[3] == "1":
+        plain(folder, place)
+    os._exit(9)
+files.put_in_place = put
+prepare(sys.argv[1], sys.argv[2], force=True, n_heldout=3)
+"""
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_corpus_whose_replacement_was_killed_is_there_again(tmp_path, replaced):
     """Killed between putting the old corpus aside and putting the new one in its place, or before
@@ -138,18 +151,8 @@ def test_a_corpus_whose_replacement_was_killed_is_there_again(tmp_path, replaced
     source, output = small(tmp_path), tmp_path / "out"
     first = prepare(source, output).fingerprint
 
-    plain = files.put_in_place
-
-    def put(folder, place):
-        if replaced:
-            plain(folder, place)
-        os._exit(9)
-
-    child = os.fork()
-    if child == 0:
-        files.put_in_place = put
-        prepare(source, output, force=True, n_heldout=3)
-    os.waitpid(child, 0)
+    command = [sys.executable, "-P", "-c", KILLED, source, output, str(int(replaced))]
+    assert subprocess.run(command, timeout=60).returncode == 9
     assert output.exists() == replaced
     with pytest.raises(UsageError, match="replace it by --force"):
         prepare(source, output)
