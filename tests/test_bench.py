@@ -42,6 +42,13 @@ def test_every_bench_that_takes_the_time_asks(path):
     assert not timed or "quiet.add_option(" in text, "see bench/quiet.py"
 
 
+def test_the_readme_names_every_bench():
+    told = (BENCH / "README.md").read_text(encoding="utf-8")
+    benches = [path for path in BENCH.glob("*.py") if "def main(" in path.read_text()]
+    assert len(benches) > 20
+    assert [path.name for path in benches if f"`{path.name}`" not in told] == []
+
+
 @pytest.mark.parametrize("path", sorted(BENCH.rglob("*.py")), ids=lambda path: path.stem)
 def test_what_benches_import_of_topicmc_is_there(path):
     """Few of them run in the tests."""
