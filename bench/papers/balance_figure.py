@@ -20,7 +20,7 @@ def by_slowdown(options: Namespace, picture: Path) -> tuple[dict[str, Any], str]
     conditions = quiet.conditions(options.anyway)
     settings = Namespace(
         corpus=options.corpus, workers=2, seconds=SECONDS, topics=100, trajectory=10,
-        batch_size=None, sampler="scir", seed=0,
+        batch_size=100, sampler="scir", seed=0,
     )  # fmt: skip
     made = {slowdown: balance.compare(settings, slowdown) for slowdown in SLOWDOWNS}
     balance.draw([run for runs, _ in made.values() for run in runs], str(picture))
