@@ -113,7 +113,7 @@ class Topica:
         for number in range(corpus.n_shards):
             trained += self.documents(list(rows(corpus.shard(number))))
         made = topica.Corpus.from_documents(trained, vocabulary=list(self.words))
-        self.model.fit(made, iters=sweeps, progress=False)
+        self.model.fit(made, iters=sweeps, progress=False, keep_theta_draws=False)
 
     def documents(self, documents: Sequence[np.ndarray]) -> list:
         return [[self.words[w] for w in tokens] for tokens in documents]
