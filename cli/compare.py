@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -139,15 +139,19 @@ def _row(model: Measures) -> Sequence[str]:
     )
 
 
+def _ends(pairs: Sequence[Any], n: int) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The first ``n`` pairs, and the last ``n`` of the others."""
+    n = min(n, len(pairs))
+    return pairs[:n], pairs[max(n, len(pairs) - n) :]
+
+
 def _print_matching(first: str, matching: Matching, n_pairs: int) -> None:
     pairs = matching.pairs
     click.echo(
         f"\ntopics of {first} and {matching.name}: {matching.similar} of {len(pairs)} pairs are"
         f" within {matching.limit:g}, mean distance {matching.mean_distance:.2f}"
     )
-    n_pairs = min(n_pairs, len(pairs))
-    worst = max(n_pairs, len(pairs) - n_pairs)
-    for title, listed in (("nearest", pairs[:n_pairs]), ("farthest", pairs[worst:])):
+    for title, listed in zip(("nearest", "farthest"), _ends(pairs, n_pairs), strict=True):
         for pair in listed:
             click.echo(
                 f"  {title:8s} {pair.distance:.2f}  {pair.first:4d}  "
@@ -165,9 +169,7 @@ def _print_grouping(first: str, grouping: Grouping, n_pairs: int) -> None:
         f" within each {within}; {grouping.found} of {len(pairs)} groups found again (Jaccard index"
         f" {grouping.limit:g} or more)"
     )
-    n_pairs = min(n_pairs, len(pairs))
-    worst = max(n_pairs, len(pairs) - n_pairs)
-    for title, listed in (("most", pairs[:n_pairs]), ("least", pairs[worst:])):
+    for title, listed in zip(("most", "least"), _ends(pairs, n_pairs), strict=True):
         for pair in listed:
             click.echo(
                 f"  {title:5s} {pair.jaccard:.2f}  {pair.first:4d}  {pair.first_documents:9,d} "

@@ -16,6 +16,20 @@ def uniform(key, i, sweep, doc, last):
     return F(words[place // 16] >> 8) * F(2.0**-24)
 
 
+def expected_counts(document, phi, alpha):
+    """E[n_wk] (W, K) of a document's tokens given φ (W, K), over all their assignments."""
+    n_words, n_topics = phi.shape
+    weights, sums = 0.0, np.zeros((n_words, n_topics))
+    for z in product(range(n_topics), repeat=len(document)):
+        used, weight, counts = np.zeros(n_topics), 1.0, np.zeros_like(sums)
+        for w, k in zip(document, z, strict=True):
+            weight *= (alpha + used[k]) * phi[w, k]
+            used[k] += 1
+            counts[w, k] += 1
+        weights, sums = weights + weight, sums + weight * counts
+    return sums / weights
+
+
 def table(weights):
     """Sums over blocks in each lane (blocks, 16), and their sums over lanes in written order."""
     sums = np.cumsum(weights.reshape(-1, 16), axis=0, dtype=F)

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import gammaln, logsumexp
+
+from topicmc.corpora import Documents
+
+
+def documents(x: np.ndarray) -> Documents:
+    """Documents of counts (D, W)."""
+    sparse = csr_array(x)
+    return Documents(
+        sparse.indptr.astype(np.int64),
+        sparse.indices.astype(np.uint16),
+        sparse.data.astype(np.uint16),
+    )
 
 
 def log_marginal(counts: np.ndarray, beta: float) -> float:

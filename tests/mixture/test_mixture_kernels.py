@@ -6,10 +6,9 @@ Laws are rejected at p-values below 1e-6, so each test of one fails falsely once
 import naive_mixture as naive
 import numpy as np
 import pytest
+from naive_mixture import documents
 from scipy import stats
-from scipy.sparse import csr_array
 
-from topicmc.corpora import Documents
 from topicmc.inference.groups import memberships
 from topicmc.kernels import mixture as kernels
 from topicmc.kernels import partitions
@@ -20,15 +19,6 @@ from topicmc.models.mixture.state import bags_of
 
 LEVEL = 1e-6
 N = 20_000
-
-
-def documents(x: np.ndarray) -> Documents:
-    sparse = csr_array(x)
-    return Documents(
-        sparse.indptr.astype(np.int64),
-        sparse.indices.astype(np.uint16),
-        sparse.data.astype(np.uint16),
-    )
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 import naive_mixture as naive
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from naive_mixture import documents
 
-from topicmc.corpora import Documents
 from topicmc.kernels import mixture as kernels
 from topicmc.kernels import partitions
 from topicmc.models.lda.completion import split_documents
@@ -14,15 +13,6 @@ from topicmc.models.mixture.matching import FOUND, GroupSamples, adjusted_rand, 
 from topicmc.models.mixture.reading import Groups
 from topicmc.models.mixture.run import Sample
 from topicmc.models.mixture.state import bags_of
-
-
-def documents(x: np.ndarray) -> Documents:
-    sparse = csr_array(x)
-    return Documents(
-        sparse.indptr.astype(np.int64),
-        sparse.indices.astype(np.uint16),
-        sparse.data.astype(np.uint16),
-    )
 
 
 @pytest.mark.parametrize("seed", range(4))

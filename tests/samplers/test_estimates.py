@@ -6,6 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from naive_gibbs import expected_counts
 
 from topicmc.corpora.offsets import offsets
 from topicmc.engine.listeners import Silent
@@ -30,16 +31,7 @@ ONE = Threads(1)
 
 
 def expected(document, phi):
-    """E[n_wk] of a document by enumeration of its assignments."""
-    weights, sums = 0.0, np.zeros((N_WORDS, N_TOPICS))
-    for z in itertools.product(range(N_TOPICS), repeat=len(document)):
-        used, weight, counts = np.zeros(N_TOPICS), 1.0, np.zeros_like(sums)
-        for w, k in zip(document, z, strict=True):
-            weight *= (ALPHA + used[k]) * phi[w, k]
-            used[k] += 1
-            counts[w, k] += 1
-        weights, sums = weights + weight, sums + weight * counts
-    return sums / weights
+    return expected_counts(document, phi, ALPHA)
 
 
 class SixDocuments:

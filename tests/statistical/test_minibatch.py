@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from naive_gibbs import expected_counts
 
 from topicmc.kernels.batch import gather
 from topicmc.kernels.gibbs import sample_assignments, topic_rows
@@ -17,18 +18,7 @@ PHI = np.array([[0.6, 0.1], [0.2, 0.3], [0.1, 0.2], [0.1, 0.4]], np.float32)  # 
 
 def exact_counts():
     """E[n_wk] of the whole corpus by enumeration of every assignment of every document."""
-    total = np.zeros((N_WORDS, N_TOPICS))
-    for tokens in DOCUMENTS:
-        weights, sums = 0.0, np.zeros_like(total)
-        for z in itertools.product(range(N_TOPICS), repeat=len(tokens)):
-            used, weight, counts = np.zeros(N_TOPICS), 1.0, np.zeros_like(total)
-            for w, k in zip(tokens, z, strict=True):
-                weight *= (ALPHA + used[k]) * PHI[w, k]
-                used[k] += 1
-                counts[w, k] += 1
-            weights, sums = weights + weight, sums + weight * counts
-        total += sums / weights
-    return total
+    return sum(expected_counts(tokens, PHI, ALPHA) for tokens in DOCUMENTS)
 
 
 def estimates(size, scale, n_updates):
