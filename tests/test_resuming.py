@@ -28,6 +28,9 @@ SAMPLERS = {
     "adlda, plain": {
         "sampler": "adlda", "start_sweeps": START, "epochs": float(EPOCHS), "start": "plain",
     },
+    "adlda, consensus": {
+        "sampler": "adlda", "start_sweeps": START, "epochs": float(EPOCHS), "start": "consensus",
+    },
     "adlda, two chains": {
         "sampler": "adlda", "start_sweeps": START, "epochs": float(EPOCHS), "chains": 2,
     },

@@ -9,6 +9,7 @@ paragraphs.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from topicmc.errors import UsageError
@@ -19,7 +20,7 @@ from topicmc.models.lda.settings import COLLAPSED, WHOLE, LdaSettings, Resolved
 from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
 from topicmc.posterior.thinning import number_kept
 from topicmc.samplers.registry import sampler_of
-from topicmc.settings.values import or_default
+from topicmc.settings.values import option, or_default
 
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts. Where a batch is scaled up more than some
@@ -96,6 +97,8 @@ def resolve(
         )
     if config.start == "grow":
         raise UsageError("--start grow needs --sampler adlda or asynclda, or --remember")
+    if config.start == "consensus":
+        raise UsageError("--start consensus is of --sampler adlda: leave it out, or use that")
     if config.start == "stream" and sampler != "scir":
         raise UsageError(f"--start stream is of --sampler scir, not {sampler}; leave it out")
     if config.start_sweeps != "auto":
@@ -204,10 +207,15 @@ _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of 
 _LONGEST_START = 160
 _WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
 _LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short the run
-# Where nothing says how long to train, a run is first asked whether it has converged after so many
-# tokens drawn, which take some seconds, within so many sweeps; and goes on for at most three times
-# as long. One that goes on from another run takes a third of all that.
-_GLADLY, _RUN_EPOCHS = 200_000_000, (150, 600)
+# The shortest consensus start that is chosen, and the longest, in sweeps; the share of the
+# documents that a growing start would begin with, from which on growth saves little; and the most
+# topics, for those of all members are compared.
+_CONSENSUS_SWEEPS, _CONSENSUS_SHARE, _CONSENSUS_TOPICS = (300, 1_250), 0.25, 200
+# Where nothing says how long to train, a run is first asked whether it has converged after what
+# people gladly wait, in seconds on two cores of the usual speed, whatever this machine has, within
+# so many sweeps; and goes on for at most three times as long. One that goes on from another run
+# takes a third of all that.
+_GLADLY, _RUN_EPOCHS = 30.0, (150, 3_000)
 _LONGEST, _LONGEST_WARM = 3, 1
 
 
@@ -219,6 +227,15 @@ def _resolve_collapsed(
     chains = or_default(config.chains, 1)
     if config.start == "stream":
         raise UsageError("--start stream is of minibatches: leave it out, or use --sampler scir")
+    if config.start == "consensus":
+        if not _pools(replace(config, alpha=0.1)):
+            raise UsageError("--start consensus is of --sampler adlda: leave it out, or use that")
+        given = [name for name in ("seeds", "topic_prior") if getattr(config, name) is not None]
+        if given or isinstance(config.alpha, list):
+            raise UsageError(
+                f"--start consensus numbers topics anew, and {option((*given, 'alpha')[0])} tells"
+                " them apart: leave one of them out"
+            )
     if config.groups not in ("auto", 1):
         raise UsageError(
             f"--groups is of chains that are averaged, not of --sampler {config.sampler}"
@@ -246,7 +263,6 @@ def _resolve_collapsed(
         step_size=or_default(config.step_size, steps[0]),
         step_offset=or_default(config.step_offset, steps[1]),
         step_decay=or_default(config.step_decay, steps[2]),
-        start=_start(config, "grow"),
         threads=or_default(config.threads, cores),
         chains=chains,
         groups=1,
@@ -254,22 +270,32 @@ def _resolve_collapsed(
     )
     per_sweep = config.trajectory * rounds_per_sweep(config, n_docs)
     warm, epochs = config.from_run is not None, config.epochs
+    sweeps = inf  # that there is time for
     if config.updates is not None:
         epochs = config.updates / per_sweep  # which holds on any number of workers
     elif epochs is None and config.time_budget is None:
-        longest = _LONGEST_WARM if warm else _LONGEST
-        epochs = longest * round(_between(_GLADLY / n_tokens, _RUN_EPOCHS))
-    start = _WARM_SWEEPS if warm else _START_SWEEPS
+        usual = Pace.reckoned(replace(config, threads=2, workers=1), n_words, 2)
+        sweep = chains * sum(usual.sweep(replace(config, workers=1), n_docs, n_tokens))
+        sweeps = round(_between(_GLADLY / sweep, _RUN_EPOCHS))
+        epochs = (_LONGEST_WARM if warm else _LONGEST) * sweeps
+    sweeps = min(sweeps, inf if epochs is None else epochs)
+    if config.time_budget is not None:
+        pace = pace or Pace.reckoned(config, n_words, cores)
+        within = config.time_budget / (chains * sum(pace.sweep(config, n_docs, n_tokens)))
+        sweeps = min(sweeps, within)
+    size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
+    longest = int(min(_CONSENSUS_SWEEPS[1], BURN_IN_SHARE * sweeps))
+    suits = _suits_consensus(config, longest, **size)
+    config = replace(config, start=_start(config, "consensus" if suits else "grow"))
+    start = _WARM_SWEEPS if warm else longest if config.start == "consensus" else _START_SWEEPS
     if config.anneal_updates != "auto":
         start = max(1, round(config.anneal_updates / per_sweep))
-    elif config.time_budget is not None:
-        pace = pace or Pace.reckoned(config, n_words, cores)
-        sweeps = config.time_budget / (chains * sum(pace.sweep(config, n_docs, n_tokens)))
+    elif config.time_budget is not None and config.start != "consensus":
         start = longest_start(
-            BURN_IN_SHARE * sweeps, start if warm else _LONGEST_START, n_tokens=n_tokens,
-            n_topics=config.topics, n_words=n_words, grows=config.start == "grow",
+            BURN_IN_SHARE * within, start if warm else _LONGEST_START, **size,
+            grows=config.start == "grow",
         )  # fmt: skip
-        start = max(_LEAST_SWEEPS, start)
+    start = max(_LEAST_SWEEPS, start)
     if epochs is not None and config.anneal_updates == "auto":
         start = min(start, max(_LEAST_SWEEPS, int(epochs / 2)))
     return Resolved.of(
@@ -280,6 +306,26 @@ def _resolve_collapsed(
             average_until=0,
         )
     )
+
+
+def _suits_consensus(config: LdaSettings, longest: int, **size: int) -> bool:
+    """Whether a start of a run of a collapsed sampler that may be so long, in sweeps, had better be
+    a consensus of short chains: where sweeps are cheap, and nothing tells topics apart at first."""
+    told = config.seeds, config.topic_prior, config.from_run
+    return (
+        _pools(config)
+        and told == (None, None, None)
+        and (config.start_sweeps, config.anneal_updates) == ("auto", "auto")
+        and config.topics <= _CONSENSUS_TOPICS
+        and longest >= _CONSENSUS_SWEEPS[0]
+        and Growth.over(longest, **size).first >= _CONSENSUS_SHARE
+    )
+
+
+def _pools(config: LdaSettings) -> bool:
+    """Whether members of a start can be pooled: their counts are those of all workers at the end of
+    a sweep, and topics have no number of their own."""
+    return config.sampler == "adlda" and not config.remember and not isinstance(config.alpha, list)
 
 
 def needs_pace(config: LdaSettings) -> bool:

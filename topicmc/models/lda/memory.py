@@ -20,6 +20,7 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.padding import padded_size
+from topicmc.models.lda.collapsed.consensus import MEMBERS
 from topicmc.models.lda.settings import COLLAPSED, WHOLE, Resolved
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.running_mean import MeanChain
@@ -194,6 +195,12 @@ def _collapsed(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         yield Term("synchronising", "changes, and their sum", 2 * counts)
     if hosted < workers:
         yield Term(ALWAYS, "what other processes send", counts * (1 - 1 / workers))
+    if config.start == "consensus":
+        members = chains * MEMBERS * theta
+        yield Term(ALWAYS, "counts of the members of the start", members)
+        # Their roots, the means of groups, and distances between topics.
+        pooled = 4 * MEMBERS * theta + 16 * (MEMBERS * config.topics) ** 2
+        yield Term("drawing", "topics of the members, compared", at_once * pooled)
     if config.remember:
         yield Term(ALWAYS, "θ", counts)
         yield Term("moving", "counts as float32", counts)

@@ -79,13 +79,17 @@ class Origin:
 
     def padded(self, chain: int) -> tuple[np.ndarray, np.ndarray]:
         """The same for kernels: θ float32 (W, Kp) and its sums (Kp,)."""
-        theta = self.theta(chain)
-        width = padded_size(theta.shape[1]) - theta.shape[1]
-        theta = np.pad(theta, ((0, 0), (0, width)), constant_values=FLOOR)
-        return theta, theta.sum(axis=0, dtype=np.float64)
+        return padded(self.theta(chain))
 
     def _state(self, chain: int) -> dict[str, Any]:
         return self._states[self._of_chain[chain]]
+
+
+def padded(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Topics float32 (W, K) for kernels: θ float32 (W, Kp) and its sums (Kp,)."""
+    width = padded_size(theta.shape[1]) - theta.shape[1]
+    theta = np.pad(theta, ((0, 0), (0, width)), constant_values=FLOOR)
+    return theta, theta.sum(axis=0, dtype=np.float64)
 
 
 def with_topics_of_origin(config: LdaSettings) -> LdaSettings:

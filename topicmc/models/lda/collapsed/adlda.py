@@ -30,12 +30,13 @@ from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.joint import log_words
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed.consensus import consensus
 from topicmc.models.lda.collapsed.growing import Schedule, Worker
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
 from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior_metrics
-from topicmc.models.lda.origin import GIVEN_SWEEPS, Origin
+from topicmc.models.lda.origin import Origin, padded
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.workers import expand
@@ -84,7 +85,8 @@ class Adlda:
         self.alpha = np.full(config.topics, config.alpha, np.float64)
         self.prior = RowPrior(config.beta, additions)
         self._origin = origin
-        self._given: tuple[np.ndarray, np.ndarray] | None = None  # its topics, while drawn under
+        self._pool: list[np.ndarray] = []  # counts (W, K) of those of a consensus start
+        self._given: tuple[np.ndarray, np.ndarray] | None = None  # topics, while drawn under
         if origin is not None:
             self.alpha = origin.alpha(number)
             self.prior = self.prior.with_base(origin.beta(number))
@@ -133,6 +135,7 @@ class Adlda:
     def round(self) -> RoundInfo:
         """`trajectory` updates of every hosted worker, then everyone's counts become one."""
         before = self.position
+        self._begin_again(before)
         documents = tokens = 0
         for number in self.workers:
             done = self.advance(number)
@@ -144,19 +147,41 @@ class Adlda:
         self._forget()
         return RoundInfo(self.config.trajectory * len(self.workers), (documents, tokens))
 
+    def _begin_again(self, position: int) -> None:
+        """Keeps the counts of a member of a consensus start that has ended, and lets the next one
+        begin, or the chain itself."""
+        schedule = self.schedule
+        if position > schedule.given.start or len(self._pool) == schedule.members_ended(
+            position
+        ):
+            return
+        self._pool.append(self.reconciliation.counts()[:, : self.config.topics].copy())
+        for sampler in self.samplers.values():
+            sampler.clear()
+        self._share_all()
+
     def _topics(self, sweep: int) -> tuple[np.ndarray, np.ndarray] | None:
         """θ float32 (W, Kp) and its sums, for tokens to be drawn given them in a sweep; None: the
         counts."""
-        if self._origin is None or sweep >= GIVEN_SWEEPS:
+        if sweep not in self.schedule.given:
             return None
-        if self._given is None:
+        if self._given is None and self._pool:
+            self._given = padded(consensus(self._pool, self.prior.base))
+        elif self._given is None:
+            assert self._origin is not None
             self._given = self._origin.padded(self.number)
         return self._given
 
+    def _kinds(self) -> list[tuple[np.ndarray, np.ndarray] | None]:
+        """What `_topics` may return, topics over one word."""
+        one = padded(np.ones((1, self.config.topics), np.float32))
+        return [None, one] if self.schedule.given else [None]
+
     def _forget(self) -> None:
         """Lets go of the topics that no token will be drawn under any more."""
-        if self.position >= GIVEN_SWEEPS:
+        if self.position >= self.schedule.given.stop:
             self._given = None
+            self._pool.clear()
 
     def _learn(self, before: int) -> None:
         """New priors if a sweep has ended since ``before``, while they are to be learned."""
@@ -193,6 +218,7 @@ class Adlda:
                 self.prior.with_base(self.prior.base * self.schedule.beta_factor(worker.update)),
                 topics=self._topics(sweep),
                 sweep=sweep,
+                begins=self.schedule.begins(sweep),
                 one_by_one=one_by_one,
                 threads=self.threads,
             )
@@ -266,8 +292,12 @@ class Adlda:
     # ---- checkpoints
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The assignments of the hosted workers, from which all counts follow."""
-        return {f"z-{number:03d}": sampler.z for number, sampler in self.samplers.items()}
+        """The assignments of the hosted workers, from which all counts follow; and the counts of
+        the members of a consensus start that have ended."""
+        mine = {f"z-{number:03d}": sampler.z for number, sampler in self.samplers.items()}
+        if self._pool and 0 in self.workers:
+            mine["members"] = np.array(self._pool)
+        return mine
 
     def facts(self) -> dict[str, Any]:
         """The numbers that go with `arrays`, as JSON values."""
@@ -276,6 +306,7 @@ class Adlda:
             "updates": {str(number): worker.update for number, worker in self.workers.items()},
             "alpha": self.alpha.tolist(),
             "beta": self.prior.base,
+            "members": len(self._pool),
             "swept": max(self.schedule.swept(worker.update) for worker in self.workers.values()),
         }
 
@@ -289,6 +320,8 @@ class Adlda:
         updates = {int(number): n for part in parts for number, n in part["updates"].items()}
         self.alpha = np.array(parts[0]["alpha"])
         self.prior = self.prior.with_base(parts[0]["beta"])
+        if parts[0].get("members"):
+            self._pool = list(checkpoint.array("members"))
         if self._shared_out_alike(checkpoint, len(updates)):
             self.round_number = parts[0]["round"]
             for number, worker in self.workers.items():
@@ -336,12 +369,12 @@ class Adlda:
             offsets = np.cumsum([0, 2, 16, max(16, config.topics // 4)])
             tokens = np.zeros(offsets[-1], sampler.tokens.dtype)
             prior = self.prior.summed(1)
-            tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
-            for sweep, document in product((0, 1, GIVEN_SWEEPS), range(3)):
+            for topics, sweep, document in product(self._kinds(), (0, 1), range(3)):
+                if (sweep, document) == (0, 0):
+                    tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
                 tiny.draw(
                     np.array([document]), self.alpha, prior, sweep=sweep,
-                    one_by_one=config.batch_size == 1, threads=self.threads,
-                    topics=self._topics(sweep),
+                    one_by_one=config.batch_size == 1, threads=self.threads, topics=topics,
                 )  # fmt: skip
             tiny.adopt(tiny.z)
             if config.learn != "none":

@@ -1,9 +1,13 @@
-"""A growing start: which documents are drawn when, and under which β.
+"""The schedule of a start: which documents are drawn when, under which topics, and under which β.
 
-It begins with a random subset of the documents, which grows from sweep to sweep, new ones being
-drawn under the counts so far, while β falls from 1 to its value. Blocks and rounds are shares of
-the subset: workers synchronise more often while it is small. Which documents are in it depends on
-the seed and the document alone.
+A growing start begins with a random subset of the documents, which grows from sweep to sweep, new
+ones being drawn under the counts so far, while β falls from 1 to its value. Blocks and rounds are
+shares of the subset: workers synchronise more often while it is small. Which documents are in it
+depends on the seed and the document alone.
+
+A consensus start has members, which share `GROWN_BY` of it; after them some sweeps are drawn given
+what they have in common (`topicmc.models.lda.collapsed.consensus`). A warm start begins with such
+sweeps.
 
 The clock is sweeps: how long the start is, which documents are in, β and what is learned depend on
 the sweep alone. How many updates a sweep has depends on the number of workers.
@@ -16,8 +20,10 @@ import math
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.models.lda.collapsed.consensus import MEMBERS
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.defaults import rounds_per_sweep
+from topicmc.models.lda.origin import GIVEN_SWEEPS
 from topicmc.models.lda.pace import ROUNDS
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.starts import GROWN_BY, NO_GROWTH, Growth
@@ -41,6 +47,13 @@ class Schedule:
         self.per_sweep = config.trajectory * self._rounds
         self.start_sweeps = config.start_sweeps
         self._annealed = self.start_sweeps if config.start in ("anneal", "grow") else 0
+        for_members = int(GROWN_BY * self.start_sweeps) if config.start == "consensus" else 0
+        self.n_members = min(MEMBERS, for_members)
+        self._of_member = for_members // max(1, self.n_members)
+        pooled = self.n_members * self._of_member
+        given = self.n_members > 0 or config.start == "warm"
+        self.given = range(pooled, pooled + GIVEN_SWEEPS * given)
+        """The sweeps that are drawn given topics, of members or of another run."""
         self._growth = NO_GROWTH
         if config.start == "grow":
             self._growth = Growth.over(
@@ -84,13 +97,26 @@ class Schedule:
         """Sweeps completed after so many updates."""
         return self.place(update)[0]
 
+    def members_ended(self, position: int) -> int:
+        """Members of a consensus start that have made all their sweeps after so many."""
+        return min(self.n_members, position // max(1, self._of_member))
+
+    def begins(self, sweep: int) -> int:
+        """The sweep in which what a sweep goes on with began: a member, or the chain."""
+        return self.members_ended(sweep) * self._of_member
+
     def in_burn_in(self, update: int) -> bool:
         """Whether a worker that has made so many updates is still starting."""
-        return self.swept(update) < self.start_sweeps or self.share(max(0, update - 1)) < 1
+        return self.swept(update) < self._start or self.share(max(0, update - 1)) < 1
 
     def is_start(self, position: int) -> bool:
         """Whether a state after so many sweeps is one of the start."""
-        return position < self.start_sweeps or self._growth.share(position - 1) < 1
+        return position < self._start or self._growth.share(position - 1) < 1
+
+    @property
+    def _start(self) -> int:
+        """Sweeps of the start. A state that was drawn given topics is one of it, however short."""
+        return max(self.start_sweeps, self.given.stop)
 
     def learns(self, before: int, after: int) -> bool:
         """Whether priors are learned when the sweeps completed go from ``before`` to ``after``: at
@@ -98,6 +124,10 @@ class Schedule:
         would have α grow, and keep them so)."""
         config = self._config
         if config.learn == "none" or after <= before or after < GROWN_BY * self.start_sweeps:
+            return False
+        if (
+            before < self.given.start
+        ):  # counts of a member, which are not what the chain begins with
             return False
         return config.learn_until == "end" or self.is_start(before)
 

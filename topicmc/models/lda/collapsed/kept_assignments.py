@@ -79,6 +79,11 @@ class KeptAssignments(Adlda):
             return super()._topics(sweep)
         return self._chain.theta, self._chain.topic_sums
 
+    def _kinds(self) -> list[tuple[np.ndarray, np.ndarray] | None]:
+        if self._by_counts:
+            return super()._kinds()
+        return [(self._chain.theta, self._chain.topic_sums)]
+
     def round(self) -> RoundInfo:
         """A block of every hosted worker's documents, their counts summed, and a move of θ if one
         is due."""

@@ -39,7 +39,7 @@ _FLAT = RowPrior(1e9)  # under which all topics are alike
 _LEARN_FROM = 100_000  # documents that priors are learned from
 _TRACED = 20_000  # documents that the log joint is estimated from
 _CHECKED = 1 << 24  # assignments at a time
-_ADOPTED = 65_536  # documents that are counted at a time
+_ADOPTED = 65_536  # documents, or tokens, that are counted at a time
 
 
 class CollapsedWorker:
@@ -101,6 +101,15 @@ class CollapsedWorker:
             if len(docs):
                 self._count(docs, np.full_like(self.z[self._span(docs)], self.unassigned))
 
+    def clear(self) -> None:
+        """Forgets the topics of its documents, which are to join anew, and no more counts them."""
+        for first in range(0, len(self.z), _ADOPTED):
+            part = slice(first, first + _ADOPTED)
+            np.subtract.at(self.word_topic, (self.tokens[part], self.z[part]), 1)
+        self.renew_totals()
+        self.z[:] = self.unassigned
+        self.joined[:] = False
+
     def _span(self, docs: np.ndarray) -> slice:
         """The tokens from the first of some documents, in order, to the last."""
         return slice(self.offsets[docs[0]], self.offsets[docs[-1] + 1])
@@ -149,30 +158,32 @@ class CollapsedWorker:
         one_by_one: bool,
         threads: Threads,
         topics: tuple[np.ndarray, np.ndarray] | None = None,
+        begins: int = 0,
     ) -> int:
         """New topics for the tokens of some documents, ascending int64 (n,); returns their number.
 
         alpha is float64 (K,), and ``prior`` that of the topics. With ``topics``, θ float32 (W, Kp)
         and its sums (Kp,), tokens are drawn given those topics instead of the counts.
 
-        Documents that have none yet get their first: at random in sweep 0, later from the
+        Documents that have none yet get their first: at random in sweep ``begins``, later from the
         conditional under the counts so far.
         """
         mixes = padded_topics(alpha)
         old, new = docs[self.joined[docs]], docs[~self.joined[docs]]
         if one_by_one and topics is None:
-            self._draw_one_by_one(old, new, mixes, prior, sweep)
+            self._draw_one_by_one(old, new, mixes, prior, sweep, sweep > begins)
         elif tiles := self._tiles(docs, new, threads):
             self._draw_by_word(tiles, mixes, prior, sweep, threads, topics)
         elif len(docs):
-            self._draw_frozen(docs, old, new, mixes, prior, sweep, threads, topics)
+            at_random = sweep == begins and topics is None
+            self._draw_frozen(docs, old, new, mixes, prior, sweep, threads, topics, at_random)
         self.joined[new] = True
         return int((self.offsets[docs + 1] - self.offsets[docs]).sum())
 
     def _beta(self, prior: RowPrior) -> Beta:
         return prior.rows(len(self.word_topic), self.n_topics)
 
-    def _draw_one_by_one(self, old, new, mixes, prior, sweep) -> None:
+    def _draw_one_by_one(self, old, new, mixes, prior, sweep, sequential) -> None:
         state = (
             self.offsets, self.tokens, self.z, self.word_topic, self.topic_totals, mixes,
             self._beta(prior),
@@ -181,7 +192,7 @@ class CollapsedWorker:
         if len(old):
             collapsed_sweep(*state, docs=old, sweep=sweep, key=key, first_id=first_id)
         if len(new):
-            assign(*state, docs=new, sequential=sweep > 0, key=key, first_id=first_id)
+            assign(*state, docs=new, sequential=sequential, key=key, first_id=first_id)
 
     def _tiles(self, docs: np.ndarray, new: np.ndarray, threads: Threads) -> list[Tile]:
         """The documents in the order of words, if they had better be drawn so."""
@@ -230,7 +241,7 @@ class CollapsedWorker:
         for _, _, totals in changed:
             self.topic_totals += totals
 
-    def _draw_frozen(self, docs, old, new, mixes, prior, sweep, threads, topics) -> None:
+    def _draw_frozen(self, docs, old, new, mixes, prior, sweep, threads, topics, at_random) -> None:
         before = self.z[self._span(docs)].copy()
         # More pieces than threads, so that a long document does not keep the others waiting; but
         # a small block is not worth the threads.
@@ -244,7 +255,7 @@ class CollapsedWorker:
         }  # fmt: skip
         if len(old):
             redraw(old, *state, counted=counted, **options)
-        if len(new) and sweep == 0 and topics is None:
+        if len(new) and at_random:
             state = (*state[:6], self._beta(_FLAT))
             redraw(new, *state, counted=False, sweeps=0, **options)
         elif len(new):
