@@ -252,7 +252,7 @@ def test_the_start_is_annealed_and_grows(small_corpus):
     assert [plain.in_burn_in(update) for update in (0, 499, 500)] == [True, True, False]
 
 
-@pytest.mark.parametrize("start", ["plain", "anneal", "grow"])
+@pytest.mark.parametrize("start", ["plain", "anneal", "grow", "consensus"])
 def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start):
     """Guessing has a perplexity near 120, the true topics one near 23; the subset begins with a
     tenth here."""

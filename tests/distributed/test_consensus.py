@@ -1,0 +1,217 @@
+"""A consensus start: what members have in common, when they begin, and where it is chosen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from test_training import StopAfter, kept_bits, train
+
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import UsageError
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed.consensus import _roots, consensus
+from topicmc.models.lda.collapsed.growing import Schedule
+from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import TrainConfig
+
+CONFIG = TrainConfig(
+    topics=5, sampler="adlda", start="consensus", start_sweeps=30, epochs=45.0, alpha=0.3, beta=0.1,
+    seed=3, threads=1, batch_size=150, evaluate_every="10m", checkpoint_every="10m",
+)  # fmt: skip
+OF_MEMBER, POOLED = 2, 20  # sweeps of each of the ten, and of all, in a start of 30
+KOS = {"n_docs": 3_087, "n_tokens": 422_250, "n_words": 6_906}
+ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
+
+
+def method(config, corpus):
+    size = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
+    config = resolve(config, **size)
+    return open_method(config, corpus, LocalTransport(config.workers), Threads(config.threads))
+
+
+def counted(found) -> np.ndarray:
+    """What the tokens' topics come to, over all workers."""
+    total = np.zeros(found.reconciliation.counts().shape, np.int64)
+    for sampler in found.samplers.values():
+        known = sampler.z != sampler.unassigned
+        np.add.at(total, (sampler.tokens[known], sampler.z[known]), 1)
+    return total
+
+
+def planted(generator) -> np.ndarray:
+    return generator.dirichlet(np.full(60, 0.1), 6).T * np.array([900, 700, 500, 400, 300, 200])
+
+
+def test_consensus_is_the_mean_of_like_topics():
+    """Members hold Poisson counts of six topics, each in an order of its own: the means come out,
+    within 6 of their standard errors (false failure < 1e-6)."""
+    generator = np.random.default_rng(1)
+    truth = planted(generator)
+    members = [
+        generator.poisson(truth)[:, generator.permutation(6)].astype(np.int32) for _ in range(10)
+    ]
+    found = consensus(members, 0.01)
+    assert found.dtype == np.float32 and found.flags.c_contiguous
+    apart = np.abs(truth[:, :, None] - found[:, None, :]).sum(axis=0)
+    rows, columns = linear_sum_assignment(apart)
+    errors = found[:, columns] - 0.01 - truth[:, rows]
+    assert (np.abs(errors) <= 6 * np.sqrt((truth[:, rows] + 1) / 10)).all()
+
+
+def test_no_topic_of_a_member_is_lost():
+    """Each has one group: all counts are in the sums."""
+    generator = np.random.default_rng(2)
+    members = [generator.poisson(planted(generator)).astype(np.int32) for _ in range(4)]
+    found = consensus(members, 0.5) - 0.5
+    np.testing.assert_allclose(found.sum(axis=1), np.sum(members, axis=(0, 2)) / 4, rtol=1e-5)
+
+
+def test_topics_without_tokens_are_pooled_too():
+    members = [np.zeros((9, 4), np.int32) for _ in range(3)]
+    members[0][:, 1] = 7
+    found = consensus(members, 0.1)
+    assert found.shape == (9, 4) and (found >= np.float32(0.1)).all()
+    assert np.isfinite(found).all() and found.max() == pytest.approx(7 / 3 + 0.1)
+
+
+def test_products_of_roots_are_exact_in_any_order():
+    counts = np.random.default_rng(3).poisson(0.7, (40, 5000))
+    roots = _roots(counts, 0.01)
+    assert np.array_equal(roots, np.rint(roots))
+    exact = roots.astype(np.int64)
+    np.testing.assert_array_equal((roots @ roots.T).astype(np.int64), exact @ exact.T)
+
+
+def test_members_share_four_fifths_of_the_start(small_corpus):
+    schedule = method(CONFIG, small_corpus).schedule
+    assert isinstance(schedule, Schedule)
+    assert (schedule.n_members, schedule.given) == (10, range(POOLED, POOLED + 3))
+    begins = [schedule.begins(sweep) for sweep in range(45)]
+    assert begins == [OF_MEMBER * (s // OF_MEMBER) for s in range(POOLED)] + [POOLED] * 25
+    assert [schedule.is_start(position) for position in (0, 29, 30)] == [True, True, False]
+    assert schedule.beta_factor(0) == 1 and schedule.share(0) == 1
+    learnt = [s for s in range(45) if schedule.learns(s, s + 1)]
+    none = method(replace(CONFIG, learn="both"), small_corpus).schedule
+    assert learnt == [] and [s for s in range(45) if none.learns(s, s + 1)] == list(range(23, 30))
+
+
+@pytest.mark.parametrize(("sweeps", "members"), [(1, 0), (2, 1), (5, 4), (13, 10)])
+def test_a_short_start_has_fewer_members_and_no_state_of_it_is_a_sample(
+    small_corpus, sweeps, members
+):
+    schedule = method(replace(CONFIG, start_sweeps=sweeps), small_corpus).schedule
+    assert schedule.n_members == members
+    assert schedule.given.start == members and len(schedule.given) == 3 * (members > 0)
+    assert schedule.is_start(schedule.given.stop - 1) or members == 0
+    assert not schedule.is_start(max(sweeps, schedule.given.stop))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_members_begin_at_random_and_the_chain_with_what_they_have_in_common(small_corpus, workers):
+    found = method(replace(CONFIG, workers=workers, batch_size=100), small_corpus)
+    last: list[np.ndarray] = []
+    while found.position < POOLED:
+        if found.position % OF_MEMBER == 0:
+            last.append(counted(found))
+        before = found.position
+        while found.position == before:
+            found.round()
+        counts = found.reconciliation.counts()
+        np.testing.assert_array_equal(counts, counted(found))
+        assert counts.sum() == small_corpus.n_tokens
+        for sampler in found.samplers.values():
+            np.testing.assert_array_equal(sampler.topic_totals, counts.sum(axis=0))
+    assert len(found._pool) == 9
+    last.append(counted(found))
+    found.round()
+    assert len(found._pool) == 10
+    for member, counts in zip(found._pool, last[1:], strict=True):
+        np.testing.assert_array_equal(member, counts[:, :5])
+    expected = consensus(found._pool, 0.1)
+    np.testing.assert_array_equal(found._topics(POOLED)[0][:, :5], expected)
+    while found.position < POOLED + 3:
+        found.round()
+    assert found._pool == [] and found._topics(POOLED + 3) is None
+
+
+def test_a_member_knows_nothing_of_the_one_before(small_corpus):
+    """After its first sweep topics are level: of 5 with some 1/5 of the tokens each, far apart from
+    what they were."""
+    found = method(CONFIG, small_corpus)
+    while found.position < OF_MEMBER + 1:
+        found.round()
+    share = found.reconciliation.counts()[:, :5].sum(axis=0) / small_corpus.n_tokens
+    assert np.abs(share - 0.2).max() < 6 * np.sqrt(0.16 / small_corpus.n_tokens)  # at random
+    phi = found.reconciliation.counts()[:, :5] / small_corpus.n_tokens / share
+    assert np.abs(phi - phi.mean(axis=1, keepdims=True)).max() < 0.02
+
+
+@pytest.mark.parametrize("chains", [1, 2])
+@pytest.mark.parametrize("rounds", [1, 4, 9, 39, 40, 41, 44, 46, 60])
+def test_a_resumed_start_has_the_bits_of_an_uninterrupted_one(
+    small_corpus, tmp_path, rounds, chains
+):
+    config = replace(CONFIG, chains=chains, threads=chains)
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    train(config, small_corpus, tmp_path / "run", StopAfter(rounds))
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole) != []
+    assert min(entry["position"] for entry in run.sample_index()) >= 30
+
+
+def test_threads_change_nothing(small_corpus, tmp_path):
+    runs = [train(replace(CONFIG, threads=n), small_corpus, tmp_path / str(n))[0] for n in (1, 2)]
+    assert kept_bits(runs[0]) == kept_bits(runs[1])
+
+
+def test_it_is_chosen_where_sweeps_are_cheap():
+    def chosen(size, **given):
+        config = resolve(TrainConfig(**{"topics": 50, "sampler": "adlda", **given}), **size)
+        return config.start, config.start_sweeps
+
+    assert chosen(KOS) == ("consensus", 1250)
+    assert chosen(KOS, epochs=1000.0) == ("consensus", 450)
+    assert chosen(KOS, epochs=600.0) == ("grow", 80)
+    assert chosen(KOS, time_budget=1.0)[0] == "grow"
+    assert chosen(KOS, time_budget=60.0)[0] == "consensus"
+    assert chosen(KOS, sampler="auto") == ("consensus", 1250)
+    assert chosen(ARXIV, topics=100)[0] == "grow"
+    assert chosen(ARXIV, topics=100, epochs=5000.0)[0] == "grow"
+    for other in (
+        {"sampler": "asynclda"}, {"remember": True, "sampler": "scir"}, {"alpha": [0.1] * 50},
+        {"seeds": {"sea": {"3": 1.0}}}, {"topic_prior": "prior.npy", "learn": "alpha"}, {"start_sweeps": 80},
+        {"topics": 250},
+    ):  # fmt: skip
+        assert chosen(KOS, **other)[0] == "grow", other
+    assert chosen(KOS, start="consensus", start_sweeps=80) == ("consensus", 80)
+
+
+def test_a_run_without_a_length_takes_half_a_minute_of_two_cores_whatever_there_is():
+    """36 ns a token and topic at K = 50, 42 at K = 100, by two threads."""
+    for size, topics, first in ((KOS, 50, 3000), (ARXIV, 100, 150), (KOS, 20, 3000)):
+        for cores in (1, 2, 64):
+            config = resolve(TrainConfig(topics=topics), **size, cores=cores)
+            assert (config.until, config.epochs) == ("converged", 3 * first)
+    size = {"n_docs": 20_000, "n_tokens": 2_000_000, "n_words": 10_000}
+    one, two = (resolve(TrainConfig(topics=50, chains=n), **size) for n in (1, 2))
+    assert one.epochs == 3 * round(30 / (2_000_000 * 18e-9))
+    assert two.epochs == pytest.approx(one.epochs / 2, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sampler": "asynclda"}, "--start consensus is of --sampler adlda"),
+        ({"sampler": "scir"}, "--start consensus is of --sampler adlda"),
+        ({"sampler": "scir", "remember": True}, "--start consensus is of --sampler adlda"),
+        ({"alpha": [0.1] * 50}, "--alpha tells them apart"),
+        ({"seeds": {"sea": {"3": 1.0}}}, "--seeds tells them apart"),
+        ({"topic_prior": "prior.npy", "learn": "alpha"}, "--topic-prior tells them apart"),
+    ],
+)
+def test_what_it_cannot_honour_is_refused(given, message):
+    config = TrainConfig(**{"sampler": "adlda", "topics": 50, "start": "consensus", **given})
+    with pytest.raises(UsageError, match=message):
+        resolve(config, **KOS)
