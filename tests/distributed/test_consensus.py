@@ -181,7 +181,8 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(ARXIV, topics=100, epochs=5000.0)[0] == "grow"
     for other in (
         {"sampler": "asynclda"}, {"remember": True, "sampler": "scir"}, {"alpha": [0.1] * 50},
-        {"seeds": {"sea": {"3": 1.0}}}, {"topic_prior": "prior.npy", "learn": "alpha"}, {"start_sweeps": 80},
+        {"seeds": {"sea": {"3": 1.0}}}, {"topic_prior": "prior.npy", "learn": "alpha"},
+        {"start_sweeps": 80},
         {"topics": 250},
     ):  # fmt: skip
         assert chosen(KOS, **other)[0] == "grow", other

@@ -151,9 +151,7 @@ class Adlda:
         """Keeps the counts of a member of a consensus start that has ended, and lets the next one
         begin, or the chain itself."""
         schedule = self.schedule
-        if position > schedule.given.start or len(self._pool) == schedule.members_ended(
-            position
-        ):
+        if position > schedule.given.start or len(self._pool) == schedule.members_ended(position):
             return
         self._pool.append(self.reconciliation.counts()[:, : self.config.topics].copy())
         for sampler in self.samplers.values():
