@@ -92,9 +92,16 @@ def test_members_share_four_fifths_of_the_start(small_corpus):
     assert begins == [OF_MEMBER * (s // OF_MEMBER) for s in range(POOLED)] + [POOLED] * 25
     assert [schedule.is_start(position) for position in (0, 29, 30)] == [True, True, False]
     assert schedule.beta_factor(0) == 1 and schedule.share(0) == 1
-    learnt = [s for s in range(45) if schedule.learns(s, s + 1)]
-    none = method(replace(CONFIG, learn="both"), small_corpus).schedule
-    assert learnt == [] and [s for s in range(45) if none.learns(s, s + 1)] == list(range(23, 30))
+    assert not any(schedule.learns(sweep, sweep + 1) for sweep in range(45))
+
+
+@pytest.mark.parametrize(("sweeps", "learnt"), [(30, range(23, 30)), (25, range(20, 25))])
+def test_priors_are_learned_from_the_chain_alone(small_corpus, sweeps, learnt):
+    """Members end after 20 sweeps of both; annealing would end after 24, or after 20."""
+    config = replace(CONFIG, learn="both", start_sweeps=sweeps)
+    schedule = method(config, small_corpus).schedule
+    assert schedule.given.start == POOLED
+    assert [s for s in range(45) if schedule.learns(s, s + 1)] == list(learnt)
 
 
 @pytest.mark.parametrize(("sweeps", "members"), [(1, 0), (2, 1), (5, 4), (13, 10)])
@@ -139,7 +146,7 @@ def test_members_begin_at_random_and_the_chain_with_what_they_have_in_common(sma
 def test_a_member_knows_nothing_of_the_one_before(small_corpus):
     """After its first sweep topics are level: of 5 with some 1/5 of the tokens each, far apart from
     what they were."""
-    found = method(CONFIG, small_corpus)
+    found = method(replace(CONFIG, batch_size=10), small_corpus)
     while found.position < OF_MEMBER + 1:
         found.round()
     share = found.reconciliation.counts()[:, :5].sum(axis=0) / small_corpus.n_tokens

@@ -125,9 +125,7 @@ class Schedule:
         config = self._config
         if config.learn == "none" or after <= before or after < GROWN_BY * self.start_sweeps:
             return False
-        if (
-            before < self.given.start
-        ):  # counts of a member, which are not what the chain begins with
+        if before < self.given.start:  # by a member, with which the chain does not begin
             return False
         return config.learn_until == "end" or self.is_start(before)
 
