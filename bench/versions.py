@@ -22,22 +22,24 @@ import numpy as np
 import quiet
 
 from topicmc.corpora import Corpus
+from topicmc.models.lda.workers import expand
 
 CHILD = """
 import json, sys, time
 import numpy as np
-from topicmc.corpora import Corpus
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.collapsed.worker import CollapsedWorker
-from topicmc.models.lda.workers import expand
-from topicmc.samplers.row_prior import RowPrior
+try:
+    from topicmc.models.lda.collapsed.worker import CollapsedWorker
+    from topicmc.samplers.row_prior import RowPrior
+except ImportError:  # before the engine knew other models
+    from topicmc.samplers.collapsed import CollapsedWorker
+    RowPrior = float
 
-path, n_topics, n_docs, n_blocks, n_threads, alpha, beta, seed = json.loads(sys.argv[1])
-corpus = Corpus.open(path)
-offsets, tokens, _ = expand(corpus, [(0, 0, min(n_docs, corpus.shard_sizes[0]))])
+path, n_words, n_topics, n_blocks, n_threads, alpha, beta, seed = json.loads(sys.argv[1])
+offsets, tokens = (np.load(f"{path}/{name}.npy") for name in ("offsets", "tokens"))
 n_docs = len(offsets) - 1
-worker = CollapsedWorker(offsets, tokens, 0, corpus.n_words, n_topics, stream_key(seed, "bench"))
+worker = CollapsedWorker(offsets, tokens, 0, n_words, n_topics, stream_key(seed, "bench"))
 edges = [n_docs * i // n_blocks for i in range(n_blocks + 1)]
 threads, number = Threads(n_threads), 0
 
@@ -128,14 +130,17 @@ def compare(options: argparse.Namespace, corpus: str, n_topics: int, seed: int) 
     """Turns of both versions, float64 (repeats, 2, 3): wall and processor nanoseconds of a token,
     and the number of tokens."""
     opened = Corpus.open(corpus)
-    n_docs = min(options.docs, opened.shard_sizes[0])
-    n_tokens = opened.n_tokens * n_docs / sum(opened.shard_sizes)
-    n_blocks = max(1, round(n_tokens / options.block_tokens))
-    arguments = (
-        corpus, n_topics, n_docs, n_blocks, options.threads, options.alpha, options.beta, seed,
-    )  # fmt: skip
-    versions = [Version(python, *arguments) for python in (options.old_python, sys.executable)]
+    offsets, tokens, _ = expand(opened, [(0, 0, min(options.docs, opened.shard_sizes[0]))])
+    n_blocks = max(1, round(len(tokens) / options.block_tokens))
     with tempfile.TemporaryDirectory() as folder:
+        # As arrays, because versions differ in what corpora they read.
+        np.save(Path(folder, "offsets.npy"), offsets)
+        np.save(Path(folder, "tokens.npy"), tokens)
+        arguments = (
+            folder, opened.n_words, n_topics, n_blocks, options.threads, options.alpha,
+            options.beta, seed,
+        )  # fmt: skip
+        versions = [Version(python, *arguments) for python in (options.old_python, sys.executable)]
         path = str(Path(folder, "z.npy"))
         versions[0].do("train", options.warm_up)
         versions[0].do("save", path)

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from topicmc.kernels.gibbs import inverse_sums
+from topicmc.kernels.held import hold
 from topicmc.kernels.lanes import (
     LANES,
     TABLE_EXTRA,
@@ -102,14 +103,15 @@ def count_changes(
     after: np.ndarray,
     word_topic: np.ndarray,
     words: tuple[int, int],
+    held: np.ndarray | None = None,
 ) -> None:
     """Counts what the tokens of words first … last − 1 have changed, ``before`` and ``after`` as
-    `redraw` returns them."""
+    `redraw` returns them, and notes what the words hold now (`topicmc.kernels.held`)."""
     first, last = np.searchsorted(tile.words, words)
     start = int(tile.ends[first - 1]) if first else 0
     _count_changes(
         start, tile.words[first:last], tile.ends[first:last], before, after, word_topic.reshape(-1),
-        word_topic.shape[1], kept("changed", 4 * _LISTED, np.int64),
+        word_topic.shape[1], kept("changed", 4 * _LISTED, np.int64), held,
     )  # fmt: skip
 
 
@@ -247,7 +249,7 @@ def _draw(
 
 
 @njit(nogil=True, cache=True)
-def _count_changes(start, words, ends, before, after, word_topic, n_padded, changed):
+def _count_changes(start, words, ends, before, after, word_topic, n_padded, changed, held):
     # Whether a token has changed cannot be foreseen, so they are listed without a branch.
     n, i = np.uintp(0), np.uintp(start)
     for w in range(np.uintp(len(words))):
@@ -259,6 +261,8 @@ def _count_changes(start, words, ends, before, after, word_topic, n_padded, chan
                 prefetch(word_topic, np.intp(new))
                 changed[n], changed[n + np.uintp(1)] = old, new
                 n += np.uintp(2 * (old != new))
+                if held is not None:
+                    hold(held, np.uintp(words[w]), np.uintp(after[i]))
                 i += np.uintp(1)
             if n > 2 * _LISTED:
                 _apply(word_topic, changed, n)
