@@ -14,8 +14,8 @@ Where many topics are, few words have tokens of most. Then the second part is sp
 
     α_k φ_kw  =  α_k n_kw / (n_k + W β)  +  α_k β / (n_k + W β),
 
-and the table of a word is of the blocks of 16 topics that it has tokens of (`topicmc.kernels.held`);
-that of the other summand is the same for all words.
+and the table of a word is of the blocks of 16 topics that it has tokens of
+(`topicmc.kernels.held`); that of the other summand is the same for all words.
 """
 
 import numpy as np
@@ -55,9 +55,9 @@ from topicmc.kernels.word_order import BATCH, BEGINS, Tile
 
 _ONE, _NONE, _INFINITY = np.float32(1), np.float32(0), np.float32(np.inf)
 _COUNT = np.uint16(1)
-# A line of slots costs as much as so many blocks of 16 topics do in the other kernel, and what does
-# not depend on either as much as so many lines: fitted to K = 100 and 1,000 on arXiv abstracts.
-_LINE, _FIXED = 6, 2.5
+# A line of slots costs as much as so many blocks of 16 topics do in the other kernel, and what
+# depends on neither as much as so many lines: fitted to K = 300 … 2,000, abstracts and articles.
+_LINE, _FIXED = 4, 6
 _ROWS = 1 << 16  # bytes of tables of words that a batch has tokens of
 _FEW = 8  # lines that most documents do not exceed
 _SEEN = 8  # the documents whose lines are counted are one in so many

@@ -12,9 +12,10 @@ from topicmc.kernels.word_order import MOST_DOCUMENTS, Tile, order_tile
 _PIECE = 24_000  # tokens that are worth a thread's while, as each makes the rows of its words
 _STATE = 1 << 20  # bytes of counts of a tile's documents, which should stay in a core's own cache
 _MOST_TOKENS = 1 << 20  # of a tile, about: what is random takes four bytes of each
-# Of blocks that are drawn by word, in the mean. Blocks of arXiv abstracts with five gain a tenth
-# to a quarter at K = 100 and 1,000; with fewer, to make the rows of words takes that away.
-_TOKENS_A_WORD = 5
+# Of blocks that are drawn by word, in the mean. With five, blocks of arXiv abstracts gain 13 % at
+# K = 100 and a third at 1,000; with 3.3 nothing at K = 100 and 400, where to make the rows of words
+# takes it away.
+_TOKENS_A_WORD = 4
 
 
 class WordOrders:
