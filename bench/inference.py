@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -43,12 +42,9 @@ from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 
-sys.path.insert(0, str(Path(__file__).parent / "peers"))
-from results import machine
-
 REFERENCE, BURN_IN = 2000, 200  # Gibbs sweeps
 COMPARED = 500  # documents
-PACKAGES = ("topicmc", "tomotopy", "gensim", "scikit-learn", "topica", "numba", "numpy")
+PEERS = ("tomotopy", "gensim", "scikit-learn", "topica")
 
 
 def main() -> None:
@@ -64,7 +60,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     quiet.add_option(parser)
     options = parser.parse_args()
-    conditions = quiet.conditions(options.anyway)
+    found = quiet.record(quiet.at_start(options), *PEERS)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
 
@@ -107,7 +103,7 @@ def main() -> None:
         for name, seconds in timed.items()
     }
     record = {
-        "machine": machine(), **conditions, "versions": {p: version(p) for p in PACKAGES},
+        **found,
         "corpus": corpus.path.name, "documents": corpus.n_docs, "tokens": corpus.n_tokens,
         "topics": options.topics, "threads": options.threads, "systems": table,
     }  # fmt: skip

@@ -6,8 +6,7 @@ from pathlib import Path
 from statistics import median
 
 from results import Results
-
-LEARNED = "-alpha"  # ends the names of contenders that learn α
+from styles import style
 
 
 def draw(results: Results, folder: Path) -> list[Path]:
@@ -25,10 +24,8 @@ def draw(results: Results, folder: Path) -> list[Path]:
         if not points:
             continue
         figure, axes = plt.subplots(figsize=(8, 5))
-        colours: dict[str, str] = {}
-        for name in dict.fromkeys(point["contender"] for point in points):
-            colour = colours.setdefault(name.removesuffix(LEARNED), f"C{len(colours) % 10}")
-            _line(axes, name, [p for p in points if p["contender"] == name], colour)
+        for name in sorted({point["contender"] for point in points}, key=_ours_first):
+            _line(axes, name, [p for p in points if p["contender"] == name])
         lowest = min(point["perplexity"] for point in points)
         axes.set(xscale="log", xlabel="training seconds", ylabel="held-out perplexity")
         axes.set_ylim(0.97 * lowest, 1.6 * lowest)
@@ -45,14 +42,15 @@ def draw(results: Results, folder: Path) -> list[Path]:
     return written
 
 
-def _line(axes, name: str, points: list[dict], colour: str) -> None:
-    """Ours are solid, peers dashed, and dotted when they learn α."""
+def _ours_first(name: str) -> tuple[bool, str]:
+    return not name.startswith("topicmc"), name
+
+
+def _line(axes, name: str, points: list[dict]) -> None:
     groups = [[p for p in points if p["budget"] == b] for b in {p["budget"] for p in points}]
     groups.sort(key=lambda group: median(p["seconds"] for p in group))
     seconds = [median(p["seconds"] for p in group) for group in groups]
     figures = [[p["perplexity"] for p in group] for group in groups]
-    style = "-" if name.startswith("topicmc") else ":" if name.endswith(LEARNED) else "--"
-    axes.plot(seconds, list(map(median, figures)), style, marker=".", color=colour, label=name)
-    axes.fill_between(
-        seconds, list(map(min, figures)), list(map(max, figures)), color=colour, alpha=0.15, lw=0
-    )
+    (line,) = axes.plot(seconds, list(map(median, figures)), **style(name))
+    least, most = list(map(min, figures)), list(map(max, figures))
+    axes.fill_between(seconds, least, most, color=line.get_color(), alpha=0.15, lw=0)
