@@ -42,6 +42,9 @@ from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 
+sys.path.append(str(Path(__file__).parent / "peers"))
+from tables import markdown
+
 REFERENCE, BURN_IN = 2000, 200  # Gibbs sweeps
 COMPARED = 500  # documents
 PEERS = ("tomotopy", "gensim", "scikit-learn", "topica")
@@ -98,29 +101,28 @@ def main() -> None:
         }
         timed = measure(works, options.repeats)
     accuracy = compare(corpus, phi, alpha, mixer, tomotopy, gensim, sklearn, threads)
-    table = {
+    systems = {
         name: {"documents": works[name][0], "seconds": seconds, **accuracy.get(name, {})}
         for name, seconds in timed.items()
     }
     record = {
         **found,
         "corpus": corpus.path.name, "documents": corpus.n_docs, "tokens": corpus.n_tokens,
-        "topics": options.topics, "threads": options.threads, "systems": table,
+        "topics": options.topics, "threads": options.threads, "systems": systems,
     }  # fmt: skip
     options.output.write_text(json.dumps(record, indent=1) + "\n")
-    show(table)
+    print("\n".join(["", *markdown(table(record))]))
 
 
-def show(table: dict[str, dict[str, Any]]) -> None:
-    """The table as Markdown."""
-    print("\n| | documents a second | least … most | variation | perplexity |")
-    print("|---|---|---|---|---|")
-    for name, row in table.items():
+def table(found: dict[str, Any]) -> list[list[str]]:
+    """Medians over repeats, with the least and the most, of a file of results."""
+    rows = [["", "documents a second", "least … most", "variation", "perplexity"]]
+    for name, row in found["systems"].items():
         rates = row["documents"] / np.array(row["seconds"])
+        known = [f"{row['variation']:.3f}", f"{row['perplexity']:,.1f}"] * ("variation" in row)
         spread = f"{rates.min():,.0f} … {rates.max():,.0f}"
-        distance, score = row.get("variation"), row.get("perplexity")
-        known = f"{distance:.3f} | {score:,.1f}" if distance is not None else " | "
-        print(f"| {name} | {np.median(rates):,.0f} | {spread} | {known} |")
+        rows.append([name, f"{np.median(rates):,.0f}", spread, *(known or ["", ""])])
+    return rows
 
 
 def measure(

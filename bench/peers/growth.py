@@ -35,7 +35,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 import generate
 
 WITHIN = 1.02
-RESTS = 0.99  # of the perplexity at half the time
+RESTS = 0.995  # of the perplexity at half the time
 BLUNT = 0.9  # of the perplexity of word frequencies alone: above, topics have not formed yet
 AXES = {
     "topics": (50, 100, 200, 500, 1000, 2000, 5000, 10_000),
@@ -133,7 +133,7 @@ def rungs(cap: float) -> list[list[float]]:
 
 
 def at_rest(curve: Curve, unigram: float) -> bool:
-    """Whether the last doubling of time has lowered perplexity by less than 1 %, on a curve of
+    """Whether the last doubling of time has lowered perplexity by less than 0.5 %, on a curve of
     (seconds, perplexity) whose topics have formed."""
     *before, (seconds, last) = sorted(curve)
     halfway = [perplexity for at, perplexity in before if at <= 0.55 * seconds]
@@ -229,7 +229,7 @@ def draw_growth(results: Results, folder: Path) -> list[Path]:
     written = []
     for axis in AXES:
         points = along(results, axis)
-        if not points:
+        if all(level is None for _, level, _ in outcomes(points)):
             continue
         figure, axes = plt.subplots(figsize=(6, 4.5))
         for name in sorted({point["contender"] for point in points}, key=lambda n: n == REFERENCE):
@@ -243,7 +243,8 @@ def draw_growth(results: Results, folder: Path) -> list[Path]:
             middles = [median(found.seconds) for _, found in full]
             below = [m - min(f.seconds) for m, (_, f) in zip(middles, full, strict=True)]
             above = [max(f.seconds) - m for m, (_, f) in zip(middles, full, strict=True)]
-            axes.errorbar([v for v, _ in full], middles, [below, above], capsize=3, **looks)
+            if full:
+                axes.errorbar([v for v, _ in full], middles, [below, above], capsize=3, **looks)
             cut = [(value, found.cap) for value, found in made if found.late]
             if cut:
                 looks |= {"linestyle": "none", "markerfacecolor": "white"}
