@@ -25,7 +25,7 @@ from contenders import Contender
 from results import Results
 from rounds import measure, name_of
 from styles import style
-from tables import REFERENCE, Curve, by_contender, curves, markdown, spread, time_to_reach
+from tables import Curve, by_contender, curves, markdown, ours_first, spread, time_to_reach
 
 from topicmc.corpora import Corpus
 from topicmc.models.lda.completion import split_documents
@@ -198,7 +198,7 @@ def growth_tables(results: Results) -> Iterator[str]:
     """A table for each axis, in Markdown."""
     for axis in AXES:
         points = along(results, axis)
-        names = sorted({point["contender"] for point in points}, key=lambda n: n == REFERENCE)
+        names = sorted({point["contender"] for point in points}, key=ours_first)
         if not points:
             continue
         rows: list[list[Any]] = [[axis, "level", *names, *(f"{name} ends at" for name in names)]]
@@ -232,7 +232,7 @@ def draw_growth(results: Results, folder: Path) -> list[Path]:
         if all(level is None for _, level, _ in outcomes(points)):
             continue
         figure, axes = plt.subplots(figsize=(6, 4.5))
-        for name in sorted({point["contender"] for point in points}, key=lambda n: n == REFERENCE):
+        for name in sorted({point["contender"] for point in points}, key=ours_first):
             made = [
                 (value, reached(by_name[name], level))
                 for value, level, by_name in outcomes(points)

@@ -154,6 +154,11 @@ def spread(figures: Iterable[float]) -> str:
     return text
 
 
+def ours_first(name: str) -> tuple[bool, str]:
+    """Sorts names of contenders."""
+    return not name.startswith("topicmc"), name
+
+
 def by_contender(points: list[dict]) -> Iterator[tuple[str, list[dict]]]:
     for name in dict.fromkeys(point["contender"] for point in points):
         yield name, [point for point in points if point["contender"] == name]
