@@ -119,9 +119,11 @@ def table(found: dict[str, Any]) -> list[list[str]]:
     rows = [["", "documents a second", "least … most", "variation", "perplexity"]]
     for name, row in found["systems"].items():
         rates = row["documents"] / np.array(row["seconds"])
-        known = [f"{row['variation']:.3f}", f"{row['perplexity']:,.1f}"] * ("variation" in row)
+        known = ["", ""]
+        if "variation" in row:
+            known = [f"{row['variation']:.3f}", f"{row['perplexity']:,.1f}"]
         spread = f"{rates.min():,.0f} … {rates.max():,.0f}"
-        rows.append([name, f"{np.median(rates):,.0f}", spread, *(known or ["", ""])])
+        rows.append([name, f"{np.median(rates):,.0f}", spread, *known])
     return rows
 
 
