@@ -29,7 +29,7 @@ from topicmc.samplers.row_prior import RowPrior
 
 ALPHA, BETA = 0.1, 0.01
 BLOCKS = 64
-Sweep = Callable[[], object]
+Sweep = Callable[..., object]
 
 
 def main() -> None:
@@ -70,13 +70,14 @@ def ours(offsets, tokens, n_words, n_topics) -> dict[str, Sweep]:
 def sampler(
     offsets, tokens, n_words, n_topics, *, n_threads, n_blocks=BLOCKS, one_by_one=False, seed=0
 ) -> Sweep:
-    """A chain of its own from random topics, and what makes its next sweep."""
+    """A chain of its own from random topics, and what makes its next sweep, with these threads or
+    with others."""
     worker = CollapsedWorker(offsets, tokens, 0, n_words, n_topics, stream_key(seed, "bench"))
     threads, sweeps = Threads(n_threads), count()
     n_docs = len(offsets) - 1
     edges = [n_docs * i // n_blocks for i in range(n_blocks + 1)]
 
-    def sweep() -> None:
+    def sweep(threads: Threads = threads) -> None:
         number = next(sweeps)
         for first, last in pairwise(edges):
             worker.draw(

@@ -3,8 +3,8 @@
     python bench/threads.py CORPUS [--sweeps 100 1000 10000] [--updates 100 1000]
                             [--batches 100 1000 default] [--seeds 0 1 2] [--results FILE]
 
-Two chains of the same seed, one with one thread and one with two, make the same draws. They take
-turns, a sweep or some updates each, a different one first each time, so that a busy machine is
+One thread and two take turns, a sweep of one chain each, or some updates of two chains of the same
+seed, which make the same draws; a different one is first each time, so that a busy machine is
 equally unkind to both. Blocks have as many documents as those of a run on the corpus, updates are
 whole rounds of training, minibatches gathered and counted as by default, past their start. Printed
 are medians over the turns of all seeds, and of the ratio of the wall times of each pair of turns,
@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,8 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, nargs="*", default=[100, 1000, 10_000], help="K")
     parser.add_argument("--updates", type=int, nargs="*", default=[100, 1000], help="K")
     parser.add_argument("--batches", nargs="+", default=["100", "1000", "default"])
-    parser.add_argument("--docs", type=int, default=20_000, help="documents of a sweep")
-    parser.add_argument("--warm-up", type=int, default=15, help="sweeps or turns before the clock")
+    parser.add_argument("--docs", type=int, default=10_000, help="documents of a sweep")
+    parser.add_argument("--warm-up", type=int, default=12, help="sweeps or turns before the clock")
     parser.add_argument("--repeats", type=int, default=5, help="pairs of turns of a seed")
     parser.add_argument("--tokens", type=int, default=200_000, help="of a turn of updates, about")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -88,8 +89,10 @@ def pair_of_sweeps(corpus: Corpus, config: Resolved, seed: int, options) -> Pair
     offsets, tokens, _ = expand(corpus, [(0, 0, n_docs)])
     data = offsets, tokens, corpus.n_words, config.topics
     n_blocks = max(1, round(n_docs / config.batch_size))
-    one, two = (sampler(*data, n_threads=n, n_blocks=n_blocks, seed=seed) for n in (1, 2))
-    return one, two
+    sweep = sampler(*data, n_threads=2, n_blocks=n_blocks, seed=seed)
+    for _ in range(options.warm_up):
+        sweep()
+    return partial(sweep, Threads(1)), partial(sweep, Threads(2))
 
 
 def pair_of_updates(corpus: Corpus, config: Resolved, seed: int, options) -> Pair:
@@ -109,14 +112,14 @@ def pair_of_updates(corpus: Corpus, config: Resolved, seed: int, options) -> Pai
 
         return turn
 
-    return updates(1), updates(2)
+    pair = updates(1), updates(2)
+    for turn in pair * options.warm_up:
+        turn()
+    return pair
 
 
 def take(pair: Pair, options) -> list[tuple[float, float]]:
     """Wall seconds of turns by one thread and by two."""
-    for work in pair:
-        for _ in range(options.warm_up):
-            work()
     turns = []
     for number in range(options.repeats):
         seconds = [0.0, 0.0]

@@ -245,6 +245,41 @@ def test_a_curve_is_measured_until_all_rest(tmp_path, monkeypatch):
     assert told.count("| 20,000 |") == 1, "the same corpus, on the other curve"
 
 
+def growth_file(path):
+    """Two contenders on two numbers of topics of one corpus; one is late at the second."""
+    results = Results(path, {"alpha": 0.1})
+    sizes = {"documents": None, "words": None, "unigram": 3000.0}
+    for topics, theirs in (
+        (50, (1500.0, 1020.0, 1000.0, 1000.0)),
+        (100, (2500.0, 2400.0, 2000.0, 1500.0)),
+    ):
+        for name, perplexities in (
+            ("topicmc-auto", (1200.0, 1010.0, 1000.0, 1000.0)),
+            ("tomotopy", theirs),
+        ):
+            for budget, perplexity in zip((1.0, 2.0, 4.0, 8.0), perplexities, strict=True):
+                results.add({
+                    "corpus": "c", "topics": topics, "contender": name, "seed": 0, "unit": "s",
+                    "budget": budget, "seconds": budget, "perplexity": perplexity, **sizes,
+                })  # fmt: skip
+    return results
+
+
+def test_numbers_of_topics_share_a_file(tmp_path):
+    results = growth_file(tmp_path / "r.json")
+    assert len(results.points()) == 16
+    (table,) = (line for line in growth.growth_tables(results) if line.startswith("| 50 |"))
+    assert table == "| 50 | 1020 | 1.9 s | 2.0 s | 1000 | 1000 |"
+    (table,) = (line for line in growth.growth_tables(results) if line.startswith("| 100 |"))
+    assert table == "| 100 | 1020 | 1.9 s | not within 8 s | 1000 | 1500 |"
+
+
+def test_pictures_of_growth(tmp_path):
+    pytest.importorskip("matplotlib")
+    (drawn,) = growth.draw_growth(growth_file(tmp_path / "r.json"), tmp_path / "pictures")
+    assert drawn.name == "growth-topics.png" and drawn.stat().st_size > 5000
+
+
 def test_corpora_are_made_once_and_not_mixed(tmp_path):
     sizes = {"documents": 1200, "words": 300}
     path = growth.generated(tmp_path / "c", sizes, 10.0)

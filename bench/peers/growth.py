@@ -224,6 +224,7 @@ def draw_growth(results: Results, folder: Path) -> list[Path]:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator
 
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -253,6 +254,8 @@ def draw_growth(results: Results, folder: Path) -> list[Path]:
         ticks = sorted({point["value"] for point in points})
         axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize="small")
         axes.minorticks_off()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
         figure.tight_layout()
