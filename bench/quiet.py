@@ -19,6 +19,7 @@ MOST = 0.5
 _IDLE = 0.1  # cores; as much may be busy when a bench's own load is still in the mean
 _LOOKS = 5.0  # seconds in which busy cores are counted
 _PATIENCE = 300.0  # seconds in which a bench's own load must have gone
+_PROGRAM = ("topicmc", "cli", "corpora", "bench/**/*.py")
 _LIBRARIES = ("numpy", "scipy", "numba")
 
 
@@ -135,9 +136,17 @@ def version_of(package: str) -> str | None:
 
 
 def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    """The commit, and whether the program, not its results or pages, differs from it."""
+    commit = _git("rev-parse", "--short", "HEAD")
+    changed = _git("status", "--porcelain", "-uno", "--", *_PROGRAM)
+    return commit + "-dirty" * bool(changed)
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    root = Path(__file__).parents[1]
     try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     except OSError:
         return ""
     return done.stdout.strip()

@@ -9,7 +9,7 @@ from typing import Any
 from results import Results
 
 REFERENCE = "tomotopy"
-REFERENCE_BUDGETS = (30, 60, 100)
+REFERENCE_BUDGETS = (30, 60, 100, 180, 300)
 Curve = Sequence[tuple[float, float]]  # (seconds, perplexity)
 
 
