@@ -192,6 +192,7 @@ def test_who_is_late_is_said_to_be_so():
     some = growth.reached([curve(1500, 1300, 1100), curve(1500, 1400, 1300)], 1200)
     assert str(some) == f"{2 * 2**0.5:.1f} s, 1 not within 4 s"
     assert str(growth.reached([curve(1000, 900)], 1200)) == "≤ 1.0 s"
+    assert str(growth.reached([curve(1500, 1400, 1300)], None)) == "not within 4 s"
 
 
 def test_budgets_double_up_to_the_cap():

@@ -169,8 +169,9 @@ class Reached:
         return text + f", {self.late} not within {self.cap:.0f} s" * bool(self.late)
 
 
-def reached(mine: Sequence[Curve], level: float) -> Reached:
-    answers = [time_to_reach(curve, level) for curve in mine]
+def reached(mine: Sequence[Curve], level: float | None) -> Reached:
+    """Without a level nobody is there."""
+    answers = [None if level is None else time_to_reach(curve, level) for curve in mine]
     known = [answer for answer in answers if answer is not None]
     cap = max(max(curve)[0] for curve in mine)
     late = len(answers) - len(known)
@@ -206,11 +207,11 @@ def growth_tables(results: Results) -> Iterator[str]:
             row = [f"{value:,}", "none at rest" if level is None else f"{level:.0f}"]
             for name in names:
                 mine = by_name.get(name)
-                row.append(str(reached(mine, level)) if mine and level else "")
+                row.append(str(reached(mine, level)) if mine else "")
             row += [spread(max(curve)[1] for curve in by_name.get(name, [])) for name in names]
             rows.append(row)
         corpora = sorted({point["corpus"] for point in points})
-        on = f" of {corpora[0]}" if len(corpora) == 1 else ", generated"
+        on = f" of {corpora[0]}" if axis == "topics" else ", generated"
         yield f"Time against {axis}{on}\n"
         yield from markdown(rows)
         yield ""
@@ -230,14 +231,14 @@ def draw_growth(results: Results, folder: Path) -> list[Path]:
     written = []
     for axis in AXES:
         points = along(results, axis)
-        if all(level is None for _, level, _ in outcomes(points)):
+        if not points:
             continue
         figure, axes = plt.subplots(figsize=(6, 4.5))
         for name in sorted({point["contender"] for point in points}, key=ours_first):
             made = [
                 (value, reached(by_name[name], level))
                 for value, level, by_name in outcomes(points)
-                if level is not None and name in by_name
+                if name in by_name
             ]
             looks = style(name)
             full = [(value, found) for value, found in made if not found.late]
