@@ -17,12 +17,17 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import quiet
 
 from topicmc.corpora import Corpus
 from topicmc.models.lda.workers import expand
+from topicmc.storage.files import write_json
+
+sys.path.append(str(Path(__file__).parent / "peers"))
+from tables import markdown
 
 CHILD = """
 import json, sys, time
@@ -94,7 +99,7 @@ def main() -> None:
     parser.add_argument("old_python")
     parser.add_argument("corpora", nargs="+")
     parser.add_argument("--topics", type=int, nargs="+", default=[100, 1000, 10_000])
-    parser.add_argument("--alpha", type=float, default=0.1)
+    parser.add_argument("--alpha", type=float, help="0.1 by default, or 100 / K if that is less")
     parser.add_argument("--beta", type=float, default=0.01)
     parser.add_argument("--docs", type=int, default=20_000, help="documents of the first shard")
     parser.add_argument("--block-tokens", type=int, default=180_000, help="tokens of a block")
@@ -102,28 +107,39 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--warm-up", type=int, default=25, help="sweeps before the clock starts")
     parser.add_argument("--repeats", type=int, default=5, help="pairs of turns of a seed")
-    parser.add_argument("--results", help="a file to keep the turns in")
+    parser.add_argument("--old-name", default="", help="what the other version is called")
+    parser.add_argument("--results", type=Path, help="a file to keep the turns in")
     quiet.add_option(parser)
     options = parser.parse_args()
-    kept = []
+    left_out = ("old_python", "results")
+    settings = {name: value for name, value in vars(options).items() if name not in left_out}
+    found = quiet.record(quiet.at_start(options)) | {"settings": settings, "runs": []}
+    found["old"] = options.old_name
     for corpus in options.corpora:
         for n_topics in options.topics:
             load = quiet.again(options.anyway)
             turns = np.concatenate([compare(options, corpus, n_topics, s) for s in options.seeds])
             name = Path(corpus).name
-            kept.append({"corpus": name, "topics": n_topics, **load, "turns": turns.tolist()})
-            print(f"{name}, K = {n_topics}, load {load['load']}: {int(turns[0, 0, 2]):,} tokens")
-            for i, clock in enumerate(("wall", "CPU")):
-                old, new = np.median(turns[:, :, i], axis=0)
-                quartiles = np.quantile(turns[:, 0, i] / turns[:, 1, i], (0.25, 0.5, 0.75))
-                low, middle, high = quartiles
-                ratio = f"ratio {middle:.2f} ({low:.2f} to {high:.2f})"
-                print(f"  {clock:5} old {old:7.1f}  new {new:7.1f}  {ratio}", flush=True)
+            run = {"corpus": name, "topics": n_topics, **load, "turns": turns.tolist()}
+            found["runs"].append(run)
             if options.results:
-                settings = {
-                    key: value for key, value in vars(options).items() if key != "old_python"
-                }
-                Path(options.results).write_text(json.dumps({"settings": settings, "runs": kept}))
+                write_json(options.results, found)
+    print("\n".join(markdown(table(found))))
+
+
+def table(found: dict[str, Any]) -> list[list[str]]:
+    """Medians over the turns of all seeds, of a file of results."""
+    head = ["", "wall, old", "wall, new", "ratio", "processor, old", "processor, new", "ratio"]
+    rows = [head]
+    for run in found["runs"]:
+        row = [f"{run['corpus']}, K = {run['topics']:,}"]
+        for clock in (0, 1):
+            turns = np.array(run["turns"])[:, :, clock]
+            old, new = np.median(turns, axis=0)
+            low, middle, high = np.quantile(turns[:, 0] / turns[:, 1], (0.25, 0.5, 0.75))
+            row += [f"{old:.1f}", f"{new:.1f}", f"{middle:.2f} ({low:.2f}–{high:.2f})"]
+        rows.append(row)
+    return rows
 
 
 def compare(options: argparse.Namespace, corpus: str, n_topics: int, seed: int) -> np.ndarray:
@@ -137,7 +153,7 @@ def compare(options: argparse.Namespace, corpus: str, n_topics: int, seed: int) 
         np.save(Path(folder, "offsets.npy"), offsets)
         np.save(Path(folder, "tokens.npy"), tokens)
         arguments = (
-            folder, opened.n_words, n_topics, n_blocks, options.threads, options.alpha,
+            folder, opened.n_words, n_topics, n_blocks, options.threads, options.alpha or min(0.1, 100 / n_topics),
             options.beta, seed,
         )  # fmt: skip
         versions = [Version(python, *arguments) for python in (options.old_python, sys.executable)]

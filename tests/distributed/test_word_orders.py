@@ -1,9 +1,11 @@
 """Blocks drawn word by word: which they are, and that threads do not matter."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from topicmc.kernels import by_word, by_word_slots
+from topicmc.kernels import by_word, by_word_slots, word_order
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed import word_orders
 from topicmc.models.lda.collapsed.word_orders import WordOrders
@@ -35,7 +37,7 @@ def test_threads_do_not_matter(n_topics, kernel, monkeypatch):
     """The same topics and counts with one thread and with three, each of which has tiles."""
     one, drawn = sweeps(n_topics, 1), []
     redraw = kernel.redraw
-    monkeypatch.setattr(word_orders, "_PIECE", 100)
+    monkeypatch.setattr(word_orders, "cut", partial(word_order.cut, piece=100))
     monkeypatch.setattr(kernel, "redraw", lambda *a, **b: drawn.append(a[0]) or redraw(*a, **b))
     three = sweeps(n_topics, 3)
     assert len(drawn) == 3 * 3 * 3

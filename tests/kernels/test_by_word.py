@@ -63,7 +63,16 @@ def drawn(offsets, tokens, z, word_topic, alpha, beta, *, kernel=by_word, edges=
         tile = order_tile(first, last, offsets, tokens, len(word_topic))
         beta_rows = rows(beta, word_topic.shape)
         changed = kernel.redraw(
-            tile, offsets, z, word_topic, totals, alpha, beta_rows, key=KEY, **options
+            tile,
+            offsets,
+            z,
+            word_topic,
+            totals,
+            alpha,
+            beta_rows,
+            doc_ids=np.arange(first, last),
+            key=KEY,
+            **options,
         )
         returned.append((tile, *changed))
     return z, returned
@@ -162,7 +171,7 @@ def test_the_law_of_a_sweep(kernel, counted, n_padded, alpha, beta):
         beta_rows = rows(beta, word_topic.shape)
         kernel.redraw(
             tile, offsets, state, word_topic, totals, alphas, beta_rows, counted=counted, key=KEY,
-            update=2,
+            doc_ids=np.arange(first, last), update=2,
         )  # fmt: skip
     after = np.searchsorted(places, state).reshape(n, 5)
     law = exact_law(z, few, alphas[places].astype(float), beta, counted)
@@ -267,6 +276,7 @@ def test_given_topics_are_used_as_they_are(kernel):
         kernel.redraw(
             tile, offsets, z_new, theta * np.float32(scale), sums * scale,
             padded_topics(np.full(3, 0.4)), no_prior(16), counted=False, key=KEY, update=1,
+            doc_ids=np.arange(40),
         )  # fmt: skip
         results.append(z_new)
     np.testing.assert_array_equal(*results)

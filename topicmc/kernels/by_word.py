@@ -44,8 +44,6 @@ from topicmc.kernels.word_order import BATCH, BEGINS, Tile
 
 _ONE, _NONE = np.float32(1), np.float32(0)
 _COUNT = np.uint16(1)
-LONGEST = 65_535
-"""Tokens of a document, at most: its counts take two bytes."""
 _LISTED = 128  # changed tokens whose counts are asked for before they change
 _AHEAD = 3  # words from asking for a row to reading it
 # Beyond this share of the total, a token's own slice would leave too few digits of the rest.
@@ -62,14 +60,16 @@ def redraw(
     beta: Beta,
     *,
     counted: bool,
-    first_id: int = 0,
+    doc_ids: np.ndarray,
+    sweep: int = 1,
     key: np.uint64,
     update: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One sweep over the documents of a tile, whose tokens all have topics; none is longer than
     `LONGEST`.
 
-    Arguments are those of `topicmc.kernels.gibbs.redraw`; z is renewed in place. Returns the topics
+    Arguments are those of `topicmc.kernels.gibbs.redraw`; z is renewed in place. doc_ids int64
+    (n,) names the documents of the tile and, with the sweep, their random numbers. Returns the topics
     before and after, two arrays (T,) of the type of z, in the order of the tile, and the change of
     the number of tokens of each topic, int64 (Kp,).
     """
@@ -91,8 +91,8 @@ def redraw(
     scratch[1][:] = offsets[:-1]
     _draw(
         tile.docs, tile.words, tile.ends, offsets, z, word_topic.reshape(-1), alpha, scale,
-        beta.entries, without_one if counted else None, first_id + tile.first, np.uint64(key),
-        update, scratch, before, after, changes,
+        beta.entries, without_one if counted else None, doc_ids, sweep,
+        np.uint64(key), update, scratch, before, after, changes,
     )  # fmt: skip
     return before, after, changes[1] - changes[0]
 
@@ -116,14 +116,14 @@ def count_changes(
 
 
 @njit(nogil=True, cache=True)
-def fill_uniforms(offsets, first_id, key, update, uniforms):
+def fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms):
     """A uniform for each token of some documents, one document after another, as
     `topicmc.kernels.gibbs` has them; 64 more are written over."""
     begin = offsets[0]
     for d in range(len(offsets) - 1):
         for i in range(0, offsets[d + 1] - offsets[d], 64):
             at = offsets[d] - begin + i
-            philox_lanes(key, i >> 2, 1, first_id + d, update, uniforms, at)
+            philox_lanes(key, i >> 2, sweep, doc_ids[d], update, uniforms, at)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -156,8 +156,8 @@ def _tally(counts, totals):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _draw(
-    docs, words, ends, offsets, z, phi, alpha, scale, entries, without_one, first_id, key, update,
-    scratch, before, after, changes,
+    docs, words, ends, offsets, z, phi, alpha, scale, entries, without_one, doc_ids, sweep, key,
+    update, scratch, before, after, changes,
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
     counts, next_of, rows, table, places, numbers, uniforms = scratch
@@ -171,7 +171,7 @@ def _draw(
     n_padded = len(alpha)
     stride, width = n_padded + TABLE_EXTRA, np.uintp(n_padded)
     size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
-    fill_uniforms(offsets, first_id, key, update, uniforms)
+    fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms)
     _count(offsets, z, counts, n_padded)
     _tally(counts, changes[0])
     w, end, row, prior = -1, np.uintp(0), np.intp(0), row_of(entries, 0)

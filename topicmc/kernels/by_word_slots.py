@@ -76,7 +76,8 @@ def redraw(
     *,
     counted: bool,
     held: np.ndarray | None = None,
-    first_id: int = 0,
+    doc_ids: np.ndarray,
+    sweep: int = 1,
     key: np.uint64,
     update: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -127,8 +128,8 @@ def redraw(
     scratch[2][0][n_padded:] = 0
     _draw(
         tile.docs, tile.words, tile.ends, offsets, z, word_topic.reshape(-1), n_padded,
-        beta.entries, without_one if counted else None, first_id + tile.first, np.uint64(key),
-        update, held, scratch, before, after, changes,
+        beta.entries, without_one if counted else None, doc_ids, sweep,
+        np.uint64(key), update, held, scratch, before, after, changes,
     )  # fmt: skip
     return before, after, changes
 
@@ -277,8 +278,8 @@ def _move(slots, first, n_lines, old_slot, new):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _draw(
-    docs, words, ends, offsets, z, phi, n_padded, entries, without_one, first_id, key, update,
-    held, scratch, before, after, changes,
+    docs, words, ends, offsets, z, phi, n_padded, entries, without_one, doc_ids, sweep, key,
+    update, held, scratch, before, after, changes,
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
     slots, places, rows, tables, (blocks, place_of, n_held), lists, numbers, uniforms = scratch
@@ -299,7 +300,7 @@ def _draw(
     n_rows, n_blocks = blocks.shape
     size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
     topics_given = phi, prior_of, entries
-    fill_uniforms(offsets, first_id, key, update, uniforms)
+    fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms)
     _take_slots(offsets, z, slots, places, lists[0])
     _tally(slots, starts, n_lines, changes, -1)
     w, end, row, total, prior = -1, np.uintp(0), np.intp(0), _NONE, row_of(entries, 0)

@@ -219,8 +219,9 @@ class CollapsedWorker:
             redraw_tile = by_word_slots.redraw
 
         def draw(i: int) -> None:
+            doc_ids = self.first_id + np.arange(tiles[i].first, tiles[i].last)
             changed[i] = redraw_tile(
-                tiles[i], self.offsets, self.z, *given, first_id=self.first_id, key=self.key,
+                tiles[i], self.offsets, self.z, *given, doc_ids=doc_ids, key=self.key,
                 update=sweep, counted=counted,
             )  # fmt: skip
 
