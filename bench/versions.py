@@ -152,9 +152,9 @@ def compare(options: argparse.Namespace, corpus: str, n_topics: int, seed: int) 
         # As arrays, because versions differ in what corpora they read.
         np.save(Path(folder, "offsets.npy"), offsets)
         np.save(Path(folder, "tokens.npy"), tokens)
+        alpha = options.alpha or min(0.1, 100 / n_topics)
         arguments = (
-            folder, opened.n_words, n_topics, n_blocks, options.threads, options.alpha or min(0.1, 100 / n_topics),
-            options.beta, seed,
+            folder, opened.n_words, n_topics, n_blocks, options.threads, alpha, options.beta, seed,
         )  # fmt: skip
         versions = [Version(python, *arguments) for python in (options.old_python, sys.executable)]
         path = str(Path(folder, "z.npy"))

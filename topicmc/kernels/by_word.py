@@ -69,9 +69,9 @@ def redraw(
     `LONGEST`.
 
     Arguments are those of `topicmc.kernels.gibbs.redraw`; z is renewed in place. doc_ids int64
-    (n,) names the documents of the tile and, with the sweep, their random numbers. Returns the topics
-    before and after, two arrays (T,) of the type of z, in the order of the tile, and the change of
-    the number of tokens of each topic, int64 (Kp,).
+    (n,) names the documents of the tile and, with the sweep, their random numbers. Returns the
+    topics before and after, two arrays (T,) of the type of z, in the order of the tile, and the
+    change of the number of tokens of each topic, int64 (Kp,).
     """
     n_padded, n_docs = word_topic.shape[1], tile.last - tile.first
     offsets = offsets[tile.first : tile.last + 1]
