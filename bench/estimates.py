@@ -24,11 +24,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import quiet
 
 from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.host.version import VERSION
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
 from topicmc.models.lda.defaults import resolve
@@ -56,12 +56,14 @@ def main() -> None:
     parser.add_argument("--start", type=int, default=200, help="updates of a start")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--contenders", default="plain,remembered,cv,saga")
+    quiet.add_option(parser)
     options = parser.parse_args()
+    circumstances = quiet.record(quiet.at_start(options))
     corpus = Corpus.open(options.corpus)
     ends = [float(s) for s in options.seconds.split(",")]
     for contender in options.contenders.split(","):
         record = measured(corpus, contender, options, ends)
-        record = {"corpus": options.corpus.name, "topicmc": VERSION, **record}
+        record = {"corpus": options.corpus.name, **circumstances, **record}
         found = json.loads(options.out.read_text()) if options.out.exists() else []
         options.out.write_text(json.dumps([*found, record], indent=1) + "\n")
         print(json.dumps(record), flush=True)

@@ -21,6 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import quiet
+
 from topicmc.engine.listeners import listener
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
@@ -105,7 +107,9 @@ def main() -> None:
     parser.add_argument("--sweeps", type=float, help="of Gibbs [400]")
     parser.add_argument("--only", action="append", default=[], help="part of a contender's name")
     parser.add_argument("--seed", type=int, default=0)
+    quiet.add_option(parser)
     options = parser.parse_args()
+    circumstances = quiet.record(quiet.at_start(options))
     known = json.loads(options.results.read_text()) if options.results.exists() else {}
     for factors in options.factors or [20]:
         for name, settings in CONTENDERS.items():
@@ -119,7 +123,7 @@ def main() -> None:
                 measured(options.ratings, options.heldout, {**asked, **choice})
                 for choice in ([{"precision": p} for p in PRECISIONS] if sampler == "sgd" else [{}])
             ]
-            known[key] = min(tried, key=lambda found: found["rmse"])
+            known[key] = min(tried, key=lambda found: found["rmse"]) | circumstances
             options.results.write_text(json.dumps(known, indent=2) + "\n")
             print(key, f"{known[key]['rmse']:.4f}", flush=True)
     print(table(known))

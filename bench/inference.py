@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -43,12 +42,12 @@ from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 
-sys.path.insert(0, str(Path(__file__).parent / "peers"))
-from results import machine
+sys.path.append(str(Path(__file__).parent / "peers"))
+from tables import markdown
 
 REFERENCE, BURN_IN = 2000, 200  # Gibbs sweeps
 COMPARED = 500  # documents
-PACKAGES = ("topicmc", "tomotopy", "gensim", "scikit-learn", "topica", "numba", "numpy")
+PEERS = ("tomotopy", "gensim", "scikit-learn", "topica")
 
 
 def main() -> None:
@@ -64,7 +63,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     quiet.add_option(parser)
     options = parser.parse_args()
-    conditions = quiet.conditions(options.anyway)
+    found = quiet.record(quiet.at_start(options), *PEERS)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
 
@@ -102,29 +101,30 @@ def main() -> None:
         }
         timed = measure(works, options.repeats)
     accuracy = compare(corpus, phi, alpha, mixer, tomotopy, gensim, sklearn, threads)
-    table = {
+    systems = {
         name: {"documents": works[name][0], "seconds": seconds, **accuracy.get(name, {})}
         for name, seconds in timed.items()
     }
     record = {
-        "machine": machine(), **conditions, "versions": {p: version(p) for p in PACKAGES},
+        **found,
         "corpus": corpus.path.name, "documents": corpus.n_docs, "tokens": corpus.n_tokens,
-        "topics": options.topics, "threads": options.threads, "systems": table,
+        "topics": options.topics, "threads": options.threads, "systems": systems,
     }  # fmt: skip
     options.output.write_text(json.dumps(record, indent=1) + "\n")
-    show(table)
+    print("\n".join(["", *markdown(table(record))]))
 
 
-def show(table: dict[str, dict[str, Any]]) -> None:
-    """The table as Markdown."""
-    print("\n| | documents a second | least … most | variation | perplexity |")
-    print("|---|---|---|---|---|")
-    for name, row in table.items():
+def table(found: dict[str, Any]) -> list[list[str]]:
+    """Medians over repeats, with the least and the most, of a file of results."""
+    rows = [["", "documents a second", "least … most", "variation", "perplexity"]]
+    for name, row in found["systems"].items():
         rates = row["documents"] / np.array(row["seconds"])
+        known = ["", ""]
+        if "variation" in row:
+            known = [f"{row['variation']:.3f}", f"{row['perplexity']:,.1f}"]
         spread = f"{rates.min():,.0f} … {rates.max():,.0f}"
-        distance, score = row.get("variation"), row.get("perplexity")
-        known = f"{distance:.3f} | {score:,.1f}" if distance is not None else " | "
-        print(f"| {name} | {np.median(rates):,.0f} | {spread} | {known} |")
+        rows.append([name, f"{np.median(rates):,.0f}", spread, *known])
+    return rows
 
 
 def measure(

@@ -272,15 +272,15 @@ def main() -> None:
     if arguments.command == "rank":
         rank_job()
     elif arguments.command == "measure":
-        found = quiet.conditions(arguments.anyway)
+        found = quiet.record(quiet.at_start(arguments))
         costs = measure(*time_updates(arguments.corpus, arguments.topics, arguments.sampler))
-        told = json.dumps(
-            {**asdict(costs), "source": f"{costs.source}; 1-minute load {found['load']}"}, indent=1
-        )
+        told = json.dumps({**asdict(costs), "record": found}, indent=1)
         Path(arguments.output).write_text(told, encoding="utf-8")
         print(told)
     else:
-        costs = Costs(**json.loads(Path(arguments.costs).read_text(encoding="utf-8")))
+        told = json.loads(Path(arguments.costs).read_text(encoding="utf-8"))
+        told.pop("record", None)
+        costs = Costs(**told)
         if arguments.latency is not None or arguments.gbit is not None:
             costs = replace(
                 costs,

@@ -1,6 +1,6 @@
 """How long a first run compiles, and how long later ones load what was compiled.
 
-    python bench/start.py CORPUS [--samplers adlda scir sgrld] [--repeats 3]
+    python bench/start.py CORPUS [--samplers adlda scir sgrld] [--repeats 3] [--results FILE]
 
 Trains for one update in new processes, with an empty folder of compiled kernels and then again with
 the full one. "kernels" is the time in which kernels are compiled or loaded, which training does
@@ -10,13 +10,19 @@ before its clock starts; "command" is that of the whole `topicmc train`.
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
+from typing import Any
 
 import quiet
+
+from topicmc.storage.files import write_json
+
+sys.path.append(str(Path(__file__).parent / "peers"))
+from tables import markdown, spread
 
 # Training says nothing of the time in which it warms up, so it is asked from within.
 # -P: what is installed is measured, not what lies in the folder that this is started from.
@@ -40,17 +46,28 @@ def main() -> None:
     parser.add_argument("--samplers", nargs="+", default=["adlda", "scir", "sgrld"])
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--results", type=Path, help="a file to keep what was measured in")
     quiet.add_option(parser)
     options = parser.parse_args()
-    quiet.start(options)
-    print("seconds, medians        kernels  command")
-    for sampler in options.samplers:
-        first, later = zip(
-            *(measure(options, sampler) for _ in range(options.repeats)), strict=True
-        )
-        for name, runs in (("first run", first), ("later run", later)):
-            kernels, command = (statistics.median(times) for times in zip(*runs, strict=True))
-            print(f"{sampler:12}{name:12}{kernels:7.2f}{command:9.2f}")
+    found = quiet.record(quiet.at_start(options))
+    found |= {"corpus": Path(options.corpus).name, "topics": options.topics, "seconds": {}}
+    for _ in range(options.repeats):
+        for sampler in options.samplers:
+            runs = found["seconds"].setdefault(sampler, {"first run": [], "later run": []})
+            for kept, seconds in zip(runs.values(), measure(options, sampler), strict=True):
+                kept.append(seconds)
+    if options.results:
+        write_json(options.results, found)
+    print("\n".join(markdown(table(found))))
+
+
+def table(found: dict[str, Any]) -> list[list[str]]:
+    """Medians over repeats, with the least and the most, of a file of results."""
+    rows = [["seconds", "first run, kernels", "command", "later run, kernels", "command"]]
+    for sampler, runs in found["seconds"].items():
+        columns = [column for times in runs.values() for column in zip(*times, strict=True)]
+        rows.append([sampler, *map(spread, columns)])
+    return rows
 
 
 def measure(options: argparse.Namespace, sampler: str) -> tuple[tuple[float, float], ...]:

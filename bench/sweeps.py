@@ -29,7 +29,7 @@ from topicmc.samplers.row_prior import RowPrior
 
 ALPHA, BETA = 0.1, 0.01
 BLOCKS = 64
-Sweep = Callable[[], object]
+Sweep = Callable[..., object]
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=7)
     quiet.add_option(parser)
     options = parser.parse_args()
-    quiet.start(options)
+    quiet.start(options, "tomotopy")
     for path in options.corpora:
         corpus = Corpus.open(path)
         n_docs = min(options.docs, corpus.shard_sizes[0])
@@ -59,29 +59,33 @@ def main() -> None:
 
 def ours(offsets, tokens, n_words, n_topics) -> dict[str, Sweep]:
     """Our sampler in blocks with one and two threads, and one document by one."""
-
-    def sampler(one_by_one: bool, n_threads: int) -> Sweep:
-        key = stream_key(0, "bench")
-        worker = CollapsedWorker(offsets, tokens, 0, n_words, n_topics, key)
-        threads, sweeps = Threads(n_threads), count()
-        n_docs = len(offsets) - 1
-        edges = [n_docs * i // BLOCKS for i in range(BLOCKS + 1)]
-
-        def sweep() -> None:
-            number = next(sweeps)
-            for first, last in pairwise(edges):
-                worker.draw(
-                    np.arange(first, last), np.full(n_topics, ALPHA), RowPrior(BETA), sweep=number,
-                    one_by_one=one_by_one, threads=threads,
-                )  # fmt: skip
-
-        return sweep
-
+    data = offsets, tokens, n_words, n_topics
     return {
-        "topicmc, one by one, 1 thread": sampler(True, 1),
-        "topicmc, blocks, 1 thread": sampler(False, 1),
-        "topicmc, blocks, 2 threads": sampler(False, 2),
+        "topicmc, one by one, 1 thread": sampler(*data, n_threads=1, one_by_one=True),
+        "topicmc, blocks, 1 thread": sampler(*data, n_threads=1),
+        "topicmc, blocks, 2 threads": sampler(*data, n_threads=2),
     }
+
+
+def sampler(
+    offsets, tokens, n_words, n_topics, *, n_threads, n_blocks=BLOCKS, one_by_one=False, seed=0
+) -> Sweep:
+    """A chain of its own from random topics, and what makes its next sweep, with these threads or
+    with others."""
+    worker = CollapsedWorker(offsets, tokens, 0, n_words, n_topics, stream_key(seed, "bench"))
+    threads, sweeps = Threads(n_threads), count()
+    n_docs = len(offsets) - 1
+    edges = [n_docs * i // n_blocks for i in range(n_blocks + 1)]
+
+    def sweep(threads: Threads = threads) -> None:
+        number = next(sweeps)
+        for first, last in pairwise(edges):
+            worker.draw(
+                np.arange(first, last), np.full(n_topics, ALPHA), RowPrior(BETA), sweep=number,
+                one_by_one=one_by_one, threads=threads,
+            )  # fmt: skip
+
+    return sweep
 
 
 def tomotopys(offsets, tokens, n_topics) -> dict[str, Sweep]:

@@ -17,27 +17,34 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import quiet
 
 from topicmc.corpora import Corpus
+from topicmc.models.lda.workers import expand
+from topicmc.storage.files import write_json
+
+sys.path.append(str(Path(__file__).parent / "peers"))
+from tables import markdown
 
 CHILD = """
 import json, sys, time
 import numpy as np
-from topicmc.corpora import Corpus
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.collapsed.worker import CollapsedWorker
-from topicmc.models.lda.workers import expand
-from topicmc.samplers.row_prior import RowPrior
+try:
+    from topicmc.models.lda.collapsed.worker import CollapsedWorker
+    from topicmc.samplers.row_prior import RowPrior
+except ImportError:  # before the engine knew other models
+    from topicmc.samplers.collapsed import CollapsedWorker
+    RowPrior = float
 
-path, n_topics, n_docs, n_blocks, n_threads, alpha, beta, seed = json.loads(sys.argv[1])
-corpus = Corpus.open(path)
-offsets, tokens, _ = expand(corpus, [(0, 0, min(n_docs, corpus.shard_sizes[0]))])
+path, n_words, n_topics, n_blocks, n_threads, alpha, beta, seed = json.loads(sys.argv[1])
+offsets, tokens = (np.load(f"{path}/{name}.npy") for name in ("offsets", "tokens"))
 n_docs = len(offsets) - 1
-worker = CollapsedWorker(offsets, tokens, 0, corpus.n_words, n_topics, stream_key(seed, "bench"))
+worker = CollapsedWorker(offsets, tokens, 0, n_words, n_topics, stream_key(seed, "bench"))
 edges = [n_docs * i // n_blocks for i in range(n_blocks + 1)]
 threads, number = Threads(n_threads), 0
 
@@ -92,7 +99,7 @@ def main() -> None:
     parser.add_argument("old_python")
     parser.add_argument("corpora", nargs="+")
     parser.add_argument("--topics", type=int, nargs="+", default=[100, 1000, 10_000])
-    parser.add_argument("--alpha", type=float, default=0.1)
+    parser.add_argument("--alpha", type=float, help="0.1 by default, or 100 / K if that is less")
     parser.add_argument("--beta", type=float, default=0.01)
     parser.add_argument("--docs", type=int, default=20_000, help="documents of the first shard")
     parser.add_argument("--block-tokens", type=int, default=180_000, help="tokens of a block")
@@ -100,42 +107,56 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--warm-up", type=int, default=25, help="sweeps before the clock starts")
     parser.add_argument("--repeats", type=int, default=5, help="pairs of turns of a seed")
-    parser.add_argument("--results", help="a file to keep the turns in")
+    parser.add_argument("--old-name", default="", help="what the other version is called")
+    parser.add_argument("--results", type=Path, help="a file to keep the turns in")
     quiet.add_option(parser)
     options = parser.parse_args()
-    kept = []
+    left_out = ("old_python", "results")
+    settings = {name: value for name, value in vars(options).items() if name not in left_out}
+    found = quiet.record(quiet.at_start(options)) | {"settings": settings, "runs": []}
+    found["old"] = options.old_name
     for corpus in options.corpora:
         for n_topics in options.topics:
             load = quiet.again(options.anyway)
             turns = np.concatenate([compare(options, corpus, n_topics, s) for s in options.seeds])
             name = Path(corpus).name
-            kept.append({"corpus": name, "topics": n_topics, **load, "turns": turns.tolist()})
-            print(f"{name}, K = {n_topics}, load {load['load']}: {int(turns[0, 0, 2]):,} tokens")
-            for i, clock in enumerate(("wall", "CPU")):
-                old, new = np.median(turns[:, :, i], axis=0)
-                quartiles = np.quantile(turns[:, 0, i] / turns[:, 1, i], (0.25, 0.5, 0.75))
-                low, middle, high = quartiles
-                ratio = f"ratio {middle:.2f} ({low:.2f} to {high:.2f})"
-                print(f"  {clock:5} old {old:7.1f}  new {new:7.1f}  {ratio}", flush=True)
+            run = {"corpus": name, "topics": n_topics, **load, "turns": turns.tolist()}
+            found["runs"].append(run)
             if options.results:
-                settings = {
-                    key: value for key, value in vars(options).items() if key != "old_python"
-                }
-                Path(options.results).write_text(json.dumps({"settings": settings, "runs": kept}))
+                write_json(options.results, found)
+    print("\n".join(markdown(table(found))))
+
+
+def table(found: dict[str, Any]) -> list[list[str]]:
+    """Medians over the turns of all seeds, of a file of results."""
+    head = ["", "wall, old", "wall, new", "ratio", "processor, old", "processor, new", "ratio"]
+    rows = [head]
+    for run in found["runs"]:
+        row = [f"{run['corpus']}, K = {run['topics']:,}"]
+        for clock in (0, 1):
+            turns = np.array(run["turns"])[:, :, clock]
+            old, new = np.median(turns, axis=0)
+            low, middle, high = np.quantile(turns[:, 0] / turns[:, 1], (0.25, 0.5, 0.75))
+            row += [f"{old:.1f}", f"{new:.1f}", f"{middle:.2f} ({low:.2f}–{high:.2f})"]
+        rows.append(row)
+    return rows
 
 
 def compare(options: argparse.Namespace, corpus: str, n_topics: int, seed: int) -> np.ndarray:
     """Turns of both versions, float64 (repeats, 2, 3): wall and processor nanoseconds of a token,
     and the number of tokens."""
     opened = Corpus.open(corpus)
-    n_docs = min(options.docs, opened.shard_sizes[0])
-    n_tokens = opened.n_tokens * n_docs / sum(opened.shard_sizes)
-    n_blocks = max(1, round(n_tokens / options.block_tokens))
-    arguments = (
-        corpus, n_topics, n_docs, n_blocks, options.threads, options.alpha, options.beta, seed,
-    )  # fmt: skip
-    versions = [Version(python, *arguments) for python in (options.old_python, sys.executable)]
+    offsets, tokens, _ = expand(opened, [(0, 0, min(options.docs, opened.shard_sizes[0]))])
+    n_blocks = max(1, round(len(tokens) / options.block_tokens))
     with tempfile.TemporaryDirectory() as folder:
+        # As arrays, because versions differ in what corpora they read.
+        np.save(Path(folder, "offsets.npy"), offsets)
+        np.save(Path(folder, "tokens.npy"), tokens)
+        alpha = options.alpha or min(0.1, 100 / n_topics)
+        arguments = (
+            folder, opened.n_words, n_topics, n_blocks, options.threads, alpha, options.beta, seed,
+        )  # fmt: skip
+        versions = [Version(python, *arguments) for python in (options.old_python, sys.executable)]
         path = str(Path(folder, "z.npy"))
         versions[0].do("train", options.warm_up)
         versions[0].do("save", path)

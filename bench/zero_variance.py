@@ -23,11 +23,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import quiet
 
 from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.host.version import VERSION
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import split_documents, token_probabilities
 from topicmc.models.lda.defaults import resolve
@@ -68,7 +68,9 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=40)
     parser.add_argument("--updates", type=int, default=100, help="of a block")
     parser.add_argument("--seed", type=int, default=0)
+    quiet.add_option(parser)
     options = parser.parse_args()
+    circumstances = quiet.record(quiet.at_start(options))
     corpus = Corpus.open(options.corpus)
     settings = TrainConfig(
         topics=options.topics, sampler="scir", alpha=0.1, beta=0.01, learn="none",
@@ -83,7 +85,7 @@ def main() -> None:
     chain.target.updates.config = replace(config, step_size=h, step_decay=0.0)
     blocks, seconds = averaged(chain, corpus, options.blocks, options.updates)
     record = {
-        "topicmc": VERSION,
+        **circumstances,
         "corpus": {"name": options.corpus.name, **sizes},
         "topics": options.topics,
         "batch_size": config.batch_size,

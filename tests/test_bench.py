@@ -3,6 +3,7 @@
 import ast
 import importlib
 import importlib.util
+import time
 from pathlib import Path
 
 import pytest
@@ -23,23 +24,47 @@ def test_a_busy_machine_is_refused_unless_told_otherwise(quiet, monkeypatch):
     monkeypatch.setattr("os.getloadavg", lambda: (0.514, 0.0, 0.0))
     with pytest.raises(SystemExit, match=r"load is 0\.51.*--anyway"):
         quiet.conditions(anyway=False)
-    assert quiet.conditions(anyway=True) == {"load": 0.51, "anyway": True}
+    date = {"date": time.strftime("%Y-%m-%d")}
+    assert quiet.conditions(anyway=True) == {"load": 0.51, "anyway": True, **date}
     monkeypatch.setattr("os.getloadavg", lambda: (0.5, 9.0, 9.0))
-    assert quiet.conditions(anyway=False) == {"load": 0.5, "anyway": False}
+    assert quiet.conditions(anyway=False) == {"load": 0.5, "anyway": False, **date}
 
 
 def test_the_load_of_the_measurement_before_may_go_down(quiet, monkeypatch):
     loads = iter([2.0, 1.0, 0.4])
     monkeypatch.setattr("os.getloadavg", lambda: (next(loads), 0.0, 0.0))
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
-    assert quiet.again(anyway=False) == {"load": 0.4, "anyway": False}
+    monkeypatch.setattr(quiet, "busy_cores", lambda seconds: 0.3)
+    found = quiet.again(anyway=False)
+    assert found["load"] == 0.4 and "busy" not in found
+
+
+def test_a_load_of_what_has_ended_does_not_count(quiet, monkeypatch):
+    """The 1-minute load falls slowly; cores that are idle are idle at once."""
+    monkeypatch.setattr("os.getloadavg", lambda: (2.0, 0.0, 0.0))
+    busy = iter([1.9, 0.04])
+    monkeypatch.setattr(quiet, "busy_cores", lambda seconds: next(busy))
+    found = quiet.again(anyway=False)
+    assert (found["load"], found["busy"]) == (2.0, 0.04)
+    monkeypatch.setattr(quiet, "busy_cores", lambda seconds: 0.11)
+    with pytest.raises(SystemExit, match=r"load is 2\.00"):
+        quiet.conditions(anyway=False, patience=0.01)
+
+
+def test_what_is_kept_with_results(quiet):
+    told = quiet.record(quiet.conditions(anyway=True), "no-such-package")
+    assert {"load", "anyway", "date", "machine", "versions"} <= set(told)
+    assert {"processor", "cores"} <= set(told["machine"])
+    assert {"python", "numpy", "numba", "topicmc"} <= set(told["versions"])
+    assert told["versions"]["no-such-package"] is None
 
 
 @pytest.mark.parametrize("path", sorted(BENCH.glob("*.py")), ids=lambda path: path.stem)
 def test_every_bench_that_takes_the_time_asks(path):
     text = path.read_text(encoding="utf-8")
-    timed = "perf_counter()" in text and path.stem not in ("generate", "quiet", "mutations")
-    assert not timed or "quiet.add_option(" in text, "see bench/quiet.py"
+    timed = any(clock in text for clock in ("perf_counter()", "process_time()", "--time-budget"))
+    others = ("generate", "quiet", "mutations", "sbc", "kills")  # that only say how long it took
+    asks = "quiet.add_option(" in text and ("quiet.start(" in text or "quiet.record(" in text)
+    assert not timed or path.stem in others or asks, "see bench/quiet.py"
 
 
 def test_the_readme_names_every_bench():

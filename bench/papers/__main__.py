@@ -17,6 +17,7 @@ import argparse
 import json
 import platform
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -66,7 +67,8 @@ def main() -> None:
         results, verdict = FIGURES[name](options, options.output / f"{name}.png")
         made_by = {package: version(package) for package in ("topicmc", "numpy", "numba")}
         made_by |= {"python": platform.python_version(), "system": platform.platform()}
-        record = {"figure": name, "made by": made_by}
+        record = {"figure": name, "made by": made_by, "machine": quiet.machine()}
+        record["date"] = time.strftime("%Y-%m-%d")
         record |= {"verdict": verdict, **results}
         (options.output / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
         print(f"{name}: {verdict}", flush=True)

@@ -17,7 +17,7 @@ def by_slowdown(options: Namespace, picture: Path) -> tuple[dict[str, Any], str]
     """Figure 7: two ranks, one slowed down 1, 5 and 10 times, balanced and not."""
     if options.corpus is None:
         raise SystemExit("ahn-7 needs --corpus CORPUS, from topicmc prepare")
-    conditions = quiet.conditions(options.anyway)
+    conditions = quiet.at_start(options)
     settings = Namespace(
         corpus=options.corpus, workers=2, seconds=SECONDS, topics=100, trajectory=10,
         batch_size=100, sampler="scir", seed=0,

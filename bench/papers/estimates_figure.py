@@ -12,6 +12,7 @@ from typing import Any
 
 import estimates
 import numpy as np
+import quiet
 from matplotlib import pyplot as plt
 
 from topicmc.corpora import Corpus
@@ -25,6 +26,7 @@ def by_estimate(options: Namespace, picture: Path) -> tuple[dict[str, Any], str]
     """5.6: perplexity at equal processor time, and V / a by the size of counts."""
     if options.corpus is None:
         raise SystemExit("baker-5.6 needs --corpus CORPUS, from topicmc prepare")
+    conditions = quiet.at_start(options)
     corpus = Corpus.open(options.corpus)
     settings = Namespace(topics=50, seed=0, batch_size=corpus.n_docs // 10, start=200)
     found = {name: estimates.measured(corpus, name, settings, SECONDS) for name in COLOURS}
@@ -51,7 +53,7 @@ def by_estimate(options: Namespace, picture: Path) -> tuple[dict[str, Any], str]
     )
     best = ends["remembered"] < ends["cv"] < ends["plain"]
     verdict = {2: "Holds", 1: "Holds in part", 0: "Does not hold"}[int(narrower) + int(best)]
-    return {"corpus": corpus.path.name, "found": found}, (
+    return {**conditions, "corpus": corpus.path.name, "found": found}, (
         "Paper: control variates should help SCIR. Found, perplexity after"
         f" {SECONDS[-1]:.0f} seconds: "
         + ", ".join(f"{name} {score:,.0f}" for name, score in ends.items())

@@ -2,6 +2,7 @@
 
     python bench/peers run RESULTS.json CORPUS…     measure, print tables, draw
     python bench/peers chase RESULTS.json CORPUS    tomotopy's sweeps, and who is there sooner
+    python bench/peers grow RESULTS.json FOLDER     time against topics, documents and words
     python bench/peers show RESULTS.json            tables and pictures of what was measured
 
 CORPUS are prepared corpora with held-out documents. bench/README.md says how to read the outcome.
@@ -10,22 +11,19 @@ CORPUS are prepared corpora with held-out documents. bench/README.md says how to
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
+import growth
 from contenders import CONTENDERS, Contender, ours
 from picture import draw
-from results import Results, version_of
+from results import Results
+from rounds import chase, run, say
 from tables import REFERENCE, tables
 
-from topicmc.corpora import Corpus
-
-HERE = Path(__file__).parent
-sys.path.append(str(HERE.parent))
-import quiet  # noqa: E402
+sys.path.append(str(Path(__file__).parents[1]))
+import quiet
 
 
 def main() -> None:
@@ -37,14 +35,15 @@ def main() -> None:
                 results.drop(contender=name)  # here, not in the file
         show(results, options.pictures)
         return
-    quiet.conditions(options.anyway)
+    quiet.at_start(options)
     pin(options.threads)
-    settings = {name: getattr(options, name) for name in ("topics", "alpha", "beta", "threads")}
+    names = ("topics", "alpha", "beta", "threads")
+    settings = {name: getattr(options, name) for name in names if name in options}
     results = Results(options.results, settings)
     contenders = chosen(options)
     for name in options.again.split(",") if options.again else ():
         results.drop(contender=name)
-    rounds = {"run": run, "chase": chase}[options.command]
+    rounds = {"run": run, "chase": chase, "grow": growth.grow}[options.command]
     failed = [
         name for seed in range(options.seeds) for name in rounds(options, results, contenders, seed)
     ]
@@ -73,8 +72,18 @@ def parse() -> argparse.Namespace:
         "--shares", default="0.02,0.04,0.06,0.08,0.1,0.15,0.2", help="of its time [%(default)s]"
     )
     chase_.add_argument("--contenders", default="topicmc-auto", help="[%(default)s]")
+    grow_ = commands.add_parser("grow", help="measure how time grows with the size of things")
+    grow_.add_argument("results", type=Path)
+    grow_.add_argument("folder", type=Path, help="of generated corpora, made where missing")
+    grow_.add_argument("--corpus", type=Path, help="whose topics grow in number [a generated one]")
+    grow_.add_argument("--axes", default=",".join(growth.AXES), help="[%(default)s]")
+    grow_.add_argument("--values", help="of these axes, to take a part [all]")
+    grow_.add_argument("--cap", type=float, default=320, help="seconds of a run [%(default)s]")
+    grow_.add_argument("--tokens", type=float, default=50, help="of a document [%(default)s]")
+    grow_.add_argument("--contenders", default="topicmc-auto,tomotopy", help="[%(default)s]")
     for command in (run_, chase_):
         command.add_argument("--topics", type=int, default=100, help="[%(default)s]")
+    for command in (run_, chase_, grow_):
         command.add_argument("--alpha", type=float, default=0.1, help="[%(default)s]")
         command.add_argument("--beta", type=float, default=0.01, help="[%(default)s]")
         command.add_argument("--threads", type=int, default=2, help="cores to use [%(default)s]")
@@ -91,7 +100,7 @@ def parse() -> argparse.Namespace:
     show_ = commands.add_parser("show", help="tables and pictures of a file of results")
     show_.add_argument("results", type=Path)
     show_.add_argument("--contenders", help="[all]")
-    for command in (run_, chase_, show_):
+    for command in (run_, chase_, grow_, show_):
         command.add_argument("--pictures", type=Path, metavar="FOLDER", help="draw into FOLDER")
     return parser.parse_args()
 
@@ -115,7 +124,7 @@ def chosen(options: argparse.Namespace) -> list[Contender]:
         names.append(name)
     if unknown := set(names) - set(known):
         raise SystemExit(f"--contenders {', '.join(unknown)}: there are {', '.join(known)}")
-    present = [known[name] for name in names if version_of(known[name].package)]
+    present = [known[name] for name in names if quiet.version_of(known[name].package)]
     for name in names:
         if known[name] not in present:
             say(f"{name} is left out: pip install {known[name].package}")
@@ -124,97 +133,12 @@ def chosen(options: argparse.Namespace) -> list[Contender]:
     return present
 
 
-# --- rounds ---------------------------------------------------------------------------------------
-
-
-def run(options, results: Results, contenders: list[Contender], seed: int) -> list[str]:
-    """Contenders in turn on each corpus, another one first for each seed; returns who failed."""
-    budgets = sorted(float(text) for text in options.seconds.split(","))
-    first = seed % len(contenders)
-    failed = []
-    for path in options.corpora:
-        for contender in contenders[first:] + contenders[:first]:
-            if not measure(results, path, contender, seed, budgets, anyway=options.anyway):
-                failed.append(contender.name)
-    return failed
-
-
-def chase(options, results: Results, contenders: list[Contender], seed: int) -> list[str]:
-    """The reference for so many sweeps, and the others for shares of the time that it took."""
-    path = options.corpora[0]
-    reference = CONTENDERS[REFERENCE]
-    sweeps = [float(options.sweeps)]
-    if not measure(results, path, reference, seed, sweeps, "sweeps", anyway=options.anyway):
-        return [REFERENCE]
-    where = {"corpus": name_of(path), "contender": REFERENCE, "seed": seed, "unit": "sweeps"}
-    seconds = results.points(**where, budget=float(options.sweeps))[0]["seconds"]
-    shares = [float(text) for text in options.shares.split(",")]
-    budgets = sorted(round(share * seconds, 1) for share in shares)
-    return [
-        contender.name
-        for contender in contenders
-        if not measure(results, path, contender, seed, budgets, anyway=options.anyway)
-    ]
-
-
-def measure(
-    results: Results,
-    path: Path,
-    contender: Contender,
-    seed: int,
-    budgets: list[float],
-    unit: str = "s",
-    *,
-    anyway: bool,
-) -> bool:
-    """Trains a contender for the budgets that are not known yet; whether it all went well."""
-    where = {"corpus": name_of(path), "contender": contender.name, "seed": seed, "unit": unit}
-    results.note_corpus(name_of(path), Corpus.open(path))
-    missing = results.missing(budgets, **where)
-    if not missing:
-        return True
-    facts = {"version": version_of(contender.package), **quiet.again(anyway)}
-    task = {
-        "corpus": str(path.resolve()),
-        "settings": {**results.settings, "seed": seed, "unit": unit},
-        "budgets": missing,
-        **{name: getattr(contender, name) for name in ("trainer", "options", "by_budget")},
-    }
-    command = [sys.executable, str(HERE / "measure.py"), json.dumps(task)]
-    environment = os.environ | threads_of(contender, results.settings["threads"])
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
-            if not line.startswith("{"):  # a library speaks
-                say(line.rstrip())
-                continue
-            point = {**where, **json.loads(line), **facts, "options": contender.options}
-            results.add(point)
-            text = "{corpus} {contender} seed {seed}: {perplexity:,.1f} at {seconds:.1f} s"
-            say(text.format(**point))
-    return process.returncode == 0
-
-
-def threads_of(contender: Contender, threads: int) -> dict[str, str]:
-    """The environment that keeps numerical libraries to their share of the cores."""
-    blas = str(contender.blas or threads)
-    names = ("OMP", "OPENBLAS", "MKL", "BLIS")
-    pinned = {f"{name}_NUM_THREADS": blas for name in names}
-    return {**pinned, "NUMBA_NUM_THREADS": str(threads), "RAYON_NUM_THREADS": str(threads)}
-
-
-def name_of(path: Path) -> str:
-    return path.resolve().name
-
-
 def show(results: Results, pictures: Path | None) -> None:
-    print("\n".join(tables(results)))
+    of_growth = "topics" not in results.settings
+    print("\n".join((growth.growth_tables if of_growth else tables)(results)))
     if pictures:
-        for path in draw(results, pictures):
+        for path in (growth.draw_growth if of_growth else draw)(results, pictures):
             say(f"drew {path}")
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

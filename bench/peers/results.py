@@ -1,23 +1,22 @@
 """The file of results: facts about machine, versions and settings, and a list of points.
 
-A point belongs to a corpus, a contender, a seed and a budget, and holds at least ``seconds`` of
-training and ``perplexity``. It is written as soon as it is known, so that a run that was cut off
-goes on where it was.
+A point belongs to a corpus, a contender, a seed and a budget, and to a number of topics where the
+settings do not say it; it holds at least ``seconds`` of training and ``perplexity``. It is written
+as soon as it is known, so that a run that was cut off goes on where it was.
 """
 
 from __future__ import annotations
 
-import os
-import platform
-import subprocess
-from importlib.metadata import PackageNotFoundError, version
+import sys
 from pathlib import Path
 from typing import Any
 
 from topicmc.storage.files import read_json, write_json
 
-_LIBRARIES = ("numpy", "scipy", "numba")
-_KEY = ("corpus", "contender", "seed", "unit", "budget")
+sys.path.append(str(Path(__file__).parents[1]))
+from quiet import machine, versions
+
+_KEY = ("corpus", "contender", "topics", "seed", "unit", "budget")
 
 
 class Results:
@@ -68,7 +67,7 @@ class Results:
         return [
             point
             for point in self._content["points"]
-            if all(point[name] == value for name, value in where.items())
+            if all(point.get(name) == value for name, value in where.items())
         ]
 
     def missing(self, budgets: list[float], **where: Any) -> list[float]:
@@ -77,7 +76,7 @@ class Results:
 
     def add(self, point: dict[str, Any]) -> None:
         """Writes a point, in the place of what was there for the same budget."""
-        self.drop(**{name: point[name] for name in _KEY})
+        self.drop(**{name: point.get(name) for name in _KEY})
         self._content["points"].append(point)
         write_json(self.path, self._content)
 
@@ -85,46 +84,3 @@ class Results:
         """Forgets points with these values."""
         gone = self.points(**where)
         self._content["points"] = [p for p in self._content["points"] if p not in gone]
-
-
-def machine() -> dict[str, Any]:
-    """Processor, cores, memory and system."""
-    names = _of_proc("/proc/cpuinfo", "model name")
-    memory = _of_proc("/proc/meminfo", "MemTotal")
-    return {
-        "processor": names[0] if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "memory": memory[0] if memory else None,
-        "system": f"{platform.system()} {platform.machine()}",
-    }
-
-
-def _of_proc(path: str, name: str) -> list[str]:
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    return [line.partition(":")[2].strip() for line in lines if line.startswith(name)]
-
-
-def versions() -> dict[str, str]:
-    """Of Python and what everybody uses."""
-    return {"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}}
-
-
-def version_of(package: str) -> str | None:
-    """Of a contender, None if it is not installed; for topicmc with the commit, where known."""
-    try:
-        known = version(package)
-    except PackageNotFoundError:
-        return None
-    return f"{known} {commit}".strip() if package == "topicmc" and (commit := _commit()) else known
-
-
-def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
-    except OSError:
-        return ""
-    return done.stdout.strip()

@@ -9,10 +9,11 @@ from typing import Any
 from results import Results
 
 REFERENCE = "tomotopy"
-REFERENCE_BUDGETS = (30, 60, 100)
+REFERENCE_BUDGETS = (30, 60, 100, 180, 300)
+Curve = Sequence[tuple[float, float]]  # (seconds, perplexity)
 
 
-def time_to_reach(curve: Sequence[tuple[float, float]], target: float) -> tuple[float, bool] | None:
+def time_to_reach(curve: Curve, target: float) -> tuple[float, bool] | None:
     """When a curve of (seconds, perplexity) first is at ``target``, and whether that is exact.
 
     Between two points perplexity is taken to be linear in the logarithm of time, which errs on the
@@ -48,7 +49,7 @@ def tables(results: Results) -> Iterator[str]:
         ):
             if table:
                 yield f"{title}\n"
-                yield from _markdown(table)
+                yield from markdown(table)
                 yield ""
 
 
@@ -57,7 +58,7 @@ def by_time(points: list[dict]) -> list[list[str]]:
     much later, it is said when."""
     budgets = sorted({point["budget"] for point in points})
     rows = [["", *(f"{budget:g} s" for budget in budgets)]]
-    for name, mine in _by_contender(points):
+    for name, mine in by_contender(points):
         row = [name]
         for budget in budgets:
             here = [point for point in mine if point["budget"] == budget]
@@ -83,14 +84,14 @@ def against_reference(points: list[dict]) -> list[list[str]]:
     if not targets:
         return []
     rows = [["", *(f"{target:.0f} ({budget} s)" for budget, target in targets.items())]]
-    for name, mine in _by_contender(points):
+    for name, mine in by_contender(points):
         if name != REFERENCE:
             rows.append([name, *(_reached(mine, b, target) for b, target in targets.items())])
     return rows
 
 
 def _reached(points: list[dict], budget: float, target: float) -> str:
-    answers = [time_to_reach(curve, target) for curve in _curves(points)]
+    answers = [time_to_reach(curve, target) for curve in curves(points)]
     if not answers or None in answers:
         never = sum(answer is None for answer in answers)
         return "never" if never == len(answers) else f"never in {never} of {len(answers)}"
@@ -113,11 +114,11 @@ def learned(points: list[dict]) -> list[list[str]]:
     rows = [["", "one φ", "one φ, the given α", "averaged", "averaged, beside the best peer"]]
     best = [
         median(figures)
-        for name, mine in _by_contender(last)
+        for name, mine in by_contender(last)
         for figures in ([p[kind] for p in mine if p.get(kind)] for kind in names)
         if figures and not name.startswith("topicmc")
     ]
-    for name, mine in _by_contender(last):
+    for name, mine in by_contender(last):
         figures = [[p[kind] for p in mine if p.get(kind)] for kind in names]
         gain = ""
         if name.startswith("topicmc") and best and figures[-1]:
@@ -132,7 +133,7 @@ def chased(results: Results, corpus: str) -> list[list[str]]:
     for goal in results.points(corpus=corpus, contender=REFERENCE, unit="sweeps"):
         rows = rows or [["sweeps", "seed", "perplexity", "its seconds", "contender", "seconds"]]
         mine = results.points(corpus=corpus, seed=goal["seed"], unit="s")
-        for name, points in _by_contender(mine):
+        for name, points in by_contender(mine):
             if name == REFERENCE:
                 continue
             facts = (f"{goal['budget']:g}", str(goal["seed"]), f"{goal['perplexity']:.0f}")
@@ -153,18 +154,23 @@ def spread(figures: Iterable[float]) -> str:
     return text
 
 
-def _by_contender(points: list[dict]) -> Iterator[tuple[str, list[dict]]]:
+def ours_first(name: str) -> tuple[bool, str]:
+    """Sorts names of contenders."""
+    return not name.startswith("topicmc"), name
+
+
+def by_contender(points: list[dict]) -> Iterator[tuple[str, list[dict]]]:
     for name in dict.fromkeys(point["contender"] for point in points):
         yield name, [point for point in points if point["contender"] == name]
 
 
-def _curves(points: list[dict]) -> list[list[tuple[float, float]]]:
+def curves(points: list[dict]) -> list[Curve]:
     """(seconds, perplexity) of each seed."""
     seeds = sorted({point["seed"] for point in points})
     return [[(p["seconds"], p["perplexity"]) for p in points if p["seed"] == s] for s in seeds]
 
 
-def _markdown(rows: list[list[Any]]) -> Iterator[str]:
+def markdown(rows: list[list[Any]]) -> Iterator[str]:
     head, *body = rows
     yield "| " + " | ".join(head) + " |"
     yield "|---" * len(head) + "|"

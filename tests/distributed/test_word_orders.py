@@ -1,9 +1,11 @@
 """Blocks drawn word by word: which they are, and that threads do not matter."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from topicmc.kernels import by_word, by_word_slots
+from topicmc.kernels import by_word, by_word_slots, word_order
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed import word_orders
 from topicmc.models.lda.collapsed.word_orders import WordOrders
@@ -35,7 +37,7 @@ def test_threads_do_not_matter(n_topics, kernel, monkeypatch):
     """The same topics and counts with one thread and with three, each of which has tiles."""
     one, drawn = sweeps(n_topics, 1), []
     redraw = kernel.redraw
-    monkeypatch.setattr(word_orders, "_PIECE", 100)
+    monkeypatch.setattr(word_orders, "cut", partial(word_order.cut, piece=100))
     monkeypatch.setattr(kernel, "redraw", lambda *a, **b: drawn.append(a[0]) or redraw(*a, **b))
     three = sweeps(n_topics, 3)
     assert len(drawn) == 3 * 3 * 3
@@ -46,6 +48,36 @@ def test_threads_do_not_matter(n_topics, kernel, monkeypatch):
     np.add.at(recount, (one.tokens, one.z), 1)
     np.testing.assert_array_equal(one.word_topic, recount)
     np.testing.assert_array_equal(one.topic_totals, recount.sum(axis=0))
+
+
+@pytest.mark.parametrize("change", ["adopt", "one by one", "others", "none"])
+def test_held_blocks_are_never_fewer_than_words_have(change, monkeypatch):
+    """However counts change between two sweeps, a sweep is told of all blocks that have tokens."""
+    worker, told = sweeps(2_000, 2), []
+    alpha, prior, threads = np.full(2_000, 0.1), RowPrior(0.1), Threads(2)
+    generator = np.random.default_rng(1)
+    if change == "adopt":
+        worker.adopt(generator.integers(0, 2_000, len(worker.z)))
+    elif change == "one by one":
+        some = np.arange(30)
+        worker.draw(some, alpha, prior, sweep=4, one_by_one=True, threads=threads)
+    elif change == "others":
+        worker.word_topic[:, :2_000] += generator.integers(0, 2, (40, 2_000), dtype=np.int32)
+        worker.renew_totals()
+    redraw = by_word_slots.redraw
+
+    def watched(*arguments, held, **options):
+        blocks = arguments[3].reshape(40, -1, 16).any(axis=2)
+        bits = (held[:, :, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+        told.append(not np.any(blocks & (bits.reshape(40, -1)[:, : blocks.shape[1]] == 0)))
+        return redraw(*arguments, held=held, **options)
+
+    monkeypatch.setattr(by_word_slots, "redraw", watched)
+    for first, last in ((0, 50), (50, 100), (0, 50)):
+        worker.draw(
+            np.arange(first, last), alpha, prior, sweep=5, one_by_one=False, threads=threads
+        )
+    assert told == [True] * len(told) and len(told) >= 3
 
 
 def test_which_blocks_are_drawn_by_word(monkeypatch):

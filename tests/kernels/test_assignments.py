@@ -1,9 +1,9 @@
-"""Which kernel draws: by the number of topics and what is remembered."""
+"""Which kernel draws: by the number of topics, what is remembered, and how often words come up."""
 
 import numpy as np
 import pytest
 
-from topicmc.kernels import assignments, gibbs, sparse
+from topicmc.kernels import assignments, by_word_batch, gibbs, sparse
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.gibbs import UNASSIGNED
 from topicmc.kernels.padding import padded_topics
@@ -18,9 +18,9 @@ from topicmc.kernels.threads import Threads
 def test_the_cheaper_kernel_draws(n_topics, remembered, kernel):
     length = 50
     generator = np.random.default_rng(0)
-    tokens = generator.integers(0, 9, 4 * length).astype(np.uint32)
-    batch = Minibatch(np.arange(4), length * np.arange(5), tokens, np.arange(9, dtype=np.int32))
-    rows = np.array([padded_topics(row) for row in generator.dirichlet(np.ones(n_topics), 9)])
+    tokens = np.sort(generator.integers(0, 60, (4, length)), axis=1).astype(np.uint32).reshape(-1)
+    batch = Minibatch(np.arange(4), length * np.arange(5), tokens, np.arange(60, dtype=np.int32))
+    rows = np.array([padded_topics(row) for row in generator.dirichlet(np.ones(n_topics), 60)])
     alpha = padded_topics(np.full(n_topics, 0.1))
     z = np.full(4 * length, 3 if remembered else UNASSIGNED, np.uint16)
     options = {"sweeps": 2, "burn_in": 1, "key": stream_key(0, "gibbs"), "update": 3}
@@ -39,3 +39,25 @@ def test_the_cheaper_kernel_draws(n_topics, remembered, kernel):
         batch, rows, alpha, z=z.copy(), threads=Threads(), **options
     )
     assert np.any(other.word_topic != got.word_topic)
+
+
+def test_words_that_come_up_often_are_drawn_word_by_word(monkeypatch):
+    tokens, drawn = np.repeat(np.arange(5, dtype=np.uint32), 6), []
+    rows, alpha = np.ones((5, 16), np.float32), padded_topics(np.ones(4))
+    own = by_word_batch.sample_assignments
+    monkeypatch.setattr(
+        by_word_batch, "sample_assignments", lambda *a, **b: drawn.append(b) or own(*a, **b)
+    )
+
+    def draws(tokens, sweeps, longest=65_535):
+        monkeypatch.setattr(by_word_batch, "LONGEST", longest)
+        batch = Minibatch(np.arange(1), np.array([0, len(tokens)]), tokens, np.arange(5))
+        drawn.clear()
+        options = {"key": stream_key(0, "gibbs"), "update": 3, "threads": Threads()}
+        assignments.sample_assignments(batch, rows, alpha, sweeps=sweeps, burn_in=0, **options)
+        return bool(drawn)
+
+    assert draws(tokens, 3)
+    assert not draws(tokens[1:], 3)  # fewer than six a word
+    assert not draws(tokens, 2)  # to order them takes too long for two sweeps
+    assert not draws(tokens, 3, longest=29)  # counts would need more bytes

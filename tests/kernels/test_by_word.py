@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 from topicmc.kernels import by_word, by_word_slots
 from topicmc.kernels.collapsed import assignment_dtype
+from topicmc.kernels.held import blocks_of, held_blocks
 from topicmc.kernels.lanes import pick_block, tables
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.prior import no_prior
@@ -20,6 +21,25 @@ from topicmc.kernels.word_order import BATCH, BEGINS, order_tile
 
 KEY = stream_key(3, "by word")
 both = pytest.mark.parametrize("kernel", [by_word, by_word_slots])
+
+
+class Held:
+    """Slots, told which blocks of topics words hold; for as many columns as θ has."""
+
+    @staticmethod
+    def redraw(tile, offsets, z, word_topic, *arguments, **options):
+        held = exactly_held(word_topic)
+        return by_word_slots.redraw(tile, offsets, z, word_topic, *arguments, held=held, **options)
+
+
+def exactly_held(word_topic):
+    """Bits of the blocks that are not empty, word by word, as Python has it."""
+    held = held_blocks(*word_topic.shape)
+    for word, row in enumerate(word_topic.reshape(len(word_topic), -1, 16)):
+        for i in range(held.shape[1]):
+            some = row[64 * i : 64 * (i + 1)].any(axis=1)
+            held[word, i] = sum(1 << b for b in np.flatnonzero(some).tolist())
+    return held
 
 
 def corpus(n_docs, n_words, n_topics, seed=0, longest=90):
@@ -43,7 +63,16 @@ def drawn(offsets, tokens, z, word_topic, alpha, beta, *, kernel=by_word, edges=
         tile = order_tile(first, last, offsets, tokens, len(word_topic))
         beta_rows = rows(beta, word_topic.shape)
         changed = kernel.redraw(
-            tile, offsets, z, word_topic, totals, alpha, beta_rows, key=KEY, **options
+            tile,
+            offsets,
+            z,
+            word_topic,
+            totals,
+            alpha,
+            beta_rows,
+            doc_ids=np.arange(first, last),
+            key=KEY,
+            **options,
         )
         returned.append((tile, *changed))
     return z, returned
@@ -117,7 +146,7 @@ def exact_law(z, counts, alpha, beta, counted):
     return law
 
 
-@both
+@pytest.mark.parametrize("kernel", [by_word, by_word_slots, Held])
 @pytest.mark.parametrize("counted", [True, False])
 @pytest.mark.parametrize(
     ("n_padded", "alpha", "beta"),
@@ -142,7 +171,7 @@ def test_the_law_of_a_sweep(kernel, counted, n_padded, alpha, beta):
         beta_rows = rows(beta, word_topic.shape)
         kernel.redraw(
             tile, offsets, state, word_topic, totals, alphas, beta_rows, counted=counted, key=KEY,
-            update=2,
+            doc_ids=np.arange(first, last), update=2,
         )  # fmt: skip
     after = np.searchsorted(places, state).reshape(n, 5)
     law = exact_law(z, few, alphas[places].astype(float), beta, counted)
@@ -164,12 +193,31 @@ def test_slots_draw_as_often_as_the_other_kernel(alpha, beta):
     left = np.array([
         [
             np.mean(drawn(offsets, tokens, z, word_topic, alphas, beta, kernel=k, update=i)[0] != z)
-            for k in (by_word, by_word_slots)
+            for k in (by_word, by_word_slots, Held)
         ]
         for i in range(40)
     ])  # fmt: skip
-    apart = left[:, 0] - left[:, 1]
-    assert abs(apart.mean()) < 5 * apart.std() / np.sqrt(len(apart)) + 1e-12
+    for other in (1, 2):
+        apart = left[:, 0] - left[:, other]
+        assert abs(apart.mean()) < 5 * apart.std() / np.sqrt(len(apart)) + 1e-12
+
+
+@pytest.mark.parametrize("n_topics", [200, 1_100])
+def test_blocks_left_over_do_not_matter(n_topics):
+    """The same draws whether the bits of empty blocks are set or not; and these are dropped, of the
+    words that come up."""
+    offsets, tokens, z, word_topic = corpus(40, 50, n_topics)
+    state = (offsets, tokens, z, word_topic, padded_topics(np.full(n_topics, 0.1)), 0.01)
+    all_set, exact = held_blocks(*word_topic.shape), exactly_held(word_topic)
+    blocks = np.zeros(n_topics, np.uint16)
+    n_blocks = word_topic.shape[1] // 16
+    assert blocks_of(all_set, 0, blocks) == n_blocks and blocks[n_blocks - 1] == n_blocks - 1
+    with_all, _ = drawn(*state, kernel=by_word_slots, held=all_set)
+    with_few, _ = drawn(*state, kernel=by_word_slots, held=exact.copy())
+    np.testing.assert_array_equal(with_all, with_few)
+    assert np.any(with_all != z)
+    seen = np.unique(tokens)
+    np.testing.assert_array_equal(all_set[seen], exact[seen])
 
 
 @both
@@ -187,11 +235,12 @@ def test_changes_are_counted(kernel):
     offsets, tokens, z, word_topic = corpus(60, 40, 20)
     state = (offsets, tokens, z, word_topic, padded_topics(np.full(20, 0.1)), 0.1)
     after, returned = drawn(*state, kernel=kernel, edges=[0, 25, 60])
-    totals = word_topic.sum(axis=0, dtype=np.int64)
+    totals, held = word_topic.sum(axis=0, dtype=np.int64), exactly_held(word_topic)
     for tile, before, now, change in returned:
         totals += change
         for words in ((25, 40), (0, 25)):
-            by_word.count_changes(tile, before, now, word_topic, words)
+            by_word.count_changes(tile, before, now, word_topic, words, held)
+    assert not np.any(exactly_held(word_topic) & ~held)
     recount = np.zeros_like(word_topic)
     np.add.at(recount, (tokens, after), 1)
     np.testing.assert_array_equal(word_topic, recount)
@@ -227,6 +276,7 @@ def test_given_topics_are_used_as_they_are(kernel):
         kernel.redraw(
             tile, offsets, z_new, theta * np.float32(scale), sums * scale,
             padded_topics(np.full(3, 0.4)), no_prior(16), counted=False, key=KEY, update=1,
+            doc_ids=np.arange(40),
         )  # fmt: skip
         results.append(z_new)
     np.testing.assert_array_equal(*results)

@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from topicmc.kernels import gibbs
+from topicmc.kernels import by_word_batch, gibbs
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import UNASSIGNED, sample_assignments, topic_rows
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
 KEY = stream_key(3, "gibbs")
+both = pytest.mark.parametrize("module", [gibbs, by_word_batch])
 
 
 def setting(n_docs, n_topics, seed=0, longest=90, n_words=50):
@@ -35,8 +36,8 @@ def setting(n_docs, n_topics, seed=0, longest=90, n_words=50):
     return batch, rows, alpha
 
 
-def sample(batch, rows, alpha, *, sweeps=3, burn_in=1, threads=1, **options):
-    return sample_assignments(
+def sample(batch, rows, alpha, *, sweeps=3, burn_in=1, threads=1, module=gibbs, **options):
+    return module.sample_assignments(
         batch, rows, alpha, sweeps=sweeps, burn_in=burn_in, key=KEY, update=9,
         threads=Threads(threads), want_doc_topic=True, **options,
     )  # fmt: skip
@@ -57,11 +58,12 @@ def test_topic_rows():
     assert not rows[:, 5:].any()
 
 
+@both
 @pytest.mark.parametrize("n_topics", [2, 16, 100, 300])
-def test_equals_the_naive_twin_draw_for_draw(n_topics):
+def test_equals_the_naive_twin_draw_for_draw(n_topics, module):
     batch, rows, alpha = setting(7, n_topics, longest=150 if n_topics < 200 else 40)
     z = np.full(len(batch.tokens), UNASSIGNED)
-    got = sample(batch, rows, alpha, z=z)
+    got = sample(batch, rows, alpha, z=z, module=module)
     word_topic, doc_topic, last = naive_gibbs.gibbs(batch, rows, alpha, 3, 1, KEY, 9)
     np.testing.assert_array_equal(z, last)
     np.testing.assert_array_equal(got.word_topic, word_topic)
@@ -69,11 +71,20 @@ def test_equals_the_naive_twin_draw_for_draw(n_topics):
     assert got.scale == 2
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(1, 11), st.sampled_from([2, 17, 530, 2000]), st.booleans(), st.integers(0, 2))
-def test_invariants(n_docs, n_topics, rao_blackwell, burn_in):
+WAYS = [(gibbs, False), (gibbs, True), (by_word_batch, False)]
+
+
+@settings(max_examples=35, deadline=None)
+@given(
+    st.integers(1, 11), st.sampled_from([2, 17, 530, 2000]), st.sampled_from(WAYS),
+    st.integers(0, 2),
+)  # fmt: skip
+def test_invariants(n_docs, n_topics, way, burn_in):
     batch, rows, alpha = setting(n_docs, n_topics, seed=n_docs)
-    options = {"burn_in": burn_in, "rao_blackwell": rao_blackwell}
+    module, rao_blackwell = way
+    options = {"burn_in": burn_in, "module": module}
+    if rao_blackwell:
+        options["rao_blackwell"] = True
     z = np.full(len(batch.tokens), UNASSIGNED)
     one = sample(batch, rows, alpha, z=z, **options)
     lengths = np.diff(batch.offsets)
@@ -85,7 +96,7 @@ def test_invariants(n_docs, n_topics, rao_blackwell, burn_in):
     assert not one.word_topic[:, n_topics:].any()
     assert z.max() < n_topics
     for threads in (2, 3):
-        with mock.patch.multiple(gibbs, _PIECE=1, _ROWS=1):
+        with mock.patch.multiple(module, _PIECE=1, _ROWS=1):
             other = sample(batch, rows, alpha, threads=threads, **options)
         np.testing.assert_array_equal(other.word_topic, one.word_topic)
         np.testing.assert_array_equal(other.doc_topic, one.doc_topic)
@@ -93,27 +104,42 @@ def test_invariants(n_docs, n_topics, rao_blackwell, burn_in):
     np.testing.assert_array_equal(alone.doc_topic[0] / alone.scale, one.doc_topic[-1] / one.scale)
 
 
-def test_remembered_assignments_go_on_where_they_were():
+@both
+def test_remembered_assignments_go_on_where_they_were(module):
     """With tiny α and flat φ, documents of several tokens that are all in topic 7 stay there."""
     batch, rows, alpha = setting(9, 40)
     z = np.full(len(batch.tokens), 7, np.uint16)
     flat = np.where(rows > 0, np.float32(1), np.float32(0))
-    got = sample(batch, flat, alpha * np.float32(1e-9), sweeps=1, burn_in=0, z=z)
+    got = sample(batch, flat, alpha * np.float32(1e-9), sweeps=1, burn_in=0, z=z, module=module)
     lengths = np.diff(batch.offsets)
     np.testing.assert_array_equal(got.doc_topic[lengths > 1, 7], lengths[lengths > 1])
 
 
-def test_rows_that_say_nothing():
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("n_topics", [20, 700])
+def test_rows_that_say_nothing(way, n_topics):
     """φ = 0, denormal and infinite rows: defined topics within range, no crash, all counted."""
-    batch, rows, alpha = setting(6, 20)
+    batch, rows, alpha = setting(6, n_topics)
+    module, rao_blackwell = way
+    options = {"rao_blackwell": True} if rao_blackwell else {}
     for value in (0.0, 1e-44, np.inf, 3e38):
         damaged = rows.copy()
-        damaged[::2, :20] = value
-        for rao_blackwell in (False, True):
-            got = sample(batch, damaged, alpha, rao_blackwell=rao_blackwell)
-            assert not got.word_topic[:, 20:].any()
-            tokens = got.word_topic.sum() / got.scale
-            assert tokens == pytest.approx(len(batch.tokens), rel=1e-4)
+        damaged[::2, :n_topics] = value
+        got = sample(batch, damaged, alpha, module=module, **options)
+        assert not got.word_topic[:, n_topics:].any()
+        tokens = got.word_topic.sum() / got.scale
+        assert tokens == pytest.approx(len(batch.tokens), rel=3e-4)
+
+
+def test_word_by_word_only_what_has_no_topic_starts():
+    """Documents that have topics keep their random numbers and what they begin with."""
+    batch, rows, alpha = setting(8, 30)
+    z = np.full(len(batch.tokens), UNASSIGNED)
+    z[: batch.offsets[3]] = 5
+    both = [z.copy(), z.copy()]
+    for module, kept in zip((gibbs, by_word_batch), both, strict=True):
+        sample(batch, rows, alpha, z=kept, module=module)
+    np.testing.assert_array_equal(*both)
 
 
 def test_a_word_sixty_thousand_times():
@@ -127,13 +153,14 @@ def test_a_word_sixty_thousand_times():
         assert got.word_topic.sum() / got.scale == pytest.approx(60_000, rel=1e-4)
 
 
+@both
 @pytest.mark.parametrize("n_docs", [0, 1])
-def test_empty_documents(n_docs):
+def test_empty_documents(n_docs, module):
     empty = Minibatch(
         np.arange(n_docs), np.zeros(n_docs + 1, np.int64), np.zeros(0, np.uint32),
         np.zeros(0, np.int32),
     )  # fmt: skip
-    got = sample(empty, np.zeros((0, 16), np.float32), np.ones(16, np.float32))
+    got = sample(empty, np.zeros((0, 16), np.float32), np.ones(16, np.float32), module=module)
     assert got.word_topic.shape == (0, 16)
     assert got.doc_topic.sum() == 0
 
@@ -150,7 +177,10 @@ def test_arguments_that_do_not_fit():
         sample(batch, rows, alpha, z=np.full(len(batch.tokens), 300, np.uint16))
 
 
-def test_frequencies_are_those_of_the_exact_posterior():
+@pytest.mark.parametrize(
+    ("module", "n_padded"), [(gibbs, 16), (by_word_batch, 16), (by_word_batch, 656)]
+)
+def test_frequencies_are_those_of_the_exact_posterior(module, n_padded):
     """χ² over all 81 states of a document of four tokens, 60,000 independent documents: fails by
     chance once in 10⁶. It catches α off by a tenth, and tokens that are not taken out of the counts
     while they are drawn (both planted in the exact law)."""
@@ -161,11 +191,11 @@ def test_frequencies_are_those_of_the_exact_posterior():
         np.arange(n), 4 * np.arange(n + 1), np.tile(np.arange(4, dtype=np.uint32), n),
         np.arange(4, dtype=np.int32),
     )  # fmt: skip
-    rows = np.zeros((4, 16), np.float32)
+    rows = np.zeros((4, n_padded), np.float32)
     rows[:, :3] = phi
-    padded = np.r_[alpha, np.zeros(13)].astype(np.float32)
+    padded = np.r_[alpha, np.zeros(n_padded - 3)].astype(np.float32)
     z = np.full(4 * n, UNASSIGNED)
-    sample(batch, rows, padded, sweeps=30, burn_in=0, z=z)
+    sample(batch, rows, padded, sweeps=30, burn_in=0, z=z, module=module)
     observed = np.bincount(z.reshape(n, 4) @ 3 ** np.arange(3, -1, -1), minlength=81)
 
     def distance(phi, alpha):

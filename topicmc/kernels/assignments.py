@@ -1,14 +1,15 @@
-"""Topic assignments given the topics φ, or counts, by the kernel that is cheaper.
+"""Topic assignments given the topics φ, or counts, by the kernel that is cheapest.
 
-Both draw from the same conditional, exactly. The dense one reads a whole row of φ for each draw;
-the sparse one the topics that the document has, and what it costs to keep them apart.
+All draw from the same conditional, exactly. The dense one reads a whole row of φ for each draw; the
+sparse one the topics that the document has, and what it costs to keep them apart. Where words come
+up often enough, they are drawn in the order of words.
 """
 
 from typing import Any
 
 import numpy as np
 
-from topicmc.kernels import gibbs, sparse
+from topicmc.kernels import by_word_batch, gibbs, sparse
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.gibbs import UNASSIGNED, Assignments
 from topicmc.kernels.threads import Threads
@@ -38,7 +39,7 @@ def sample_assignments(
     z: np.ndarray | None = None,
     rao_blackwell: bool = False,
 ) -> Assignments:
-    """As `gibbs.sample_assignments`, which also does what the sparse kernel cannot: Rao-Blackwell.
+    """As `gibbs.sample_assignments`, which also does what the others cannot: Rao-Blackwell.
 
     Which kernel draws depends on the arguments alone, not on threads or time.
     """
@@ -48,6 +49,8 @@ def sample_assignments(
     }  # fmt: skip
     if rao_blackwell:
         return gibbs.sample_assignments(batch, phi_rows, alpha, rao_blackwell=True, **options)
+    if by_word_batch.pays(batch, phi_rows.shape[1], sweeps):
+        return by_word_batch.sample_assignments(batch, phi_rows, alpha, **options)
     remembered = z is not None and 2 * int(np.count_nonzero(z == UNASSIGNED)) < len(z)
     many = is_sparse(phi_rows.shape[1], "remembered" if remembered else "afresh")
     draw = sparse.sample_assignments if many else gibbs.sample_assignments

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from topicmc.kernels.gibbs import inverse_sums
+from topicmc.kernels.held import hold
 from topicmc.kernels.lanes import (
     LANES,
     TABLE_EXTRA,
@@ -43,8 +44,6 @@ from topicmc.kernels.word_order import BATCH, BEGINS, Tile
 
 _ONE, _NONE = np.float32(1), np.float32(0)
 _COUNT = np.uint16(1)
-LONGEST = 65_535
-"""Tokens of a document, at most: its counts take two bytes."""
 _LISTED = 128  # changed tokens whose counts are asked for before they change
 _AHEAD = 3  # words from asking for a row to reading it
 # Beyond this share of the total, a token's own slice would leave too few digits of the rest.
@@ -61,16 +60,18 @@ def redraw(
     beta: Beta,
     *,
     counted: bool,
-    first_id: int = 0,
+    doc_ids: np.ndarray,
+    sweep: int = 1,
     key: np.uint64,
     update: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One sweep over the documents of a tile, whose tokens all have topics; none is longer than
     `LONGEST`.
 
-    Arguments are those of `topicmc.kernels.gibbs.redraw`; z is renewed in place. Returns the topics
-    before and after, two arrays (T,) of the type of z, in the order of the tile, and the change of
-    the number of tokens of each topic, int64 (Kp,).
+    Arguments are those of `topicmc.kernels.gibbs.redraw`; z is renewed in place. doc_ids int64
+    (n,) names the documents of the tile and, with the sweep, their random numbers. Returns the
+    topics before and after, two arrays (T,) of the type of z, in the order of the tile, and the
+    change of the number of tokens of each topic, int64 (Kp,).
     """
     n_padded, n_docs = word_topic.shape[1], tile.last - tile.first
     offsets = offsets[tile.first : tile.last + 1]
@@ -90,8 +91,8 @@ def redraw(
     scratch[1][:] = offsets[:-1]
     _draw(
         tile.docs, tile.words, tile.ends, offsets, z, word_topic.reshape(-1), alpha, scale,
-        beta.entries, without_one if counted else None, first_id + tile.first, np.uint64(key),
-        update, scratch, before, after, changes,
+        beta.entries, without_one if counted else None, doc_ids, sweep,
+        np.uint64(key), update, scratch, before, after, changes,
     )  # fmt: skip
     return before, after, changes[1] - changes[0]
 
@@ -102,26 +103,27 @@ def count_changes(
     after: np.ndarray,
     word_topic: np.ndarray,
     words: tuple[int, int],
+    held: np.ndarray | None = None,
 ) -> None:
     """Counts what the tokens of words first … last − 1 have changed, ``before`` and ``after`` as
-    `redraw` returns them."""
+    `redraw` returns them, and notes what the words hold now (`topicmc.kernels.held`)."""
     first, last = np.searchsorted(tile.words, words)
     start = int(tile.ends[first - 1]) if first else 0
     _count_changes(
         start, tile.words[first:last], tile.ends[first:last], before, after, word_topic.reshape(-1),
-        word_topic.shape[1], kept("changed", 4 * _LISTED, np.int64),
+        word_topic.shape[1], kept("changed", 4 * _LISTED, np.int64), held,
     )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
-def fill_uniforms(offsets, first_id, key, update, uniforms):
+def fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms):
     """A uniform for each token of some documents, one document after another, as
     `topicmc.kernels.gibbs` has them; 64 more are written over."""
     begin = offsets[0]
     for d in range(len(offsets) - 1):
         for i in range(0, offsets[d + 1] - offsets[d], 64):
             at = offsets[d] - begin + i
-            philox_lanes(key, i >> 2, 1, first_id + d, update, uniforms, at)
+            philox_lanes(key, i >> 2, sweep, doc_ids[d], update, uniforms, at)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -154,8 +156,8 @@ def _tally(counts, totals):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _draw(
-    docs, words, ends, offsets, z, phi, alpha, scale, entries, without_one, first_id, key, update,
-    scratch, before, after, changes,
+    docs, words, ends, offsets, z, phi, alpha, scale, entries, without_one, doc_ids, sweep, key,
+    update, scratch, before, after, changes,
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
     counts, next_of, rows, table, places, numbers, uniforms = scratch
@@ -169,7 +171,7 @@ def _draw(
     n_padded = len(alpha)
     stride, width = n_padded + TABLE_EXTRA, np.uintp(n_padded)
     size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
-    fill_uniforms(offsets, first_id, key, update, uniforms)
+    fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms)
     _count(offsets, z, counts, n_padded)
     _tally(counts, changes[0])
     w, end, row, prior = -1, np.uintp(0), np.intp(0), row_of(entries, 0)
@@ -247,7 +249,7 @@ def _draw(
 
 
 @njit(nogil=True, cache=True)
-def _count_changes(start, words, ends, before, after, word_topic, n_padded, changed):
+def _count_changes(start, words, ends, before, after, word_topic, n_padded, changed, held):
     # Whether a token has changed cannot be foreseen, so they are listed without a branch.
     n, i = np.uintp(0), np.uintp(start)
     for w in range(np.uintp(len(words))):
@@ -259,6 +261,8 @@ def _count_changes(start, words, ends, before, after, word_topic, n_padded, chan
                 prefetch(word_topic, np.intp(new))
                 changed[n], changed[n + np.uintp(1)] = old, new
                 n += np.uintp(2 * (old != new))
+                if held is not None:
+                    hold(held, np.uintp(words[w]), np.uintp(after[i]))
                 i += np.uintp(1)
             if n > 2 * _LISTED:
                 _apply(word_topic, changed, n)

@@ -9,6 +9,13 @@ As in `topicmc.kernels.sparse` the conditional is a mixture of two parts,
 The first is summed over the topics that the document has: 16 slots a line, each a topic and its
 count. The second is one table for all tokens of a word, made when their turn comes; what a token
 adds to it itself is a slice, which the target steps over.
+
+Where many topics are, few words have tokens of most. Then the second part is split once more,
+
+    α_k φ_kw  =  α_k n_kw / (n_k + W β)  +  α_k β / (n_k + W β),
+
+and the table of a word is of the blocks of 16 topics that it has tokens of
+(`topicmc.kernels.held`); that of the other summand is the same for all words.
 """
 
 import numpy as np
@@ -16,6 +23,7 @@ from numba import njit
 
 from topicmc.kernels.by_word import _LARGEST_SLICE, fill_uniforms
 from topicmc.kernels.gibbs import inverse_sums
+from topicmc.kernels.held import blocks_of, drop_if
 from topicmc.kernels.lanes import (
     LANES,
     TABLE_EXTRA,
@@ -23,6 +31,7 @@ from topicmc.kernels.lanes import (
     add,
     bits_of,
     close,
+    count_at_most,
     fma,
     gather,
     lane_of,
@@ -39,16 +48,16 @@ from topicmc.kernels.lanes import (
     swap_where,
     to_floats,
 )
-from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
+from topicmc.kernels.prior import Beta, Rows, entry, entry_lanes, row_of
 from topicmc.kernels.scratch import kept
 from topicmc.kernels.trees import scan
 from topicmc.kernels.word_order import BATCH, BEGINS, Tile
 
 _ONE, _NONE, _INFINITY = np.float32(1), np.float32(0), np.float32(np.inf)
 _COUNT = np.uint16(1)
-# A line of slots costs as much as so many blocks of 16 topics do in the other kernel, and what does
-# not depend on either as much as so many lines: fitted to K = 100 and 1,000 on arXiv abstracts.
-_LINE, _FIXED = 6, 2.5
+# A line of slots costs as much as so many blocks of 16 topics do in the other kernel, and what
+# depends on neither as much as so many lines: fitted to K = 300 … 2,000, abstracts and articles.
+_LINE, _FIXED = 4, 6
 _ROWS = 1 << 16  # bytes of tables of words that a batch has tokens of
 _FEW = 8  # lines that most documents do not exceed
 _SEEN = 8  # the documents whose lines are counted are one in so many
@@ -66,12 +75,18 @@ def redraw(
     beta: Beta,
     *,
     counted: bool,
-    first_id: int = 0,
+    held: np.ndarray | None = None,
+    doc_ids: np.ndarray,
+    sweep: int = 1,
     key: np.uint64,
     update: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One sweep over the documents of a tile: `topicmc.kernels.by_word.redraw`, whose arguments,
-    law and result these are; the draws differ. At most `MOST_TOPICS`."""
+    law and result these are; the draws differ. At most `MOST_TOPICS`.
+
+    With ``held``, of `topicmc.kernels.held`, the cost of a word follows what it holds, if β is one
+    number; blocks that are found empty are dropped from it. The draws do not depend on it.
+    """
     n_padded = word_topic.shape[1]
     offsets = offsets[tile.first : tile.last + 1]
     before, after = np.empty((2, len(tile.docs)), z.dtype)
@@ -80,7 +95,9 @@ def redraw(
     lines = -(-np.minimum(lengths, n_padded) // LANES)
     starts = np.zeros(len(offsets), np.int64)
     np.cumsum(LANES * lines, out=starts[1:])
-    n_rows = max(2, min(BATCH, _ROWS // (4 * n_padded)))
+    held = None if isinstance(beta.entries, Rows) else held
+    n_rows = BATCH if held is not None else max(2, min(BATCH, _ROWS // (4 * n_padded)))
+    n_rows, n_blocks = n_rows + 1, n_padded // LANES  # one more, for the word to come
     widest = int(lines.max(initial=1)) * LANES
     changes = np.zeros(n_padded, np.int64)
     scratch = (
@@ -90,6 +107,12 @@ def redraw(
         (
             surround(kept("tables", BATCH * (widest + TABLE_EXTRA), np.float32), widest),
             surround(kept("second", n_rows * (n_padded + TABLE_EXTRA), np.float32), n_padded),
+            surround(kept("smooth", n_padded + TABLE_EXTRA, np.float32), n_padded),
+        ),
+        (
+            kept("blocks", n_rows * n_blocks, np.uint16).reshape(n_rows, n_blocks),
+            kept("places of blocks", n_rows * n_blocks, np.uint16).reshape(n_rows, n_blocks),
+            np.zeros(n_rows, np.int64),
         ),
         (
             kept("slot of", n_padded, np.int64),
@@ -98,15 +121,15 @@ def redraw(
         kept("numbers", 5 * BATCH, np.float32).reshape(5, BATCH),
         kept("uniforms", len(tile.docs) + 64, np.float32),
     )
-    (topic_of, counts), (slot_of, _) = scratch[0], scratch[4]
+    (topic_of, counts), (slot_of, _) = scratch[0], scratch[5]
     topic_of.fill(n_padded)
     counts.fill(0)
     slot_of.fill(-1)
     scratch[2][0][n_padded:] = 0
     _draw(
         tile.docs, tile.words, tile.ends, offsets, z, word_topic.reshape(-1), n_padded,
-        beta.entries, without_one if counted else None, first_id + tile.first, np.uint64(key),
-        update, scratch, before, after, changes,
+        beta.entries, without_one if counted else None, doc_ids, sweep,
+        np.uint64(key), update, held, scratch, before, after, changes,
     )  # fmt: skip
     return before, after, changes
 
@@ -170,17 +193,62 @@ def _tally(slots, starts, n_lines, totals, sign):
                 totals[np.uintp(topic_of[slot])] += sign * np.int64(counts[slot])
 
 
-@njit(inline="always")
-def _open(table, begin, rows, phi, row, n_padded, prior):
-    """φ of a word, and the table of its second part; returns the total of that."""
+@njit(nogil=True, cache=True)
+def _list(blocks, r, held, word, n_blocks):
+    """The blocks of a word that are not left out; returns their number."""
+    if held is None:
+        for i in range(np.uintp(n_blocks)):
+            blocks[r, i] = i
+        return np.intp(n_blocks)
+    return blocks_of(held, word, blocks[r])
+
+
+@njit(nogil=True, cache=True)
+def _smooth(table, rows, entries, n_padded):
+    """φ of a word without tokens, and the table of what all words have of their second part;
+    returns the total of that."""
     psi, alpha, scale, _ = rows
-    cumulative = splat(_NONE)
+    cumulative, prior = splat(_NONE), row_of(entries, 0)
     for k in range(0, n_padded, LANES):
-        level = mul(add(to_floats(load(phi, row + k)), entry_lanes(prior, k)), load(scale, k))
+        level = mul(entry_lanes(prior, k), load(scale, k))
         store(psi, k, level)
         cumulative = fma(level, load(alpha, k), cumulative)
-        store(table, begin + TABLE_HEAD + k, cumulative)
+        store(table, TABLE_HEAD + k, cumulative)
+    return close(table, 0, cumulative)
+
+
+@njit(nogil=True, cache=True)
+def _open(table, begin, rows, blocks, place_of, held, phi, word, prior, n_padded):
+    """φ of a word, and the table of its second part, of the blocks listed; returns the total of
+    that."""
+    psi, alpha, scale, _ = rows
+    cumulative, row, place = splat(_NONE), word * n_padded, begin + TABLE_HEAD
+    for i in range(np.uintp(len(blocks))):
+        block = np.intp(blocks[i])
+        k = LANES * block
+        tally, factor = to_floats(load(phi, row + k)), load(scale, k)
+        level = mul(add(tally, entry_lanes(prior, k)), factor)
+        store(psi, k, level)
+        if held is None:
+            cumulative = fma(level, load(alpha, k), cumulative)
+        else:
+            cumulative = fma(mul(tally, factor), load(alpha, k), cumulative)
+            drop_if(held, word, block, count_at_most(tally, _NONE) == LANES)
+        place_of[np.uintp(block)] = i
+        store(table, place, cumulative)
+        place += LANES
+    for k in range(place, place + TABLE_EXTRA - TABLE_HEAD, LANES):
+        store(table, k, splat(_INFINITY))
     return close(table, begin, cumulative)
+
+
+@njit(nogil=True, cache=True)
+def _leave(rows, blocks, prior):
+    """Makes φ that of a word without tokens again."""
+    psi, _, scale, _ = rows
+    for i in range(np.uintp(len(blocks))):
+        k = LANES * np.intp(blocks[i])
+        store(psi, k, mul(entry_lanes(prior, k), load(scale, k)))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -210,14 +278,14 @@ def _move(slots, first, n_lines, old_slot, new):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _draw(
-    docs, words, ends, offsets, z, phi, n_padded, entries, without_one, first_id, key, update,
-    scratch, before, after, changes,
+    docs, words, ends, offsets, z, phi, n_padded, entries, without_one, doc_ids, sweep, key,
+    update, held, scratch, before, after, changes,
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
-    slots, places, rows, both, lists, numbers, uniforms = scratch
+    slots, places, rows, tables, (blocks, place_of, n_held), lists, numbers, uniforms = scratch
     topic_of, counts = slots
     starts, n_lines, next_of = places
-    table, second = both
+    table, second, smooth = tables
     at, slot_of_token, listed, word_of, new_slots = (
         lists[1][0],
         lists[1][1],
@@ -229,17 +297,21 @@ def _draw(
     targets, slices, firsts, totals = numbers[0], numbers[1], numbers[2], numbers[3]
     remains = numbers[4]
     stride, wide = len(table) // BATCH, n_padded + TABLE_EXTRA
-    n_rows = len(second) // wide
+    n_rows, n_blocks = blocks.shape
     size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
     topics_given = phi, prior_of, entries
-    fill_uniforms(offsets, first_id, key, update, uniforms)
+    fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms)
     _take_slots(offsets, z, slots, places, lists[0])
     _tally(slots, starts, n_lines, changes, -1)
     w, end, row, total, prior = -1, np.uintp(0), np.intp(0), _NONE, row_of(entries, 0)
-    ahead, last_ahead, share = np.intp(0), np.intp(0), np.intp(0)
+    ahead, share, of_all = np.intp(0), np.intp(0), _NONE
+    if held is not None:
+        of_all = _smooth(smooth, rows, entries, n_padded)
+    n_held[0] = _list(blocks, 0, held, np.intp(words[0]) if size else 0, n_blocks)
+    next_row, next_blocks = np.intp(0), blocks[0]
     first = np.uintp(0)
     while first < size:
-        n, stop = np.uintp(0), np.uintp(ends[min(w + n_rows - 1, len(ends) - 1)])
+        n, stop = np.uintp(0), np.uintp(ends[min(w + n_rows - 2, len(ends) - 1)])
         while n < BATCH and first + n < stop and (n == 0 or docs[first + n] < BEGINS):
             d = np.uintp(docs[first + n] & ~BEGINS)
             place = np.uintp(next_of[d])
@@ -250,17 +322,23 @@ def _draw(
             n += one
         for j in range(n):
             if first + j == end:
+                if held is not None and w >= 0:
+                    _leave(rows, blocks[w % n_rows, : n_held[w % n_rows]], prior)
                 w += 1
                 n_tokens = np.intp(ends[w]) - np.intp(end)
-                end = np.uintp(ends[w])
-                row, prior = np.intp(words[w]) * n_padded, row_of(entries, np.intp(words[w]))
-                total = _open(second, w % n_rows * wide, rows, phi, row, n_padded, prior)
-                # Its row is asked for bit by bit: all at once would take long to arrive.
-                ahead = np.intp(words[min(w + 1, len(words) - 1)]) * n_padded
-                last_ahead = ahead + n_padded
-                share = LANES * ((n_padded // LANES + n_tokens - 1) // n_tokens)
-            for k in range(ahead, min(ahead + share, last_ahead), LANES):
-                prefetch(phi, k)
+                end, word, r = np.uintp(ends[w]), np.intp(words[w]), w % n_rows
+                row, prior = word * n_padded, row_of(entries, word)
+                total = of_all + _open(
+                    second, r * wide, rows, blocks[r, : n_held[r]], place_of[r], held, phi, word,
+                    prior, n_padded,
+                )  # fmt: skip
+                # The row of the next is asked for bit by bit: all at once would take long to come.
+                word, r = np.intp(words[min(w + 1, len(words) - 1)]), (w + 1) % n_rows
+                n_held[r] = _list(blocks, r, held, word, n_blocks)
+                next_row, next_blocks = word * n_padded, blocks[r, : n_held[r]]
+                ahead, share = np.intp(0), (n_held[r] + n_tokens - 1) // n_tokens
+            for i in range(np.uintp(ahead), np.uintp(min(ahead + share, len(next_blocks)))):
+                prefetch(phi, next_row + LANES * np.intp(next_blocks[i]))
             ahead += share
             word_of[j], totals[j] = w, total
             d, old = np.uintp(docs[first + j] & ~BEGINS), np.uintp(before[first + j])
@@ -319,11 +397,18 @@ def _draw(
             if slices[j] > _LARGEST_SLICE * totals[j]:
                 new = scan(topics_given, word, old, remains[j], target)[0]
             else:
-                begin = word_of[j] % n_rows * wide
-                end_of_own = peek(second, begin + TABLE_HEAD + old)
-                end_of_own += peek(second, begin + LANES - 1 + (old & (LANES - 1)))
-                target += slices[j] * np.float32(target >= end_of_own - slices[j])
-                new = pick(second, begin, n_padded, target)
+                r = word_of[j] % n_rows
+                begin, held_total = r * wide, totals[j] - of_all - slices[j]
+                if held is None or target < held_total:
+                    place = LANES * np.intp(place_of[r, np.uintp(old // LANES)]) + old % LANES
+                    end_of_own = peek(second, begin + TABLE_HEAD + place)
+                    end_of_own += peek(second, begin + LANES - 1 + old % LANES)
+                    target += slices[j] * np.float32(target >= end_of_own - slices[j])
+                    new = pick(second, begin, LANES * n_held[r], target)
+                    block = np.intp(blocks[r, np.uintp(max(new, 0) // LANES)])
+                    new = LANES * block + new % LANES if new >= 0 else -1
+                else:
+                    new = pick(smooth, 0, n_padded, target - held_total)
             if new >= 0 and new != old:
                 d = np.uintp(docs[first + j] & ~BEGINS)
                 n_lines[d] = _move(slots, starts[d], n_lines[d], slot_of_token[j], new)

@@ -270,6 +270,16 @@ def lane_of(typingctx, a, value):
 
 
 @intrinsic
+def lowest_bit(typingctx, bits):
+    """The place of the lowest bit that is set in a uint64, which is not zero."""
+
+    def emit(context, builder, signature, args):
+        return builder.cttz(args[0], _BIT(1))
+
+    return types.intp(types.uint64), emit
+
+
+@intrinsic
 def swap_where(typingctx, a, b, value, c):
     """a, with the lanes of c where the int32 lanes b hold a value."""
 

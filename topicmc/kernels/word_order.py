@@ -9,6 +9,7 @@ Of each token the order holds the document alone, in two bytes: where the token 
 is how often the document has come up before.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,13 @@ BATCH = 16
 MOST_DOCUMENTS = 1 << 15
 BEGINS = np.uint16(MOST_DOCUMENTS)
 """Bit of a token that a batch begins with."""
+LONGEST = 65_535
+"""Tokens of a document, at most: its counts take two bytes."""
+
+PIECE = 24_000
+"""Tokens that are worth a thread's while, as each makes the rows of its words."""
+_STATE = 1 << 20  # bytes of counts of a tile's documents, which should stay in a core's own cache
+_MOST_TOKENS = 1 << 20  # of a tile, about: what is random takes four bytes of each
 
 
 class Tile(NamedTuple):
@@ -29,6 +37,27 @@ class Tile(NamedTuple):
     docs: np.ndarray  # uint16 (T,): document − first, and BEGINS
     words: np.ndarray  # uint32 (n,): distinct word ids, ascending
     ends: np.ndarray  # int64 (n,): one past the last token of each word
+
+
+def cut(
+    first: int, last: int, offsets: np.ndarray, n_padded: int, n_threads: int, piece: int = PIECE
+) -> list[tuple[int, int]]:
+    """Documents first … last − 1 as ranges of as many tokens each, which make good tiles for so
+    many threads; a thread's share is at least ``piece`` tokens."""
+    starts = offsets[first : last + 1]
+    n_tokens = int(starts[-1] - starts[0])
+    # Two bytes a topic, or four for each that a document has.
+    n_bytes = min(2 * n_padded * (last - first), 4 * n_tokens)
+    at_once = max(1, min(n_threads, n_tokens // piece))
+    n = max(-(-n_bytes // _STATE), -(-n_tokens // _MOST_TOKENS), at_once)
+    n = at_once * -(-n // at_once)
+    edges = np.searchsorted(starts, starts[0] + n_tokens * np.arange(1, n) // n)
+    edges = np.unique([0, *edges, last - first])
+    return [
+        (first + part, first + min(part + MOST_DOCUMENTS, end))
+        for begin, end in pairwise(edges.tolist())
+        for part in range(begin, end, MOST_DOCUMENTS)
+    ]
 
 
 def order_tile(

@@ -174,8 +174,12 @@ class TopicChains:
         return self.table.restored(index, saved[index], checkpoint)
 
     def warm_up(self) -> None:
+        tokens_a_word = 1.0
         for documents in list(self.documents.values())[:1]:
             # The documents of several pieces are merged, which has kernels of its own.
             documents.minibatch(np.array([0, documents.n_docs - 1]))
+            batch = documents.minibatch(np.arange(min(documents.n_docs, self._config.batch_size)))
+            tokens_a_word = batch.n_tokens / max(1, len(batch.words))
         corpus = self._corpus
-        self.updates.warm_up(max(2, round(corpus.n_tokens / max(1, corpus.n_docs))))
+        document_tokens = max(2, round(corpus.n_tokens / max(1, corpus.n_docs)))
+        self.updates.warm_up(document_tokens, max(1.0, tokens_a_word))

@@ -123,18 +123,19 @@ class Updates:
             sampler.settle(chain, key=self._move_key(chain), threads=self.threads)
         return chain
 
-    def warm_up(self, document_tokens: int) -> None:
+    def warm_up(self, document_tokens: int, tokens_a_word: float) -> None:
         """Compiles every kernel of an update, on throw-away data of the same types: a document of
-        so many tokens, the usual number, for which the same kernel is chosen."""
+        so many tokens, and of so many of each word, for which the same kernel is chosen."""
         config = self.config
         topics = config.topics
         prior = RowPrior(0.1)
-        chain = initial_chain(0, 32, topics, prior=prior, n_tokens=100, seed=0)
+        n_words = max(1, round(document_tokens / tokens_a_word))
+        chain = initial_chain(0, n_words, topics, prior=prior, n_tokens=100, seed=0)
         tiny = state_of(config)(**vars(chain))
         tiny.update = config.anneal_updates + (config.average_until or 0) + 1
         tiny.alpha, tiny.beta, tiny.share = np.full(topics, 0.1), 0.1, np.full(topics, 0.1)
-        words = np.arange(2, dtype=np.int32)
-        tokens = np.arange(document_tokens, dtype=np.uint32) % 2
+        words = np.arange(n_words, dtype=np.int32)
+        tokens = (np.arange(document_tokens) * n_words // document_tokens).astype(np.uint32)
         batch = Minibatch(np.zeros(1, np.int64), np.array([0, document_tokens]), tokens, words)
         updates = Updates(config, self._n_tokens, self.threads, prior)
         updates.move(tiny, batch, 1.0, mean_update=0)

@@ -12,6 +12,8 @@ there every token is counted as soon as it is drawn, which only one thread can d
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from topicmc.kernels.collapsed import (
     count_changes,
     empty_counts,
 )
+from topicmc.kernels.held import held_blocks
 from topicmc.kernels.histograms import mix_histogram
 from topicmc.kernels.joint import log_mixes
 from topicmc.kernels.padding import padded_topics
@@ -82,6 +85,7 @@ class CollapsedWorker:
         """bool (D_s,): the documents whose tokens have topics."""
         self.word_topic, self.topic_totals = empty_counts(n_words, n_topics)
         """int32 (W, Kp) and int64 (Kp,): counts over all workers, as far as this one knows."""
+        self._held: np.ndarray | None = None  # `held_blocks`, while all changes are noted there
 
     def adopt(self, *z: np.ndarray) -> None:
         """Takes over saved assignments, one part after another; the counts become those of these
@@ -118,6 +122,7 @@ class CollapsedWorker:
         self, docs: np.ndarray, before: np.ndarray, threads: Threads | None = None, n_parts: int = 1
     ) -> None:
         """Counts what some documents have changed from ``before``, the z of their span."""
+        self._held = None
         here = self._span(docs)
         offsets = self.offsets[docs[0] : docs[-1] + 2] - here.start
         changed = (offsets, self.tokens[here], before, self.z[here], self.word_topic)
@@ -134,6 +139,7 @@ class CollapsedWorker:
 
     def renew_totals(self) -> None:
         """Makes topic_totals the sums of word_topic, after others' changes came in."""
+        self._held = None
         self.topic_totals[:] = self.word_topic.sum(axis=0, dtype=np.int64)
 
     def mix_histogram(self) -> np.ndarray:
@@ -188,6 +194,7 @@ class CollapsedWorker:
             self.offsets, self.tokens, self.z, self.word_topic, self.topic_totals, mixes,
             self._beta(prior),
         )  # fmt: skip
+        self._held = None
         key, first_id = self.key, self.first_id
         if len(old):
             collapsed_sweep(*state, docs=old, sweep=sweep, key=key, first_id=first_id)
@@ -212,12 +219,20 @@ class CollapsedWorker:
         given, counted = self._given(mixes, prior, topics)
         changed: list[Any] = [None] * len(tiles)
         docs = np.arange(tiles[0].first, tiles[-1].last)
-        many = by_word_slots.pays(docs, self.offsets, self.z, len(mixes))
-        redraw_tile = by_word_slots.redraw if many else by_word.redraw
+        redraw_tile: Callable[..., Any] = by_word.redraw
+        if not by_word_slots.pays(docs, self.offsets, self.z, len(mixes)):
+            self._held = None
+        elif counted:
+            if self._held is None:
+                self._held = held_blocks(*self.word_topic.shape)
+            redraw_tile = partial(by_word_slots.redraw, held=self._held)
+        else:
+            redraw_tile = by_word_slots.redraw
 
         def draw(i: int) -> None:
+            doc_ids = self.first_id + np.arange(tiles[i].first, tiles[i].last)
             changed[i] = redraw_tile(
-                tiles[i], self.offsets, self.z, *given, first_id=self.first_id, key=self.key,
+                tiles[i], self.offsets, self.z, *given, doc_ids=doc_ids, key=self.key,
                 update=sweep, counted=counted,
             )  # fmt: skip
 
@@ -235,7 +250,7 @@ class CollapsedWorker:
         def count(i: int) -> None:
             words = (edges[i], edges[i + 1])
             for tile, (before, after, _) in zip(tiles, changed, strict=True):
-                by_word.count_changes(tile, before, after, self.word_topic, words)
+                by_word.count_changes(tile, before, after, self.word_topic, words, self._held)
 
         threads.run(count, n)
         for _, _, totals in changed:

@@ -1,0 +1,150 @@
+"""What a second thread brings, in sweeps of AD-LDA and in updates of SCIR.
+
+    python bench/threads.py CORPUS [--sweeps 100 1000 10000] [--updates 100 1000]
+                            [--batches 100 1000 default] [--seeds 0 1 2] [--results FILE]
+
+One thread and two take turns, a sweep of one chain each, or some updates of two chains of the same
+seed, which make the same draws; a different one is first each time, so that a busy machine is
+equally unkind to both. Blocks have as many documents as those of a run on the corpus, updates are
+whole rounds of training, minibatches gathered and counted as by default, past their start. Printed
+are medians over the turns of all seeds, and of the ratio of the wall times of each pair of turns,
+with the least and the most.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import quiet
+from sweeps import ALPHA, BETA, Sweep, sampler
+
+from topicmc.corpora import Corpus
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.settings import Resolved, TrainConfig
+from topicmc.models.lda.workers import expand
+from topicmc.storage.files import write_json
+
+sys.path.append(str(Path(__file__).parent / "peers"))
+from tables import markdown
+
+Pair = tuple[Sweep, Sweep]  # by one thread and by two
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--sweeps", type=int, nargs="*", default=[100, 1000, 10_000], help="K")
+    parser.add_argument("--updates", type=int, nargs="*", default=[100, 1000], help="K")
+    parser.add_argument("--batches", nargs="+", default=["100", "1000", "default"])
+    parser.add_argument("--docs", type=int, default=10_000, help="documents of a sweep")
+    parser.add_argument("--warm-up", type=int, default=12, help="sweeps or turns before the clock")
+    parser.add_argument("--repeats", type=int, default=5, help="pairs of turns of a seed")
+    parser.add_argument("--tokens", type=int, default=200_000, help="of a turn of updates, about")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--results", type=Path, help="a file to keep the turns in")
+    quiet.add_option(parser)
+    options = parser.parse_args()
+    found = quiet.record(quiet.at_start(options)) | {"corpus": options.corpus.name, "runs": []}
+    corpus = Corpus.open(options.corpus)
+    works = [("adlda", topics, "") for topics in options.sweeps]
+    works += [("scir", topics, batch) for topics in options.updates for batch in options.batches]
+    for kind, topics, batch in works:
+        load = quiet.again(options.anyway)
+        config = settings(corpus, kind, topics, batch)
+        pairs: Callable[..., Pair] = pair_of_sweeps if kind == "adlda" else pair_of_updates
+        turns = [
+            turn
+            for seed in options.seeds
+            for turn in take(pairs(corpus, config, seed, options), options)
+        ]
+        run = {"kind": kind, "topics": topics, "batch": config.batch_size, "asked": batch}
+        found["runs"].append({**run, **load, "turns": turns})
+        if options.results:
+            write_json(options.results, found)
+        print(" | ".join(table(found)[-1]), file=sys.stderr, flush=True)
+    print("\n".join(markdown(table(found))))
+
+
+def settings(corpus: Corpus, kind: str, topics: int, batch: str) -> Resolved:
+    """Those of a run; 'default' or none leave the batch to the program."""
+    asked = TrainConfig(
+        topics=topics, sampler=kind, alpha=ALPHA, beta=BETA, updates=1000,
+        batch_size=int(batch) if batch.isdigit() else "auto",
+    )  # fmt: skip
+    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
+    return resolve(asked, **sizes)
+
+
+def pair_of_sweeps(corpus: Corpus, config: Resolved, seed: int, options) -> Pair:
+    n_docs = min(options.docs, corpus.shard_sizes[0])
+    offsets, tokens, _ = expand(corpus, [(0, 0, n_docs)])
+    data = offsets, tokens, corpus.n_words, config.topics
+    n_blocks = max(1, round(n_docs / config.batch_size))
+    sweep = sampler(*data, n_threads=2, n_blocks=n_blocks, seed=seed)
+    for _ in range(options.warm_up):
+        sweep()
+    return partial(sweep, Threads(1)), partial(sweep, Threads(2))
+
+
+def pair_of_updates(corpus: Corpus, config: Resolved, seed: int, options) -> Pair:
+    tokens = config.batch_size * corpus.n_tokens / corpus.n_docs
+    n_updates = max(1, round(options.tokens / tokens))
+    # The start is over when the clock starts.
+    start = options.warm_up * n_updates // 2
+    config = replace(config, seed=seed, anneal_updates=start, average_until=0)
+
+    def updates(n_threads: int) -> Sweep:
+        mine = replace(config, threads=n_threads)
+        method = open_method(mine, corpus, LocalTransport(1), Threads(n_threads))
+
+        def turn() -> None:
+            for _ in range(n_updates):
+                method.round()
+
+        return turn
+
+    pair = updates(1), updates(2)
+    for turn in pair * options.warm_up:
+        turn()
+    return pair
+
+
+def take(pair: Pair, options) -> list[tuple[float, float]]:
+    """Wall seconds of turns by one thread and by two."""
+    turns = []
+    for number in range(options.repeats):
+        seconds = [0.0, 0.0]
+        for i in (0, 1) if number % 2 else (1, 0):
+            start = time.perf_counter()
+            pair[i]()
+            seconds[i] = time.perf_counter() - start
+        turns.append((seconds[0], seconds[1]))
+    return turns
+
+
+def table(found: dict[str, Any]) -> list[list[str]]:
+    """Medians over turns of a file of results."""
+    rows = [["", "one thread, ms", "two threads, ms", "one / two"]]
+    for run in found["runs"]:
+        one, two = np.array(run["turns"]).T
+        ratio = one / two
+        what = "sweeps" if run["kind"] == "adlda" else "updates"
+        default = ", default" * (run["asked"] == "default")
+        documents = f"{run['batch']:,} documents{default}"
+        row = [f"{run['kind']}, {what}, K = {run['topics']:,}, {documents}"]
+        row += [f"{1e3 * np.median(seconds):.1f}" for seconds in (one, two)]
+        rows.append([*row, f"{np.median(ratio):.2f} ({ratio.min():.2f}–{ratio.max():.2f})"])
+    return rows
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+# mypy: disable-error-code="call-arg,var-annotated,assignment"
+"""Sweeps over remembered assignments word by word: the law, the random numbers and the arguments of
+`topicmc.kernels.gibbs.redraw`, in another order of time.
+
+Given θ, or counts that stand still, documents share nothing, and each comes to its tokens in its
+own order (`topicmc.kernels.word_order`). So a word's row of φ is made once for all its tokens and
+stays in the nearest cache, with the products that α adds to the weights of each, and what comes and
+goes is a document's counts, which are small.
+
+A batch of tokens, no two of one document, goes through a draw step by step: what one token waits
+for, the others have time to do. A token is not taken out of the counts. In its own lane of the
+table its share is a known slice, which the target steps over.
+"""
+
+import numpy as np
+from numba import njit
+
+from topicmc.kernels.gibbs import inverse_sums
+from topicmc.kernels.held import hold
+from topicmc.kernels.lanes import (
+    LANES,
+    TABLE_EXTRA,
+    TABLE_HEAD,
+    add,
+    close,
+    fma,
+    load,
+    mul,
+    one_hot,
+    peek,
+    philox_lanes,
+    pick_block,
+    pick_lane,
+    prefetch,
+    replace,
+    splat,
+    store,
+    surround,
+    to_floats,
+)
+from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
+from topicmc.kernels.scratch import kept
+from topicmc.kernels.word_order import BATCH, BEGINS, Tile
+
+_ONE, _NONE = np.float32(1), np.float32(0)
+_COUNT = np.uint16(1)
+LONGEST = 65_535
+"""Tokens of a document, at most: its counts take two bytes."""
+_LISTED = 128  # changed tokens whose counts are asked for before they change
+_AHEAD = 3  # words from asking for a row to reading it
+# Beyond this share of the total, a token's own slice would leave too few digits of the rest.
+_LARGEST_SLICE = np.float32(1 - 1 / 64)
+
+
+def redraw(
+    tile: Tile,
+    offsets: np.ndarray,
+    z: np.ndarray,
+    word_topic: np.ndarray,
+    topic_totals: np.ndarray,
+    alpha: np.ndarray,
+    beta: Beta,
+    *,
+    counted: bool,
+    first_id: int = 0,
+    key: np.uint64,
+    update: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """One sweep over the documents of a tile, whose tokens all have topics; none is longer than
+    `LONGEST`.
+
+    Arguments are those of `topicmc.kernels.gibbs.redraw`; z is renewed in place. Returns the topics
+    before and after, two arrays (T,) of the type of z, in the order of the tile, and the change of
+    the number of tokens of each topic, int64 (Kp,).
+    """
+    n_padded, n_docs = word_topic.shape[1], tile.last - tile.first
+    offsets = offsets[tile.first : tile.last + 1]
+    before, after = np.empty((2, len(tile.docs)), z.dtype)
+    scale, without_one = inverse_sums(topic_totals, beta)
+    changes = np.zeros((2, n_padded), np.int32)
+    scratch = (
+        kept("counts", n_docs * n_padded, np.uint16),
+        kept("next", n_docs, np.int64),
+        kept("rows", 2 * n_padded, np.float32),
+        surround(kept("tables", BATCH * (n_padded + TABLE_EXTRA), np.float32), n_padded),
+        kept("places", 3 * BATCH, np.int64),
+        kept("numbers", 3 * BATCH, np.float32),
+        kept("uniforms", len(tile.docs) + 64, np.float32),
+    )
+    scratch[0].fill(0)
+    scratch[1][:] = offsets[:-1]
+    _draw(
+        tile.docs, tile.words, tile.ends, offsets, z, word_topic.reshape(-1), alpha, scale,
+        beta.entries, without_one if counted else None, first_id + tile.first, np.uint64(key),
+        update, scratch, before, after, changes,
+    )  # fmt: skip
+    return before, after, changes[1] - changes[0]
+
+
+def count_changes(
+    tile: Tile,
+    before: np.ndarray,
+    after: np.ndarray,
+    word_topic: np.ndarray,
+    words: tuple[int, int],
+    held: np.ndarray | None = None,
+) -> None:
+    """Counts what the tokens of words first … last − 1 have changed, ``before`` and ``after`` as
+    `redraw` returns them, and notes what the words hold now (`topicmc.kernels.held`)."""
+    first, last = np.searchsorted(tile.words, words)
+    start = int(tile.ends[first - 1]) if first else 0
+    _count_changes(
+        start, tile.words[first:last], tile.ends[first:last], before, after, word_topic.reshape(-1),
+        word_topic.shape[1], kept("changed", 4 * _LISTED, np.int64), held,
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=False)
+def fill_uniforms(offsets, first_id, key, update, uniforms):
+    """A uniform for each token of some documents, one document after another, as
+    `topicmc.kernels.gibbs` has them; 64 more are written over."""
+    begin = offsets[0]
+    for d in range(len(offsets) - 1):
+        for i in range(0, offsets[d + 1] - offsets[d], 64):
+            at = offsets[d] - begin + i
+            philox_lanes(key, i >> 2, 1, first_id + d, update, uniforms, at)
+
+
+@njit(nogil=True, cache=False, error_model="numpy")
+def _without_own(table, begin, counts, base, alpha, scale, phi, row, prior, old, own):
+    """Makes a token's table anew, with the weight that its topic has without it; returns the last
+    row."""
+    cumulative = splat(_NONE)
+    for k in range(0, len(alpha), LANES):
+        level = mul(add(to_floats(load(phi, row + k)), entry_lanes(prior, k)), load(scale, k))
+        weight = mul(add(to_floats(load(counts, base + k)), load(alpha, k)), level)
+        cumulative = add(cumulative, replace(weight, old - k, own))
+        store(table, begin + TABLE_HEAD + k, cumulative)
+    return cumulative
+
+
+@njit(nogil=True, cache=False)
+def _count(offsets, z, counts, n_padded):
+    width, one = np.uintp(n_padded), np.uintp(1)
+    for d in range(np.uintp(len(offsets) - 1)):
+        for i in range(np.uintp(offsets[d]), np.uintp(offsets[d + one])):
+            counts[d * width + np.uintp(z[i])] += _COUNT
+
+
+@njit(nogil=True, cache=False)
+def _tally(counts, totals):
+    for base in range(0, len(counts), len(totals)):
+        for k in range(0, len(totals), LANES):
+            store(totals, k, add(load(totals, k), load(counts, base + k)))
+
+
+@njit(nogil=True, cache=False, error_model="numpy")
+def _draw(
+    docs, words, ends, offsets, z, phi, alpha, scale, entries, without_one, first_id, key, update,
+    scratch, before, after, changes,
+):  # fmt: skip
+    # Places in arrays are unsigned: numba would look whether they are negative.
+    counts, next_of, rows, table, places, numbers, uniforms = scratch
+    at, row_of_token, base_of = (
+        places[:BATCH],
+        places[BATCH : 2 * BATCH],
+        places[2 * BATCH : 3 * BATCH],
+    )
+    psi, smooth = rows[: len(alpha)], rows[len(alpha) :]
+    targets, slices, owns = numbers[:BATCH], numbers[BATCH : 2 * BATCH], numbers[2 * BATCH :]
+    n_padded = len(alpha)
+    stride, width = n_padded + TABLE_EXTRA, np.uintp(n_padded)
+    size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
+    fill_uniforms(offsets, first_id, key, update, uniforms)
+    _count(offsets, z, counts, n_padded)
+    _tally(counts, changes[0])
+    w, end, row, prior = -1, np.uintp(0), np.intp(0), row_of(entries, 0)
+    first = np.uintp(0)
+    while first < size:
+        n = np.uintp(0)
+        while n < BATCH and first + n < size and (n == 0 or docs[first + n] < BEGINS):
+            d = np.uintp(docs[first + n] & ~BEGINS)
+            place = np.uintp(next_of[d])
+            next_of[d] = place + one
+            at[n] = place
+            base_of[n] = d * width
+            before[first + n] = z[place]
+            targets[n] = uniforms[place - tile_begin]
+            n += one
+        for j in range(n):
+            i = first + j
+            if i == end:
+                w += 1
+                end = np.uintp(ends[w])
+                word = np.intp(words[w])
+                row, prior = word * n_padded, row_of(entries, word)
+                ahead = np.intp(words[min(w + _AHEAD, len(words) - 1)]) * n_padded
+                for k in range(0, n_padded, LANES):
+                    prefetch(phi, ahead + k)
+                    level = add(to_floats(load(phi, row + k)), entry_lanes(prior, k))
+                    level = mul(level, load(scale, k))
+                    store(psi, k, level)
+                    store(smooth, k, mul(level, load(alpha, k)))
+            row_of_token[j] = row
+            base, old = np.uintp(base_of[j]), np.uintp(before[i])
+            whole = np.float32(np.int32(counts[base + old])) + alpha[old]
+            own = psi[old]
+            if without_one is not None:
+                own = np.float32(phi[np.uintp(row) + old]) - _ONE + entry(prior, old)
+                own *= without_one[old]
+            own *= whole - _ONE
+            owns[j] = own
+            slices[j] = max(whole * psi[old] - own, _NONE)
+            cumulative = splat(_NONE)
+            begin = np.intp(j) * stride + TABLE_HEAD
+            for k in range(0, n_padded, LANES):
+                tally = to_floats(load(counts, np.intp(base) + k))
+                cumulative = add(cumulative, fma(tally, load(psi, k), load(smooth, k)))
+                store(table, begin + k, cumulative)
+        for j in range(n):
+            begin, old = np.intp(j) * stride, np.intp(before[first + j])
+            lanes = load(table, begin + TABLE_HEAD + n_padded - LANES)
+            lanes = add(lanes, one_hot(old & (LANES - 1), -slices[j]))
+            total = close(table, begin, lanes)
+            if slices[j] > _LARGEST_SLICE * (total + slices[j]):
+                row_j = row_of_token[j]
+                lanes = _without_own(
+                    table, begin, counts, base_of[j], alpha, scale, phi, row_j,
+                    row_of(entries, row_j // n_padded), old, owns[j],
+                )  # fmt: skip
+                total = close(table, begin, lanes)
+                slices[j] = _NONE
+            targets[j] *= total
+        for j in range(n):
+            begin, old = np.intp(j) * stride, np.intp(before[first + j])
+            lane, rest = pick_lane(table, begin, targets[j])
+            end_of_own = peek(table, begin + TABLE_HEAD + old)
+            inside = (lane == old & (LANES - 1)) & (rest >= end_of_own - slices[j])
+            rest += slices[j] * np.float32(inside)
+            new = pick_block(table, begin, n_padded, lane, rest)
+            after[first + j] = new if new >= 0 else old
+        for j in range(n):
+            i, base = first + j, np.uintp(base_of[j])
+            counts[base + np.uintp(before[i])] -= _COUNT
+            counts[base + np.uintp(after[i])] += _COUNT
+            z[np.uintp(at[j])] = after[i]
+        first += n
+    _tally(counts, changes[1])
+
+
+@njit(nogil=True, cache=False)
+def _count_changes(start, words, ends, before, after, word_topic, n_padded, changed, held):
+    # Whether a token has changed cannot be foreseen, so they are listed without a branch.
+    n, i = np.uintp(0), np.uintp(start)
+    for w in range(np.uintp(len(words))):
+        row, end = np.uintp(words[w]) * np.uintp(n_padded), np.uintp(ends[w])
+        while i < end:
+            for _ in range(min(end - i, np.uintp(_LISTED))):
+                old, new = row + np.uintp(before[i]), row + np.uintp(after[i])
+                prefetch(word_topic, np.intp(old))
+                prefetch(word_topic, np.intp(new))
+                changed[n], changed[n + np.uintp(1)] = old, new
+                n += np.uintp(2 * (old != new))
+                if held is not None:
+                    hold(held, np.uintp(words[w]), np.uintp(after[i]))
+                i += np.uintp(1)
+            if n > 2 * _LISTED:
+                _apply(word_topic, changed, n)
+                n = np.uintp(0)
+    _apply(word_topic, changed, n)
+
+
+@njit(inline="always")
+def _apply(word_topic, changed, n):
+    for j in range(np.uintp(0), n, np.uintp(2)):
+        word_topic[np.uintp(changed[j])] -= np.int32(1)
+        word_topic[np.uintp(changed[j + np.uintp(1)])] += np.int32(1)

@@ -1,0 +1,54 @@
+# mypy: disable-error-code="call-arg"
+"""Which blocks of 16 topics a word has tokens of, a bit for each: where topics are many and the
+tokens of a word are few, its row of counts need not be read as a whole.
+
+A bit that is not set says that all counts of its block are zero. One that is set may be left over.
+"""
+
+import numpy as np
+from numba import njit
+
+from topicmc.kernels.lanes import LANES, lowest_bit
+
+_BITS = 64
+_ONE = np.uint64(1)
+
+
+def held_blocks(n_words: int, n_padded: int) -> np.ndarray:
+    """Bits of the blocks of all words, uint64 (W, ⌈Kp / 1024⌉), all set."""
+    held = np.empty((n_words, -(-n_padded // (LANES * _BITS))), np.uint64)
+    hold_all(held, n_padded)
+    return held
+
+
+def hold_all(held: np.ndarray, n_padded: int) -> None:
+    """Sets all bits, when counts have changed in ways that `hold` was not told of."""
+    held[:] = np.iinfo(np.uint64).max
+    if rest := n_padded // LANES % _BITS:
+        held[:, -1] = (1 << rest) - 1
+
+
+@njit(nogil=True, cache=True)
+def hold(held, word, topic):
+    """Notes that a word has a token of a topic."""
+    block = topic // np.uintp(LANES)
+    held[word, block // np.uintp(_BITS)] |= _ONE << np.uint64(block % np.uintp(_BITS))
+
+
+@njit(nogil=True, cache=True)
+def blocks_of(held, word, blocks):
+    """Writes the blocks of a word to the head of an array, ascending; returns how many they are."""
+    n = np.uintp(0)
+    for i in range(held.shape[1]):
+        bits = held[word, i]
+        while bits:
+            blocks[n] = _BITS * i + lowest_bit(bits)
+            bits &= bits - _ONE
+            n += np.uintp(1)
+    return np.intp(n)
+
+
+@njit(nogil=True, cache=True)
+def drop_if(held, word, block, empty):
+    """Forgets a block of a word if it is found empty."""
+    held[word, block // _BITS] &= ~(np.uint64(empty) << np.uint64(block % _BITS))
