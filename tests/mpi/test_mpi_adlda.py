@@ -45,9 +45,12 @@ def bits(run: TopicRun):
     return {k: v for k, v in files.items() if "z-" in k}, samples
 
 
-@pytest.mark.parametrize(("n", "chains"), [(2, 1), (3, 1), (2, 2)])
-def test_adlda_has_the_bits_of_one_process(small_corpus, tmp_path, n, chains):
-    several = ["--chains", chains]
+@pytest.mark.parametrize(
+    ("n", "chains", "start"),
+    [(2, 1, "grow"), (3, 1, "grow"), (2, 2, "grow"), (2, 1, "consensus"), (3, 2, "consensus")],
+)
+def test_adlda_has_the_bits_of_one_process(small_corpus, tmp_path, n, chains, start):
+    several = ["--chains", chains, "--start", start]
     over_mpi = train(small_corpus, tmp_path / "mpi", "adlda", MPIEXEC, "-n", n, workers=several)
     several += ["--workers", n, "--transport", "local"]
     local = train(small_corpus, tmp_path / "local", "adlda", workers=several)
