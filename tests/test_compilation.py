@@ -57,7 +57,7 @@ def test_a_first_run_compiles_before_its_clock_starts(small_corpus, tmp_path, sa
     )
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stderr.splitlines()[-1])
-    assert "_sample" in seen["compiled"]
+    assert "_draw" in seen["compiled"]
     assert seen["rounds"] == []
     texts = ("str", "repr", "raise_with_shape_context", "concat")
     assert [name for name in seen["compiled"] if any(text in name for text in texts)] == []
