@@ -337,7 +337,8 @@ def _draw(
                 n_held[r] = _list(blocks, r, held, word, n_blocks)
                 next_row, next_blocks = word * n_padded, blocks[r, : n_held[r]]
                 ahead, share = np.intp(0), (n_held[r] + n_tokens - 1) // n_tokens
-            for i in range(ahead, min(ahead + share, len(next_blocks))):
+            until = ahead + share if ahead + share < len(next_blocks) else len(next_blocks)
+            for i in range(ahead, until):
                 prefetch(phi, next_row + LANES * np.intp(next_blocks[np.uintp(i)]))
             ahead += share
             word_of[j], totals[j] = w, total
