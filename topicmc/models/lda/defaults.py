@@ -17,7 +17,7 @@ from topicmc.models.lda.pace import Pace, documents_of_round
 from topicmc.models.lda.sampler_choice import choose, default_topics
 from topicmc.models.lda.seeds import usual_weight
 from topicmc.models.lda.settings import COLLAPSED, WHOLE, LdaSettings, Resolved
-from topicmc.models.lda.starts import NO_GROWTH, Growth, longest_start
+from topicmc.models.lda.starts import BURN_IN_SHARE, NO_GROWTH, Growth, longest_start
 from topicmc.posterior.thinning import number_kept
 from topicmc.samplers.registry import sampler_of
 from topicmc.settings.values import option, or_default
@@ -28,8 +28,8 @@ from topicmc.settings.values import option, or_default
 _BATCH_TOKENS = (250_000, 2_000_000)  # at least, at most
 _BATCH_SHARE = 1 / 400  # of the corpus, in between
 _BATCH_DOCUMENTS = (50, 50_000)
-# Over a minibatch. At equal time 5 and 12 leave SCIR at a higher perplexity on arXiv abstracts, and 5
-# on 730 million generated tokens.
+# Over a minibatch. At equal time SCIR has a higher perplexity with 5 and with 12 on arXiv abstracts,
+# and with 5 on 730 million generated tokens.
 _SWEEPS = 8
 # Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
 # group need fewer by its size: averaging lets each learn from the documents of all.
@@ -38,7 +38,6 @@ _WARM_UPDATES = 100  # of a start from the topics of another run
 _LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
 ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
-BURN_IN_SHARE = 0.45  # of a time budget, which a start may take
 
 
 def default_beta(n_words: int, n_tokens: int) -> float:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.settings import LdaSettings, Resolved
+from topicmc.models.lda.starts import run_of_slow_growth
 from topicmc.settings.values import or_default
 
 # What `choose` reckons with: the part of the memory that assignments may take, and how much there
 # is where the system does not say; how long a run is that has no budget; and the sweeps over all
-# documents from which a start and some samples fit.
+# documents from which on a start and some samples fit, if no documents have to join slowly.
 _MEMORY_SHARE, _MEMORY = 0.5, 8e9
 _UNTIMED = 3600.0
 LEAST_SWEEPS = 10
@@ -36,7 +37,8 @@ def choose(
     """The sampler for a corpus, and why, as a phrase that follows its name.
 
     Remembering every assignment (AD-LDA) finds better topics than minibatches wherever the
-    assignments fit into the memory of each worker, and the time allows for a start and samples: for
+    assignments fit into the memory of each worker, and the time allows for samples and for a start
+    in which the documents join slowly (on arXiv abstracts minibatches are ahead for 5 s): for
     the more sweeps, the longer workers exchange their counts, since chains would draw more
     meanwhile. Settings that only chains have are honoured. ``pace`` is that of the machine, if it
     was measured.
@@ -53,7 +55,9 @@ def choose(
     pace = pace or Pace.reckoned(config, n_words, cores)
     draw, exchange = pace.sweep(config, n_docs, n_tokens)
     sweeps = (config.time_budget or _UNTIMED) / (chains * (draw + exchange))
-    if sweeps < LEAST_SWEEPS * (draw + exchange) / draw:
+    size = {"n_tokens": n_tokens, "n_topics": int(config.topics), "n_words": n_words}
+    least = max(LEAST_SWEEPS, run_of_slow_growth(**size))
+    if sweeps < least * (draw + exchange) / draw:
         if exchange > draw:
             return "scir", f"because {config.workers} workers would mostly exchange counts"
         return "scir", f"because the time is too short for sweeps over {tokens}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 FIRST_TOKENS, FIRST_WORD_TOKENS = 9_000, 75
 GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
 GROWN_BY = 0.8  # share of the start by whose end all documents must be in
+BURN_IN_SHARE = 0.45  # of a time budget, which a start may take
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,13 @@ class Growth:
 
 
 NO_GROWTH = Growth(1.0, GROWTH)
+
+
+def run_of_slow_growth(*, n_tokens: int, n_topics: int, n_words: int) -> float:
+    """Sweeps over all documents of the shortest run with time for a start in which the subset grows
+    no faster than it has to."""
+    growth = Growth.over(1 << 30, n_tokens=n_tokens, n_topics=n_topics, n_words=n_words)
+    return growth.cost(math.ceil(growth.n_growing / GROWN_BY)) / BURN_IN_SHARE
 
 
 def longest_start(
