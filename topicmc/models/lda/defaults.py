@@ -28,8 +28,8 @@ from topicmc.settings.values import option, or_default
 _BATCH_TOKENS = (250_000, 2_000_000)  # at least, at most
 _BATCH_SHARE = 1 / 400  # of the corpus, in between
 _BATCH_DOCUMENTS = (50, 50_000)
-# Over a minibatch. At equal time SCIR has a higher perplexity with 5 and with 12 on arXiv abstracts,
-# and with 5 on 730 million generated tokens.
+# Over a minibatch. At equal time SCIR has a higher perplexity with 5 and 12 on arXiv abstracts, and
+# with 5 on 730 million generated tokens.
 _SWEEPS = 8
 # Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
 # group need fewer by its size: averaging lets each learn from the documents of all.
