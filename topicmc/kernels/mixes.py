@@ -12,7 +12,19 @@ random numbers.
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.lanes import LANES, add, aligned_zeros, last, load, mul, prefix, splat, store
+from topicmc.kernels.lanes import (
+    LANES,
+    add,
+    aligned_zeros,
+    fma,
+    last,
+    load,
+    mul,
+    prefetch,
+    prefix,
+    splat,
+    store,
+)
 from topicmc.kernels.threads import Threads
 
 MAX_SWEEPS = 50
@@ -21,6 +33,7 @@ TOLERANCE = 0.02
 """A document is done when a sweep has moved less than this share of its tokens."""
 
 _PIECES = 4  # for each thread, so that none waits long for the slowest
+_AHEAD = 2  # words from asking for a row of φ to reading it
 _ONE = np.float32(1)
 
 
@@ -76,10 +89,14 @@ def _expected_counts(
             sums[k] = alpha[k]
         for j in range(n_words * n_padded):
             shares[j] = 0
-        for _ in range(max_sweeps):
+        for sweep in range(max_sweeps):
             for k in range(n_padded):
                 before[k] = sums[k]
             for i in range(n_words):
+                if sweep == 0:  # later the rows are near
+                    ahead = np.intp(word_ids[start + min(i + _AHEAD, n_words - 1)]) * n_padded
+                    for k in range(0, n_padded, LANES):
+                        prefetch(phi, ahead + k)
                 row = np.intp(word_ids[start + i]) * n_padded
                 _renew(sums, shares, i * n_padded, phi, row, counts[start + i], weights)
             moved = tokens = np.float32(0)
@@ -96,7 +113,7 @@ def _renew(sums, shares, at, phi, row, count, weights):
     """Shares out one word of a document anew, given how its other tokens are shared out."""
     minus, total = splat(-_ONE), splat(np.float32(0))
     for k in range(0, sums.size, LANES):
-        others = add(load(sums, k), mul(load(shares, at + k), minus))
+        others = fma(load(shares, at + k), minus, load(sums, k))
         weight = mul(others, load(phi, row + k))
         total = add(total, weight)
         store(weights, k, weight)
@@ -105,6 +122,6 @@ def _renew(sums, shares, at, phi, row, count, weights):
         times = splat(np.float32(count))
         for k in range(0, sums.size, LANES):
             share = mul(load(weights, k), splat(inverse))
-            change = add(share, mul(load(shares, at + k), minus))
+            change = fma(load(shares, at + k), minus, share)
             store(sums, k, add(load(sums, k), mul(change, times)))
             store(shares, at + k, share)
