@@ -96,7 +96,7 @@ def test_invariants(n_docs, n_topics, way, burn_in):
     assert not one.word_topic[:, n_topics:].any()
     assert z.max() < n_topics
     for threads in (2, 3):
-        with mock.patch.multiple(module, _PIECE=1, _ROWS=1):
+        with mock.patch.object(module, "_PIECE", 1), mock.patch.object(gibbs, "_ROWS", 1):
             other = sample(batch, rows, alpha, threads=threads, **options)
         np.testing.assert_array_equal(other.word_topic, one.word_topic)
         np.testing.assert_array_equal(other.doc_topic, one.doc_topic)

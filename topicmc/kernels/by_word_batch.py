@@ -12,7 +12,7 @@ from numba import njit
 from topicmc.kernels import by_word, by_word_slots
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.by_word import fill_uniforms
-from topicmc.kernels.gibbs import UNASSIGNED, Assignments, check, draw_prior
+from topicmc.kernels.gibbs import UNASSIGNED, Assignments, add_up, check, draw_prior
 from topicmc.kernels.lanes import (
     LANES,
     TABLE_HEAD,
@@ -33,7 +33,6 @@ from topicmc.kernels.threads import Threads
 from topicmc.kernels.word_order import BEGINS, LONGEST, Tile, cut, order_tile
 
 _PIECE = 10_000  # tokens that are worth a thread's while
-_ROWS = 1_024  # and rows of topics
 # Tokens of a word, in the mean, and sweeps from which on it pays, measured on abstracts, articles
 # and blog posts at K = 20 … 4,000; and from how many topics on slots do.
 _TOKENS_A_WORD, _SWEEPS, _MANY_TOPICS = 6, 3, 640
@@ -92,13 +91,8 @@ def sample_assignments(
                     _add_documents(offsets[first : last + 1], z, doc_topic[first:last])
 
     threads.run_in_slots(sample, len(ranges))
-
-    def total(first: int, last: int, i: int) -> None:
-        for other in sums[1:]:
-            sums[0][first:last] += other[first:last]
-
-    threads.run_over(total, len(phi_rows), _ROWS)
-    return Assignments(sums[0], doc_topic if want_doc_topic else None, float(sweeps - burn_in))
+    scale = float(sweeps - burn_in)
+    return Assignments(add_up(sums, threads), doc_topic if want_doc_topic else None, scale)
 
 
 def _start(

@@ -116,14 +116,19 @@ def sample_assignments(
         )  # fmt: skip
 
     threads.run_in_slots(piece, n_pieces)
+    scale = float(unit * (sweeps - burn_in))
+    return Assignments(add_up(sums, threads), doc_topic if want_doc_topic else None, scale)
+
+
+def add_up(sums: list[np.ndarray], threads: Threads) -> np.ndarray:
+    """The total of what threads have counted, arrays of one shape: the first of them, renewed."""
 
     def total(first: int, last: int, i: int) -> None:
         for other in sums[1:]:
             sums[0][first:last] += other[first:last]
 
-    threads.run_over(total, len(phi_rows), _ROWS)
-    scale = float(unit * (sweeps - burn_in))
-    return Assignments(sums[0], doc_topic if want_doc_topic else None, scale)
+    threads.run_over(total, len(sums[0]), _ROWS)
+    return sums[0]
 
 
 def check(
