@@ -65,10 +65,10 @@ def expected_counts(
 
     def piece(i: int) -> None:
         shares = aligned_zeros(longest * n_padded, np.float32)
-        weights, before = aligned_zeros((2, n_padded), np.float32)
+        sums, weights, before = aligned_zeros((3, n_padded), np.float32)
         _expected_counts(
             indptr, word_ids, counts, phi, alpha, i, n_pieces, max_sweeps, tolerance,
-            shares, weights, before, out,
+            shares, sums, weights, before, out,
         )  # fmt: skip
 
     threads.run(piece, n_pieces)
@@ -78,12 +78,11 @@ def expected_counts(
 @njit(nogil=True, cache=True, error_model="numpy")
 def _expected_counts(
     indptr, word_ids, counts, phi, alpha, first, step, max_sweeps, tolerance,
-    shares, weights, before, out,
+    shares, sums, weights, before, out,
 ):  # fmt: skip
     """Documents first, first + step, …"""
     n_padded = alpha.size
     for d in range(first, len(indptr) - 1, step):
-        sums = out[d]
         start, n_words = indptr[d], indptr[d + 1] - indptr[d]
         for k in range(n_padded):
             sums[k] = alpha[k]
@@ -106,6 +105,7 @@ def _expected_counts(
                 tokens += sums[k] - alpha[k]
             if moved <= 2 * tolerance * tokens:
                 break
+        out[d] = sums  # once: its cache line is also another thread's
 
 
 @njit(inline="always")
