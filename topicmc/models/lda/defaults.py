@@ -314,12 +314,14 @@ def _suits_consensus(config: LdaSettings, longest: int, **size: int) -> bool:
     """Whether a start of a run of a collapsed sampler that may be so long, in sweeps, had better be
     a consensus of short chains: where sweeps are cheap, and nothing tells topics apart at first."""
     told = config.seeds, config.topic_prior, config.from_run
+    # A pace may be too quick by half: then such a start would leave a short budget few samples.
+    least = _CONSENSUS_SWEEPS[0] * (1 if config.time_budget is None else 2)
     return (
         _pools(config)
         and told == (None, None, None)
         and (config.start_sweeps, config.anneal_updates) == ("auto", "auto")
         and config.topics <= _CONSENSUS_TOPICS
-        and longest >= _CONSENSUS_SWEEPS[0]
+        and longest >= least
         and Growth.over(longest, **size).first >= _CONSENSUS_SHARE
     )
 
