@@ -184,6 +184,7 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(KOS, time_budget=1.0)[0] == "grow"
     assert chosen(KOS, time_budget=15.0)[0] == "grow"  # 440 sweeps fit if the pace is right
     assert chosen(KOS, time_budget=25.0)[0] == "consensus"
+    assert chosen(KOS, time_budget=60.0)[0] == "consensus"
     assert chosen(KOS, sampler="auto") == ("consensus", 1250)
     assert chosen(ARXIV, topics=100)[0] == "grow"
     assert chosen(ARXIV, topics=100, epochs=5000.0)[0] == "grow"

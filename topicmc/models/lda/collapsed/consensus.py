@@ -48,8 +48,7 @@ def consensus(members: Sequence[np.ndarray], beta: float) -> np.ndarray:
 
 def _sums(counts: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
     """Of the counts (n, W) of each group, in which no topic may be: int64 (G, W)."""
-    groups = (counts[group == number] for number in range(n_groups))
-    return np.stack([members.sum(axis=0, dtype=np.int64) for members in groups])
+    return np.stack([counts[group == g].sum(axis=0, dtype=np.int64) for g in range(n_groups)])
 
 
 def _roots(counts: np.ndarray, beta: float) -> np.ndarray:
