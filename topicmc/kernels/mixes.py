@@ -105,7 +105,8 @@ def _expected_counts(
                 tokens += sums[k] - alpha[k]
             if moved <= 2 * tolerance * tokens:
                 break
-        out[d] = sums  # once: its cache line is also another thread's
+        for k in range(n_padded):  # once: its cache line is also another thread's
+            out[d, k] = sums[k]
 
 
 @njit(inline="always")

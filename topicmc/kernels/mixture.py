@@ -257,7 +257,8 @@ def log_predictive(bags, weights, shares, left, beta, first, last, out):
     score = np.empty(weights.size + 1)
     n_words = shares.shape[0]
     for i in range(first, last):
-        score[:-1] = weights
+        for j in range(weights.size):
+            score[j] = weights[j]
         prior, length = left, 0.0
         for e in range(indptr[i], indptr[i + 1]):
             count = np.float64(counts[e])
