@@ -130,7 +130,7 @@ PLANTED = [
     ),
     Planted(
         "log p(z): a token is counted before it is weighed", KERNELS + "joint.py",
-        "total += math.log(counts[k] + alpha[k])", "total += math.log(counts[k] + 1 + alpha[k])",
+        "weight = weights[z[token]]", "weight = weights[z[token]] + 1",
         "tests/kernels/test_joint.py",
     ),
     Planted(

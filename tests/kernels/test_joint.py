@@ -24,14 +24,16 @@ def test_log_words(beta):
 
 
 def test_log_mixes():
+    """Also of products of weights that no float64 holds, large and small."""
     generator = np.random.default_rng(2)
-    alpha = np.array([0.1, 0.5, 2.0])
-    offsets = np.array([0, 4, 4, 9, 30])
-    z = generator.integers(0, 3, 30).astype(np.uint8)
-    docs = np.array([0, 1, 3])
+    alpha = np.array([0.1, 0.5, 2.0, 1e-200])
+    offsets = np.array([0, 4, 4, 9, 30, 5_000, 5_003])
+    z = generator.integers(0, 3, 5_003).astype(np.uint8)
+    z[[0, 10, 60, -2, -1]] = 3
+    docs = np.array([0, 1, 3, 4, 5])
     expected = 0.0
     for d in docs:
-        counts = np.bincount(z[offsets[d] : offsets[d + 1]], minlength=3)
+        counts = np.bincount(z[offsets[d] : offsets[d + 1]], minlength=4)
         expected += gammaln(alpha.sum()) - gammaln(counts.sum() + alpha.sum())
         expected += (gammaln(counts + alpha) - gammaln(alpha)).sum()
     np.testing.assert_allclose(log_mixes(offsets, z, docs, alpha), expected, rtol=1e-12)

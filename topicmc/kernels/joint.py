@@ -15,6 +15,7 @@ from numba import njit
 from topicmc.kernels.prior import Beta, Rows, entry, row_of
 
 _TABLE = 4_096  # counts below are looked up
+_LEAST, _MOST = 1e-300, 1e300  # of a product whose logarithm is to be taken
 
 
 def log_words(word_topic: np.ndarray, topic_totals: np.ndarray, beta: Beta) -> float:
@@ -29,8 +30,7 @@ def log_words(word_topic: np.ndarray, topic_totals: np.ndarray, beta: Beta) -> f
 
 def log_mixes(offsets: np.ndarray, z: np.ndarray, docs: np.ndarray, alpha: np.ndarray) -> float:
     """log p(z) of some documents: int64 (D + 1,), unsigned (T,), int64 (n,), float64 (K,)."""
-    counts = np.zeros(len(alpha), np.int64)
-    return _log_mixes(offsets, z, docs, alpha, float(alpha.sum()), counts)
+    return _log_mixes(offsets, z, docs, alpha, float(alpha.sum()), alpha.copy())
 
 
 def _rising(shape: float) -> np.ndarray:
@@ -54,17 +54,24 @@ def _log_words(word_topic, entries, base, table):
 
 
 @njit(nogil=True, cache=True)
-def _log_mixes(offsets, z, docs, alpha, alpha_sum, counts):
+def _log_mixes(offsets, z, docs, alpha, alpha_sum, weights):
+    """``weights`` begin as α, and are n_dk + α_k while a document is read."""
     total = 0.0
     whole = math.lgamma(alpha_sum)
     for d in docs:
         n = offsets[d + 1] - offsets[d]
         total += whole - math.lgamma(n + alpha_sum)
+        # log Γ grows by log(n + α) with each token, in whatever order they come: of many tokens
+        # together, for a logarithm takes longer than all else.
+        product = 1.0
         for token in range(offsets[d], offsets[d + 1]):
-            # log Γ grows by log(n + α) with each token, in whatever order they come.
-            k = z[token]
-            total += math.log(counts[k] + alpha[k])
-            counts[k] += 1
+            weight = weights[z[token]]
+            weights[z[token]] = weight + 1
+            if not _LEAST < weight * product < _MOST:
+                total += math.log(product)
+                product = 1.0
+            product *= weight
+        total += math.log(product)
         for token in range(offsets[d], offsets[d + 1]):
-            counts[z[token]] = 0
+            weights[z[token]] = alpha[z[token]]
     return total

@@ -281,7 +281,9 @@ class RunDirectory:
         """Makes ``entries`` the kept samples, then deletes the files named ``dropped``. Files that
         the index does not name may be another process's, about to be entered."""
         entries = sorted(entries, key=lambda entry: (entry["round"], entry["chain"]))
-        write_json(self.path / "samples" / "index.json", {"format": FORMAT, "samples": entries})
+        lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+        with atomic_write(self.path / "samples" / "index.json") as stream:
+            stream.write(f'{{"format": {json.dumps(FORMAT)}, "samples": [\n{lines}\n]}}\n')
         for name in set(dropped) - set(files_of(entries)):
             (self.path / "samples" / name).unlink(missing_ok=True)
 

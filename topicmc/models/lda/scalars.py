@@ -66,11 +66,10 @@ class Scalars:
     ) -> float:
         """The mean log p of a token of the documents, Σ_k η̂_dk φ_kw, given all of them."""
         documents = self._documents
-        phi = (theta[self._words] / topic_sums).T
-        mixes = Mixer(phi, alpha, self._threads).mixes(documents)
-        total = 0.0
+        phi = theta[self._words] / topic_sums  # (n, K)
+        mixes = Mixer(phi.T, alpha, self._threads).mixes(documents)
+        likelihoods = np.empty(len(documents.word_ids))
         for d in range(documents.n_docs):
             here = slice(documents.indptr[d], documents.indptr[d + 1])
-            likelihoods = np.einsum("k,ke->e", mixes[d], phi[:, documents.word_ids[here]])
-            total += float((np.log(likelihoods) * documents.counts[here]).sum())
-        return total / documents.n_tokens
+            likelihoods[here] = phi[documents.word_ids[here]] @ mixes[d]
+        return float(documents.counts @ np.log(likelihoods)) / documents.n_tokens
