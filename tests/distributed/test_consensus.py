@@ -180,10 +180,11 @@ def test_it_is_chosen_where_sweeps_are_cheap():
 
     assert chosen(KOS) == ("consensus", 1250)
     assert chosen(KOS, epochs=1000.0) == ("consensus", 450)
-    assert chosen(KOS, epochs=600.0) == ("grow", 80)
+    assert chosen(KOS, epochs=500.0) == ("consensus", 225)
+    assert chosen(KOS, epochs=440.0) == ("grow", 80)
     assert chosen(KOS, time_budget=1.0)[0] == "grow"
-    assert chosen(KOS, time_budget=15.0)[0] == "grow"  # 440 sweeps fit if the pace is right
-    assert chosen(KOS, time_budget=25.0)[0] == "consensus"
+    assert chosen(KOS, time_budget=6.5)[0] == "grow"  # 430 sweeps fit
+    assert chosen(KOS, time_budget=7.0)[0] == "consensus"
     assert chosen(KOS, time_budget=60.0)[0] == "consensus"
     assert chosen(KOS, sampler="auto") == ("consensus", 1250)
     assert chosen(ARXIV, topics=100)[0] == "grow"

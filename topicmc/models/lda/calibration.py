@@ -7,6 +7,7 @@ processes at the same time, as they will work.
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable
 
@@ -25,16 +26,16 @@ from topicmc.samplers.row_prior import RowPrior
 
 _TOKENS = 400_000  # that are drawn to take the time
 _ENTRIES = 1 << 22  # of counts that are exchanged to take the time
-_TIMES = 3
+_TIMES = 5
 
 
 def measured(corpus: Corpus, config: Resolved, threads: int, transport: Transport) -> Pace:
     """The pace on this machine, the slowest of all processes'; collective. It compiles the kernels
     of a draw if they are not in the cache, and leaves nothing behind.
 
-    ``config`` has its topics and workers decided.
+    ``config`` has its topics, workers and blocks decided.
     """
-    draw = _draw(corpus, config.topics, Threads(threads), transport.workers[0], config.workers)
+    draw = _draw(corpus, config, Threads(threads), transport.workers[0])
     entries = corpus.n_words * padded_size(config.topics)
     exchange = _exchange(min(entries, _ENTRIES), transport) * max(1.0, entries / _ENTRIES)
     everyone = transport.exchange([draw, exchange])
@@ -42,23 +43,28 @@ def measured(corpus: Corpus, config: Resolved, threads: int, transport: Transpor
     return Pace(draw, exchange, MOVE / threads / 1e9, len(transport.workers))
 
 
-def _draw(corpus: Corpus, n_topics: int, threads: Threads, worker: int, n_workers: int) -> float:
-    """Seconds to draw a token of a worker's first documents, counts and all."""
-    shard, first, last = share_out(corpus, n_workers)[worker][0]
+def _draw(corpus: Corpus, config: Resolved, threads: Threads, worker: int) -> float:
+    """Seconds to draw a token of a worker's first documents, counts and all, in blocks of the size
+    that they are drawn in: what is done once a block tells where these are small."""
+    shard, first, last = share_out(corpus, config.workers)[worker][0]
     corpus.check([shard])
     share = _TOKENS / (corpus.n_tokens / corpus.n_docs)
     last = min(last, first + max(1, round(share)))
     offsets, tokens, number = expand(corpus, [(shard, first, last)])
-    sampler = CollapsedWorker(offsets, tokens, number, corpus.n_words, n_topics, np.uint64(0))
-    docs = np.arange(len(offsets) - 1)
-    alpha = np.full(n_topics, 0.1)
+    key, alpha = np.uint64(0), np.full(config.topics, 0.1)
+    sampler = CollapsedWorker(offsets, tokens, number, corpus.n_words, config.topics, key)
+    n_docs, size = len(offsets) - 1, config.batch_size
+    blocks = [np.arange(d, min(d + size, n_docs)) for d in range(0, n_docs, size)]
 
     def sweep(number: int) -> None:
-        sampler.draw(docs, alpha, RowPrior(0.1), sweep=number, one_by_one=False, threads=threads)
+        for docs in blocks:
+            sampler.draw(
+                docs, alpha, RowPrior(0.1), sweep=number, one_by_one=False, threads=threads
+            )
 
     sweep(0)
     sweep(1)
-    return _least(lambda: sweep(2)) / max(1, len(tokens))
+    return _median(lambda: sweep(2)) / max(1, len(tokens))
 
 
 def _exchange(entries: int, transport: Transport) -> float:
@@ -67,14 +73,14 @@ def _exchange(entries: int, transport: Transport) -> float:
         return 0.0
     counts = np.zeros(entries, np.int32)
     transport.sum(counts)
-    return _least(lambda: transport.sum(counts))
+    return _median(lambda: transport.sum(counts))
 
 
-def _least(work: Callable[[], object]) -> float:
-    """The least of a few times that work takes: others on the machine only make it longer."""
+def _median(work: Callable[[], object]) -> float:
+    """The median of a few times that work takes: who slows it down will go on so."""
     seconds = []
     for _ in range(_TIMES):
         start = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    return statistics.median(seconds)

@@ -212,7 +212,7 @@ _LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short t
 # The shortest consensus start that is chosen, and the longest, in sweeps; the share of the
 # documents that a growing start would begin with, from which on growth saves little; and the most
 # topics, for those of all members are compared.
-_CONSENSUS_SWEEPS, _CONSENSUS_SHARE, _CONSENSUS_TOPICS = (300, 1_250), 0.25, 200
+_CONSENSUS_SWEEPS, _CONSENSUS_SHARE, _CONSENSUS_TOPICS = (200, 1_250), 0.25, 200
 # Where nothing says how long to train, a run is first asked whether it has converged after what
 # people gladly wait, in seconds on two cores of the usual speed, whatever this machine has, within
 # so many sweeps; and goes on for at most three times as long. One that goes on from another run
@@ -314,14 +314,12 @@ def _suits_consensus(config: LdaSettings, longest: int, **size: int) -> bool:
     """Whether a start of a run of a collapsed sampler that may be so long, in sweeps, had better be
     a consensus of short chains: where sweeps are cheap, and nothing tells topics apart at first."""
     told = config.seeds, config.topic_prior, config.from_run
-    # A pace may be too quick by half: then such a start would leave a short budget few samples.
-    least = _CONSENSUS_SWEEPS[0] * (1 if config.time_budget is None else 2)
     return (
         _pools(config)
         and told == (None, None, None)
         and (config.start_sweeps, config.anneal_updates) == ("auto", "auto")
         and config.topics <= _CONSENSUS_TOPICS
-        and longest >= least
+        and longest >= _CONSENSUS_SWEEPS[0]
         and Growth.over(longest, **size).first >= _CONSENSUS_SHARE
     )
 
