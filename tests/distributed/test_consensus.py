@@ -23,6 +23,7 @@ CONFIG = TrainConfig(
 OF_MEMBER, POOLED = 2, 20  # sweeps of each of the ten, and of all, in a start of 30
 KOS = {"n_docs": 3_087, "n_tokens": 422_250, "n_words": 6_906}
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
+PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}
 
 
 def method(config, corpus):
@@ -188,7 +189,9 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(KOS, time_budget=60.0)[0] == "consensus"
     assert chosen(KOS, sampler="auto") == ("consensus", 1250)
     assert chosen(ARXIV, topics=100)[0] == "grow"
-    assert chosen(ARXIV, topics=100, epochs=5000.0)[0] == "grow"
+    assert chosen(ARXIV, topics=100, epochs=800.0)[0] == "grow"
+    assert chosen(ARXIV, topics=100, epochs=900.0) == ("consensus", 405)
+    assert chosen(PUBMED, topics=100, epochs=5000.0)[0] == "grow"
     for other in (
         {"sampler": "asynclda"}, {"remember": True, "sampler": "scir"}, {"alpha": [0.1] * 50},
         {"seeds": {"sea": {"3": 1.0}}}, {"topic_prior": "prior.npy", "learn": "alpha"},

@@ -209,10 +209,10 @@ _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of 
 _LONGEST_START = 160
 _WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
 _LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short the run
-# The shortest consensus start that is chosen, and the longest, in sweeps; the share of the
-# documents that a growing start would begin with, from which on growth saves little; and the most
-# topics, for those of all members are compared.
-_CONSENSUS_SWEEPS, _CONSENSUS_SHARE, _CONSENSUS_TOPICS = (200, 1_250), 0.25, 200
+# The shortest consensus start that is chosen, and the longest, in sweeps; how much work that is at
+# least, in sweeps over the documents that a growing start would begin with, for the fewer these are
+# the more growth saves; and the most topics, for those of all members are compared.
+_CONSENSUS_SWEEPS, _CONSENSUS_FIRST, _CONSENSUS_TOPICS = (200, 1_250), 50, 200
 # Where nothing says how long to train, a run is first asked whether it has converged after what
 # people gladly wait, in seconds on two cores of the usual speed, whatever this machine has, within
 # so many sweeps; and goes on for at most three times as long. One that goes on from another run
@@ -320,7 +320,7 @@ def _suits_consensus(config: LdaSettings, longest: int, **size: int) -> bool:
         and (config.start_sweeps, config.anneal_updates) == ("auto", "auto")
         and config.topics <= _CONSENSUS_TOPICS
         and longest >= _CONSENSUS_SWEEPS[0]
-        and Growth.over(longest, **size).first >= _CONSENSUS_SHARE
+        and longest * Growth.over(longest, **size).first >= _CONSENSUS_FIRST
     )
 
 
