@@ -7,6 +7,7 @@ from priors import prior, uneven
 from scipy.special import digamma
 
 from topicmc.kernels.histograms import EXACT, N_BINS, bin_sizes, level_histogram, mix_histogram
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda.learned_priors import BOUNDS, learned_alpha, learned_beta
 from topicmc.samplers.row_prior import RowPrior
 
@@ -104,7 +105,7 @@ def test_long_counts_share_bins():
     counts = np.unique(np.geomspace(1, 3e6, 400).astype(int))
     levels = counts[:, None].astype(np.float32)
     for count, level in zip(counts, levels, strict=True):
-        (bin_,) = np.flatnonzero(level_histogram(level[None], np.ones(1), 0.0, 0.5))
+        (bin_,) = np.flatnonzero(level_histogram(level[None], np.ones(1), 0.0, 0.5, Threads()))
         size = bin_sizes()[bin_]
         assert size == count if count < EXACT else abs(np.log2(size / count)) <= 1 / 16 + 1e-6
     assert len(bin_sizes()) == N_BINS

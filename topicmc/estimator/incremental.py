@@ -135,9 +135,7 @@ class Stream:
             update=chain.update,
             threads=threads,
         )
-        counts = assignments.word_topic.astype(np.float32)
-        counts /= assignments.scale
-        return TopicCounts(batch.words, counts)
+        return TopicCounts(batch.words, assignments.mean_word_topic(threads))
 
     def keep(self) -> None:
         """Forgets samples that are no longer kept, and takes the present state for one, if it is to

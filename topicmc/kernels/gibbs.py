@@ -50,6 +50,19 @@ class Assignments(NamedTuple):
     doc_topic: np.ndarray | None  # int32 (n, Kp)
     scale: float
 
+    def mean_word_topic(self, threads: Threads) -> np.ndarray:
+        """E[n_kw], float32 (B, Kp)."""
+        counts = np.empty(self.word_topic.shape, np.float32)
+        scale = np.float32(self.scale)
+
+        def divide(first: int, last: int, i: int) -> None:
+            rows = slice(first, last)
+            sums = self.word_topic[rows]
+            np.divide(sums, scale, out=counts[rows], dtype=np.float32, casting="unsafe")
+
+        threads.run_over(divide, len(counts), _ROWS)
+        return counts
+
 
 def topic_rows(
     theta: np.ndarray, topic_sums: np.ndarray, words: np.ndarray, threads: Threads | None = None

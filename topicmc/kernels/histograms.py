@@ -3,9 +3,12 @@
 import numpy as np
 from numba import njit
 
+from topicmc.kernels.threads import Threads
+
 EXACT = 256  # sizes below have bins of their own
 PER_OCTAVE = 8  # bins for every doubling beyond
 N_BINS = EXACT + 24 * PER_OCTAVE
+_ROWS = 256  # of levels that are worth a thread's while
 
 
 def bin_sizes() -> np.ndarray:
@@ -28,16 +31,20 @@ def mix_histogram(
 
 
 def level_histogram(
-    levels: np.ndarray, scale: np.ndarray, shift: float, least: float
+    levels: np.ndarray, scale: np.ndarray, shift: float, least: float, threads: Threads
 ) -> np.ndarray:
     """How many entries of a matrix stand for so large a count: int64 (N_BINS,).
 
     Entry (w, k) of ``levels`` (W, K or more) stands for levels · scale_k − shift, rounded; below
     ``least`` it stands for none and is not entered. scale float64 (K,).
     """
-    out = np.zeros(N_BINS, np.int64)
-    _level_histogram(levels, scale, shift, least, out)
-    return out
+    out = np.zeros((threads.n_threads, N_BINS), np.int64)
+
+    def count(first: int, last: int, i: int) -> None:
+        _level_histogram(levels[first:last], scale, shift, least, out[i])
+
+    threads.run_over(count, len(levels), _ROWS)
+    return out.sum(axis=0)
 
 
 @njit(inline="always")

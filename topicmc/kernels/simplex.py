@@ -61,21 +61,20 @@ def add_blocks(theta, words, first, last, block_sums):
     return at_floor
 
 
-def decayed_sum(theta: np.ndarray, words: np.ndarray, steps: np.ndarray, beta: Beta) -> np.ndarray:
-    """Σ_i E[θ' of words[i] after a CIR move of steps[i] with â = b], float64 (K,), in order; the
-    entries of ``beta`` are float64."""
-    sums = np.zeros(theta.shape[1])
-    _decayed_sum(theta, words, steps, beta, sums)
-    return sums
-
-
 @njit(nogil=True, cache=True, error_model="numpy")
-def _decayed_sum(theta, words, steps, beta, sums):
-    for i in range(words.size):
-        decay, row = math.exp(-steps[i]), theta[words[i]]
-        prior, span = row_of(beta.entries, words[i]), -math.expm1(-steps[i])
+def decayed_blocks(theta, words, steps, beta, first, last, block_sums):
+    """Σ_i E[θ' of words[i] after a CIR move of steps[i] with â = b] of blocks first … last − 1; the
+    entries of ``beta`` are float64. Returns 0."""
+    for block in range(first, last):
+        sums = block_sums[block]
         for k in range(sums.size):
-            sums[k] += decay * np.float64(row[k]) + entry(prior, k) * span
+            sums[k] = 0.0
+        for i in range(block * BLOCK, min((block + 1) * BLOCK, words.size)):
+            decay, row = math.exp(-steps[i]), theta[words[i]]
+            prior, span = row_of(beta.entries, words[i]), -math.expm1(-steps[i])
+            for k in range(sums.size):
+                sums[k] += decay * np.float64(row[k]) + entry(prior, k) * span
+    return 0
 
 
 def mean_blocks(

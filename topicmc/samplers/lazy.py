@@ -85,7 +85,7 @@ class LazyScir:
         words, waited = words[late], waited[late]
         nobody = TopicCounts(words, np.empty((0, chain.theta.shape[1]), np.float32))
         slots = np.full(len(words), -1, np.int32)
-        expected = self._expected(chain, words, waited)
+        expected = self._expected(chain, words, waited, threads)
         moved, floored = self._transition(
             chain, nobody, slots, waited, 1.0, np.uint64(key ^ _WAITED), threads
         )
@@ -115,7 +115,7 @@ class LazyScir:
                 chain.moved_at = np.full(n_words, chain.clock)
             slots = np.arange(len(words), dtype=np.int32)
             steps = np.full(len(words), float(step))
-            expected = self._expected(chain, words, steps)
+            expected = self._expected(chain, words, steps, threads)
             moved, floored = self._transition(chain, counts, slots, steps, scale, key, threads)
             # All words as if absent, then what the words of the batch have gained over that.
             gain = self.prior.totals(n_words, chain.theta.shape[1], -np.expm1(-step))
@@ -155,11 +155,19 @@ class LazyScir:
         chain.moved_at = None
         return info
 
-    def _expected(self, chain: Chain, words: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    def _expected(
+        self, chain: Chain, words: np.ndarray, steps: np.ndarray, threads: Threads
+    ) -> np.ndarray:
         """Σ E[θ'] of some words if they were absent for so long: float64 (K,)."""
         n_words, n_topics = chain.theta.shape
         beta = self.prior.rows(n_words, n_topics, np.float64)
-        return simplex.decayed_sum(chain.theta, words, steps, beta)
+        block_sums = np.empty((n_blocks(len(words)), n_topics))
+
+        def work(first: int, last: int) -> int:
+            return simplex.decayed_blocks(chain.theta, words, steps, beta, first, last, block_sums)
+
+        over_blocks(work, len(block_sums), threads)
+        return simplex.sum_blocks(block_sums)
 
     def _transition(
         self,

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.special import digamma
 
 from topicmc.kernels.histograms import bin_sizes, level_histogram
+from topicmc.kernels.threads import Threads
 from topicmc.samplers.row_prior import RowPrior
 
 BOUNDS = 1e-5, 100.0  # beyond, a prior no longer changes anything
@@ -53,6 +54,7 @@ def learned_beta(
     *,
     rate: float = 1.0,
     steps: int = 1,
+    threads: Threads | None = None,
 ) -> float:
     """β after some steps, given the topics and the tokens of each in the corpus, totals (K,).
 
@@ -61,11 +63,12 @@ def learned_beta(
     """
     n_words, n_topics = theta.shape
     scale = (totals + prior.totals(n_words, n_topics)) / topic_sums
-    histogram = level_histogram(theta, scale, prior.base, _HALF)
+    given = (scale, prior.base, _HALF, threads or Threads())
+    histogram = level_histogram(theta, *given)
     counts = additions = np.zeros(0)
     if prior.additions is not None:
         words = prior.additions.words
-        histogram -= level_histogram(theta[words], scale, prior.base, _HALF)
+        histogram -= level_histogram(theta[words], *given)
         additions = prior.additions.of(words)
         counts = np.rint(theta[words] * scale - prior.base - additions)
         additions, counts = additions[counts > 0], counts[counts > 0]

@@ -24,7 +24,7 @@ from topicmc.models.lda.settings import Resolved
 from topicmc.samplers.registry import Sampler, sampler_of
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain, note
-from topicmc.samplers.state import Chain, initial_chain
+from topicmc.samplers.state import Chain, initial_chain, sum_topics
 from topicmc.samplers.steps import annealed_beta, step_size
 from topicmc.samplers.streaming import StreamingScir
 
@@ -163,7 +163,7 @@ class Updates:
         return stream_key(self.config.seed, "move", chain.index)
 
     def _note_share(self, chain: Chain, counts: np.ndarray) -> None:
-        share = counts[:, : self.config.topics].sum(axis=0, dtype=np.float64)
+        share = sum_topics(counts, self.threads)[: self.config.topics]
         if chain.share is not None and share.any():
             chain.share = (1 - _FORGET) * chain.share + _FORGET * share / share.sum()
 
@@ -178,8 +178,9 @@ class Updates:
         if config.learn in ("beta", "both") and chain.update % _BETA_EVERY == 0:
             totals = chain.share * self._n_tokens
             chain.beta = learned_beta(
-                self._prior_of(chain), chain.theta, chain.topic_sums, totals, rate=_BETA_RATE
-            )
+                self._prior_of(chain), chain.theta, chain.topic_sums, totals, rate=_BETA_RATE,
+                threads=self.threads,
+            )  # fmt: skip
 
 
 class _MinibatchDraws:
@@ -205,9 +206,7 @@ class _MinibatchDraws:
         drawn = self._drawn(theta, topic_sums, batch, z, config.sweeps, config.burn_in)
         if theta is self._chain.theta:
             self.z = z
-        counts = drawn.word_topic.astype(np.float32)
-        counts /= drawn.scale
-        return counts
+        return drawn.mean_word_topic(self._threads)
 
     def kept(self, theta: np.ndarray, topic_sums: np.ndarray, batch: Minibatch) -> np.ndarray:
         config, z = self._config, np.full(batch.n_tokens, UNASSIGNED)

@@ -195,7 +195,7 @@ class Adlda:
             theta = counts[:, : config.topics].astype(np.float32, order="C")
             self.prior.add_to(theta)
             sums = totals + self.prior.totals(*theta.shape)
-            beta = learned_beta(self.prior, theta, sums, totals, steps=_STEPS)
+            beta = learned_beta(self.prior, theta, sums, totals, steps=_STEPS, threads=self.threads)
             # Where workers do not wait for each other, processes may see other counts.
             beta = float(self.transport.sum(np.array([beta * self.transport.is_root]))[0])
             self.prior = self.prior.with_base(beta)
