@@ -192,6 +192,9 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(ARXIV, topics=100, epochs=800.0)[0] == "grow"
     assert chosen(ARXIV, topics=100, epochs=900.0) == ("consensus", 405)
     assert chosen(PUBMED, topics=100, epochs=5000.0)[0] == "grow"
+    wide = KOS | {"n_words": 400_000}  # 8 GB
+    assert chosen(wide | {"memory": 40 * 10**9}, topics=100)[0] == "consensus"
+    assert chosen(wide | {"memory": 30 * 10**9}, topics=100)[0] == "grow"
     for other in (
         {"sampler": "asynclda"}, {"remember": True, "sampler": "scir"}, {"alpha": [0.1] * 50},
         {"seeds": {"sea": {"3": 1.0}}}, {"topic_prior": "prior.npy", "learn": "alpha"},

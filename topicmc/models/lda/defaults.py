@@ -13,6 +13,7 @@ from math import inf
 from typing import Any
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.collapsed.consensus import member_bytes
 from topicmc.models.lda.pace import Pace, documents_of_round
 from topicmc.models.lda.sampler_choice import choose, default_topics
 from topicmc.models.lda.seeds import usual_weight
@@ -90,7 +91,7 @@ def resolve(
     if sampler in COLLAPSED or config.remember:
         config = replace(config, sampler=sampler)
         config = replace(config, topics=topics, beta=beta)
-        return _resolve_collapsed(config, n_docs, n_tokens, n_words, cores, pace)
+        return _resolve_collapsed(config, n_docs, n_tokens, n_words, cores, memory, pace)
     config.check_chains()
     if config.estimate in WHOLE and config.workers > 1:
         raise UsageError(
@@ -213,6 +214,7 @@ _LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short t
 # least, in sweeps over the documents that a growing start would begin with, for the fewer these are
 # the more growth saves; and the most topics, for those of all members are compared.
 _CONSENSUS_SWEEPS, _CONSENSUS_FIRST, _CONSENSUS_TOPICS = (200, 1_250), 50, 200
+_CONSENSUS_MEMORY = 0.25  # of a worker's, that their comparison may take
 # Where nothing says how long to train, a run is first asked whether it has converged after what
 # people gladly wait, in seconds on two cores of the usual speed, whatever this machine has, within
 # so many sweeps; and goes on for at most three times as long. One that goes on from another run
@@ -222,8 +224,9 @@ _LONGEST, _LONGEST_WARM = 3, 1
 
 
 def _resolve_collapsed(
-    config: LdaSettings, n_docs: int, n_tokens: int, n_words: int, cores: int, pace: Pace | None
-) -> Resolved:
+    config: LdaSettings, n_docs: int, n_tokens: int, n_words: int, cores: int,
+    memory: int | None, pace: Pace | None,
+) -> Resolved:  # fmt: skip
     """The same for AD-LDA, Async-LDA and remembered assignments; their updates are blocks of each
     worker's documents."""
     chains = or_default(config.chains, 1)
@@ -287,7 +290,7 @@ def _resolve_collapsed(
         sweeps = min(sweeps, within)
     size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
     longest = int(min(_CONSENSUS_SWEEPS[1], BURN_IN_SHARE * sweeps))
-    suits = _suits_consensus(config, longest, **size)
+    suits = _suits_consensus(config, longest, memory, **size)
     config = replace(config, start=_start(config, "consensus" if suits else "grow"))
     start = _WARM_SWEEPS if warm else longest if config.start == "consensus" else _START_SWEEPS
     if config.anneal_updates != "auto":
@@ -310,15 +313,18 @@ def _resolve_collapsed(
     )
 
 
-def _suits_consensus(config: LdaSettings, longest: int, **size: int) -> bool:
+def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **size: int) -> bool:
     """Whether a start of a run of a collapsed sampler that may be so long, in sweeps, had better be
-    a consensus of short chains: where sweeps are cheap, and nothing tells topics apart at first."""
+    a consensus of short chains: where sweeps are cheap, nothing tells topics apart at first, and
+    the topics of all members fit into memory."""
     told = config.seeds, config.topic_prior, config.from_run
+    free = inf if memory is None else memory
     return (
         _pools(config)
         and told == (None, None, None)
         and (config.start_sweeps, config.anneal_updates) == ("auto", "auto")
         and config.topics <= _CONSENSUS_TOPICS
+        and member_bytes(size["n_words"], config.topics) <= _CONSENSUS_MEMORY * free
         and longest >= _CONSENSUS_SWEEPS[0]
         and longest * Growth.over(longest, **size).first >= _CONSENSUS_FIRST
     )

@@ -71,5 +71,6 @@ class Scalars:
         likelihoods = np.empty(len(documents.word_ids))
         for d in range(documents.n_docs):
             here = slice(documents.indptr[d], documents.indptr[d + 1])
-            likelihoods[here] = phi[documents.word_ids[here]] @ mixes[d]
-        return float(documents.counts @ np.log(likelihoods)) / documents.n_tokens
+            # Not by BLAS, whose order of summation depends on the processor.
+            likelihoods[here] = np.einsum("ek,k->e", phi[documents.word_ids[here]], mixes[d])
+        return float((documents.counts * np.log(likelihoods)).sum()) / documents.n_tokens

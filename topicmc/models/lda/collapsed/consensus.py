@@ -28,6 +28,11 @@ _ROOTS = 1 << 24  # to which roots of probabilities are cut; sums of products st
 _MOVES = 20  # of topics between groups, at most
 
 
+def member_bytes(n_words: int, n_topics: int) -> float:
+    """About what it takes to compare all members: their counts, roots, and the means of groups."""
+    return 20.0 * MEMBERS * n_words * n_topics
+
+
 def consensus(members: Sequence[np.ndarray], beta: float) -> np.ndarray:
     """The topics that members have in common, from their counts, int32 (W, K) each.
 
