@@ -215,13 +215,13 @@ def test_a_curve_is_measured_until_all_rest(tmp_path, monkeypatch):
     monkeypatch.setattr(growth, "generated", lambda folder, *_: folder)
     monkeypatch.setattr(growth.Corpus, "open", lambda path: path)
     monkeypatch.setattr(growth, "unigram", lambda corpus: 3000.0)
-    monkeypatch.setattr(growth, "AXES", {"documents": (10**4, 10**5), "words": (20_000,)})
+    monkeypatch.setattr(growth, "AXES", {"documents": (10**4, 10**5), "words": (5_000, 20_000)})
     asked = []
 
     def measure(results, path, contender, seed, budgets, *, anyway, facts):
         where = {k: facts[k] for k in ("corpus", "topics")} | {"contender": contender, "seed": seed}
         for budget in results.missing(budgets, **where):
-            asked.append((facts["documents"], contender, budget))
+            asked.append((facts["documents"], facts["words"], contender, budget))
             p = 1000.0 if contender == "topicmc-auto" else 2000.0 / (1 + budget)
             results.add({**where, **facts, "unit": "s", "budget": budget, "seconds": budget,
                          "perplexity": p})  # fmt: skip
@@ -237,13 +237,27 @@ def test_a_curve_is_measured_until_all_rest(tmp_path, monkeypatch):
     n = len(asked)
     assert growth.grow(growth_options(tmp_path), results, both, 0) == []
     assert len(asked) == n == len(set(asked))
-    assert {a for a in asked if a[1] == "topicmc-auto"} == {
-        (d, "topicmc-auto", b) for d in (10**4, 10**5) for b in (1.0, 2.0)
+    places = (10**4, 20_000), (10**5, 20_000), (10**5, 5_000)
+    assert {a for a in asked if a[2] == "topicmc-auto"} == {
+        (*place, "topicmc-auto", b) for place in places for b in (1.0, 2.0)
     }
-    assert {a[2] for a in asked if a[1] == "tomotopy"} == {1.0, 2.0, 4.0}
+    assert {a[3] for a in asked if a[2] == "tomotopy"} == {1.0, 2.0, 4.0}
     told = "\n".join(growth.growth_tables(results))
     assert told.count("| 10,000 |") == 1 and told.count("| 100,000 |") == 1
     assert told.count("| 20,000 |") == 1, "the same corpus, on the other curve"
+
+
+def test_one_point_is_no_curve(tmp_path):
+    results = Results(tmp_path / "r.json", {"alpha": 0.1})
+    for documents in (10**4, 10**5):
+        results.add({
+            "corpus": str(documents), "topics": 100, "documents": documents, "words": 20_000,
+            "contender": "tomotopy", "seed": 0, "unit": "s", "budget": 1.0, "seconds": 1.0,
+            "perplexity": 1000.0, "unigram": 3000.0,
+        })  # fmt: skip
+    told = "\n".join(growth.growth_tables(results))
+    assert "against documents" in told
+    assert "against topics" not in told and "against words" not in told
 
 
 def growth_file(path):

@@ -179,12 +179,13 @@ def reached(mine: Sequence[Curve], level: float | None) -> Reached:
 
 
 def along(results: Results, axis: str) -> list[dict]:
-    """The points of a curve, each with its ``value`` there. The topics are those of the corpus that
-    was given, where one was."""
+    """The points of a curve, each with its ``value`` there; none if all are at one place. The
+    topics are those of the corpus that was given, where one was."""
     usual = {"topics": TOPICS, "documents": DOCUMENTS, "words": WORDS}
     points = results.points(**{name: size for name, size in usual.items() if name != axis})
     given = results.points(documents=None) if axis == "topics" else []
-    return [point | {"value": point[axis]} for point in given or points]
+    found = [point | {"value": point[axis]} for point in given or points]
+    return found if len({point["value"] for point in found}) > 1 else []
 
 
 def outcomes(points: list[dict]) -> Iterator[tuple[int, float | None, dict[str, list[Curve]]]]:
