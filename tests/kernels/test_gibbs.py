@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from topicmc.kernels import by_word_batch, gibbs
 from topicmc.kernels.batch import Minibatch, gather
-from topicmc.kernels.gibbs import UNASSIGNED, sample_assignments, topic_rows
+from topicmc.kernels.gibbs import UNASSIGNED, Assignments, sample_assignments, topic_rows
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
@@ -238,3 +238,12 @@ def test_rao_blackwell_has_the_same_mean_and_less_variance():
     error = np.sqrt(plain_variance + rao_variance) + 1e-3
     assert np.all(np.abs(plain - rao) < 5.5 * error)
     assert rao_variance.sum() < 0.8 * plain_variance.sum()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_means_over_the_sweeps_that_count(n_threads):
+    """To the bit, by however many threads."""
+    sums = np.random.default_rng(1).poisson(2.0, (5_000, 16)).astype(np.int32)
+    means = Assignments(sums, None, 3.0).mean_word_topic(Threads(n_threads))
+    assert means.dtype == np.float32
+    np.testing.assert_array_equal(means, sums.astype(np.float32) / np.float32(3))

@@ -111,6 +111,17 @@ def test_long_counts_share_bins():
     assert len(bin_sizes()) == N_BINS
 
 
+def test_threads_share_the_words_that_are_counted():
+    levels = np.random.default_rng(1).poisson(3.0, (1000, 7)).astype(np.float32)
+    scale = np.linspace(0.5, 60.0, 7)
+    sizes = np.rint(levels * scale - 0.2)[levels * scale - 0.2 >= 0.5]
+    for n in (1, 3):
+        histogram = level_histogram(levels, scale, 0.2, 0.5, Threads(n))
+        assert histogram.sum() == len(sizes)
+        exact = np.bincount(sizes.astype(int), minlength=EXACT)[:EXACT]
+        np.testing.assert_array_equal(histogram[:EXACT], exact)
+
+
 def test_nothing_to_learn_from():
     nobody = mix_histogram(np.zeros(2, int), np.zeros(2, int), np.zeros(0, np.uint16), 3)
     alpha = np.array([0.1, 0.2, 0.3])
