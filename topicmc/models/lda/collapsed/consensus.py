@@ -29,7 +29,8 @@ _MOVES = 20  # of topics between groups, at most
 
 
 def member_bytes(n_words: int, n_topics: int) -> float:
-    """About what it takes to compare all members: their counts, roots, and the means of groups."""
+    """About what it takes to compare all members of a chain: their counts, roots, and the means of
+    groups; `topicmc.models.lda.memory` has it term by term."""
     return 20.0 * MEMBERS * n_words * n_topics
 
 
