@@ -44,7 +44,7 @@ HEADINGS = {
     "Sampler": (
         "sampler", "estimate", "remember", "batch_size", "sweeps", "burn_in", "step_size",
         "step_offset", "step_decay", "from_run", "start", "start_weight", "anneal_updates",
-        "start_sweeps",
+        "start_sweeps", "start_documents",
     ),
     "Workers and chains": (
         "threads", "transport", "groups", "average_until", "trajectory", "schedule", "balance",
@@ -118,7 +118,8 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--start", click.Choice(["auto", *STARTS]), "How a chain begins [auto: by sampler].")
 @setting("--start-weight", float, "SGRLD: mean weight of a word at first [by the prior].")
 @setting("--anneal-updates", Number(int), "Updates of a start, which are burn-in [auto].")
-@setting("--start-sweeps", Number(int), "The same in sweeps, for samplers that make sweeps [auto].")
+@setting("--start-sweeps", Number(int), "The same in sweeps, where a start makes sweeps [auto].")
+@setting("--start-documents", Number(int), "Documents of a start on a subset of them [auto].")
 @setting(
     "--estimate",
     click.Choice(ESTIMATES),

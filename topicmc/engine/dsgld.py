@@ -286,7 +286,7 @@ class Dsgld:
             positions = dict.fromkeys(range(n_workers), max(positions.values()))
         self.positions = {worker: positions[worker] for worker in self.transport.workers}
         self.held = self._hosted(
-            self.round_number - 1,
+            max(0, self.round_number - 1),  # where they are before the first round
             lambda name, index: self.target.restored(name, index, saved[name], checkpoint),
         )
         if n_before == n_workers:

@@ -18,10 +18,18 @@ from topicmc.models.lda.pace import Pace, documents_of_round
 from topicmc.models.lda.sampler_choice import choose, default_topics
 from topicmc.models.lda.seeds import usual_weight
 from topicmc.models.lda.settings import COLLAPSED, WHOLE, LdaSettings, Resolved
-from topicmc.models.lda.starts import BURN_IN_SHARE, NO_GROWTH, Growth, longest_start
+from topicmc.models.lda.starts import (
+    BURN_IN_SHARE,
+    NO_GROWTH,
+    SUBSET_SWEEPS,
+    Growth,
+    longest_start,
+    subset_documents,
+    subset_draws,
+)
 from topicmc.posterior.thinning import number_kept
 from topicmc.samplers.registry import sampler_of
-from topicmc.settings.values import option, or_default
+from topicmc.settings.values import AUTO, option, or_default
 
 # Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
 # seen, and articles are ten times as long as abstracts. Where a batch is scaled up more than some
@@ -36,6 +44,9 @@ _SWEEPS = 8
 # group need fewer by its size: averaging lets each learn from the documents of all.
 _ANNEAL_UPDATES = 400
 _WARM_UPDATES = 100  # of a start from the topics of another run
+# What the tokens of a start on a subset may take of a worker's memory, and bytes of each; and its
+# documents where it was asked for and nothing says how many.
+_SUBSET_MEMORY, _TOKEN_OF_START, _FEW_DOCUMENTS = 0.25, 8, 10_000
 _LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
 ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
@@ -104,11 +115,13 @@ def resolve(
         raise UsageError("--start consensus is of --sampler adlda: leave it out, or use that")
     if config.start == "stream" and sampler != "scir":
         raise UsageError(f"--start stream is of --sampler scir, not {sampler}; leave it out")
-    if config.start_sweeps != "auto":
-        raise UsageError(
-            f"--start-sweeps is of samplers that keep assignments; --sampler {sampler} has"
-            " --anneal-updates"
-        )
+    begins = _start(config, sampler_of(sampler).start)
+    for name in ("start_sweeps", "start_documents"):
+        if getattr(config, name) != "auto" and begins not in ("stream", "subset"):
+            raise UsageError(
+                f"{option(name)} is of samplers that keep assignments and of --start subset;"
+                f" --sampler {sampler} --start {begins} has --anneal-updates"
+            )
     batch_tokens = _between(n_tokens * _BATCH_SHARE, _BATCH_TOKENS)
     documents = _between(batch_tokens * n_docs / max(1, n_tokens), _BATCH_DOCUMENTS)
     batch_size = max(
@@ -117,27 +130,37 @@ def resolve(
     sweeps = or_default(config.sweeps, _SWEEPS)
     begun = replace(config, topics=topics, sampler=sampler, beta=beta)
     step_size, step_offset, step_decay = _steps(begun, n_words, n_tokens)
-    if config.from_run is not None:  # the steps of a chain whose start is over
-        step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
-        step_offset += _ANNEAL_UPDATES
     chains = or_default(config.chains, config.workers)
     groups = or_default(config.groups, 1)
     updates = config.updates
     if updates is None and config.epochs is None and config.time_budget is None:
         longest = _LONGEST_WARM if config.from_run is not None else _LONGEST
         updates = round(longest * min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
-    most = _WARM_UPDATES if config.from_run is not None else _ANNEAL_UPDATES
-    start = max(1, most * groups // chains)
     planned: float | None = updates
     if planned is None and config.epochs is not None:
         planned = config.epochs * n_docs / (chains * batch_size)
+    pace = pace or Pace.reckoned(replace(config, topics=topics), n_words, cores)
+    tokens = n_tokens / n_docs * batch_size
+    within = inf if planned is None else planned * chains * tokens * (sweeps + 1)
+    if config.time_budget is not None:
+        within = min(within, config.time_budget / pace.token(config))
+    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
+    subset = _documents_of_start(replace(begun, groups=groups), begins, within, memory, **size)
+    if subset > 0:
+        begins = "subset"
+    start_sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
+    most = _ANNEAL_UPDATES
+    if begins in ("subset", "warm"):  # the steps of a chain whose start is over
+        most = _WARM_UPDATES
+        step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
+        step_offset += _ANNEAL_UPDATES
+    start = max(1, most * groups // chains)
     if planned is not None:
         start = min(start, max(_LEAST_UPDATES, int(_START_SHARE * planned)))
     if config.time_budget is not None:
-        pace = pace or Pace.reckoned(replace(config, topics=topics), n_words, cores)
-        tokens = n_tokens / n_docs * batch_size
+        before = pace.token(config) * _draws_of_start(subset, start_sweeps, topics, **size)
         update = pace.minibatch_update(tokens, sweeps, n_words * topics)
-        fitting = int(BURN_IN_SHARE * config.time_budget / update)
+        fitting = int(BURN_IN_SHARE * (config.time_budget - before) / update)
         start = min(start, max(_LEAST_UPDATES, fitting))
     start = or_default(config.anneal_updates, start)
     average_until = config.average_until
@@ -156,8 +179,10 @@ def resolve(
             step_size=or_default(config.step_size, step_size),
             step_offset=or_default(config.step_offset, step_offset),
             step_decay=or_default(config.step_decay, step_decay),
-            start=_start(config, sampler_of(sampler).start),
+            start=begins,
             anneal_updates=start,
+            start_sweeps=start_sweeps if subset else "auto",
+            start_documents=subset or "auto",
             average_until=average_until,
             updates=updates,
             threads=or_default(config.threads, cores),
@@ -192,6 +217,38 @@ def _start(config: LdaSettings, usual: str) -> str:
         return "warm"
     given = config.seeds is not None or config.topic_prior is not None
     return "anneal" if given and usual == "stream" else usual
+
+
+def _documents_of_start(
+    config: LdaSettings, begins: str, within: float, memory: int | None, *, n_docs: int,
+    n_tokens: int, n_words: int,
+) -> int:  # fmt: skip
+    """Documents of a start on a subset of them, of a run that draws ``within`` tokens: as many as
+    were told, or as suit the run; 0 where it begins in another way."""
+    told = config.start == "subset" or (config.start_sweeps, config.start_documents) != (AUTO, AUTO)
+    free = config.start == AUTO and begins == "stream" and config.anneal_updates == AUTO
+    if told and config.groups != 1:
+        raise UsageError(
+            f"--start subset gives every chain the same topics, and --groups {config.groups} asks"
+            " for chains that know nothing of each other: leave one of them out"
+        )
+    if config.start_documents != AUTO:
+        return min(config.start_documents, n_docs)
+    if config.groups != 1 or not (told or free):
+        return 0
+    sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
+    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words, "n_topics": config.topics}
+    most = inf if memory is None else _SUBSET_MEMORY * memory / _TOKEN_OF_START
+    found = subset_documents(within, sweeps, most, **size)
+    return found or (min(n_docs, _FEW_DOCUMENTS) if told else 0)
+
+
+def _draws_of_start(
+    documents: int, sweeps: int, n_topics: int, *, n_docs: int, n_tokens: int, n_words: int
+) -> float:
+    """Tokens that a start on a subset of so many documents draws."""
+    tokens = documents * n_tokens / max(1, n_docs)
+    return subset_draws(tokens, sweeps, n_topics=n_topics, n_words=n_words) if documents else 0.0
 
 
 def _learned(config: LdaSettings) -> str:
@@ -232,6 +289,12 @@ def _resolve_collapsed(
     chains = or_default(config.chains, 1)
     if config.start == "stream":
         raise UsageError("--start stream is of minibatches: leave it out, or use --sampler scir")
+    if config.start == "subset" or config.start_documents != AUTO:
+        what = "--start subset" if config.start == "subset" else "--start-documents"
+        raise UsageError(
+            f"{what} is of minibatches, and --sampler {config.sampler} keeps the topics of all"
+            " documents: leave it out, or use --sampler scir"
+        )
     if config.start == "consensus":
         if not _pools(replace(config, alpha=0.1)):
             raise UsageError("--start consensus is of --sampler adlda: leave it out, or use that")
@@ -419,7 +482,10 @@ def expected_samples(
         update = pace.minibatch_update(tokens, config.sweeps, n_words * config.topics)
         updates = [expected_updates(config, n_docs)]
         if config.time_budget is not None:
-            updates.append(config.time_budget / update)
+            size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
+            subset = (config.start_documents, config.start_sweeps, config.topics)
+            drawn = _draws_of_start(*subset, **size) if config.start == "subset" else 0.0
+            updates.append((config.time_budget - drawn * pace.token(config)) / update)
         positions += [n / config.trajectory for n in updates if n is not None]
     last = int(min(positions))
     return number_kept(start, last, config.samples)

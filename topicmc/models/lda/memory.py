@@ -225,6 +225,13 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         kept = config.sweeps - config.burn_in
         yield Term(ALWAYS, "topics of all tokens in several sweeps", 2 * kept * sizes.n_tokens)
         yield Term(ALWAYS, "their counts", theta)
+    if config.start == "subset":
+        tokens = config.start_documents / sizes.n_docs * sizes.n_tokens * hosted / config.workers
+        n_bytes = 2 * sizes.id_bytes + (3 if config.topics < 256 else 4)
+        yield Term("starting", "tokens of the subset, and their topics", n_bytes * tokens)
+        counts = 4.0 * sizes.n_words * padded_size(config.topics)
+        together = 0 if config.workers == 1 else 3
+        yield Term("starting", "counts over the subset", (hosted + together) * counts)
     yield Term("writing", "weights of a sample, as they are stored", theta / 2)
     yield Term(END, "weights of a sample, as they are stored", theta / 2)
     if hosted < config.workers:

@@ -15,10 +15,11 @@ from topicmc.models.lda.collapsed.independent import IndependentChains
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.settings import Resolved
-from topicmc.models.lda.target import TopicChains
+from topicmc.models.lda.subset import SubsetStart
+from topicmc.models.lda.target import Beginning, TopicChains
 from topicmc.samplers.row_prior import Additions
 
-LdaMethod = Adlda | IndependentChains | Dsgld
+LdaMethod = Adlda | IndependentChains | Dsgld | SubsetStart
 
 
 def open_method(
@@ -44,8 +45,14 @@ def open_method(
         origin: what chains begin with, if they go on from another run.
     """
     if not config.keeps_assignments:
-        target = TopicChains(config, corpus, transport.workers, threads, additions, origin)
-        return Dsgld(target, config, transport, slow)
+
+        def chains(beginning: Beginning | None) -> Dsgld:
+            target = TopicChains(config, corpus, transport.workers, threads, additions, beginning)
+            return Dsgld(target, config, transport, slow)
+
+        if config.start != "subset":
+            return chains(origin)
+        return SubsetStart(config, corpus, transport, threads, chains, slow, scratch, additions)
     if config.sampler == "adlda" and config.chains > 1:
         return IndependentChains(
             config, corpus, transport, threads, slow, scratch, additions, origin

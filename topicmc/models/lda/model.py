@@ -91,7 +91,8 @@ def look_of(config: Resolved, n_docs: int) -> int:
         return first_look(config.start_sweeps, config.epochs)
     updates = expected_updates(config, n_docs)
     most = None if updates is None else updates / config.trajectory
-    return first_look(-(-config.anneal_updates // config.trajectory), most)
+    sweeps = config.start_sweeps if config.start == "subset" else 0
+    return first_look(sweeps - (-config.anneal_updates // config.trajectory), most)
 
 
 def training_of(

@@ -37,7 +37,11 @@ class Pace:
         """What a sweep over all documents may be expected to take: to draw, and to exchange
         counts."""
         rounds = -(-n_docs // (config.workers * documents_of_round(n_docs, config.workers)))
-        return n_tokens * self.hosted / config.workers * self.draw, rounds * self.exchange
+        return n_tokens * self.token(config), rounds * self.exchange
+
+    def token(self, config: LdaSettings) -> float:
+        """Seconds in which all workers together draw a token."""
+        return self.draw * self.hosted / config.workers
 
     def minibatch_update(self, tokens: float, sweeps: int, n_weights: int) -> float:
         """What an update of every chain of a process may be expected to take, on minibatches of so

@@ -15,7 +15,7 @@ ESTIMATES = ("plain", "remembered", "cv", "saga")
 WHOLE = ("cv", "saga")  # estimates of the counts of all words, by one worker
 COLLAPSED = ("adlda", "asynclda")  # samplers that keep the topic of every token
 SAMPLERS = (*MOVES, *COLLAPSED)
-STARTS = ("plain", "anneal", "stream", "grow", "consensus", "warm")
+STARTS = ("plain", "anneal", "stream", "subset", "grow", "consensus", "warm")
 LEARN = ("none", "alpha", "beta", "both")
 MAX_TOPICS = 65_535
 _MOST_START_WEIGHT = 1e6
@@ -42,6 +42,7 @@ class LdaSettings(DsgldSettings[Open]):
     start_weight: float | None = None
     anneal_updates: int | Open = AUTO
     start_sweeps: int | Open = AUTO
+    start_documents: int | Open = AUTO
     remember: bool = False
     estimate: str = "plain"
     learn: str = "auto"
@@ -68,6 +69,7 @@ class LdaSettings(DsgldSettings[Open]):
             raise UsageError("--start warm begins with the topics of a run: give it by --from RUN")
         in_range("--anneal-updates", self.anneal_updates, 1, 1_000_000_000)
         in_range("--start-sweeps", self.start_sweeps, 1, 1_000_000)
+        in_range("--start-documents", self.start_documents, 1, 1_000_000_000)
         if self.start_weight is not None:
             in_range("--start-weight", self.start_weight, 0, _MOST_START_WEIGHT, exclusive=True)
         in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
@@ -141,13 +143,16 @@ class TrainConfig(LdaSettings[Any]):
 @dataclass(frozen=True, kw_only=True)
 class Resolved(LdaSettings[Never]):
     """What a training run does: nothing is left open but ``evaluate_every``, which follows a length
-    that may change, and the one of ``anneal_updates`` and ``start_sweeps`` that the sampler has no
-    use for."""
+    that may change, and what the start has no use for of ``anneal_updates``, ``start_sweeps`` and
+    ``start_documents``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        start = "anneal_updates" if self.keeps_assignments else "start_sweeps"
-        spare = {"evaluate_every", start}
+        spare = {"evaluate_every"}
+        if self.keeps_assignments:
+            spare |= {"anneal_updates", "start_documents"}
+        elif self.start != "subset":
+            spare |= {"start_sweeps", "start_documents"}
         for field in fields(self):
             if field.name not in spare and getattr(self, field.name) == AUTO:
                 raise ValueError(f"{field.name} is not resolved")

@@ -1,4 +1,5 @@
-"""How long a start is, and how a growing one goes: pure arithmetic on the clock of sweeps.
+"""How long a start is, how a growing one goes, and how many documents one on a subset has: pure
+arithmetic on the clock of sweeps.
 
 A start is burn-in: the interval from the beginning of a run in which no state is a posterior
 sample. What it may take of a time budget is decided by its cost, for sweeps are short while
@@ -70,3 +71,36 @@ def longest_start(
 
     lengths = sorted({round(most / 1.15**i) for i in range(64)} - {0})
     return max((n for n in lengths if cost(n) <= within), default=1)
+
+
+# Of a start on a subset of the documents: sweeps over it; what it may take of all that a run draws;
+# the tokens of the smallest that is worth it, and of the largest; its share of a corpus, at most.
+SUBSET_SWEEPS = 100
+_SUBSET_DRAWS = 1 / 3
+_SUBSET_TOKENS = 8_000_000, 32_000_000
+_SUBSET_SHARE = 1 / 4
+
+
+def subset_documents(
+    within: float, sweeps: int, most: float, *, n_docs: int, n_tokens: int, n_topics: int,
+    n_words: int,
+) -> int:  # fmt: skip
+    """Documents of the largest subset, of at most ``most`` tokens, over which so many sweeps fit
+    into a run that draws ``within`` tokens; 0 where it would be too small to find good topics.
+    Sizes are some 15 % apart, as in `longest_start`."""
+    least = max(_SUBSET_TOKENS[0], FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
+    for power in range(64):
+        tokens = min(_SUBSET_SHARE * n_tokens, _SUBSET_TOKENS[1], most) / 1.15**power
+        if tokens < least:
+            return 0
+        if subset_draws(tokens, sweeps, n_topics=n_topics, n_words=n_words) <= (
+            _SUBSET_DRAWS * within
+        ):
+            return max(1, round(tokens * n_docs / n_tokens))
+    return 0
+
+
+def subset_draws(n_tokens: float, sweeps: int, *, n_topics: int, n_words: int) -> float:
+    """Tokens that so many sweeps over a growing subset of ``n_tokens`` draw."""
+    size = {"n_tokens": max(1, round(n_tokens)), "n_topics": n_topics, "n_words": n_words}
+    return n_tokens * Growth.over(sweeps, **size).cost(sweeps)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from topicmc.models.lda.defaults import initial_total
 from topicmc.models.lda.estimates import ESTIMATORS, Estimator, WholeChain, plain
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.learned_priors import prior_metrics
-from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.updates import Updates, state_of
@@ -35,6 +34,19 @@ from topicmc.storage.checkpoints import Checkpoint
 CHAINS = "chains"
 
 
+class Beginning(Protocol):
+    """Topics that chains begin with."""
+
+    def theta(self, chain: int) -> np.ndarray:
+        """Of a chain: float32 (W, K), to be changed by who asks."""
+
+    def alpha(self, chain: int) -> np.ndarray:
+        """Its prior of the mixes of documents: float64 (K,)."""
+
+    def beta(self, chain: int) -> float:
+        """Its prior of the words."""
+
+
 class TopicChains:
     """The `topicmc.engine.dsgld.Target` of minibatch LDA; a chain travels as a whole.
 
@@ -44,7 +56,7 @@ class TopicChains:
         workers: those that this process hosts.
         threads: the threads of this process.
         additions: to the prior of the topics.
-        origin: what chains begin with, if they go on from another run.
+        origin: what chains begin with, if they go on from other topics.
     """
 
     at_once = 1
@@ -56,7 +68,7 @@ class TopicChains:
         workers: Sequence[int],
         threads: Threads,
         additions: Additions | None = None,
-        origin: Origin | None = None,
+        origin: Beginning | None = None,
     ) -> None:
         self._config = config
         self._origin = origin
@@ -102,8 +114,8 @@ class TopicChains:
         return self._state(**vars(chain))
 
     def _carry_over(self, chain: Chain, total: float) -> None:
-        """Begins with the topics of another run; for SGRLD on its own scale, whose sums say nothing
-        of the topics' sizes."""
+        """Begins with topics that were found before; for SGRLD on its own scale, whose sums say
+        nothing of the topics' sizes."""
         assert self._origin is not None
         chain.alpha, chain.beta = self._origin.alpha(chain.index), self._origin.beta(chain.index)
         chain.theta = self._origin.theta(chain.index)

@@ -31,7 +31,7 @@ from topicmc.kernels.joint import log_words
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.consensus import consensus
-from topicmc.models.lda.collapsed.growing import Schedule, Worker
+from topicmc.models.lda.collapsed.growing import Extent, Schedule, Worker
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
 from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
@@ -53,7 +53,8 @@ class Adlda:
 
     Args:
         config: resolved settings.
-        corpus: an open corpus; only the shard files of the hosted workers are read.
+        corpus: an open corpus; only the shard files of the hosted workers are read. With ``tokens``
+            its extent is enough.
         transport: who hosts which workers.
         threads: the threads of this process.
         slow: factor by which a worker is slowed down, for experiments.
@@ -67,7 +68,7 @@ class Adlda:
     def __init__(
         self,
         config: Resolved,
-        corpus: Corpus,
+        corpus: Corpus | Extent,
         transport: Transport,
         threads: Threads,
         slow: Mapping[int, float] | None = None,
@@ -98,10 +99,11 @@ class Adlda:
         generator = np.random.Generator(np.random.Philox(key=join))
         ranks = generator.random(corpus.n_docs, np.float32)
         key = stream_key(config.seed, "collapsed", number)
-        ranges = share_out(corpus, config.workers)
-        self.tokens = tokens or {
-            worker: expand(corpus, ranges[worker], scratch) for worker in transport.workers
-        }
+        if tokens is None:
+            assert isinstance(corpus, Corpus)
+            ranges = share_out(corpus, config.workers)
+            tokens = {w: expand(corpus, ranges[w], scratch) for w in transport.workers}
+        self.tokens = tokens
         self.workers: dict[int, Worker] = {}
         for worker in transport.workers:
             offsets, words, first = self.tokens[worker]

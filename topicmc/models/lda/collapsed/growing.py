@@ -16,6 +16,7 @@ the sweep alone. How many updates a sweep has depends on the number of workers.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,16 +32,25 @@ from topicmc.models.lda.starts import GROWN_BY, NO_GROWTH, Growth
 FIRST_BETA = 1.0  # what an annealed start begins with
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How large a corpus is, or a part of one."""
+
+    n_docs: int
+    n_tokens: int
+    n_words: int
+
+
 class Schedule:
     """Which documents a worker visits when, and under which β: a function of the number of
     updates that it has made.
 
     Args:
         config: resolved settings.
-        corpus: an open corpus.
+        corpus: an open corpus, or its extent.
     """
 
-    def __init__(self, config: Resolved, corpus: Corpus) -> None:
+    def __init__(self, config: Resolved, corpus: Corpus | Extent) -> None:
         self._config = config
         self._least = 1 if config.remember else ROUNDS
         self._rounds = rounds_per_sweep(config, corpus.n_docs)

@@ -1,0 +1,209 @@
+"""A start on a subset of the documents: which, what minibatches begin with, and where it suits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_training import StopAfter, kept_bits, train
+
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import UsageError
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.defaults import expected_samples, resolve
+from topicmc.models.lda.memory import Sizes, terms
+from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.model import look_of
+from topicmc.models.lda.pace import Pace
+from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.starts import SUBSET_SWEEPS, subset_documents, subset_draws
+from topicmc.models.lda.subset import SubsetStart, _tokens
+from topicmc.models.lda.target import CHAINS
+from topicmc.models.lda.workers import expand
+
+DOCUMENTS, SWEEPS, BURN_IN = 70, 6, 8
+CONFIG = TrainConfig(
+    topics=5, sampler="scir", start="subset", start_documents=DOCUMENTS, start_sweeps=SWEEPS,
+    anneal_updates=BURN_IN, updates=SWEEPS + 24, batch_size=20, trajectory=1, alpha=0.3, beta=0.1,
+    seed=3, threads=1, balance=False, evaluate_every="10m", checkpoint_every="10m",
+)  # fmt: skip
+ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
+PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}
+
+
+def method(config, corpus):
+    size = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
+    config = resolve(config, **size)
+    return open_method(config, corpus, LocalTransport(config.workers), Threads(config.threads))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_subset_is_spread_over_the_corpus_whoever_holds_it(small_corpus, workers):
+    """Every so many documents, whole; each worker has those of its share, one after another."""
+    shards = [(s, 0, n) for s, n in enumerate(small_corpus.shard_sizes) if n]
+    offsets, tokens, _ = expand(small_corpus, shards)
+    wanted = [d * small_corpus.n_docs // DOCUMENTS for d in range(DOCUMENTS)]
+    expected = np.concatenate([tokens[offsets[d] : offsets[d + 1]] for d in wanted])
+    parts = _tokens(small_corpus, DOCUMENTS, workers, LocalTransport(workers))
+    assert np.array_equal(np.concatenate([parts[w][1] for w in range(workers)]), expected)
+    assert parts[0][1].dtype == tokens.dtype
+    before = 0
+    for worker in range(workers):
+        own_offsets, own, first = parts[worker]
+        assert first == before and own_offsets[-1] == len(own) and own_offsets[0] == 0
+        before += len(own_offsets) - 1
+    lengths = np.concatenate([np.diff(parts[w][0]) for w in range(workers)])
+    assert lengths.tolist() == [int(offsets[d + 1] - offsets[d]) for d in wanted]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_chains_begin_with_the_topics_of_the_subset(small_corpus, workers):
+    """θ_wk = (n · share_k + W β) φ_wk, with n the tokens of the corpus, in every chain."""
+    found = method(replace(CONFIG, workers=workers, learn="both"), small_corpus)
+    assert isinstance(found, SubsetStart)
+    beginnings, chains = [], found._chains
+
+    def noted(beginning):
+        begun = chains(beginning)
+        beginnings.append((first.reconciliation.counts().copy(), first.prior.base, begun))
+        return begun
+
+    found._chains, first = noted, found._first
+    while found.position < SWEEPS:
+        assert found.in_burn_in and found.update == found.position
+        found.round()
+    (counts, beta, begun), n_words = beginnings[0], small_corpus.n_words
+    counts = counts[:, :5].astype(float)
+    phi = (counts + beta) / (counts.sum(axis=0) + n_words * beta)
+    sizes = small_corpus.n_tokens * counts.sum(axis=0) / counts.sum()
+    held = list(begun.held[CHAINS].values())
+    assert len(held) == workers and (found.position, found.update) == (SWEEPS, SWEEPS)
+    for chain in held:
+        np.testing.assert_allclose(chain.theta, phi * (sizes + n_words * beta), rtol=1e-5)
+        np.testing.assert_allclose(chain.topic_sums, sizes + n_words * beta, rtol=1e-5)
+        np.testing.assert_array_equal(chain.alpha, first.alpha)
+        assert chain.beta == beta != CONFIG.beta
+    assert held[0].theta.base is None or len({id(chain.theta) for chain in held}) == workers
+    assert found._first is None and found.in_burn_in
+
+
+def test_no_state_of_the_subset_or_before_its_burn_in_is_a_sample(small_corpus, tmp_path):
+    run, outcome = train(CONFIG, small_corpus, tmp_path / "run")
+    positions = [entry["position"] for entry in run.sample_index()]
+    assert outcome.update == CONFIG.updates and max(positions) == CONFIG.updates
+    assert min(positions) > SWEEPS + BURN_IN
+    cut, _ = train(replace(CONFIG, updates=SWEEPS + BURN_IN - 1), small_corpus, tmp_path / "cut")
+    assert all(entry["burn_in"] for entry in cut.sample_index())
+    joints = [record for record in run.trace() if "log joint" in record["chains"]["0"]]
+    assert joints == []  # of other tokens than those of the corpus
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("rounds", [1, 5, 23, 24, 25, 30])
+def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(
+    small_corpus, tmp_path, rounds, workers
+):
+    config = replace(CONFIG, workers=workers, learn="both", trajectory=2)
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    train(config, small_corpus, tmp_path / "run", StopAfter(rounds))
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole) != []
+
+
+@pytest.mark.parametrize("rounds", [5, 30])
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1)])
+def test_it_goes_on_on_another_number_of_workers(small_corpus, tmp_path, rounds, before, after):
+    config = replace(CONFIG, workers=before)
+    train(config, small_corpus, tmp_path / "run", StopAfter(rounds))
+    run, outcome = train(
+        replace(config, workers=after), small_corpus, tmp_path / "run", resume=True
+    )
+    assert outcome.samples > 0
+    assert min(entry["position"] for entry in run.sample_index()) > SWEEPS + BURN_IN
+
+
+def test_threads_change_nothing(small_corpus, tmp_path):
+    runs = [train(replace(CONFIG, threads=n), small_corpus, tmp_path / str(n))[0] for n in (1, 2)]
+    assert kept_bits(runs[0]) == kept_bits(runs[1])
+
+
+def chosen(size, **given):
+    config = TrainConfig(**{"topics": 100, "sampler": "scir", **given})
+    return resolve(config, **size, cores=2)
+
+
+def test_it_is_chosen_where_the_corpus_is_large():
+    minutes = chosen(PUBMED, time_budget=600.0)
+    assert (minutes.start, minutes.start_sweeps) == ("subset", SUBSET_SWEEPS)
+    tokens = minutes.start_documents * 89
+    assert 31e6 < tokens < 33e6
+    fewer = chosen(PUBMED, time_budget=100.0).start_documents
+    assert 8e6 < fewer * 89 < 16e6
+    for size, given in (
+        (PUBMED, {"time_budget": 20.0}),  # too few documents would fit in
+        (PUBMED, {"time_budget": 600.0, "start": "stream"}),
+        (PUBMED, {"time_budget": 600.0, "anneal_updates": 50}),
+        (PUBMED, {"time_budget": 600.0, "workers": 2, "groups": 2}),
+        (ARXIV, {"time_budget": 600.0}),
+    ):
+        config = chosen(size, **given)
+        assert config.start == "stream", given
+        assert (config.start_sweeps, config.start_documents) == ("auto", "auto")
+    assert chosen(PUBMED, time_budget=600.0, sampler="sgrld").start == "plain"
+    assert chosen(PUBMED | {"memory": 300_000_000}, time_budget=600.0).start_documents * 89 < 1e7
+    told = chosen(ARXIV, start="subset", start_sweeps=30)
+    assert (told.start_sweeps, told.start_documents) == (30, 10_000)
+    assert chosen(ARXIV, start_documents=200_000).start_documents == ARXIV["n_docs"]
+    again = resolve(TrainConfig(**minutes.as_dict()), **PUBMED)
+    assert (again.step_size, again.start_documents) == (minutes.step_size, minutes.start_documents)
+
+
+def test_its_memory_is_stated():
+    """Words and topics of the tokens in two bytes each, their order in two more, and counts."""
+    config = chosen(PUBMED, time_budget=600.0, topics=500)
+    sizes = Sizes(*PUBMED.values(), 0, 0, 0, 0, 0, 0)._replace(
+        n_words=PUBMED["n_words"], n_tokens=PUBMED["n_tokens"], id_bytes=2
+    )
+    found = {term.name: term for term in terms(config, sizes, 1)}
+    tokens = config.start_documents / PUBMED["n_docs"] * PUBMED["n_tokens"]
+    assert found["tokens of the subset, and their topics"].n_bytes == 8 * tokens
+    assert found["counts over the subset"].n_bytes == 4 * PUBMED["n_words"] * 512
+    assert {found[name].phase for name in found if "subset" in name} == {"starting"}
+    other = chosen(PUBMED, time_budget=600.0, topics=500, start="stream")
+    assert not any("subset" in term.name for term in terms(other, sizes, 1))
+
+
+def test_the_subset_takes_a_third_of_what_is_drawn():
+    size = {"n_docs": 8_200_000, "n_tokens": 730_000_000}
+    model = {"n_topics": 100, "n_words": 39_987}
+    for within in (3.5e9, 4e9, 5e9):
+        documents = subset_documents(within, 100, np.inf, **size, **model)
+        draws = [subset_draws(n * 89.02, 100, **model) for n in (documents, 1.16 * documents)]
+        assert draws[0] <= within / 3 < draws[1]
+
+
+def test_what_is_expected_counts_the_subset_in():
+    config = chosen(PUBMED, time_budget=600.0)
+    pace = Pace.reckoned(config, PUBMED["n_words"], 2)
+    more = replace(config, start="stream", start_sweeps="auto", start_documents="auto")
+    fewer, samples = (expected_samples(c, **PUBMED, pace=pace) for c in (config, more))
+    assert 0 < fewer <= samples
+    short = replace(config, time_budget=60.0)
+    assert expected_samples(short, **PUBMED, pace=pace) == 0
+    looks = [look_of(replace(c, time_budget=None, updates=400), 10**6) for c in (config, more)]
+    assert looks == [2 * (SUBSET_SWEEPS + config.anneal_updates), 2 * config.anneal_updates]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sampler": "adlda", "start": "subset"}, "--start subset is of minibatches"),
+        ({"sampler": "adlda", "start_documents": 5}, "--start-documents is of minibatches"),
+        ({"start": "anneal", "start_sweeps": 5}, "--start-sweeps is of samplers that keep"),
+        ({"start": "plain", "start_documents": 5}, "--start-documents is of samplers that keep"),
+        ({"start": "subset", "workers": 2, "groups": 2}, "--start subset gives every chain"),
+        ({"start_documents": 0}, "--start-documents"),
+    ],
+)
+def test_what_it_does_not_go_with(given, said):
+    with pytest.raises(UsageError, match=said):
+        chosen(ARXIV, **given)
