@@ -174,12 +174,23 @@ def test_its_memory_is_stated():
 
 
 def test_the_subset_takes_a_third_of_what_is_drawn():
-    size = {"n_docs": 8_200_000, "n_tokens": 730_000_000}
-    model = {"n_topics": 100, "n_words": 39_987}
+    size = PUBMED | {"n_topics": 100}
     for within in (3.5e9, 4e9, 5e9):
-        documents = subset_documents(within, 100, np.inf, **size, **model)
-        draws = [subset_draws(n * 89.02, 100, **model) for n in (documents, 1.16 * documents)]
+        documents = subset_documents(within, 100, np.inf, **size)
+        draws = [subset_draws(n, 100, **size) for n in (documents, round(1.16 * documents))]
         assert draws[0] <= within / 3 < draws[1]
+    assert subset_draws(0, 100, **size) == 0
+
+
+def test_a_run_of_few_updates_or_epochs_does_not_end_on_the_subset():
+    """A sweep over the subset is an update, and its documents are drawn."""
+    assert chosen(PUBMED, updates=299).start == "stream"
+    assert chosen(PUBMED, updates=300).start == "subset"
+    assert chosen(PUBMED).start == "subset"
+    assert chosen(PUBMED, epochs=3.0).start == "stream"
+    many = chosen(PUBMED, epochs=5.0)
+    drawn = subset_draws(many.start_documents, many.start_sweeps, n_topics=100, **PUBMED)
+    assert many.start == "subset" and drawn <= 5 * PUBMED["n_tokens"] / 3
 
 
 def test_what_is_expected_counts_the_subset_in():
@@ -202,6 +213,7 @@ def test_what_is_expected_counts_the_subset_in():
         ({"start": "anneal", "start_sweeps": 5}, "--start-sweeps is of samplers that keep"),
         ({"start": "plain", "start_documents": 5}, "--start-documents is of samplers that keep"),
         ({"start": "subset", "workers": 2, "groups": 2}, "--start subset gives every chain"),
+        ({"start": "stream", "start_documents": 5}, "--start-documents is of samplers that keep"),
         ({"start_documents": 0}, "--start-documents"),
     ],
 )

@@ -130,6 +130,7 @@ def bits(run):
         (3, {"sampler": "sgrld", "schedule": "permute", "chains": 2, "groups": 2}),
         (4, {"sampler": "sgrld", "schedule": "rotate", "groups": 2, "average_until": 12}),
         (4, {"sampler": "scir", "schedule": "permute", "chains": 3, "groups": 2}),  # 1 and 2
+        (2, {"sampler": "scir", "start": "subset", "start_documents": 70, "start_sweeps": 5}),
     ],
 )
 def test_the_same_bits_as_in_one_process(small_corpus, tmp_path, workers, settings):

@@ -21,6 +21,7 @@ from topicmc.models.lda.settings import COLLAPSED, WHOLE, LdaSettings, Resolved
 from topicmc.models.lda.starts import (
     BURN_IN_SHARE,
     NO_GROWTH,
+    SUBSET_SHARE,
     SUBSET_SWEEPS,
     Growth,
     longest_start,
@@ -116,8 +117,9 @@ def resolve(
     if config.start == "stream" and sampler != "scir":
         raise UsageError(f"--start stream is of --sampler scir, not {sampler}; leave it out")
     begins = _start(config, sampler_of(sampler).start)
+    open_to_subset = config.start == "subset" or (config.start, begins) == (AUTO, "stream")
     for name in ("start_sweeps", "start_documents"):
-        if getattr(config, name) != "auto" and begins not in ("stream", "subset"):
+        if getattr(config, name) != AUTO and not open_to_subset:
             raise UsageError(
                 f"{option(name)} is of samplers that keep assignments and of --start subset;"
                 f" --sampler {sampler} --start {begins} has --anneal-updates"
@@ -142,13 +144,17 @@ def resolve(
     pace = pace or Pace.reckoned(replace(config, topics=topics), n_words, cores)
     tokens = n_tokens / n_docs * batch_size
     within = inf if planned is None else planned * chains * tokens * (sweeps + 1)
+    if config.epochs is not None:
+        within = min(within, config.epochs * n_tokens)  # a sweep over the subset counts, too
     if config.time_budget is not None:
         within = min(within, config.time_budget / pace.token(config))
-    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
-    subset = _documents_of_start(replace(begun, groups=groups), begins, within, memory, **size)
-    if subset > 0:
-        begins = "subset"
     start_sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
+    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
+    subset = 0
+    if open_to_subset:
+        asked = replace(begun, groups=groups, updates=updates)
+        subset = _documents_of_start(asked, within, memory, **size)
+    begins = "subset" if subset else begins
     most = _ANNEAL_UPDATES
     if begins in ("subset", "warm"):  # the steps of a chain whose start is over
         most = _WARM_UPDATES
@@ -158,7 +164,7 @@ def resolve(
     if planned is not None:
         start = min(start, max(_LEAST_UPDATES, int(_START_SHARE * planned)))
     if config.time_budget is not None:
-        before = pace.token(config) * _draws_of_start(subset, start_sweeps, topics, **size)
+        before = pace.token(config) * subset_draws(subset, start_sweeps, n_topics=topics, **size)
         update = pace.minibatch_update(tokens, sweeps, n_words * topics)
         fitting = int(BURN_IN_SHARE * (config.time_budget - before) / update)
         start = min(start, max(_LEAST_UPDATES, fitting))
@@ -220,13 +226,12 @@ def _start(config: LdaSettings, usual: str) -> str:
 
 
 def _documents_of_start(
-    config: LdaSettings, begins: str, within: float, memory: int | None, *, n_docs: int,
-    n_tokens: int, n_words: int,
+    config: LdaSettings, within: float, memory: int | None, *, n_docs: int, n_tokens: int,
+    n_words: int,
 ) -> int:  # fmt: skip
     """Documents of a start on a subset of them, of a run that draws ``within`` tokens: as many as
-    were told, or as suit the run; 0 where it begins in another way."""
+    were told, or as suit the run; 0 where it had better begin in another way."""
     told = config.start == "subset" or (config.start_sweeps, config.start_documents) != (AUTO, AUTO)
-    free = config.start == AUTO and begins == "stream" and config.anneal_updates == AUTO
     if told and config.groups != 1:
         raise UsageError(
             f"--start subset gives every chain the same topics, and --groups {config.groups} asks"
@@ -234,21 +239,13 @@ def _documents_of_start(
         )
     if config.start_documents != AUTO:
         return min(config.start_documents, n_docs)
-    if config.groups != 1 or not (told or free):
-        return 0
     sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
+    short = config.updates is not None and sweeps > SUBSET_SHARE * config.updates
+    if not told and (config.groups != 1 or config.anneal_updates != AUTO or short):
+        return 0
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words, "n_topics": config.topics}
     most = inf if memory is None else _SUBSET_MEMORY * memory / _TOKEN_OF_START
-    found = subset_documents(within, sweeps, most, **size)
-    return found or (min(n_docs, _FEW_DOCUMENTS) if told else 0)
-
-
-def _draws_of_start(
-    documents: int, sweeps: int, n_topics: int, *, n_docs: int, n_tokens: int, n_words: int
-) -> float:
-    """Tokens that a start on a subset of so many documents draws."""
-    tokens = documents * n_tokens / max(1, n_docs)
-    return subset_draws(tokens, sweeps, n_topics=n_topics, n_words=n_words) if documents else 0.0
+    return subset_documents(within, sweeps, most, **size) or told * min(n_docs, _FEW_DOCUMENTS)
 
 
 def _learned(config: LdaSettings) -> str:
@@ -483,8 +480,10 @@ def expected_samples(
         updates = [expected_updates(config, n_docs)]
         if config.time_budget is not None:
             size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
-            subset = (config.start_documents, config.start_sweeps, config.topics)
-            drawn = _draws_of_start(*subset, **size) if config.start == "subset" else 0.0
+            drawn = 0.0
+            if config.start == "subset":
+                subset = config.start_documents, config.start_sweeps
+                drawn = subset_draws(*subset, n_topics=config.topics, **size)
             updates.append((config.time_budget - drawn * pace.token(config)) / update)
         positions += [n / config.trajectory for n in updates if n is not None]
     last = int(min(positions))

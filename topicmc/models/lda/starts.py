@@ -73,12 +73,10 @@ def longest_start(
     return max((n for n in lengths if cost(n) <= within), default=1)
 
 
-# Of a start on a subset of the documents: sweeps over it; what it may take of all that a run draws;
-# the tokens of the smallest that is worth it, and of the largest; its share of a corpus, at most.
-SUBSET_SWEEPS = 100
-_SUBSET_DRAWS = 1 / 3
-_SUBSET_TOKENS = 8_000_000, 32_000_000
-_SUBSET_SHARE = 1 / 4
+# Of a start on a subset of the documents: sweeps over it; the share of a run that it may take; the
+# tokens of the smallest that is worth it, and of the largest; its share of a corpus, at most.
+SUBSET_SWEEPS, SUBSET_SHARE = 100, 1 / 3
+_SUBSET_TOKENS, _SUBSET_PART = (8_000_000, 32_000_000), 1 / 4
 
 
 def subset_documents(
@@ -88,19 +86,21 @@ def subset_documents(
     """Documents of the largest subset, of at most ``most`` tokens, over which so many sweeps fit
     into a run that draws ``within`` tokens; 0 where it would be too small to find good topics.
     Sizes are some 15 % apart, as in `longest_start`."""
+    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     least = max(_SUBSET_TOKENS[0], FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
-    for power in range(64):
-        tokens = min(_SUBSET_SHARE * n_tokens, _SUBSET_TOKENS[1], most) / 1.15**power
-        if tokens < least:
-            return 0
-        if subset_draws(tokens, sweeps, n_topics=n_topics, n_words=n_words) <= (
-            _SUBSET_DRAWS * within
-        ):
-            return max(1, round(tokens * n_docs / n_tokens))
+    tokens = min(_SUBSET_PART * n_tokens, _SUBSET_TOKENS[1], most)
+    while tokens >= least:
+        documents = max(1, round(tokens * n_docs / n_tokens))
+        if subset_draws(documents, sweeps, **size) <= SUBSET_SHARE * within:
+            return documents
+        tokens /= 1.15
     return 0
 
 
-def subset_draws(n_tokens: float, sweeps: int, *, n_topics: int, n_words: int) -> float:
-    """Tokens that so many sweeps over a growing subset of ``n_tokens`` draw."""
-    size = {"n_tokens": max(1, round(n_tokens)), "n_topics": n_topics, "n_words": n_words}
-    return n_tokens * Growth.over(sweeps, **size).cost(sweeps)
+def subset_draws(
+    documents: int, sweeps: int, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int
+) -> float:
+    """Tokens that so many sweeps over a growing subset of some documents draw."""
+    tokens = round(documents * n_tokens / max(1, n_docs))
+    size = {"n_tokens": max(1, tokens), "n_topics": n_topics, "n_words": n_words}
+    return tokens * Growth.over(sweeps, **size).cost(sweeps)
