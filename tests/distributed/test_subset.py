@@ -152,7 +152,9 @@ def test_it_is_chosen_where_the_corpus_is_large():
     assert chosen(PUBMED, time_budget=600.0, sampler="sgrld").start == "plain"
     assert chosen(PUBMED | {"memory": 300_000_000}, time_budget=600.0).start_documents * 89 < 1e7
     told = chosen(ARXIV, start="subset", start_sweeps=30)
-    assert (told.start_sweeps, told.start_documents) == (30, 10_000)
+    assert (told.start_sweeps, told.start_documents) == (30, round(93_095 / 4))
+    short = chosen(ARXIV, start="subset", time_budget=10.0)
+    assert 9_000 < short.start_documents < 14_000  # though that is few
     assert chosen(ARXIV, start_documents=200_000).start_documents == ARXIV["n_docs"]
     again = resolve(TrainConfig(**minutes.as_dict()), **PUBMED)
     assert (again.step_size, again.start_documents) == (minutes.step_size, minutes.start_documents)
@@ -176,7 +178,7 @@ def test_its_memory_is_stated():
 def test_the_subset_takes_a_third_of_what_is_drawn():
     size = PUBMED | {"n_topics": 100}
     for within in (3.5e9, 4e9, 5e9):
-        documents = subset_documents(within, 100, np.inf, **size)
+        documents = subset_documents(within, 100, (0, np.inf), **size)
         draws = [subset_draws(n, 100, **size) for n in (documents, round(1.16 * documents))]
         assert draws[0] <= within / 3 < draws[1]
     assert subset_draws(0, 100, **size) == 0
@@ -214,6 +216,7 @@ def test_what_is_expected_counts_the_subset_in():
         ({"start": "plain", "start_documents": 5}, "--start-documents is of samplers that keep"),
         ({"start": "subset", "workers": 2, "groups": 2}, "--start subset gives every chain"),
         ({"start": "stream", "start_documents": 5}, "--start-documents is of samplers that keep"),
+        ({"start_documents": 5}, "--start-documents 5 have too few tokens for 100 topics"),
         ({"start_documents": 0}, "--start-documents"),
     ],
 )

@@ -24,6 +24,7 @@ from topicmc.models.lda.starts import (
     SUBSET_SHARE,
     SUBSET_SWEEPS,
     Growth,
+    least_subset,
     longest_start,
     subset_documents,
     subset_draws,
@@ -45,9 +46,8 @@ _SWEEPS = 8
 # group need fewer by its size: averaging lets each learn from the documents of all.
 _ANNEAL_UPDATES = 400
 _WARM_UPDATES = 100  # of a start from the topics of another run
-# What the tokens of a start on a subset may take of a worker's memory, and bytes of each; and its
-# documents where it was asked for and nothing says how many.
-_SUBSET_MEMORY, _TOKEN_OF_START, _FEW_DOCUMENTS = 0.25, 8, 10_000
+# What the tokens of a start on a subset may take of a worker's memory, and bytes of each.
+_SUBSET_MEMORY, _TOKEN_OF_START = 0.25, 8
 _LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
 ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
@@ -238,6 +238,11 @@ def _documents_of_start(
             " for chains that know nothing of each other: leave one of them out"
         )
     if config.start_documents != AUTO:
+        if config.start_documents * n_tokens < 10 * config.topics * n_docs:
+            raise UsageError(
+                f"--start-documents {config.start_documents} have too few tokens for"
+                f" {config.topics} topics; give more"
+            )
         return min(config.start_documents, n_docs)
     sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
     short = config.updates is not None and sweeps > SUBSET_SHARE * config.updates
@@ -245,7 +250,8 @@ def _documents_of_start(
         return 0
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words, "n_topics": config.topics}
     most = inf if memory is None else _SUBSET_MEMORY * memory / _TOKEN_OF_START
-    return subset_documents(within, sweeps, most, **size) or told * min(n_docs, _FEW_DOCUMENTS)
+    least = 10 * config.topics if told else least_subset(config.topics, n_words)
+    return subset_documents(within, sweeps, (least, most), **size)
 
 
 def _learned(config: LdaSettings) -> str:

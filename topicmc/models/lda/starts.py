@@ -80,21 +80,25 @@ _SUBSET_TOKENS, _SUBSET_PART = (8_000_000, 32_000_000), 1 / 4
 
 
 def subset_documents(
-    within: float, sweeps: int, most: float, *, n_docs: int, n_tokens: int, n_topics: int,
-    n_words: int,
+    within: float, sweeps: int, bounds: tuple[float, float], *, n_docs: int, n_tokens: int,
+    n_topics: int, n_words: int,
 ) -> int:  # fmt: skip
-    """Documents of the largest subset, of at most ``most`` tokens, over which so many sweeps fit
-    into a run that draws ``within`` tokens; 0 where it would be too small to find good topics.
-    Sizes are some 15 % apart, as in `longest_start`."""
+    """Documents of the largest subset over which so many sweeps fit into a run that draws
+    ``within`` tokens, of as many tokens as lie within the bounds; 0 if none does. Sizes are some
+    15 % apart, as in `longest_start`."""
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    least = max(_SUBSET_TOKENS[0], FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
-    tokens = min(_SUBSET_PART * n_tokens, _SUBSET_TOKENS[1], most)
-    while tokens >= least:
+    tokens = min(_SUBSET_PART * n_tokens, _SUBSET_TOKENS[1], bounds[1])
+    while tokens >= bounds[0]:
         documents = max(1, round(tokens * n_docs / n_tokens))
         if subset_draws(documents, sweeps, **size) <= SUBSET_SHARE * within:
             return documents
         tokens /= 1.15
     return 0
+
+
+def least_subset(n_topics: int, n_words: int) -> float:
+    """Tokens of the smallest subset that finds good topics."""
+    return max(_SUBSET_TOKENS[0], FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
 
 
 def subset_draws(
