@@ -20,7 +20,10 @@ USAGE = [
     ((*TRAIN, "--sweeps", 3, "--burn-in", 3), "--burn-in 3 leaves none of the 3 sweeps"),
     ((*TRAIN, "--updates", 0), "--updates 0 is out of range"),
     ((*TRAIN, "--updates", 5, "--epochs", 2), "--updates and --epochs both say"),
-    ((*TRAIN, "--sampler", "scir", "--start-sweeps", 5), "--start-sweeps is of samplers that keep"),
+    (
+        (*TRAIN, "--sampler", "sgrld", "--start-sweeps", 5),
+        "--start-sweeps is of samplers that keep",
+    ),
     ((*TRAIN, "--sampler", "adlda", "--average-until", 5), "--average-until is of chains that are"),
     ((*TRAIN, "--time-budget", "5x"), "--time-budget: '5x' is not a duration.*90s"),
     ((*TRAIN, "--evaluate-every", 0), "--evaluate-every: '0' is not a duration"),

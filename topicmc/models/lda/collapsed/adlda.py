@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -100,9 +100,9 @@ class Adlda:
         ranks = generator.random(corpus.n_docs, np.float32)
         key = stream_key(config.seed, "collapsed", number)
         if tokens is None:
-            assert isinstance(corpus, Corpus)
-            ranges = share_out(corpus, config.workers)
-            tokens = {w: expand(corpus, ranges[w], scratch) for w in transport.workers}
+            whole = cast(Corpus, corpus)
+            ranges = share_out(whole, config.workers)
+            tokens = {w: expand(whole, ranges[w], scratch) for w in transport.workers}
         self.tokens = tokens
         self.workers: dict[int, Worker] = {}
         for worker in transport.workers:
