@@ -84,6 +84,7 @@ def test_chains_begin_with_the_topics_of_the_subset(small_corpus, workers):
         assert chain.beta == beta != CONFIG.beta
     assert held[0].theta.base is None or len({id(chain.theta) for chain in held}) == workers
     assert found._first is None and found.in_burn_in
+    assert begun.target._origin is None  # as large as a state
 
 
 def test_no_state_of_the_subset_or_before_its_burn_in_is_a_sample(small_corpus, tmp_path):

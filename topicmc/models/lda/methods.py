@@ -48,7 +48,9 @@ def open_method(
 
         def chains(beginning: Beginning | None) -> Dsgld:
             target = TopicChains(config, corpus, transport.workers, threads, additions, beginning)
-            return Dsgld(target, config, transport, slow)
+            method = Dsgld(target, config, transport, slow)
+            target.has_begun()
+            return method
 
         if config.start != "subset":
             return chains(origin)

@@ -155,16 +155,11 @@ class SubsetStart:
     def _found(self) -> Found:
         """θ_wk = (n_k + W β) φ_wk, with n_k = n · share_k, of the topics of the subset."""
         assert self._first is not None
-        counts = self._first.reconciliation.counts()[:, : self._config.topics]
-        prior = self._first.prior
-        theta = counts.astype(np.float32, order="C")
-        prior.add_to(theta)
-        sizes = counts.sum(axis=0, dtype=np.int64)
-        own = prior.totals(*theta.shape)
-        theta *= ((sizes * (self._n_tokens / max(1, sizes.sum())) + own) / (sizes + own)).astype(
-            np.float32
-        )
-        return Found(theta, self._first.alpha.copy(), prior.base)
+        chain, prior = self._first.chain(), self._first.prior
+        assert chain.alpha is not None and chain.share is not None
+        sums = self._n_tokens * chain.share + prior.totals(*chain.theta.shape)
+        chain.theta *= (sums / chain.topic_sums).astype(np.float32)
+        return Found(chain.theta, chain.alpha, prior.base)
 
     def metrics(self) -> dict[str, Any]:
         """Of what goes on now."""

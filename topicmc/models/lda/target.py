@@ -113,6 +113,10 @@ class TopicChains:
             self._carry_over(chain, total)
         return self._state(**vars(chain))
 
+    def has_begun(self) -> None:
+        """Lets go of what the chains began with: there will be no others."""
+        self._origin = None
+
     def _carry_over(self, chain: Chain, total: float) -> None:
         """Begins with topics that were found before; for SGRLD on its own scale, whose sums say
         nothing of the topics' sizes."""

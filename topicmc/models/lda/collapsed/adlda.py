@@ -259,19 +259,20 @@ class Adlda:
 
     @property
     def chains(self) -> dict[int, Chain]:
-        """The one chain there is, with θ_wk = n_kw + b_kw, on the process that hosts worker 0."""
-        if 0 not in self.workers:
-            return {}
+        """The one chain there is, on the process that hosts worker 0."""
+        return {self.number: self.chain()} if 0 in self.workers else {}
+
+    def chain(self) -> Chain:
+        """The chain, with θ_wk = n_kw + b_kw, on any process."""
         counts = self.reconciliation.counts()[:, : self.config.topics]
         sizes = counts.sum(axis=0, dtype=np.int64).astype(np.float64)
         theta = counts.astype(np.float32, order="C")
         self.prior.add_to(theta)
-        chain = Chain(
+        return Chain(
             self.number, theta, sizes + self.prior.totals(*theta.shape), self.update,
             alpha=self.alpha, beta=self.prior.base, share=sizes / max(1.0, sizes.sum()),
             of_counts=True,
         )  # fmt: skip
-        return {self.number: chain}
 
     def distinct(self) -> list[int]:
         """The chains whose states differ: the only one."""
