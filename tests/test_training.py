@@ -11,8 +11,11 @@ from topicmc.engine.loop import Training
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, DivergedError, UsageError
 from topicmc.host.interrupts import Interrupt
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda import jobs
+from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.heldout import HeldOut
+from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
@@ -47,6 +50,13 @@ class StopAfter(Interrupt):
     @requested.setter
     def requested(self, value: bool) -> None:
         pass
+
+
+def opened(config, corpus):
+    """The method of a run on all workers in this process, at its start."""
+    size = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
+    config = resolve(config, **size)
+    return open_method(config, corpus, LocalTransport(config.workers), Threads(config.threads))
 
 
 def train(config, corpus, path, interrupt=None, resume=False, transport=None):

@@ -5,15 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
-from test_training import StopAfter, kept_bits, train
+from test_training import StopAfter, kept_bits, opened, train
 
-from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
-from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.consensus import _roots, consensus
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.settings import TrainConfig
 
 CONFIG = TrainConfig(
@@ -24,12 +21,6 @@ OF_MEMBER, POOLED = 2, 20  # sweeps of each of the ten, and of all, in a start o
 KOS = {"n_docs": 3_087, "n_tokens": 422_250, "n_words": 6_906}
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
 PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}
-
-
-def method(config, corpus):
-    size = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    config = resolve(config, **size)
-    return open_method(config, corpus, LocalTransport(config.workers), Threads(config.threads))
 
 
 def counted(found) -> np.ndarray:
@@ -86,7 +77,7 @@ def test_products_of_roots_are_exact_in_any_order():
 
 
 def test_members_share_four_fifths_of_the_start(small_corpus):
-    schedule = method(CONFIG, small_corpus).schedule
+    schedule = opened(CONFIG, small_corpus).schedule
     assert isinstance(schedule, Schedule)
     assert (schedule.n_members, schedule.given) == (10, range(POOLED, POOLED + 3))
     begins = [schedule.begins(sweep) for sweep in range(45)]
@@ -100,7 +91,7 @@ def test_members_share_four_fifths_of_the_start(small_corpus):
 def test_priors_are_learned_from_the_chain_alone(small_corpus, sweeps, learnt):
     """Members end after 20 sweeps of both; annealing would end after 24, or after 20."""
     config = replace(CONFIG, learn="both", start_sweeps=sweeps)
-    schedule = method(config, small_corpus).schedule
+    schedule = opened(config, small_corpus).schedule
     assert schedule.given.start == POOLED
     assert [s for s in range(45) if schedule.learns(s, s + 1)] == list(learnt)
 
@@ -109,7 +100,7 @@ def test_priors_are_learned_from_the_chain_alone(small_corpus, sweeps, learnt):
 def test_a_short_start_has_fewer_members_and_no_state_of_it_is_a_sample(
     small_corpus, sweeps, members
 ):
-    schedule = method(replace(CONFIG, start_sweeps=sweeps), small_corpus).schedule
+    schedule = opened(replace(CONFIG, start_sweeps=sweeps), small_corpus).schedule
     assert schedule.n_members == members
     assert schedule.given.start == members and len(schedule.given) == 3 * (members > 0)
     assert schedule.is_start(schedule.given.stop - 1) or members == 0
@@ -118,7 +109,7 @@ def test_a_short_start_has_fewer_members_and_no_state_of_it_is_a_sample(
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_members_begin_at_random_and_the_chain_with_what_they_have_in_common(small_corpus, workers):
-    found = method(replace(CONFIG, workers=workers, batch_size=100), small_corpus)
+    found = opened(replace(CONFIG, workers=workers, batch_size=100), small_corpus)
     last: list[np.ndarray] = []
     while found.position < POOLED:
         if found.position % OF_MEMBER == 0:
@@ -147,7 +138,7 @@ def test_members_begin_at_random_and_the_chain_with_what_they_have_in_common(sma
 def test_a_member_knows_nothing_of_the_one_before(small_corpus):
     """After its first sweep topics are level: of 5 with some 1/5 of the tokens each, far apart from
     what they were."""
-    found = method(replace(CONFIG, batch_size=10), small_corpus)
+    found = opened(replace(CONFIG, batch_size=10), small_corpus)
     while found.position < OF_MEMBER + 1:
         found.round()
     share = found.reconciliation.counts()[:, :5].sum(axis=0) / small_corpus.n_tokens

@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_training import StopAfter, kept_bits, train
+from test_training import StopAfter, kept_bits, opened, train
 
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
-from topicmc.kernels.threads import Threads
 from topicmc.models.lda.defaults import expected_samples, resolve
 from topicmc.models.lda.memory import Sizes, terms
-from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.model import look_of
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.settings import TrainConfig
@@ -28,12 +26,6 @@ CONFIG = TrainConfig(
 )  # fmt: skip
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
 PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}
-
-
-def method(config, corpus):
-    size = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    config = resolve(config, **size)
-    return open_method(config, corpus, LocalTransport(config.workers), Threads(config.threads))
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -58,7 +50,7 @@ def test_the_subset_is_spread_over_the_corpus_whoever_holds_it(small_corpus, wor
 @pytest.mark.parametrize("workers", [1, 2])
 def test_chains_begin_with_the_topics_of_the_subset(small_corpus, workers):
     """θ_wk = (n · share_k + W β) φ_wk, with n the tokens of the corpus, in every chain."""
-    found = method(replace(CONFIG, workers=workers, learn="both"), small_corpus)
+    found = opened(replace(CONFIG, workers=workers, learn="both"), small_corpus)
     assert isinstance(found, SubsetStart)
     beginnings, chains = [], found._chains
 
