@@ -4,7 +4,8 @@ import pytest
 
 from topicmc.engine.clock import Due
 from topicmc.errors import UsageError
-from topicmc.models.lda.defaults import expected_updates, resolve
+from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.plan import expected_updates
 from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.settings.values import Interval, parse_duration
 

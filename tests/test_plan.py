@@ -9,16 +9,12 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.lda import jobs
 from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
-from topicmc.models.lda.defaults import (
-    BURN_IN_SHARE,
-    ENOUGH_SAMPLES,
-    expected_samples,
-    remarks,
-    resolve,
-)
+from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.pace import Pace
+from topicmc.models.lda.plan import ENOUGH_SAMPLES, expected_samples, remarks
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import (
+    BURN_IN_SHARE,
     GROWTH,
     NO_GROWTH,
     Growth,

@@ -24,8 +24,9 @@ from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import resolve, rounds_per_sweep
+from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir

@@ -18,8 +18,9 @@ from topicmc.kernels import gibbs
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed import worker as collapsed
 from topicmc.models.lda.collapsed.growing import Schedule
-from topicmc.models.lda.defaults import resolve, rounds_per_sweep
+from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.storage import scratch

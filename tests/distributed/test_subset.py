@@ -8,10 +8,11 @@ from test_training import StopAfter, kept_bits, opened, train
 
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
-from topicmc.models.lda.defaults import expected_samples, resolve
+from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.memory import Sizes, terms
 from topicmc.models.lda.model import look_of
 from topicmc.models.lda.pace import Pace
+from topicmc.models.lda.plan import expected_samples
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import SUBSET_SWEEPS, subset_documents, subset_draws
 from topicmc.models.lda.subset import SubsetStart, _tokens

@@ -18,12 +18,13 @@ from topicmc.host import machine
 from topicmc.host.machine import available_memory
 from topicmc.models.lda import memory
 from topicmc.models.lda.calibration import measured
-from topicmc.models.lda.defaults import needs_pace, remarks, resolve
+from topicmc.models.lda.defaults import needs_pace, resolve
 from topicmc.models.lda.formats import config_of_format_1
 from topicmc.models.lda.given_priors import Given, given_prior
 from topicmc.models.lda.origin import draft, inherited, with_topics_of_origin
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import share_out
+from topicmc.models.lda.plan import remarks
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.sampler_choice import check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig

@@ -6,7 +6,7 @@ import shlex
 from typing import NamedTuple
 
 from topicmc.engine.ending import fraction
-from topicmc.models.lda.defaults import passes
+from topicmc.models.lda.plan import passes
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.storage.files import read_json

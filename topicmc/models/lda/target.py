@@ -18,7 +18,7 @@ from topicmc.engine.schedule import batch_items, worker_of
 from topicmc.engine.state import ReadOnDemand, Table
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import initial_total
+from topicmc.models.lda.chain_defaults import initial_total
 from topicmc.models.lda.estimates import ESTIMATORS, Estimator, WholeChain, plain
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.learned_priors import prior_metrics

@@ -23,9 +23,9 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.models.lda.collapsed.consensus import MEMBERS
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
-from topicmc.models.lda.defaults import rounds_per_sweep
 from topicmc.models.lda.origin import GIVEN_SWEEPS
 from topicmc.models.lda.pace import ROUNDS
+from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.starts import GROWN_BY, NO_GROWTH, Growth
 

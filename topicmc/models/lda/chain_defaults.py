@@ -1,0 +1,42 @@
+"""What is decided alike for minibatches and for kept assignments: how a chain begins, and how large
+its steps are."""
+
+from __future__ import annotations
+
+from topicmc.models.lda.settings import LdaSettings
+from topicmc.samplers.registry import sampler_of
+
+# The longest run that has no target, in the time after which it is first asked whether it has
+# converged; and that of one that goes on from another run.
+LONGEST, LONGEST_WARM = 3, 1
+
+
+def initial_total(config: LdaSettings, n_words: int, n_tokens: int) -> float:
+    """Σ_w θ_wk of a topic when its chain begins, as told or by its sampler; K and β decided."""
+    if config.start_weight is not None:
+        return config.start_weight * n_words
+    sampler = sampler_of(config.sampler)
+    return sampler.initial_total(config.beta, n_words, config.topics, n_tokens)
+
+
+def usual_steps(config: LdaSettings, n_words: int, n_tokens: int) -> tuple[float, ...]:
+    """a, b and c of the step size, with kept assignments or not; K and β decided."""
+    total = initial_total(config, n_words, n_tokens)
+    sampler = sampler_of(config.sampler)
+    return sampler.steps(total, config.topics, n_tokens, kept=config.remember)
+
+
+def usual_start(config: LdaSettings, usual: str) -> str:
+    """How a chain begins: as told, with the topics of another run, or as its sampler does. Without
+    noise it would not leave topics that contradict what it was given of their prior."""
+    if config.start != "auto":
+        return config.start
+    if config.from_run is not None:
+        return "warm"
+    given = config.seeds is not None or config.topic_prior is not None
+    return "anneal" if given and usual == "stream" else usual
+
+
+def between(value: float, bounds: tuple[int, int]) -> float:
+    """The value, or the bound that it is beyond."""
+    return min(max(value, bounds[0]), bounds[1])

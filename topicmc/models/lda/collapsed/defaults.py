@@ -1,0 +1,161 @@
+"""The defaults of AD-LDA, Async-LDA and remembered assignments, whose updates are blocks of each
+worker's documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+from topicmc.errors import UsageError
+from topicmc.models.lda.chain_defaults import (
+    LONGEST,
+    LONGEST_WARM,
+    between,
+    usual_start,
+    usual_steps,
+)
+from topicmc.models.lda.collapsed.consensus import member_bytes
+from topicmc.models.lda.pace import Pace, documents_of_round
+from topicmc.models.lda.plan import rounds_per_sweep
+from topicmc.models.lda.settings import LdaSettings, Resolved
+from topicmc.models.lda.starts import BURN_IN_SHARE, Growth, longest_start
+from topicmc.settings.values import AUTO, option, or_default
+
+# A sweep of a collapsed sampler has so many blocks, but blocks have so many tokens, which keep
+# threads busy, unless a sweep would then have too few.
+_BLOCKS = (4, 64)
+_BLOCK_TOKENS = 120_000
+_START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
+_LONGEST_START = 160
+_WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
+_LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short the run
+# The shortest consensus start that is chosen, and the longest, in sweeps; how much work that is at
+# least, in sweeps over the documents that a growing start would begin with, for the fewer these are
+# the more growth saves; and the most topics, for those of all members are compared.
+_CONSENSUS_SWEEPS, _CONSENSUS_FIRST, _CONSENSUS_TOPICS = (200, 1_250), 50, 200
+_CONSENSUS_MEMORY = 0.25  # of a worker's, that their comparison may take
+# Where nothing says how long to train, a run is first asked whether it has converged after what
+# people gladly wait, in seconds on two cores of the usual speed, whatever this machine has, within
+# so many sweeps.
+_GLADLY, _RUN_EPOCHS = 30.0, (150, 3_000)
+
+
+def resolve_collapsed(
+    config: LdaSettings, n_docs: int, n_tokens: int, n_words: int, cores: int,
+    memory: int | None, pace: Pace | None,
+) -> Resolved:  # fmt: skip
+    """``config``, in which K, β and the sampler are decided, with the rest decided as well.
+
+    Raises UsageError for what these samplers do not have.
+    """
+    chains = or_default(config.chains, 1)
+    if config.start == "stream":
+        raise UsageError("--start stream is of minibatches: leave it out, or use --sampler scir")
+    if config.start == "subset" or config.start_documents != AUTO:
+        what = "--start subset" if config.start == "subset" else "--start-documents"
+        raise UsageError(
+            f"{what} is of minibatches, and --sampler {config.sampler} keeps the topics of all"
+            " documents: leave it out, or use --sampler scir"
+        )
+    if config.start == "consensus":
+        if not _pools(replace(config, alpha=0.1)):
+            raise UsageError("--start consensus is of --sampler adlda: leave it out, or use that")
+        given = [name for name in ("seeds", "topic_prior") if getattr(config, name) is not None]
+        if given or isinstance(config.alpha, list):
+            raise UsageError(
+                f"--start consensus numbers topics anew, and {option((*given, 'alpha')[0])} tells"
+                " them apart: leave one of them out"
+            )
+    if config.groups not in ("auto", 1):
+        raise UsageError(
+            f"--groups is of chains that are averaged, not of --sampler {config.sampler}"
+        )
+    if config.average_until:
+        raise UsageError(
+            f"--average-until is of chains that are averaged, not of --sampler {config.sampler}"
+        )
+    if chains > 1 and (config.sampler != "adlda" or config.remember):
+        remember = " --remember" if config.remember else ""
+        raise UsageError(f"--sampler {config.sampler}{remember} has one chain: leave out --chains")
+    mine = -(-n_docs // config.workers)
+    steps: tuple[float, ...] = (3.0, 1.0, 0.0)  # of no meaning to samplers without moves
+    if config.remember:
+        steps = usual_steps(config, n_words, n_tokens)
+    n_blocks = between(n_tokens / config.workers / _BLOCK_TOKENS, _BLOCKS)
+    batch_size = min(mine, or_default(config.batch_size, max(1, round(mine / n_blocks))))
+    per_round = documents_of_round(n_docs, config.workers) if config.workers > 1 else 1
+    config = replace(
+        config,
+        alpha=or_default(config.alpha, 0.1),
+        batch_size=batch_size,
+        sweeps=1,
+        burn_in=0,
+        step_size=or_default(config.step_size, steps[0]),
+        step_offset=or_default(config.step_offset, steps[1]),
+        step_decay=or_default(config.step_decay, steps[2]),
+        threads=or_default(config.threads, cores),
+        chains=chains,
+        groups=1,
+        trajectory=or_default(config.trajectory, max(1, per_round // batch_size)),
+    )
+    per_sweep = config.trajectory * rounds_per_sweep(config, n_docs)
+    warm, epochs = config.from_run is not None, config.epochs
+    sweeps = inf  # that there is time for
+    if config.updates is not None:
+        epochs = config.updates / per_sweep  # which holds on any number of workers
+    elif epochs is None and config.time_budget is None:
+        usual = Pace.reckoned(replace(config, threads=2, workers=1), n_words, 2)
+        sweep = chains * sum(usual.sweep(replace(config, workers=1), n_docs, n_tokens))
+        sweeps = round(between(_GLADLY / sweep, _RUN_EPOCHS))
+        epochs = (LONGEST_WARM if warm else LONGEST) * sweeps
+    sweeps = min(sweeps, inf if epochs is None else epochs)
+    if config.time_budget is not None:
+        pace = pace or Pace.reckoned(config, n_words, cores)
+        within = config.time_budget / (chains * sum(pace.sweep(config, n_docs, n_tokens)))
+        sweeps = min(sweeps, within)
+    size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
+    longest = int(min(_CONSENSUS_SWEEPS[1], BURN_IN_SHARE * sweeps))
+    suits = _suits_consensus(config, longest, memory, **size)
+    config = replace(config, start=usual_start(config, "consensus" if suits else "grow"))
+    start = _WARM_SWEEPS if warm else longest if config.start == "consensus" else _START_SWEEPS
+    if config.anneal_updates != "auto":
+        start = max(1, round(config.anneal_updates / per_sweep))
+    elif config.time_budget is not None and config.start != "consensus":
+        start = longest_start(
+            BURN_IN_SHARE * within, start if warm else _LONGEST_START, **size,
+            grows=config.start == "grow",
+        )  # fmt: skip
+    start = max(_LEAST_SWEEPS, start)
+    if epochs is not None and config.anneal_updates == "auto":
+        start = min(start, max(_LEAST_SWEEPS, int(epochs / 2)))
+    return Resolved.of(
+        replace(
+            config,
+            epochs=epochs,
+            start_sweeps=or_default(config.start_sweeps, start),
+            average_until=0,
+        )
+    )
+
+
+def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **size: int) -> bool:
+    """Whether a start of a run of a collapsed sampler that may be so long, in sweeps, had better be
+    a consensus of short chains: where sweeps are cheap, nothing tells topics apart at first, and
+    the topics of all members fit into memory."""
+    told = config.seeds, config.topic_prior, config.from_run
+    free = inf if memory is None else memory
+    return (
+        _pools(config)
+        and told == (None, None, None)
+        and (config.start_sweeps, config.anneal_updates) == ("auto", "auto")
+        and config.topics <= _CONSENSUS_TOPICS
+        and member_bytes(size["n_words"], config.topics) <= _CONSENSUS_MEMORY * free
+        and longest >= _CONSENSUS_SWEEPS[0]
+        and longest * Growth.over(longest, **size).first >= _CONSENSUS_FIRST
+    )
+
+
+def _pools(config: LdaSettings) -> bool:
+    """Whether members of a start can be pooled: their counts are those of all workers at the end of
+    a sweep, and topics have no number of their own."""
+    return config.sampler == "adlda" and not config.remember and not isinstance(config.alpha, list)

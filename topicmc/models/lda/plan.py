@@ -1,0 +1,108 @@
+"""What a run with resolved settings comes to: its rounds, updates and posterior samples, and what
+there is to say of that before it begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topicmc.models.lda.pace import Pace
+from topicmc.models.lda.sampler_choice import choose
+from topicmc.models.lda.settings import LdaSettings, Resolved
+from topicmc.models.lda.starts import NO_GROWTH, Growth, subset_draws
+from topicmc.posterior.thinning import number_kept
+
+ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
+
+
+def rounds_per_sweep(config: LdaSettings, n_docs: int) -> int:
+    """Rounds of `trajectory` blocks of `batch_size` documents on each worker that see them all."""
+    per_round = config.workers * config.trajectory * config.batch_size
+    return -(-n_docs // per_round)
+
+
+def passes(config: LdaSettings) -> int:
+    """How often an epoch draws each document: once by each chain that keeps assignments; chains of
+    minibatches share the documents."""
+    return config.chains if config.keeps_assignments else 1
+
+
+def expected_updates(config: LdaSettings, n_docs: int) -> float | None:
+    """About how many updates of a chain resolved settings come to; None where only time tells."""
+    if config.updates is not None or config.epochs is None:
+        return config.updates
+    together = config.workers if config.keeps_assignments else config.chains
+    return config.epochs * n_docs / (config.batch_size * together)
+
+
+def expected_samples(
+    config: Resolved, *, n_docs: int, n_tokens: int, n_words: int, pace: Pace
+) -> int:
+    """About how many posterior samples of a chain a run will keep, from its resolved settings."""
+    positions = []
+    if config.keeps_assignments:
+        growth = NO_GROWTH
+        if config.start == "grow":
+            size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
+            growth = Growth.over(config.start_sweeps, **size)
+        start = config.start_sweeps
+        spared = start - growth.cost(start)
+        sweep = config.chains * sum(pace.sweep(config, n_docs, n_tokens))
+        if config.epochs is not None:
+            positions.append(config.epochs + spared)
+        if config.time_budget is not None:
+            positions.append(config.time_budget / sweep + spared)
+    else:
+        burn_in = max(config.anneal_updates, config.average_until or 0)
+        start = -(-burn_in // config.trajectory)
+        tokens = n_tokens / n_docs * config.batch_size
+        update = pace.minibatch_update(tokens, config.sweeps, n_words * config.topics)
+        updates = [expected_updates(config, n_docs)]
+        if config.time_budget is not None:
+            size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
+            drawn = 0.0
+            if config.start == "subset":
+                subset = config.start_documents, config.start_sweeps
+                drawn = subset_draws(*subset, n_topics=config.topics, **size)
+            updates.append((config.time_budget - drawn * pace.token(config)) / update)
+        positions += [n / config.trajectory for n in updates if n is not None]
+    last = int(min(positions))
+    return number_kept(start, last, config.samples)
+
+
+def remarks(
+    asked: LdaSettings, config: Resolved, bounds: dict[str, Any], pace: Pace | None
+) -> list[str]:
+    """What there is to say of settings once they are resolved, before training begins."""
+    told = []
+    if asked.sampler == "auto":
+        told.append(f"--sampler auto: {', '.join(choose(asked, **bounds, pace=pace))}")
+    size = {name: bounds[name] for name in ("n_docs", "n_tokens", "n_words")}
+    pace = pace or Pace.reckoned(config, bounds["n_words"], bounds["cores"])
+    if config.topics > bounds["n_docs"]:
+        told.append(
+            f"{config.topics} topics are more than there are documents ({bounds['n_docs']:,}): few"
+            " of them can be told from chance"
+        )
+    if asked.until == "auto" and config.until == "converged":
+        told.append(
+            f"trains until it has converged, {_target(config)} at most; --updates, --epochs or"
+            " --time-budget set another length"
+        )
+    samples = expected_samples(config, **size, pace=pace)
+    if samples < ENOUGH_SAMPLES:
+        what = "too short for any posterior sample" if samples < 1 else (
+            f"long enough for {samples} posterior sample{'s' * (samples > 1)} or so"
+        )  # fmt: skip
+        told.append(
+            f"{_target(config)} is {what} past the start; for intervals and a verdict on"
+            " convergence give more"
+        )
+    return told
+
+
+def _target(config: Resolved) -> str:
+    if config.time_budget is not None:
+        return f"--time-budget {config.time_budget:g}s"
+    if config.updates is not None:
+        return f"--updates {config.updates}"
+    return f"--epochs {config.epochs:g}"
