@@ -18,8 +18,11 @@ from topicmc.models.lda.starts import (
     GROWTH,
     NO_GROWTH,
     Growth,
+    Members,
+    longest_consensus,
     longest_start,
     run_of_slow_growth,
+    start_cost,
 )
 
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
@@ -47,7 +50,7 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
     assert (config.sampler == "adlda") == (sweeps >= least)
     assert (samples < ENOUGH_SAMPLES) == any("past the start" in remark for remark in told)
     if config.sampler == "adlda":
-        cost = Growth.over(config.start_sweeps, **size).cost(config.start_sweeps)
+        cost = start_cost(config.start, config.start_sweeps, **size)
         assert samples >= ENOUGH_SAMPLES
         assert config.start_sweeps == 5 or cost <= BURN_IN_SHARE * sweeps
 
@@ -89,9 +92,25 @@ def test_what_growing_costs():
     assert NO_GROWTH.cost(40) == 40
     size = {"n_tokens": 10_000_000, "n_topics": 100, "n_words": 1000}
     for within in (1.0, 9.0, 40.0, 1000.0):
-        sweeps = longest_start(within, 160, **size, grows=True)
+        sweeps = longest_start("grow", within, 160, **size)
         assert 1 <= sweeps <= 160
         assert sweeps == 1 or Growth.over(sweeps, **size).cost(sweeps) <= within
+
+
+@pytest.mark.parametrize("n_tokens", [500_000, 10_000_000])
+@pytest.mark.parametrize("sweeps", [1, 13, 200, 1250])
+def test_what_a_consensus_start_costs(n_tokens, sweeps):
+    """The sum of the shares of the documents that take part."""
+    size = {"n_tokens": n_tokens, "n_topics": 100, "n_words": 1000}
+    members = Members.of(sweeps, **size)
+    shares = [members.share(sweep) for sweep in range(sweeps)]
+    assert start_cost("consensus", sweeps, **size) == pytest.approx(sum(shares))
+    assert sum(shares) == sweeps or n_tokens > 900_000
+    if members.sweeps > 1:
+        assert shares[members.sweeps - 1] == shares[members.end - 1] == 1
+    found = longest_consensus(sum(shares), 1250, **size)
+    assert start_cost("consensus", found, **size) <= sum(shares)
+    assert found >= 0.9 * sweeps - 1
 
 
 def test_the_plan_is_made_once_and_kept(small_corpus, tmp_path):

@@ -79,8 +79,8 @@ def test_products_of_roots_are_exact_in_any_order():
 def test_members_share_four_fifths_of_the_start(small_corpus):
     schedule = opened(CONFIG, small_corpus).schedule
     assert isinstance(schedule, Schedule)
-    assert (schedule.n_members, schedule.given) == (10, range(POOLED, POOLED + 3))
-    begins = [schedule.begins(sweep) for sweep in range(45)]
+    assert (schedule.members.number, schedule.given) == (10, range(POOLED, POOLED + 3))
+    begins = [schedule.members.begins(sweep) for sweep in range(45)]
     assert begins == [OF_MEMBER * (s // OF_MEMBER) for s in range(POOLED)] + [POOLED] * 25
     assert [schedule.is_start(position) for position in (0, 29, 30)] == [True, True, False]
     assert schedule.beta_factor(0) == 1 and schedule.share(0) == 1
@@ -101,7 +101,7 @@ def test_a_short_start_has_fewer_members_and_no_state_of_it_is_a_sample(
     small_corpus, sweeps, members
 ):
     schedule = opened(replace(CONFIG, start_sweeps=sweeps), small_corpus).schedule
-    assert schedule.n_members == members
+    assert schedule.members.number == members
     assert schedule.given.start == members and len(schedule.given) == 3 * (members > 0)
     assert schedule.is_start(schedule.given.stop - 1) or members == 0
     assert not schedule.is_start(max(sweeps, schedule.given.stop))
@@ -160,6 +160,62 @@ def test_a_resumed_start_has_the_bits_of_an_uninterrupted_one(
     assert min(entry["position"] for entry in run.sample_index()) >= 30
 
 
+@pytest.fixture
+def growing(monkeypatch):
+    """Members of five sweeps, that begin with a tenth of the documents."""
+    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_TOKENS", 600)
+    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_WORD_TOKENS", 1)
+    return replace(CONFIG, topics=2, start_sweeps=63, epochs=70.0)
+
+
+def test_members_grow_on_a_large_corpus(small_corpus, growing):
+    """Each from a share of the documents to all, by one factor, while β falls; documents of the
+    first sweeps of all members are of all of the corpus, and no member begins with those of
+    another."""
+    config = replace(growing, batch_size=small_corpus.n_docs)
+    found = opened(config, small_corpus)
+    schedule, worker = found.schedule, found.workers[0]
+    assert (schedule.members.number, schedule.members.sweeps) == (10, 5)
+    begun = []
+    for sweep in range(63):
+        update = schedule.after(sweep)
+        docs = np.concatenate(
+            [worker.documents(u, 1) for u in range(update, schedule.after(sweep + 1))]
+        )
+        share = (
+            1.0 if sweep >= 50 else min(1.0, schedule.members.growth.first ** (1 - sweep % 5 / 4))
+        )
+        assert schedule.share(update) == pytest.approx(share)
+        assert len(docs) == len(set(docs)) == pytest.approx(share * small_corpus.n_docs, abs=25)
+        beta = 1.0 if sweep >= 50 else 10.0 ** (1 - sweep % 5 / 5)
+        assert schedule.beta_factor(update) == pytest.approx(beta)
+        if sweep < 50 and sweep % 5 == 0:
+            begun.append(set(docs))
+    assert 0.05 < schedule.members.growth.first < 0.15
+    assert sum(map(len, begun)) < 1.6 * len(set.union(*begun))
+    assert len(set.union(*begun)) > 0.6 * small_corpus.n_docs
+
+
+@pytest.mark.parametrize("rounds", [3, 30, 61, 103])
+def test_a_resumed_start_whose_members_grow_has_the_same_bits(
+    small_corpus, tmp_path, growing, rounds
+):
+    whole, _ = train(growing, small_corpus, tmp_path / "whole")
+    train(growing, small_corpus, tmp_path / "run", StopAfter(rounds))
+    run, _ = train(growing, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole) != []
+
+
+@pytest.mark.parametrize("rounds", range(15, 21))
+def test_a_growing_member_goes_on_with_other_workers(small_corpus, tmp_path, growing, rounds):
+    """Also within its last sweep, the rest of which is left out: some documents have no topic when
+    the next member begins."""
+    train(growing, small_corpus, tmp_path / "run", StopAfter(rounds))
+    config = replace(growing, workers=3)
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert min(entry["position"] for entry in run.sample_index()) >= 63
+
+
 def test_threads_change_nothing(small_corpus, tmp_path):
     runs = [train(replace(CONFIG, threads=n), small_corpus, tmp_path / str(n))[0] for n in (1, 2)]
     assert kept_bits(runs[0]) == kept_bits(runs[1])
@@ -179,10 +235,10 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(KOS, time_budget=7.0)[0] == "consensus"
     assert chosen(KOS, time_budget=60.0)[0] == "consensus"
     assert chosen(KOS, sampler="auto") == ("consensus", 1250)
-    assert chosen(ARXIV, topics=100)[0] == "grow"
-    assert chosen(ARXIV, topics=100, epochs=800.0)[0] == "grow"
-    assert chosen(ARXIV, topics=100, epochs=900.0) == ("consensus", 405)
-    assert chosen(PUBMED, topics=100, epochs=5000.0)[0] == "grow"
+    assert chosen(ARXIV, topics=100, epochs=270.0)[0] == "grow"
+    assert chosen(ARXIV, topics=100, epochs=300.0)[0] == "consensus"
+    assert chosen(PUBMED, topics=100, epochs=300.0)[0] == "grow"  # documents would join too fast
+    assert chosen(PUBMED, topics=100, epochs=600.0)[0] == "consensus"
     wide = KOS | {"n_words": 400_000}  # 8 GB
     assert chosen(wide | {"memory": 40 * 10**9}, topics=100)[0] == "consensus"
     assert chosen(wide | {"memory": 30 * 10**9}, topics=100)[0] == "grow"

@@ -20,8 +20,8 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.padding import padded_size
-from topicmc.models.lda.collapsed.consensus import MEMBERS
 from topicmc.models.lda.settings import COLLAPSED, WHOLE, Resolved
+from topicmc.models.lda.starts import MEMBERS
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.running_mean import MeanChain
 from topicmc.storage.scratch import IN_MEMORY

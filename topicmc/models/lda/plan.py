@@ -8,7 +8,7 @@ from typing import Any
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.sampler_choice import choose
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.starts import NO_GROWTH, Growth, subset_draws
+from topicmc.models.lda.starts import start_cost, subset_draws
 from topicmc.posterior.thinning import number_kept
 
 ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
@@ -40,12 +40,9 @@ def expected_samples(
     """About how many posterior samples of a chain a run will keep, from its resolved settings."""
     positions = []
     if config.keeps_assignments:
-        growth = NO_GROWTH
-        if config.start == "grow":
-            size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
-            growth = Growth.over(config.start_sweeps, **size)
+        size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
         start = config.start_sweeps
-        spared = start - growth.cost(start)
+        spared = start - start_cost(config.start, start, **size)
         sweep = config.chains * sum(pace.sweep(config, n_docs, n_tokens))
         if config.epochs is not None:
             positions.append(config.epochs + spared)

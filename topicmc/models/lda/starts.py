@@ -1,5 +1,5 @@
-"""How long a start is, how a growing one goes, and how many documents one on a subset has: pure
-arithmetic on the clock of sweeps.
+"""How long a start is, how a growing one and the members of a consensus go, and how many documents
+one on a subset has: pure arithmetic on the clock of sweeps.
 
 A start is burn-in: the interval from the beginning of a run in which no state is a posterior
 sample. What it may take of a time budget is decided by its cost, for sweeps are short while
@@ -9,13 +9,16 @@ documents join.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import partial
 
 # The subset that a growing start begins with has at least so many tokens for each topic, and for
 # each word: fewer find poor topics, more take longer to find the same.
 FIRST_TOKENS, FIRST_WORD_TOKENS = 9_000, 75
 GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
-GROWN_BY = 0.8  # share of the start by whose end all documents must be in
+GROWN_BY = 0.8  # share of the start by whose end all documents must be in, or members have ended
+MEMBERS = 10  # of a consensus start, at most
 BURN_IN_SHARE = 0.45  # of a time budget, which a start may take
 
 
@@ -29,8 +32,7 @@ class Growth:
     @classmethod
     def over(cls, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int) -> Growth:
         """That of a start of so many sweeps on a corpus."""
-        tokens = max(FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
-        first = min(1.0, tokens / n_tokens)
+        first = _first_share(n_tokens, n_topics, n_words)
         return cls(first, max(GROWTH, first ** (-1 / max(1.0, GROWN_BY * sweeps))))
 
     def share(self, sweep: int) -> float:
@@ -50,6 +52,64 @@ class Growth:
 
 
 NO_GROWTH = Growth(1.0, GROWTH)
+_WORTH_GROWING = 1 / 2  # the first share of the documents of a member, below which they grow
+
+
+def _first_share(n_tokens: int, n_topics: int, n_words: int) -> float:
+    """The share of the documents that a growing start begins with."""
+    return min(1.0, max(FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words) / n_tokens)
+
+
+@dataclass(frozen=True)
+class Members:
+    """Those of a consensus start, which are its first sweeps: ``number`` of them, one after
+    another, of so many ``sweeps`` each. The documents of each grow, as slowly as they can."""
+
+    number: int
+    sweeps: int
+    growth: Growth = NO_GROWTH
+
+    @classmethod
+    def of(cls, start_sweeps: int, *, n_tokens: int, n_topics: int, n_words: int) -> Members:
+        """Those of a start of so many sweeps on a corpus."""
+        together = int(GROWN_BY * start_sweeps)
+        number = min(MEMBERS, together)
+        sweeps = together // max(1, number)
+        first = _first_share(n_tokens, n_topics, n_words)
+        growing = int(GROWN_BY * sweeps)
+        grows = first < _WORTH_GROWING and growing > 0
+        return cls(number, sweeps, Growth(first, first ** (-1 / growing)) if grows else NO_GROWTH)
+
+    @property
+    def end(self) -> int:
+        """Sweeps of all of them."""
+        return self.number * self.sweeps
+
+    def ended(self, position: int) -> int:
+        """Members that have made all their sweeps after so many of the run."""
+        return min(self.number, position // max(1, self.sweeps))
+
+    def begins(self, sweep: int) -> int:
+        """The sweep in which what a sweep goes on with began: a member, or the chain."""
+        return self.ended(sweep) * self.sweeps
+
+    def share(self, sweep: int) -> float:
+        """The share of the documents that take part in a sweep."""
+        return 1.0 if sweep >= self.end else self.growth.share(sweep - self.begins(sweep))
+
+
+NO_MEMBERS = Members(0, 0)
+
+
+def start_cost(start: str, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int) -> float:
+    """What the sweeps of a start of that name cost, in sweeps over all documents."""
+    size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
+    if start == "grow":
+        return Growth.over(sweeps, **size).cost(sweeps)
+    if start == "consensus":
+        members = Members.of(sweeps, **size)
+        return members.number * members.growth.cost(members.sweeps) + sweeps - members.end
+    return sweeps
 
 
 def run_of_slow_growth(*, n_tokens: int, n_topics: int, n_words: int) -> float:
@@ -60,17 +120,24 @@ def run_of_slow_growth(*, n_tokens: int, n_topics: int, n_words: int) -> float:
 
 
 def longest_start(
-    within: float, most: int, *, n_tokens: int, n_topics: int, n_words: int, grows: bool
+    start: str, within: float, most: int, *, n_tokens: int, n_topics: int, n_words: int
 ) -> int:
-    """Sweeps, from 1 to ``most``, of the longest start that costs at most ``within`` sweeps over
-    all documents. Lengths are some 15 % apart: a pace measured anew mostly gives the same one."""
-
-    def cost(sweeps: int) -> float:
-        size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-        return (Growth.over(sweeps, **size) if grows else NO_GROWTH).cost(sweeps)
-
+    """Sweeps, from 1 to ``most``, of the longest start of that name that costs at most ``within``
+    sweeps over all documents. Lengths are some 15 % apart: a pace measured anew mostly gives the
+    same one."""
+    size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     lengths = sorted({round(most / 1.15**i) for i in range(64)} - {0})
-    return max((n for n in lengths if cost(n) <= within), default=1)
+    return max((n for n in lengths if start_cost(start, n, **size) <= within), default=1)
+
+
+def longest_consensus(
+    within: float, most: int, *, n_tokens: int, n_topics: int, n_words: int
+) -> int:
+    """Sweeps, from 1 to ``most``, of a consensus start that costs ``within`` sweeps over all
+    documents, or somewhat less."""
+    size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
+    costs = partial(start_cost, "consensus", **size)
+    return max(1, bisect_right(range(1, most + 1), within, key=costs))
 
 
 # Of a start on a subset of the documents: sweeps over it; the share of a run that it may take; the

@@ -153,7 +153,7 @@ class Adlda:
         """Keeps the counts of a member of a consensus start that has ended, and lets the next one
         begin, or the chain itself."""
         schedule = self.schedule
-        if position > schedule.given.start or len(self._pool) == schedule.members_ended(position):
+        if position > schedule.given.start or len(self._pool) == schedule.members.ended(position):
             return
         self._pool.append(self.reconciliation.counts()[:, : self.config.topics].copy())
         for sampler in self.samplers.values():
@@ -218,7 +218,7 @@ class Adlda:
                 self.prior.with_base(self.prior.base * self.schedule.beta_factor(worker.update)),
                 topics=self._topics(sweep),
                 sweep=sweep,
-                begins=self.schedule.begins(sweep),
+                begins=self.schedule.members.begins(sweep),
                 one_by_one=one_by_one,
                 threads=self.threads,
             )

@@ -1,7 +1,8 @@
 """A consensus start: a chain begins with the topics that several short chains have in common.
 
 Where a chain comes to rest depends on where it began, and on luck. So ten *members*, one after
-another, each begin with topics at random and draw a share of the start. Their topics are pooled
+another, each begin with topics at random and draw a share of the start; on large corpora their
+documents grow from sweep to sweep (`topicmc.models.lda.starts.Members`). Their topics are pooled
 and put into K groups of like ones; the chain proper begins with the mean of each group. It depends
 on the seed less than any member, as a mean does on a draw. Members are part of the start, and none
 of their states is a posterior sample.
@@ -23,7 +24,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-MEMBERS = 10
+from topicmc.models.lda.starts import MEMBERS
+
 _ROOTS = 1 << 24  # to which roots of probabilities are cut; sums of products stay below 2^53
 _MOVES = 20  # of topics between groups, at most
 

@@ -18,7 +18,12 @@ from topicmc.models.lda.collapsed.consensus import member_bytes
 from topicmc.models.lda.pace import Pace, documents_of_round
 from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.starts import BURN_IN_SHARE, Growth, longest_start
+from topicmc.models.lda.starts import (
+    BURN_IN_SHARE,
+    Members,
+    longest_consensus,
+    longest_start,
+)
 from topicmc.settings.values import AUTO, option, or_default
 
 # A sweep of a collapsed sampler has so many blocks, but blocks have so many tokens, which keep
@@ -29,10 +34,10 @@ _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of 
 _LONGEST_START = 160
 _WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
 _LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short the run
-# The shortest consensus start that is chosen, and the longest, in sweeps; how much work that is at
-# least, in sweeps over the documents that a growing start would begin with, for the fewer these are
-# the more growth saves; and the most topics, for those of all members are compared.
-_CONSENSUS_SWEEPS, _CONSENSUS_FIRST, _CONSENSUS_TOPICS = (200, 1_250), 50, 200
+# The shortest consensus start that is chosen, and the longest, in sweeps; the factor by which the
+# documents of its members grow at most from sweep to sweep, for those that join too fast take over
+# poor topics; and the most topics, for those of all members are compared.
+_CONSENSUS_SWEEPS, _CONSENSUS_GROWTH, _CONSENSUS_TOPICS = (200, 1_250), 1.2, 200
 _CONSENSUS_MEMORY = 0.25  # of a worker's, that their comparison may take
 # Where nothing says how long to train, a run is first asked whether it has converged after what
 # people gladly wait, in seconds on two cores of the usual speed, whatever this machine has, within
@@ -114,20 +119,19 @@ def resolve_collapsed(
         within = config.time_budget / (chains * sum(pace.sweep(config, n_docs, n_tokens)))
         sweeps = min(sweeps, within)
     size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
-    longest = int(min(_CONSENSUS_SWEEPS[1], BURN_IN_SHARE * sweeps))
+    longest = longest_consensus(BURN_IN_SHARE * sweeps, _CONSENSUS_SWEEPS[1], **size)
     suits = _suits_consensus(config, longest, memory, **size)
     config = replace(config, start=usual_start(config, "consensus" if suits else "grow"))
     start = _WARM_SWEEPS if warm else longest if config.start == "consensus" else _START_SWEEPS
     if config.anneal_updates != "auto":
         start = max(1, round(config.anneal_updates / per_sweep))
-    elif config.time_budget is not None and config.start != "consensus":
-        start = longest_start(
-            BURN_IN_SHARE * within, start if warm else _LONGEST_START, **size,
-            grows=config.start == "grow",
-        )  # fmt: skip
+    elif config.start != "consensus":
+        if config.time_budget is not None:
+            most = start if warm else _LONGEST_START
+            start = longest_start(config.start, BURN_IN_SHARE * within, most, **size)
+        if epochs is not None:
+            start = min(start, int(epochs / 2))
     start = max(_LEAST_SWEEPS, start)
-    if epochs is not None and config.anneal_updates == "auto":
-        start = min(start, max(_LEAST_SWEEPS, int(epochs / 2)))
     return Resolved.of(
         replace(
             config,
@@ -151,7 +155,7 @@ def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **si
         and config.topics <= _CONSENSUS_TOPICS
         and member_bytes(size["n_words"], config.topics) <= _CONSENSUS_MEMORY * free
         and longest >= _CONSENSUS_SWEEPS[0]
-        and longest * Growth.over(longest, **size).first >= _CONSENSUS_FIRST
+        and Members.of(longest, **size).growth.factor <= _CONSENSUS_GROWTH
     )
 
 

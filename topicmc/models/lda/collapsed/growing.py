@@ -6,8 +6,9 @@ shares of the subset: workers synchronise more often while it is small. Which do
 depends on the seed and the document alone.
 
 A consensus start has members, which share `GROWN_BY` of it; after them some sweeps are drawn given
-what they have in common (`topicmc.models.lda.collapsed.consensus`). A warm start begins with such
-sweeps.
+what they have in common (`topicmc.models.lda.collapsed.consensus`). On large corpora each member is
+a growing start of its own, and begins with other documents than the others. A warm start begins
+with sweeps that are drawn given topics.
 
 The clock is sweeps: how long the start is, which documents are in, β and what is learned depend on
 the sweep alone. How many updates a sweep has depends on the number of workers.
@@ -21,13 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.models.lda.collapsed.consensus import MEMBERS
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.origin import GIVEN_SWEEPS
 from topicmc.models.lda.pace import ROUNDS
 from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import Resolved
-from topicmc.models.lda.starts import GROWN_BY, NO_GROWTH, Growth
+from topicmc.models.lda.starts import GROWN_BY, NO_GROWTH, NO_MEMBERS, Growth, Members
 
 FIRST_BETA = 1.0  # what an annealed start begins with
 
@@ -56,27 +56,26 @@ class Schedule:
         self._rounds = rounds_per_sweep(config, corpus.n_docs)
         self.per_sweep = config.trajectory * self._rounds
         self.start_sweeps = config.start_sweeps
-        self._annealed = self.start_sweeps if config.start in ("anneal", "grow") else 0
-        for_members = int(GROWN_BY * self.start_sweeps) if config.start == "consensus" else 0
-        self.n_members = min(MEMBERS, for_members)
-        self._of_member = for_members // max(1, self.n_members)
-        pooled = self.n_members * self._of_member
-        given = self.n_members > 0 or config.start == "warm"
-        self.given = range(pooled, pooled + GIVEN_SWEEPS * given)
+        size = {
+            "n_tokens": corpus.n_tokens, "n_topics": config.topics, "n_words": corpus.n_words
+        }  # fmt: skip
+        consensus, grows = config.start == "consensus", config.start == "grow"
+        self.members = Members.of(self.start_sweeps, **size) if consensus else NO_MEMBERS
+        given = self.members.number > 0 or config.start == "warm"
+        self.given = range(self.members.end, self.members.end + GIVEN_SWEEPS * given)
         """The sweeps that are drawn given topics, of members or of another run."""
-        self._growth = NO_GROWTH
-        if config.start == "grow":
-            self._growth = Growth.over(
-                self.start_sweeps, n_tokens=corpus.n_tokens, n_topics=config.topics,
-                n_words=corpus.n_words,
-            )  # fmt: skip
-        growing = range(self._growth.n_growing)
+        self._growth = Growth.over(self.start_sweeps, **size) if grows else NO_GROWTH
+        if self.members.growth is not NO_GROWTH:
+            self._annealed = self.members.sweeps
+        else:
+            self._annealed = self.start_sweeps if grows or config.start == "anneal" else 0
+        growing = range(max(self.members.end, self._growth.n_growing))
         sizes = [config.trajectory * self._rounds_of(sweep) for sweep in growing]
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def _rounds_of(self, sweep: int) -> int:
         """Rounds of a sweep: fewer while there are few documents, but some."""
-        share = self._growth.share(sweep)
+        share = self._share(sweep)
         return min(self._rounds, max(self._least, math.ceil(share * self._rounds)))
 
     def place(self, update: int) -> tuple[int, int, int]:
@@ -99,21 +98,17 @@ class Schedule:
         sweep, last = math.ceil(swept), len(self._starts) - 1
         return int(self._starts[min(sweep, last)]) + max(0, sweep - last) * self.per_sweep
 
+    def _share(self, sweep: int) -> float:
+        """The share of the documents that take part in a sweep."""
+        return self.members.share(sweep) if self.members.number else self._growth.share(sweep)
+
     def share(self, update: int) -> float:
         """The share of the documents that have joined by then."""
-        return self._growth.share(self.position(update))
+        return self._share(self.position(update))
 
     def position(self, update: int) -> int:
         """Sweeps completed after so many updates."""
         return self.place(update)[0]
-
-    def members_ended(self, position: int) -> int:
-        """Members of a consensus start that have made all their sweeps after so many."""
-        return min(self.n_members, position // max(1, self._of_member))
-
-    def begins(self, sweep: int) -> int:
-        """The sweep in which what a sweep goes on with began: a member, or the chain."""
-        return self.members_ended(sweep) * self._of_member
 
     def in_burn_in(self, update: int) -> bool:
         """Whether a worker that has made so many updates is still starting."""
@@ -121,7 +116,7 @@ class Schedule:
 
     def is_start(self, position: int) -> bool:
         """Whether a state after so many sweeps is one of the start."""
-        return position < self._start or self._growth.share(position - 1) < 1
+        return position < self._start or self._share(position - 1) < 1
 
     @property
     def _start(self) -> int:
@@ -141,7 +136,10 @@ class Schedule:
 
     def beta_factor(self, update: int) -> float:
         """What β is multiplied by at an update: less and less, down to 1, geometrically."""
-        left = max(0.0, 1 - self.swept(update) / self._annealed) if self._annealed else 0.0
+        swept = self.swept(update)
+        if not self._annealed or (self.members.number and swept >= self.members.end):
+            return 1.0
+        left = max(0.0, 1 - (swept - self.members.begins(int(swept))) / self._annealed)
         return max(1.0, FIRST_BETA / self._config.beta) ** left
 
 
@@ -159,6 +157,18 @@ class Worker:
         """The documents that so many updates of one sweep, from a given one on, draw."""
         sweep, first, size = self.schedule.place(update)
         if self._active[0] != sweep:
-            self._active = (sweep, np.flatnonzero(self._ranks < self.schedule.share(update)))
+            self._active = (
+                sweep,
+                np.flatnonzero(self._turned(sweep) < self.schedule.share(update)),
+            )
         docs = self._active[1]
         return docs[len(docs) * first // size : len(docs) * (first + n_updates) // size]
+
+    def _turned(self, sweep: int) -> np.ndarray:
+        """The ranks in a sweep. They are turned from member to member of a consensus start, such
+        that no two begin with the same documents and all together with any."""
+        members = self.schedule.members
+        ended = members.ended(sweep)
+        if sweep >= members.end or ended == 0:
+            return self._ranks
+        return (self._ranks + np.float32(ended / members.number)) % np.float32(1)

@@ -109,7 +109,8 @@ class CollapsedWorker:
         """Forgets the topics of its documents, which are to join anew, and no more counts them."""
         for first in range(0, len(self.z), _ADOPTED):
             part = slice(first, first + _ADOPTED)
-            np.subtract.at(self.word_topic, (self.tokens[part], self.z[part]), 1)
+            drawn = self.z[part] != self.unassigned
+            np.subtract.at(self.word_topic, (self.tokens[part][drawn], self.z[part][drawn]), 1)
         self.renew_totals()
         self.z[:] = self.unassigned
         self.joined[:] = False
