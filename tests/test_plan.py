@@ -109,8 +109,8 @@ def test_what_a_consensus_start_costs(n_tokens, sweeps):
     if members.sweeps > 1:
         assert shares[members.sweeps - 1] == shares[members.end - 1] == 1
     found = longest_consensus(sum(shares), 1250, **size)
-    assert start_cost("consensus", found, **size) <= sum(shares)
-    assert found >= 0.9 * sweeps - 1
+    assert start_cost("consensus", found, **size) <= sum(shares) + 1e-9
+    assert 0.9 * sweeps - 1 <= found <= sweeps
 
 
 def test_the_plan_is_made_once_and_kept(small_corpus, tmp_path):

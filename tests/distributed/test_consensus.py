@@ -11,6 +11,7 @@ from topicmc.errors import UsageError
 from topicmc.models.lda.collapsed.consensus import _roots, consensus
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 
 CONFIG = TrainConfig(
@@ -135,6 +136,16 @@ def test_members_begin_at_random_and_the_chain_with_what_they_have_in_common(sma
     assert found._pool == [] and found._topics(POOLED + 3) is None
 
 
+def test_metrics_say_which_member_was_drawn(small_corpus):
+    found = opened(CONFIG, small_corpus)
+    for _ in range(2 * POOLED):  # two rounds a sweep
+        found.round()
+        number = -(-found.update // (2 * OF_MEMBER))
+        assert found.metrics()["stage"] == f"short chain {number} of 10"
+    found.round()
+    assert found.position == POOLED and "stage" not in found.metrics()
+
+
 def test_a_member_knows_nothing_of_the_one_before(small_corpus):
     """After its first sweep topics are level: of 5 with some 1/5 of the tokens each, far apart from
     what they were."""
@@ -216,6 +227,26 @@ def test_a_growing_member_goes_on_with_other_workers(small_corpus, tmp_path, gro
     assert min(entry["position"] for entry in run.sample_index()) >= 63
 
 
+@pytest.mark.parametrize(
+    ("rounds", "members"), [(5, 0), (49, 0), (250, 4), (251, 5), (504, 10), (650, 0)]
+)
+def test_a_run_of_a_version_whose_members_did_not_grow_goes_on(
+    small_corpus, tmp_path, monkeypatch, growing, rounds, members
+):
+    """With the next sweep, and as many sweeps of the start left as there were."""
+    config = replace(growing, batch_size=30)  # ten rounds a sweep
+    with monkeypatch.context() as before:
+        before.setattr("topicmc.models.lda.starts._WORTH_GROWING", 0.0)
+        train(config, small_corpus, tmp_path / "run", StopAfter(rounds))
+    method = opened(config, small_corpus)
+    told = method.restore(TopicRun.open(tmp_path / "run").checkpoint())
+    assert told is not None and "by a version whose starts" in told
+    assert (method.position, len(method._pool)) == (-(-rounds // 10), members)
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert min(entry["position"] for entry in run.sample_index()) >= 63
+    assert run.metrics()[-1]["sweep"] >= 70
+
+
 def test_threads_change_nothing(small_corpus, tmp_path):
     runs = [train(replace(CONFIG, threads=n), small_corpus, tmp_path / str(n))[0] for n in (1, 2)]
     assert kept_bits(runs[0]) == kept_bits(runs[1])
@@ -237,7 +268,7 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(KOS, sampler="auto") == ("consensus", 1250)
     assert chosen(ARXIV, topics=100, epochs=270.0)[0] == "grow"
     assert chosen(ARXIV, topics=100, epochs=300.0)[0] == "consensus"
-    assert chosen(PUBMED, topics=100, epochs=300.0)[0] == "grow"  # documents would join too fast
+    assert chosen(PUBMED, topics=100, epochs=400.0)[0] == "grow"  # documents would join too fast
     assert chosen(PUBMED, topics=100, epochs=600.0)[0] == "consensus"
     wide = KOS | {"n_words": 400_000}  # 8 GB
     assert chosen(wide | {"memory": 40 * 10**9}, topics=100)[0] == "consensus"

@@ -124,7 +124,8 @@ class Bar(Silent):
     def evaluated(self, record: dict[str, Any]) -> None:
         score = record[self._terms.score]
         if score is not None:
-            self._progress.update(self._task, score=format(score, self._terms.precision))
+            told = f"{score:{self._terms.precision}}{_stage(record)}"
+            self._progress.update(self._task, score=told)
 
     def message(self, text: str) -> None:
         self._progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -143,7 +144,12 @@ def summary(record: dict[str, Any], terms: Terms | None = None) -> str:
         tail = f" (averaged over {record['samples']}: {mean})" if record["samples"] else ""
         parts.append(f"{terms.score} {shown}{tail}")
     parts.append(f"{_short(record[f'{terms.unit}_per_second'])} {terms.unit}/s")
-    return "  ".join(parts)
+    return "  ".join(parts) + _stage(record)
+
+
+def _stage(record: dict[str, Any]) -> str:
+    """What of its start a chain is at, where it says."""
+    return f"  ({record['stage']})" if "stage" in record else ""
 
 
 def _short(number: float) -> str:

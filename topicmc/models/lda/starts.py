@@ -136,8 +136,8 @@ def longest_consensus(
     """Sweeps, from 1 to ``most``, of a consensus start that costs ``within`` sweeps over all
     documents, or somewhat less."""
     size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    costs = partial(start_cost, "consensus", **size)
-    return max(1, bisect_right(range(1, most + 1), within, key=costs))
+    cost = partial(start_cost, "consensus", **size)
+    return max(1, bisect_right(range(1, most + 1), within, key=cost))
 
 
 # Of a start on a subset of the documents: sweeps over it; the share of a run that it may take; the

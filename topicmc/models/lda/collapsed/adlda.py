@@ -286,6 +286,10 @@ class Adlda:
             "burn_in": self.in_burn_in,
             **prior_metrics(self.config.learn, self.alpha, self.prior.base),
         }
+        made = self.schedule.position(max(0, self.update - 1))
+        if made < self.schedule.members.end:
+            of = self.schedule.members
+            facts["stage"] = f"short chain {of.ended(made) + 1} of {of.number}"
         if self.config.workers > 1:
             facts["waited"] = self._waited.of_workers()
         return facts
@@ -314,8 +318,9 @@ class Adlda:
     def restore(self, checkpoint: Checkpoint) -> str | None:
         """Puts the hosted workers where the checkpoint left them.
 
-        On another number of workers each token keeps its topic, and the next sweep begins. Returns
-        a sentence that says so, or None.
+        On another number of workers, or where a start has other documents than it had in the
+        version that saved the run, each token keeps its topic, and the next sweep begins. Returns a
+        sentence that says so, or None.
         """
         parts = [checkpoint.facts(name) for name in checkpoint.parts()]
         updates = {int(number): n for part in parts for number, n in part["updates"].items()}
@@ -323,7 +328,8 @@ class Adlda:
         self.prior = self.prior.with_base(parts[0]["beta"])
         if parts[0].get("members"):
             self._pool = list(checkpoint.array("members"))
-        if self._shared_out_alike(checkpoint, len(updates)):
+        alike = self._shared_out_alike(checkpoint, len(updates))
+        if alike and all(map(self._on_the_same_clock, parts)):
             self.round_number = parts[0]["round"]
             for number, worker in self.workers.items():
                 worker.sampler.adopt(checkpoint.array(f"z-{number:03d}", mmap=True))
@@ -341,12 +347,18 @@ class Adlda:
             worker.update = start
         self._share_all()
         made = f"This run was made on {len(updates)} workers and goes on with {self.config.workers}"
-        if len(updates) == self.config.workers:
+        if alike:
+            made = "This run was saved by a version whose starts have other documents in a sweep"
+        elif len(updates) == self.config.workers:
             made = "The workers have other documents than when this run was saved"
         return (
             f"{made}: every token keeps its topic and the next sweep begins; the result is as valid"
             " but not bit for bit what it would have been."
         )
+
+    def _on_the_same_clock(self, facts: dict[str, Any]) -> bool:
+        """Whether a process that saved these facts had made as many sweeps as it would have now."""
+        return facts["swept"] == max(map(self.schedule.swept, facts["updates"].values()))
 
     def _shared_out_alike(self, checkpoint: Checkpoint, n_workers: int) -> bool:
         """Whether every worker had the documents that it has now."""
