@@ -1,12 +1,16 @@
 """A small corpus with known topics, prepared once for all tests that train; and which tests are
-slow."""
+slow, which are skipped once the minutes of ``SLOW_TEST_MINUTES`` are over."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 from synthetic import lda_documents, write_docword
 
 from topicmc.corpora import Corpus, prepare
+
+BEGAN = time.monotonic()
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +30,11 @@ def pytest_collection_modifyitems(items):
             name = f"{item.path.relative_to(folder).as_posix()}::{item.name}"
             if name.startswith(slow):
                 item.add_marker(pytest.mark.slow)
+
+
+def pytest_runtest_setup(item):
+    """Slow machines are told apart here: the fast tests all run, and slow ones while there is
+    time."""
+    minutes = os.environ.get("SLOW_TEST_MINUTES")
+    if minutes and "slow" in item.keywords and time.monotonic() - BEGAN > 60 * float(minutes):
+        pytest.skip(f"slow, and the {minutes} minutes for slow tests are over on this machine")
