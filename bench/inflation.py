@@ -90,13 +90,14 @@ def main() -> None:
     corpus = Corpus.open(options.corpus)
     settings = TrainConfig(
         topics=options.topics, sampler="scir", alpha=0.1, beta=0.01, seed=options.seed, threads=1,
-        batch_size=options.batch_size or "auto",
+        batch_size=options.batch_size or "auto", estimate="plain",
     )  # fmt: skip
     sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
     batches = resolve(settings, **sizes)
     h = step_size(batches.updates, batches.step_size, batches.step_offset, batches.step_decay)
     batches = replace(batches, step_size=h, step_decay=0.0, start="plain")
-    whole = resolve(replace(settings, batch_size="auto", remember=True, epochs=10**6), **sizes)
+    kept = {"estimate": "remembered", "remember": True}
+    whole = resolve(replace(settings, batch_size="auto", epochs=10**6, **kept), **sizes)
     per_sweep = -(-corpus.n_docs // whole.batch_size)
     whole = replace(whole, anneal_updates=options.sweeps * per_sweep * 4 // 5)
 

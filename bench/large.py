@@ -1,12 +1,13 @@
-"""How minibatch chains begin on a large corpus: perplexity against training time, by start.
+"""A large corpus: perplexity against training time, of minibatches by their start and of AD-LDA.
 
     python bench/generate.py -o FOLDER --seed 3
-    python bench/large.py FOLDER OUT.json [--starts stream,subset] [--seconds 150] [--seeds 1 2]
+    python bench/large.py FOLDER OUT.json [--ways stream subset adlda] [--seconds 150] [--seeds 1 2]
 
 FOLDER is what `generate.py` has written, 730 million tokens unless told otherwise. `--sampler scir`
-trains from each start in turn, with K and α = 0.1, β = 0.01 given. Told is the held-out perplexity
-of the newest state after about so many seconds of training, and of the predictions averaged over
-the samples, beside that of the true topics. OUT.json keeps every evaluation.
+from each start and `--sampler adlda` train in turn, with K and α = 0.1, β = 0.01 given. Told is the
+held-out perplexity of the newest state after about so many seconds of training, and of the
+predictions averaged over the samples, beside that of the true topics. OUT.json keeps every
+evaluation.
 """
 
 import argparse
@@ -26,6 +27,11 @@ from topicmc.storage.files import write_json
 sys.path.append(str(Path(__file__).parent / "peers"))
 from tables import markdown
 
+WAYS = {
+    "stream": ("--sampler", "scir", "--start", "stream"),
+    "subset": ("--sampler", "scir", "--start", "subset"),
+    "adlda": ("--sampler", "adlda"),
+}
 PRIORS = ("--alpha", "0.1", "--beta", "0.01")
 MARKS = 10, 20, 30, 45, 60, 90, 120, 150, 240, 360, 480, 600
 
@@ -34,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--starts", default="stream,subset")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--seconds", type=float, default=150)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--threads", type=int, default=2)
@@ -48,23 +54,23 @@ def main() -> None:
     )["perplexity"]
     runs: list[dict[str, Any]] = []
     for seed in options.seeds:
-        for start in options.starts.split(","):
+        for way in options.ways:
             load = quiet.again(options.anyway)["load"]
-            curve = trained(corpus, start, settings["topics"], seed, options)
-            runs.append({"start": start, "seed": seed, "load": load, "curve": curve})
+            curve = trained(corpus, way, settings["topics"], seed, options)
+            runs.append({"way": way, "seed": seed, "load": load, "curve": curve})
     found = {**record, "corpus": settings, "best": best, "seconds": options.seconds, "runs": runs}
     write_json(options.out, found)
     print("\n".join(markdown(table(found))))
 
 
 def trained(
-    corpus: Path, start: str, n_topics: int, seed: int, options: argparse.Namespace
+    corpus: Path, way: str, n_topics: int, seed: int, options: argparse.Namespace
 ) -> list[tuple[float, float, float]]:
     """Seconds, perplexity of the state and of the averaged predictions, of every evaluation."""
     with tempfile.TemporaryDirectory() as folder:
         topicmc(
-            "train", corpus, "-o", f"{folder}/run", "--sampler", "scir", "--start", start,
-            "--topics", n_topics, *PRIORS, "--threads", options.threads, "--seed", seed,
+            "train", corpus, "-o", f"{folder}/run", *WAYS[way], "--topics", n_topics, *PRIORS,
+            "--threads", options.threads, "--seed", seed,
             "--time-budget", f"{options.seconds:g}s", "--progress", "none",
         )  # fmt: skip
         names = "seconds", "perplexity", "perplexity_averaged"
@@ -79,15 +85,15 @@ def at(curve: list[tuple[float, float, float]], seconds: float) -> tuple[float, 
 def table(found: dict[str, Any]) -> list[list[str]]:
     """Medians over seeds: of the state, and of the averaged predictions."""
     marks = [mark for mark in MARKS if mark <= found["seconds"]]
-    rows = [["start", *(f"{mark} s" for mark in marks)]]
-    for start in dict.fromkeys(run["start"] for run in found["runs"]):
-        curves = [run["curve"] for run in found["runs"] if run["start"] == start]
+    rows = [["way", *(f"{mark} s" for mark in marks)]]
+    for way in dict.fromkeys(run["way"] for run in found["runs"]):
+        curves = [run["curve"] for run in found["runs"] if run["way"] == way]
         cells = []
         for mark in marks:
             both = zip(*(at(curve, mark) for curve in curves), strict=True)
             state, averaged = (statistics.median(values) for values in both)
             cells.append(f"{state:,.0f} ({averaged:,.0f})")
-        rows.append([start, *cells])
+        rows.append([way, *cells])
     return rows
 
 

@@ -76,7 +76,7 @@ class Cell:
             told += ["--trajectory", "1"]  # so that chains travel in so short a run
         for name, value in self.settings().items():
             if name == "remember":
-                told += ["--remember"] if value else []
+                told += ["--remember" if value else "--no-remember"]
             else:
                 told += [f"--{name}", str(value)]
         return [*launcher, str(SCRIPTS / "topicmc"), "train", str(corpus), "-o", str(run), *told]

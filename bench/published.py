@@ -62,7 +62,7 @@ CORPORA = {
 }
 LONG, SHORT = "5,10,15,30,60,100", "1,2,5,10,30"
 OURS = "topicmc-auto"
-FEW = f"{OURS},topicmc-scir,{REFERENCE}"
+FEW = f"{OURS},topicmc-minibatch,{REFERENCE}"
 ALL = f"{FEW},topicmc-sgrld,topica,topica-warp,gensim,sklearn,topicmc-alpha,tomotopy-alpha"
 
 
@@ -88,6 +88,18 @@ def of_peers(results: Path) -> Iterator[str]:
         yield f"\nWith α learned, after {longest:g} s:\n"
         yield from markdown(learned(learning))
     yield from ("", circumstances(read_json(results), points))
+
+
+def of_scir(results: Path) -> Iterator[str]:
+    """Perplexity by time on each corpus."""
+    known = Results(results)
+    for name in known.corpora:
+        points = sorted(
+            known.points(corpus=name, unit="s"), key=lambda p: ours_first(p["contender"])
+        )
+        yield f"{CORPORA.get(name, name)}, K = {known.settings['topics']:,}:\n"
+        yield from (*markdown(by_time(points)), "")
+    yield circumstances(read_json(results), known.points())
 
 
 def of_growth(results: Path) -> Iterator[str]:
@@ -212,6 +224,15 @@ def _peers(corpus: str, seconds: str, contenders: str, *more: str) -> Callable[.
     return arguments
 
 
+def _scir(options: argparse.Namespace, output: str) -> list[str]:
+    corpora = (options.folder / name for name in ("arxiv", "wikipedia"))
+    return [
+        *("bench/peers", "run", output, *map(str, corpora)),
+        *("--seconds", options.seconds or "10,30,60", "--seeds", str(options.seeds)),
+        *("--contenders", f"{OURS},topicmc-scir,topicmc-minibatch"),
+    ]
+
+
 def _inference(options: argparse.Namespace, output: str) -> list[str]:
     corpus = str(options.folder / "arxiv")
     return ["bench/inference.py", corpus, "-o", output, "--repeats", str(options.seeds)]
@@ -259,6 +280,7 @@ SECTIONS = {
     "wikipedia": _corpus("wikipedia", LONG, FEW),
     "wikipedia-paragraphs": _corpus("wikipedia-paragraphs", LONG, FEW),
     "kos": _corpus("kos", SHORT, FEW),
+    "scir": Section("scir", "arxiv", _scir, of_scir),
     "k1000": Section(
         "k1000",
         "arxiv",

@@ -69,7 +69,7 @@ def time_updates(corpus_path: Path, topics: int, sampler: str, n: int = 60) -> t
     from topicmc.models.lda.settings import TrainConfig
 
     corpus, transport = Corpus.open(corpus_path), LocalTransport(1)
-    config = TrainConfig(topics=topics, sampler=sampler, threads=1, time_budget=1.0)
+    config = TrainConfig(topics=topics, sampler=sampler, threads=1, time_budget=1.0, remember=False)
     method = open_method(jobs.checked(config, corpus, transport), corpus, transport, Threads(1))
     method.warm_up()
     seconds = []

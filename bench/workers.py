@@ -35,6 +35,7 @@ def train(options, n_workers: int, *more: str) -> dict:
         ]
         command += [options.corpus, "-o", Path(folder) / "run", "--threads", 1, "--json"]
         command += ["--topics", options.topics, "--epochs", options.epochs, "--progress", "none"]
+        command += ["--no-remember"]  # by itself one worker would
         command += ["--alpha", options.alpha, "--beta", options.beta, "--seed", options.seed]
         command += ["--evaluate-every", "10h", *more]
         done = subprocess.run([*map(str, command)], capture_output=True, text=True)

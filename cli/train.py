@@ -122,10 +122,14 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--start-documents", Number(int), "Documents of a start on a subset of them [auto].")
 @setting(
     "--estimate",
-    click.Choice(ESTIMATES),
-    "SCIR: how the counts of the corpus are told from a minibatch [plain].",
+    click.Choice(["auto", *ESTIMATES]),
+    "SCIR: how the counts of the corpus are told [auto: remembered where that can be].",
 )
-@setting("--remember/--no-remember", bool, "SCIR, SGRLD: keep the topic of every token [no].")
+@setting(
+    "--remember/--no-remember",
+    bool,
+    "SCIR, SGRLD: keep the topic of each token [auto].",
+)
 @setting("--learn", click.Choice(["auto", *LEARN]), "Priors to learn [auto: those not given].")
 @setting("--learn-until", click.Choice(["burn-in", "end"]), "Till when [burn-in].")
 @setting(

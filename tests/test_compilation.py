@@ -85,6 +85,8 @@ def test_doctor_compiles_what_runs_need(small_corpus, tmp_path):
     for sampler in ("adlda", "scir"):
         many = ("--sampler", sampler, "--topics", 1000, "--updates", 2)
         topicmc("train", small_corpus.path, "-o", tmp_path / f"many-{sampler}", *many)
+    kept = ("--sampler", "scir", "--topics", 1000, "--epochs", 12)
+    topicmc("train", small_corpus.path, "-o", tmp_path / "many-kept", *kept)
     topicmc("evaluate", runs[-1])
     topicmc("report", *runs, "-o", tmp_path / "report.html")
     assert sorted(path.name for path in (tmp_path / "compiled").rglob("*.nbc")) == kernels

@@ -46,6 +46,47 @@ def test_the_sampler_that_suits(corpus, machine, settings, sampler, why):
     assert resolve(config, **corpus, **machine).sampler == sampler
 
 
+@pytest.mark.parametrize(
+    ("corpus", "settings", "kept"),
+    [
+        (ARXIV, {}, True),
+        (ARXIV, {"epochs": 50.0}, True),
+        (ARXIV, {"time_budget": 10.0}, True),
+        (ARXIV, {"start": "grow"}, True),
+        (ARXIV, {"remember": False}, False),
+        (ARXIV, {"estimate": "plain"}, False),
+        (ARXIV, {"estimate": "cv"}, False),
+        (ARXIV, {"sampler": "sgrld"}, False),
+        (ARXIV, {"sampler": "sgrld", "remember": True}, True),
+        (WIKIPEDIA, {}, False),
+        (WIKIPEDIA, {"remember": True}, True),
+        (ARXIV, {"time_budget": 5.0}, False),  # too short for sweeps
+        (ARXIV, {"workers": 2}, False),
+        (ARXIV, {"workers": 2, "estimate": "remembered"}, True),
+        # Settings of minibatches.
+        (ARXIV, {"batch_size": 500}, False),
+        (ARXIV, {"updates": 500}, False),
+        (ARXIV, {"step_size": 0.5}, False),
+        (ARXIV, {"start": "stream"}, False),
+        (ARXIV, {"start_documents": 30_000}, False),
+        (ARXIV, {"trajectory": 10}, False),
+        (ARXIV, {"anneal_updates": 10}, False),
+    ],
+)
+def test_scir_remembers_where_nothing_speaks_against_it(corpus, settings, kept):
+    config = TrainConfig(**{"topics": 100, "sampler": "scir", **settings})
+    resolved = resolve(config, **corpus, **LAPTOP)
+    assert resolved.remember is kept
+    assert resolved.estimate == ("remembered" if kept else settings.get("estimate", "plain"))
+    check_honoured(config, resolved)
+
+
+def test_auto_that_takes_scir_takes_minibatches():
+    for corpus, settings in ((ARXIV, {"time_budget": 5.0}), (WIKIPEDIA, {})):
+        found = resolve(TrainConfig(topics=100, **settings), **corpus, **LAPTOP)
+        assert (found.sampler, found.remember) == ("scir", False)
+
+
 def test_workers_remember_together_what_one_cannot():
     machine = {"cores": 2, "memory": 2 * token_bytes(20_367, 100) * ARXIV["n_tokens"] - 1}
     assert choose(TrainConfig(topics=100), **ARXIV, **machine)[0] == "scir"
@@ -94,7 +135,7 @@ def test_what_is_given_of_topics_is_not_held_fast_by_a_start_without_noise():
     size = {"n_docs": 1000, "n_tokens": 100_000, "n_words": 1000}
     seeds = {"sea": {"3": 1.0}}
     starts = [
-        resolve(TrainConfig(sampler="scir", beta=0.1, **given), **size).start
+        resolve(TrainConfig(sampler="scir", remember=False, beta=0.1, **given), **size).start
         for given in (
             {},
             {"seeds": seeds},

@@ -233,7 +233,7 @@ def test_chains_that_are_averaged_begin_with_the_topics_of_one(halves, tmp_path)
 def test_a_run_that_goes_on_takes_a_third(halves):
     size = {"n_docs": 5000, "n_tokens": 500_000, "n_words": 5000}
     for sampler in ("adlda", "scir"):
-        config = TrainConfig(sampler=sampler, topics=50)
+        config = TrainConfig(sampler=sampler, topics=50, remember=False)
         fresh, warm = resolve(config, **size), resolve(replace(config, from_run="run"), **size)
         usual = {"adlda": "consensus", "scir": "stream"}[sampler]
         assert (fresh.start, warm.start) == (usual, "warm")

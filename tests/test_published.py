@@ -322,8 +322,8 @@ def test_the_perplexity_of_frequencies(small_corpus):
 
 
 def test_contenders_look_different_also_without_colour():
-    names = ["topicmc-auto", "topicmc-scir", "topicmc-sgrld", "tomotopy", "topica", "topica-warp",
-             "gensim", "sklearn", "tomotopy-alpha", "topicmc-alpha"]  # fmt: skip
+    names = ["topicmc-auto", "topicmc-minibatch", "topicmc-sgrld", "tomotopy", "topica",
+             "topica-warp", "gensim", "sklearn", "tomotopy-alpha", "topicmc-alpha"]  # fmt: skip
     looks = [styles.style(name) for name in names]
     shapes = [(s["marker"], s["linestyle"], s.get("markerfacecolor")) for s in looks]
     assert len(set(shapes)) == len(names)

@@ -54,6 +54,7 @@ CONTENDERS = {
     for contender in (
         ours("topicmc-auto", "--sampler auto"),
         ours("topicmc-scir", "--sampler scir"),
+        ours("topicmc-minibatch", "--sampler scir --no-remember"),
         ours("topicmc-sgrld", "--sampler sgrld"),
         ours("topicmc-adlda", "--sampler adlda"),
         _tomotopy("tomotopy", learn=False),

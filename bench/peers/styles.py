@@ -11,7 +11,7 @@ LEARNED = "-alpha"  # ends the names of contenders that learn α
 _COLOURS = {
     "topicmc-auto": "#0072B2",
     "topicmc": "#0072B2",
-    "topicmc-scir": "#009E73",
+    "topicmc-minibatch": "#009E73",
     "topicmc-sgrld": "#56B4E9",
     "tomotopy": "#D55E00",
     "topica": "#CC79A7",

@@ -72,7 +72,7 @@ def test_every_chain_and_worker_counts():
 
 
 def test_threads_count_where_each_has_counts_of_its_own():
-    few = resolved(sampler="scir", topics=500, threads=8)
+    few = resolved(sampler="scir", remember=False, topics=500, threads=8)
     many = replace(few, threads=32)
     more = memory.needed(many, SIZES, 1) - memory.needed(few, SIZES, 1)
     assert more == pytest.approx(24 * 4 * 15_000 * 512, rel=0.05)
@@ -80,7 +80,7 @@ def test_threads_count_where_each_has_counts_of_its_own():
 
 @pytest.mark.parametrize("sampler", ["adlda", "scir"])
 def test_the_greatest_number_of_topics_that_fits(sampler):
-    config = resolved(sampler=sampler, topics=5000)
+    config = resolved(sampler=sampler, remember=False, topics=5000)
     most = memory.most_topics(config, SIZES, 1, GB)
     assert most is not None and 100 < most < 5000
     assert memory.needed(replace(config, topics=most), SIZES, 1) <= GB

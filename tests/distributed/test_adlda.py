@@ -270,7 +270,7 @@ def test_options_that_make_no_sense():
     with pytest.raises(UsageError, match="one chain"):
         resolve(TrainConfig(sampler="asynclda", workers=2, chains=2), **sizes)
     with pytest.raises(UsageError, match="--start grow needs --sampler adlda"):
-        resolve(TrainConfig(sampler="scir", start="grow"), **sizes)
+        resolve(TrainConfig(sampler="scir", remember=False, start="grow"), **sizes)
 
 
 @pytest.mark.parametrize("n_docs", [3, 300, 93_095, 8_200_000])

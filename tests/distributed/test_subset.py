@@ -122,7 +122,7 @@ def test_threads_change_nothing(small_corpus, tmp_path):
 
 
 def chosen(size, **given):
-    config = TrainConfig(**{"topics": 100, "sampler": "scir", **given})
+    config = TrainConfig(**{"topics": 100, "sampler": "scir", "remember": False, **given})
     return resolve(config, **size, cores=2)
 
 

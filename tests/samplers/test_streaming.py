@@ -108,9 +108,8 @@ def test_states_of_the_start_have_no_noise_and_the_first_sample_has(small_corpus
 
 
 def test_it_is_of_minibatch_scir_alone():
-    assert resolve(TrainConfig(sampler="scir"), n_docs=999, n_tokens=9_999, n_words=99).start == (
-        "stream"
-    )
+    minibatches = TrainConfig(sampler="scir", remember=False)
+    assert resolve(minibatches, n_docs=999, n_tokens=9_999, n_words=99).start == "stream"
     for settings in ({"sampler": "sgrld"}, {"sampler": "adlda"}, {"remember": True}):
         config = TrainConfig(start="stream", **{"sampler": "scir", **settings})
         with pytest.raises(UsageError, match="--start stream"):

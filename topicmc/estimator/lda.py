@@ -91,10 +91,11 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         φ, the probabilities of words in topics: the posterior mean. Rows sum to one.
     samples_ : ndarray of shape (n_samples, n_components, n_features), float32
         φ of each kept sample of the chain, oldest first: the spread over the first axis is the
-        posterior uncertainty of `components_`, as far as one chain shows it. With "scir" they are
-        draws, and of 50 or more ``np.quantile(model.samples_[:, k, w], [0.05, 0.95])`` is a
-        credible interval. With "adlda" each is the mean of φ given the topics of all tokens, which
-        varies less, above all for rare words. Models of other seeds number their topics otherwise.
+        posterior uncertainty of `components_`, as far as one chain shows it. Of minibatches they
+        are draws, and of 50 or more ``np.quantile(model.samples_[:, k, w], [0.05, 0.95])`` is a
+        credible interval. With "adlda", and with "scir" where it keeps the topics of all tokens,
+        each is the mean of φ given these, which varies less, above all for rare words. Models of
+        other seeds number their topics otherwise.
     doc_topic_prior_ : ndarray of shape (n_components,)
         α, as given or learned.
     topic_word_prior_ : float or ndarray of shape (n_components, n_features)

@@ -9,15 +9,16 @@ paragraphs.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.collapsed.defaults import resolve_collapsed
 from topicmc.models.lda.minibatch_defaults import resolve_minibatches
 from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.sampler_choice import choose, default_topics
+from topicmc.models.lda.sampler_choice import choose, default_topics, remembers
 from topicmc.models.lda.seeds import usual_weight
 from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
-from topicmc.settings.values import or_default
+from topicmc.settings.values import AUTO, or_default
 
 
 def default_beta(n_words: int, n_tokens: int) -> float:
@@ -53,10 +54,13 @@ def resolve(
             f"--topics {topics} is more than a corpus of {n_tokens:,} tokens can bear:"
             f" use at most {max(2, n_tokens // 10)}"
         )
+    machine: Any = {"cores": cores, "memory": memory, "pace": pace}
+    machine |= {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
     sampler = config.sampler
     if sampler == "auto":
-        size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
-        sampler = choose(config, **size, cores=cores, memory=memory, pace=pace)[0]
+        sampler = choose(config, **machine)[0]
+    if config.remember == AUTO:
+        config = replace(config, remember=remembers(config, **machine) is not None)
     if config.start_weight is not None and sampler != "sgrld":
         raise UsageError(
             f"--start-weight: weights of --sampler {sampler} do not keep the scale on which they"
@@ -84,4 +88,5 @@ def _learned(config: LdaSettings) -> str:
 def needs_pace(config: LdaSettings) -> bool:
     """Whether something is left open that depends on the speed of the machine."""
     start = config.start_sweeps if config.keeps_assignments else config.anneal_updates
-    return config.time_budget is not None and "auto" in (config.sampler, start)
+    open_to_pace = config.sampler, config.remember, start
+    return config.time_budget is not None and AUTO in open_to_pace

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.sampler_choice import choose
+from topicmc.models.lda.sampler_choice import choose, remembers
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.models.lda.starts import start_cost, subset_draws
 from topicmc.posterior.thinning import number_kept
+from topicmc.settings.values import AUTO
 
 ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
 
@@ -73,6 +74,9 @@ def remarks(
     told = []
     if asked.sampler == "auto":
         told.append(f"--sampler auto: {', '.join(choose(asked, **bounds, pace=pace))}")
+    elif asked.remember == AUTO and config.remember:
+        why = remembers(asked, **bounds, pace=pace)
+        told.append(f"--sampler {config.sampler} {why}; --no-remember learns from minibatches")
     size = {name: bounds[name] for name in ("n_docs", "n_tokens", "n_words")}
     pace = pace or Pace.reckoned(config, bounds["n_words"], bounds["cores"])
     if config.topics > bounds["n_docs"]:

@@ -1,8 +1,10 @@
-"""The sampler that ``auto`` chooses: whether memory and time allow kept assignments."""
+"""Whether memory and time allow kept assignments: the sampler that ``auto`` chooses, and whether
+SCIR remembers."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace
@@ -19,6 +21,10 @@ LEAST_SWEEPS = 10
 _OF_CHAINS = (
     "groups", "average_until", "sweeps", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember", "estimate",
+)  # fmt: skip
+_OF_MINIBATCHES = (
+    "batch_size", "trajectory", "chains", "updates", "anneal_updates", "start_sweeps",
+    "start_documents",
 )  # fmt: skip
 _NEUTRAL = {"groups": 1, "average_until": 0}  # what every sampler can honour
 _OF_STEPS = ("step_size", "step_offset", "step_decay")  # kept assignments have moves, too
@@ -65,6 +71,21 @@ def choose(
     if config.time_budget is not None:
         why += f" and the time budget allows for some {sweeps:,.0f} sweeps"
     return "adlda", why
+
+
+def remembers(config: LdaSettings, **machine: Any) -> str | None:
+    """Why SCIR keeps the topic of every token, as a phrase that follows its name; None where it
+    does not. It does where ``auto`` would take AD-LDA and nothing is asked of minibatches, in one
+    place: several workers are there for chains that meet seldom. ``machine`` is as of `choose`,
+    and the size of the corpus.
+    """
+    asked = any(getattr(config, n) != getattr(LdaSettings, n) for n in _OF_MINIBATCHES)
+    if config.sampler != "scir" or config.workers > 1 or asked:
+        return None
+    if config.start not in ("auto", "grow", "warm"):
+        return None
+    sampler, why = choose(replace(config, sampler="auto"), **machine)
+    return why.removeprefix("which ") if sampler == "adlda" else None
 
 
 def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:

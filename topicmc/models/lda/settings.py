@@ -43,8 +43,8 @@ class LdaSettings(DsgldSettings[Open]):
     anneal_updates: int | Open = AUTO
     start_sweeps: int | Open = AUTO
     start_documents: int | Open = AUTO
-    remember: bool = False
-    estimate: str = "plain"
+    remember: bool | Open = AUTO
+    estimate: str = "auto"
     learn: str = "auto"
     learn_until: str = "burn-in"
     from_run: str | None = None
@@ -55,7 +55,7 @@ class LdaSettings(DsgldSettings[Open]):
                 value = getattr(self, field.name)
                 of_type(option(field.name), value, str(field.type), field.default)
         one_of("--sampler", self.sampler, ("auto", *MOVES, *COLLAPSED))
-        one_of("--estimate", self.estimate, ESTIMATES)
+        one_of("--estimate", self.estimate, ("auto", *ESTIMATES))
         self._check_estimate()
         one_of("--start", self.start, ("auto", *STARTS))
         one_of("--learn", self.learn, ("auto", *LEARN))
@@ -93,13 +93,14 @@ class LdaSettings(DsgldSettings[Open]):
         self.check_dsgld()
 
     def _check_estimate(self) -> None:
-        if self.remember and self.estimate in WHOLE:
-            raise UsageError(
-                f"--remember is --estimate remembered, not {self.estimate}; give one of them"
-            )
-        if self.remember or self.estimate == "remembered":  # two names of one thing
-            object.__setattr__(self, "remember", True)
-            object.__setattr__(self, "estimate", "remembered")
+        if self.estimate != "auto":  # which says whether topics are kept, too
+            kept = self.estimate == "remembered"
+            if self.remember not in (AUTO, kept):
+                flag = "--remember" if self.remember else "--no-remember"
+                raise UsageError(f"{flag} contradicts --estimate {self.estimate}; give one of them")
+            object.__setattr__(self, "remember", kept)
+        elif self.remember != AUTO:
+            object.__setattr__(self, "estimate", "remembered" if self.remember else "plain")
         if self.estimate in WHOLE and self.sampler not in ("auto", "scir"):
             raise UsageError(
                 f"--estimate {self.estimate} is of --sampler scir, not {self.sampler}; leave one"
@@ -131,7 +132,7 @@ class LdaSettings(DsgldSettings[Open]):
     @property
     def keeps_assignments(self) -> bool:
         """Whether the topic of every token is kept."""
-        return self.sampler in COLLAPSED or self.remember
+        return self.sampler in COLLAPSED or self.remember is True
 
 
 @dataclass(frozen=True, kw_only=True)
