@@ -53,6 +53,7 @@ def test_the_sampler_that_suits(corpus, machine, settings, sampler, why):
         (ARXIV, {"epochs": 50.0}, True),
         (ARXIV, {"time_budget": 10.0}, True),
         (ARXIV, {"start": "grow"}, True),
+        (ARXIV, {"start": "consensus"}, True),
         (ARXIV, {"remember": False}, False),
         (ARXIV, {"estimate": "plain"}, False),
         (ARXIV, {"estimate": "cv"}, False),

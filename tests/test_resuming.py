@@ -38,6 +38,10 @@ SAMPLERS = {
     "scir kept": {
         "sampler": "scir", "remember": True, "start_sweeps": START, "epochs": float(EPOCHS),
     },
+    "scir kept, consensus": {
+        "sampler": "scir", "remember": True, "start_sweeps": START, "epochs": float(EPOCHS),
+        "start": "consensus",
+    },
     "sgrld kept": {
         "sampler": "sgrld", "remember": True, "start_sweeps": START, "epochs": float(EPOCHS),
     },

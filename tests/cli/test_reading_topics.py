@@ -265,6 +265,24 @@ def test_the_advice_can_be_followed_and_says_how_long_it_takes(run, command, ask
     assert verdict.endswith("; " + advice.format("topicmc train -o run --resume"))
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        ("adlda", "--start-sweeps", 20, "--epochs", 2),
+        ("scir", "--batch-size", 40, "--anneal-updates", 30, "--updates", 3),
+    ],
+    ids=lambda how: how[0],
+)
+def test_the_advice_leads_out_of_a_start(run, command, how):
+    settings = ("--topics", 5, "--progress", "none", "--sampler", *how)
+    assert command("train", "corpus", "-o", "short", *settings).status == 0
+    verdict = lines(command("evaluate", "short"))[-1]
+    assert "has not left its start; train on (" in verdict
+    (advice,) = re.findall(r"topicmc (train -o short --resume[^;)]*)", verdict)
+    assert command(*advice.split(), "--progress", "none").status == 0
+    assert "has not left its start" not in lines(command("evaluate", "short"))[-1]
+
+
 def test_the_advice_is_for_all_runs(runs, command):
     verdict = lines(command("evaluate", *runs))[-1]
     more = [f"topicmc train -o {name} --resume --updates 24" for name in runs]

@@ -18,6 +18,7 @@ CONFIG = TrainConfig(
     topics=5, sampler="adlda", start="consensus", start_sweeps=30, epochs=45.0, alpha=0.3, beta=0.1,
     seed=3, threads=1, batch_size=150, evaluate_every="10m", checkpoint_every="10m",
 )  # fmt: skip
+KEPT = ("scir", "sgrld")
 OF_MEMBER, POOLED = 2, 20  # sweeps of each of the ten, and of all, in a start of 30
 KOS = {"n_docs": 3_087, "n_tokens": 422_250, "n_words": 6_906}
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
@@ -158,12 +159,14 @@ def test_a_member_knows_nothing_of_the_one_before(small_corpus):
     assert np.abs(phi - phi.mean(axis=1, keepdims=True)).max() < 0.02
 
 
-@pytest.mark.parametrize("chains", [1, 2])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"chains": 2, "threads": 2}, *({"sampler": s, "remember": True} for s in KEPT)],
+    ids=["one chain", "two chains", *KEPT],
+)
 @pytest.mark.parametrize("rounds", [1, 4, 9, 39, 40, 41, 44, 46, 60])
-def test_a_resumed_start_has_the_bits_of_an_uninterrupted_one(
-    small_corpus, tmp_path, rounds, chains
-):
-    config = replace(CONFIG, chains=chains, threads=chains)
+def test_a_resumed_start_has_the_bits_of_an_uninterrupted_one(small_corpus, tmp_path, rounds, more):
+    config = replace(CONFIG, **more)
     whole, _ = train(config, small_corpus, tmp_path / "whole")
     train(config, small_corpus, tmp_path / "run", StopAfter(rounds))
     run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
@@ -266,6 +269,8 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(KOS, time_budget=7.0)[0] == "consensus"
     assert chosen(KOS, time_budget=60.0)[0] == "consensus"
     assert chosen(KOS, sampler="auto") == ("consensus", 1250)
+    assert chosen(KOS, sampler="scir") == ("consensus", 1250)
+    assert chosen(KOS, sampler="sgrld", remember=True) == ("consensus", 1250)
     assert chosen(ARXIV, topics=100, epochs=270.0)[0] == "grow"
     assert chosen(ARXIV, topics=100, epochs=300.0)[0] == "consensus"
     assert chosen(PUBMED, topics=100, epochs=400.0)[0] == "grow"  # documents would join too fast
@@ -274,7 +279,7 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(wide | {"memory": 40 * 10**9}, topics=100)[0] == "consensus"
     assert chosen(wide | {"memory": 30 * 10**9}, topics=100)[0] == "grow"
     for other in (
-        {"sampler": "asynclda"}, {"remember": True, "sampler": "scir"}, {"alpha": [0.1] * 50},
+        {"sampler": "asynclda"}, {"alpha": [0.1] * 50},
         {"seeds": {"sea": {"3": 1.0}}}, {"topic_prior": "prior.npy", "learn": "alpha"},
         {"start_sweeps": 80},
         {"topics": 250},
@@ -298,9 +303,9 @@ def test_a_run_without_a_length_takes_half_a_minute_of_two_cores_whatever_there_
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"sampler": "asynclda"}, "--start consensus is of --sampler adlda"),
-        ({"sampler": "scir"}, "--start consensus is of --sampler adlda"),
-        ({"sampler": "scir", "remember": True}, "--start consensus is of --sampler adlda"),
+        ({"sampler": "asynclda"}, "--start consensus is not of --sampler asynclda"),
+        ({"sampler": "scir", "remember": False}, "--start consensus needs --sampler adlda"),
+        ({"sampler": "sgrld"}, "--start consensus needs --sampler adlda"),
         ({"alpha": [0.1] * 50}, "--alpha tells them apart"),
         ({"seeds": {"sea": {"3": 1.0}}}, "--seeds tells them apart"),
         ({"topic_prior": "prior.npy", "learn": "alpha"}, "--topic-prior tells them apart"),

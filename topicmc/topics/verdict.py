@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -164,8 +165,8 @@ def _are_of_one_start(evidence: Evidence) -> bool:
 
 
 def _train_on(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:
-    """The advice to do what was asked for, or where all is done, twice as much: of each run, with
-    an option of its own; and how long that takes."""
+    """The advice to do what was asked for, or where all is done, twice as much, and at least twice
+    the start: of each run, with an option of its own; and how long that takes."""
     each = [*zip(runs, map(reached, runs), options or [""] * len(runs), strict=True)]
     left = [(run, at, option) for run, at, option in each if at is not None and at.is_unfinished]
     commands, seconds = zip(*(_command(*of, not left) for of in left or each), strict=True)
@@ -176,7 +177,9 @@ def _train_on(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:
 
 def _command(run: TopicRun, at: Reached | None, option: str, twice: bool) -> tuple[str, float]:
     """What goes on with a run, and the seconds that it takes by the pace so far."""
-    times = 2 * max(1.0, round(at.done, 1) if at else 0.0) if twice else 1.0
+    times = 2.0 if twice else 1.0
+    if twice and at:
+        times = 2 * max(1.0, round(at.done, 1), ceil(at.done / at.of_start) if at.of_start else 1.0)
     length = _length(run, times) if twice else ""
     seconds = (times / at.done - 1) * at.seconds if at and at.done else 0.0
     return f"{resume_command(run)}{length}{option}", seconds

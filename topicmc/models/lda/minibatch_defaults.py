@@ -134,7 +134,7 @@ def _checked_start(config: LdaSettings) -> tuple[str, bool]:
     if config.start == "grow":
         raise UsageError("--start grow needs --sampler adlda or asynclda, or --remember")
     if config.start == "consensus":
-        raise UsageError("--start consensus is of --sampler adlda: leave it out, or use that")
+        raise UsageError("--start consensus needs --sampler adlda, or --remember")
     if config.start == "stream" and sampler != "scir":
         raise UsageError(f"--start stream is of --sampler scir, not {sampler}; leave it out")
     begins = usual_start(config, sampler_of(sampler).start)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from topicmc.engine.ending import fraction
 from topicmc.models.lda.plan import passes
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.starts import start_cost
+from topicmc.settings.values import AUTO
 from topicmc.storage.files import read_json
 
 _ROUNDED = 0.999  # metrics round seconds
@@ -25,12 +27,14 @@ class Reached(NamedTuple):
     """Where a run was when it was last evaluated.
 
     done           the share of what was asked for, over 1 where less was asked for later
+    of_start       the share of its start, over 1 once that is over
     seconds        of training
     told           how much of what, in words
     has_converged  whether it ended because of that
     """
 
     done: float
+    of_start: float
     seconds: float
     told: str
     has_converged: bool = False
@@ -56,7 +60,21 @@ def reached(run: TopicRun) -> Reached | None:
         told = f"{documents / epoch:.3g} of {config.epochs:g} epochs"
     else:
         told = f"{seconds:.0f} of {config.time_budget or seconds:g} seconds"
-    return Reached(done, seconds, told, _has_converged(run, config, update))
+    of_start = _of_start(config, facts["corpus"], update=update, epochs=documents / epoch)
+    return Reached(done, of_start, seconds, told, _has_converged(run, config, update))
+
+
+def _of_start(config: TrainConfig, corpus: dict[str, Any], *, update: int, epochs: float) -> float:
+    """The share of its start that a run has made in so many updates, or epochs of its chains; 1
+    where an early version did not say how long it is."""
+    length = config.start_sweeps if config.keeps_assignments else config.anneal_updates
+    if length == AUTO:
+        return 1.0
+    if config.keeps_assignments:
+        size = {"n_tokens": corpus["tokens"], "n_words": corpus["words"]}
+        return epochs / max(1.0, start_cost(config.start, length, **size, n_topics=config.topics))
+    updates = max(length, config.average_until or 0)
+    return update / max(1, updates + (config.start_sweeps if config.start == "subset" else 0))
 
 
 def _has_converged(run: TopicRun, config: TrainConfig, update: int) -> bool:

@@ -82,7 +82,7 @@ def remembers(config: LdaSettings, **machine: Any) -> str | None:
     asked = any(getattr(config, n) != getattr(LdaSettings, n) for n in _OF_MINIBATCHES)
     if config.sampler != "scir" or config.workers > 1 or asked:
         return None
-    if config.start not in ("auto", "grow", "warm"):
+    if config.start not in ("auto", "grow", "consensus", "warm"):
         return None
     sampler, why = choose(replace(config, sampler="auto"), **machine)
     return why.removeprefix("which ") if sampler == "adlda" else None

@@ -64,7 +64,9 @@ def resolve_collapsed(
         )
     if config.start == "consensus":
         if not _pools(replace(config, alpha=0.1)):
-            raise UsageError("--start consensus is of --sampler adlda: leave it out, or use that")
+            raise UsageError(
+                f"--start consensus is not of --sampler {config.sampler}: leave it out, or use adlda"
+            )
         given = [name for name in ("seeds", "topic_prior") if getattr(config, name) is not None]
         if given or isinstance(config.alpha, list):
             raise UsageError(
@@ -162,4 +164,4 @@ def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **si
 def _pools(config: LdaSettings) -> bool:
     """Whether members of a start can be pooled: their counts are those of all workers at the end of
     a sweep, and topics have no number of their own."""
-    return config.sampler == "adlda" and not config.remember and not isinstance(config.alpha, list)
+    return config.sampler != "asynclda" and not isinstance(config.alpha, list)
