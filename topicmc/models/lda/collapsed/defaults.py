@@ -65,7 +65,7 @@ def resolve_collapsed(
     if config.start == "consensus":
         if not _pools(replace(config, alpha=0.1)):
             raise UsageError(
-                f"--start consensus is not of --sampler {config.sampler}: leave it out, or use adlda"
+                "--start consensus is not of --sampler asynclda: leave it out, or use adlda"
             )
         given = [name for name in ("seeds", "topic_prior") if getattr(config, name) is not None]
         if given or isinstance(config.alpha, list):
