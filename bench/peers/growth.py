@@ -2,10 +2,10 @@
 
 At each point of a curve the contenders take turns on longer and longer budgets until each is at
 rest (`at_rest`) or has had the cap. Asked is when each is at one common level: 2 % above the worst
-of the perplexities at which contenders have come to rest. Every contender that rests reaches it, so
-none is asked for what the other's mode alone gives it; and none is there soon only because it stops
-early and high, as it would be with 2 % above its own end. A contender that is not there within the
-cap is said to be so.
+of the perplexities at which contenders have come to rest, or, where none has within the cap, of
+those that they end at. Every contender that rests reaches it, so none is asked for what the other's
+mode alone gives it; and none is there soon only because it stops early and high, as it would be
+with 2 % above its own end. A contender that is not there within the cap is said to be so.
 """
 
 from __future__ import annotations
@@ -140,15 +140,16 @@ def at_rest(curve: Curve, unigram: float) -> bool:
     return bool(halfway) and last > RESTS * halfway[-1] and last < BLUNT * unigram
 
 
-def common_level(by_name: Mapping[str, Sequence[Curve]], unigram: float) -> float | None:
-    """The perplexity that contenders are asked for, by the curves of their seeds; None while none
-    is at rest with all its seeds."""
-    finals = [
-        median(max(curve)[1] for curve in mine)
-        for mine in by_name.values()
-        if mine and all(at_rest(curve, unigram) for curve in mine)
-    ]
-    return WITHIN * max(finals) if finals else None
+def common_level(by_name: Mapping[str, Sequence[Curve]], unigram: float) -> tuple[float, bool]:
+    """The perplexity that contenders are asked for, by the curves of their seeds, and whether it is
+    that of one which is at rest with all its seeds."""
+    resting = {
+        name: mine
+        for name, mine in by_name.items()
+        if all(at_rest(curve, unigram) for curve in mine)
+    }
+    finals = [median(max(curve)[1] for curve in mine) for mine in (resting or by_name).values()]
+    return WITHIN * max(finals), bool(resting)
 
 
 @dataclass(frozen=True)
@@ -169,9 +170,9 @@ class Reached:
         return text + f", {self.late} not within {self.cap:.0f} s" * bool(self.late)
 
 
-def reached(mine: Sequence[Curve], level: float | None) -> Reached:
-    """Without a level nobody is there."""
-    answers = [None if level is None else time_to_reach(curve, level) for curve in mine]
+def reached(mine: Sequence[Curve], level: float) -> Reached:
+    """When the seeds of a contender were there, by their curves."""
+    answers = [time_to_reach(curve, level) for curve in mine]
     known = [answer for answer in answers if answer is not None]
     cap = max(max(curve)[0] for curve in mine)
     late = len(answers) - len(known)
@@ -188,8 +189,10 @@ def along(results: Results, axis: str) -> list[dict]:
     return found if len({point["value"] for point in found}) > 1 else []
 
 
-def outcomes(points: list[dict]) -> Iterator[tuple[int, float | None, dict[str, list[Curve]]]]:
-    """Of one axis: value, level, and the curves of each contender."""
+def outcomes(
+    points: list[dict],
+) -> Iterator[tuple[int, tuple[float, bool], dict[str, list[Curve]]]]:
+    """Of one axis: value, `common_level`, and the curves of each contender."""
     for value in sorted({point["value"] for point in points}):
         here = [point for point in points if point["value"] == value]
         by_name = {name: curves(mine) for name, mine in by_contender(here)}
@@ -204,8 +207,8 @@ def growth_tables(results: Results) -> Iterator[str]:
         if not points:
             continue
         rows: list[list[Any]] = [[axis, "level", *names, *(f"{name} ends at" for name in names)]]
-        for value, level, by_name in outcomes(points):
-            row = [f"{value:,}", "none at rest" if level is None else f"{level:.0f}"]
+        for value, (level, rests), by_name in outcomes(points):
+            row = [f"{value:,}", f"{level:.0f}{'' if rests else ', none at rest'}"]
             for name in names:
                 mine = by_name.get(name)
                 row.append(str(reached(mine, level)) if mine else "")
@@ -238,7 +241,7 @@ def draw_growth(results: Results, folder: Path) -> list[Path]:
         for name in sorted({point["contender"] for point in points}, key=ours_first):
             made = [
                 (value, reached(by_name[name], level))
-                for value, level, by_name in outcomes(points)
+                for value, (level, _), by_name in outcomes(points)
                 if name in by_name
             ]
             looks = style(name)
