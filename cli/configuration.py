@@ -53,7 +53,8 @@ def _from_toml(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str,
         if name not in kinds:
             raise UsageError(f"{path}: unknown setting {name!r}; see topicmc train --help")
         has_file = name in ("alpha", "seeds")
-        text_is_fine = has_file or "str" in kinds[name] or name == "time_budget" or value == "auto"
+        told_later = has_file or "str" in kinds[name] or "bool" in kinds[name]
+        text_is_fine = told_later or name == "time_budget" or value == "auto"
         if isinstance(value, str) and not text_is_fine:
             raise UsageError(f"{path}: {name} = {value!r} is not a number")
     try:

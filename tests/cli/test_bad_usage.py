@@ -113,6 +113,7 @@ TOML = [
     ("topics = [3]", "--topics .3. is not a whole number"),
     ("topics = 3.5", "--topics 3.5 is not a whole number"),
     ('topics = "x"', "topics = 'x' is not a number"),
+    ('remember = "x"', "--remember 'x' is not true or false"),
     ("balance = 3", "--balance 3 is not true or false"),
     ("updates = true", "--updates True is not a whole number"),
     ("sampler = 3", "--sampler '?3'? is not"),
