@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import pytest
 
 from topicmc.errors import UsageError
-from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.defaults import needs_pace, resolve
 from topicmc.models.lda.sampler_choice import check_honoured, choose, token_bytes
 from topicmc.models.lda.settings import TrainConfig
 
@@ -80,6 +80,22 @@ def test_scir_remembers_where_nothing_speaks_against_it(corpus, settings, kept):
     assert resolved.remember is kept
     assert resolved.estimate == ("remembered" if kept else settings.get("estimate", "plain"))
     check_honoured(config, resolved)
+
+
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [
+        ({"sampler": "adlda"}, True),
+        ({"sampler": "adlda", "start_sweeps": 20}, False),
+        ({"sampler": "sgrld", "anneal_updates": 20}, False),
+        ({"sampler": "scir", "remember": True, "start_sweeps": 20}, False),
+        ({"sampler": "scir"}, True),
+        ({"anneal_updates": 20}, True),
+    ],
+)
+def test_the_machine_is_measured_where_something_rests_on_it(settings, needed):
+    assert needs_pace(TrainConfig(topics=100, time_budget=9.0, **settings)) == needed
+    assert not needs_pace(TrainConfig(topics=100, **settings))
 
 
 def test_auto_that_takes_scir_takes_minibatches():

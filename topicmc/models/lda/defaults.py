@@ -88,5 +88,5 @@ def _learned(config: LdaSettings) -> str:
 def needs_pace(config: LdaSettings) -> bool:
     """Whether something is left open that depends on the speed of the machine."""
     start = config.start_sweeps if config.keeps_assignments else config.anneal_updates
-    open_to_pace = config.sampler, config.remember, start
-    return config.time_budget is not None and AUTO in open_to_pace
+    may_remember = config.sampler == "scir" and config.remember == AUTO
+    return config.time_budget is not None and (may_remember or AUTO in (config.sampler, start))
