@@ -178,8 +178,8 @@ def _train_on(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:
 def _command(run: TopicRun, at: Reached | None, option: str, twice: bool) -> tuple[str, float]:
     """What goes on with a run, and the seconds that it takes by the pace so far."""
     times = 2.0 if twice else 1.0
-    if twice and at:
-        times = 2 * max(1.0, round(at.done, 1), ceil(at.done / at.of_start) if at.of_start else 1.0)
+    if twice and at and at.of_start:
+        times *= max(1.0, round(at.done, 1), ceil(at.done / at.of_start))
     length = _length(run, times) if twice else ""
     seconds = (times / at.done - 1) * at.seconds if at and at.done else 0.0
     return f"{resume_command(run)}{length}{option}", seconds

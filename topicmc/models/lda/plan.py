@@ -27,6 +27,12 @@ def passes(config: LdaSettings) -> int:
     return config.chains if config.keeps_assignments else 1
 
 
+def burn_in_updates(config: LdaSettings) -> int:
+    """Updates of minibatch chains after which states are samples: those of a start, and those after
+    which chains were averaged."""
+    return max(config.anneal_updates, config.average_until or 0)
+
+
 def expected_updates(config: LdaSettings, n_docs: int) -> float | None:
     """About how many updates of a chain resolved settings come to; None where only time tells."""
     if config.updates is not None or config.epochs is None:
@@ -50,8 +56,7 @@ def expected_samples(
         if config.time_budget is not None:
             positions.append(config.time_budget / sweep + spared)
     else:
-        burn_in = max(config.anneal_updates, config.average_until or 0)
-        start = -(-burn_in // config.trajectory)
+        start = -(-burn_in_updates(config) // config.trajectory)
         tokens = n_tokens / n_docs * config.batch_size
         update = pace.minibatch_update(tokens, config.sweeps, n_words * config.topics)
         updates = [expected_updates(config, n_docs)]

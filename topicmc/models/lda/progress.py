@@ -6,7 +6,7 @@ import shlex
 from typing import Any, NamedTuple
 
 from topicmc.engine.ending import fraction
-from topicmc.models.lda.plan import passes
+from topicmc.models.lda.plan import burn_in_updates, passes
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import start_cost
@@ -73,8 +73,8 @@ def _of_start(config: TrainConfig, corpus: dict[str, Any], *, update: int, epoch
     if config.keeps_assignments:
         size = {"n_tokens": corpus["tokens"], "n_words": corpus["words"]}
         return epochs / max(1.0, start_cost(config.start, length, **size, n_topics=config.topics))
-    updates = max(length, config.average_until or 0)
-    return update / max(1, updates + (config.start_sweeps if config.start == "subset" else 0))
+    sweeps = config.start_sweeps if config.start == "subset" else 0
+    return update / max(1, sweeps + burn_in_updates(config))
 
 
 def _has_converged(run: TopicRun, config: TrainConfig, update: int) -> bool:
