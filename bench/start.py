@@ -1,8 +1,8 @@
 """How long a first run compiles, and how long later ones load what was compiled.
 
-    python bench/start.py CORPUS [--samplers adlda scir sgrld] [--repeats 3] [--results FILE]
+    python bench/start.py CORPUS [--samplers adlda scir "scir --no-remember"] [--repeats 3]
 
-Trains for one update in new processes, with an empty folder of compiled kernels and then again with
+Trains for two epochs in new processes, with an empty folder of compiled kernels and then again with
 the full one. "kernels" is the time in which kernels are compiled or loaded, which training does
 before its clock starts; "command" is that of the whole `topicmc train`.
 """
@@ -24,6 +24,7 @@ from topicmc.storage.files import write_json
 sys.path.append(str(Path(__file__).parent / "peers"))
 from tables import markdown, spread
 
+SAMPLERS = ["adlda", "scir", "scir --no-remember", "sgrld"]  # and their options
 # Training says nothing of the time in which it warms up, so it is asked from within.
 # -P: what is installed is measured, not what lies in the folder that this is started from.
 CHILD = """
@@ -43,7 +44,7 @@ main()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("corpus")
-    parser.add_argument("--samplers", nargs="+", default=["adlda", "scir", "sgrld"])
+    parser.add_argument("--samplers", nargs="+", default=SAMPLERS)
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--results", type=Path, help="a file to keep what was measured in")
@@ -77,8 +78,8 @@ def measure(options: argparse.Namespace, sampler: str) -> tuple[tuple[float, flo
 
 
 def run(options: argparse.Namespace, sampler: str, folder: str, name: str) -> tuple[float, float]:
-    arguments = ["train", options.corpus, "-o", f"{folder}/{name}", "--sampler", sampler]
-    arguments += ["--updates", "1", "--topics", str(options.topics), "--json"]
+    arguments = ["train", options.corpus, "-o", f"{folder}/{name}", "--sampler", *sampler.split()]
+    arguments += ["--epochs", "2", "--topics", str(options.topics), "--json"]
     start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-P", "-c", CHILD, *arguments],

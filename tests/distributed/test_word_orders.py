@@ -10,6 +10,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed import word_orders
 from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.origin import padded
 from topicmc.samplers.row_prior import RowPrior
 
 
@@ -48,6 +49,41 @@ def test_threads_do_not_matter(n_topics, kernel, monkeypatch):
     np.add.at(recount, (one.tokens, one.z), 1)
     np.testing.assert_array_equal(one.word_topic, recount)
     np.testing.assert_array_equal(one.topic_totals, recount.sum(axis=0))
+
+
+@pytest.mark.parametrize(("n_topics", "kernel"), [(20, by_word), (2_000, by_word_slots)])
+def test_documents_that_join_given_topics(n_topics, kernel, monkeypatch):
+    """Word by word they get what they get one after another, but where rounding decides (slots
+    draw otherwise); among others that have topics, which are drawn as well. Whatever the number of
+    threads."""
+    offsets, tokens = corpus()
+    generator = np.random.default_rng(7)
+    theta = padded(generator.gamma(0.3, size=(40, n_topics)).astype(np.float32))
+    monkeypatch.setattr(word_orders, "cut", partial(word_order.cut, piece=100))
+    alpha, drawn = np.full(n_topics, 0.1), []
+
+    def joined(n_threads):
+        worker = CollapsedWorker(offsets, tokens, 0, 40, n_topics, np.uint64(9))
+        for docs, sweep in ((np.array([3, 5]), 0), (np.arange(60), 1)):
+            worker.draw(
+                docs, alpha, RowPrior(0.1), sweep=sweep, one_by_one=False,
+                threads=Threads(n_threads), topics=theta,
+            )  # fmt: skip
+        assert np.array_equal(worker.joined, np.arange(120) < 60)
+        counts = np.zeros_like(worker.word_topic)
+        np.add.at(counts, (tokens[: offsets[60]], worker.z[: offsets[60]]), 1)
+        np.testing.assert_array_equal(worker.word_topic, counts)
+        np.testing.assert_array_equal(worker.topic_totals, counts.sum(axis=0))
+        return worker.z[: offsets[60]]
+
+    redraw = kernel.redraw
+    monkeypatch.setattr(kernel, "redraw", lambda *a, **b: drawn.append(a[0]) or redraw(*a, **b))
+    z = joined(3)
+    assert len(drawn) == 3
+    np.testing.assert_array_equal(z, joined(1))
+    monkeypatch.setattr(WordOrders, "tiles", lambda *arguments: [])
+    one_by_one = joined(1)
+    assert kernel is by_word_slots or np.mean(z == one_by_one) > 0.99
 
 
 @pytest.mark.parametrize("change", ["adopt", "one by one", "others", "none"])

@@ -24,6 +24,7 @@ from topicmc.kernels.lanes import (
     add,
     close,
     fma,
+    levels,
     load,
     mul,
     one_hot,
@@ -89,10 +90,10 @@ def redraw(
     )
     scratch[0].fill(0)
     scratch[1][:] = offsets[:-1]
+    given = (word_topic.reshape(-1).view(np.int32), word_topic.dtype == np.int32)
     _draw(
-        tile.docs, tile.words, tile.ends, offsets, z, word_topic.reshape(-1), alpha, scale,
-        beta.entries, without_one if counted else None, doc_ids, sweep,
-        np.uint64(key), update, scratch, before, after, changes,
+        tile.docs, tile.words, tile.ends, offsets, z, given, alpha, scale, beta.entries, counted,
+        without_one, doc_ids, sweep, np.uint64(key), update, scratch, before, after, changes,
     )  # fmt: skip
     return before, after, changes[1] - changes[0]
 
@@ -127,12 +128,14 @@ def fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _without_own(table, begin, counts, base, alpha, scale, phi, row, prior, old, own):
+def _without_own(table, begin, counts, base, alpha, scale, given, row, prior, old, own):
     """Makes a token's table anew, with the weight that its topic has without it; returns the last
     row."""
+    phi, integers = given
     cumulative = splat(_NONE)
     for k in range(0, len(alpha), LANES):
-        level = mul(add(to_floats(load(phi, row + k)), entry_lanes(prior, k)), load(scale, k))
+        level = add(levels(phi, row + k, integers), entry_lanes(prior, k))
+        level = mul(level, load(scale, k))
         weight = mul(add(to_floats(load(counts, base + k)), load(alpha, k)), level)
         cumulative = add(cumulative, replace(weight, old - k, own))
         store(table, begin + TABLE_HEAD + k, cumulative)
@@ -156,11 +159,11 @@ def _tally(counts, totals):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _draw(
-    docs, words, ends, offsets, z, phi, alpha, scale, entries, without_one, doc_ids, sweep, key,
-    update, scratch, before, after, changes,
+    docs, words, ends, offsets, z, given, alpha, scale, entries, counted, without_one, doc_ids,
+    sweep, key, update, scratch, before, after, changes,
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
-    counts, next_of, rows, table, places, numbers, uniforms = scratch
+    (phi, integers), (counts, next_of, rows, table, places, numbers, uniforms) = given, scratch
     at, row_of_token, base_of = (
         places[:BATCH],
         places[BATCH : 2 * BATCH],
@@ -197,7 +200,7 @@ def _draw(
                 ahead = np.intp(words[min(w + _AHEAD, len(words) - 1)]) * n_padded
                 for k in range(0, n_padded, LANES):
                     prefetch(phi, ahead + k)
-                    level = add(to_floats(load(phi, row + k)), entry_lanes(prior, k))
+                    level = add(levels(phi, row + k, integers), entry_lanes(prior, k))
                     level = mul(level, load(scale, k))
                     store(psi, k, level)
                     store(smooth, k, mul(level, load(alpha, k)))
@@ -205,7 +208,7 @@ def _draw(
             base, old = np.uintp(base_of[j]), np.uintp(before[i])
             whole = np.float32(np.int32(counts[base + old])) + alpha[old]
             own = psi[old]
-            if without_one is not None:
+            if counted:
                 own = np.float32(phi[np.uintp(row) + old]) - _ONE + entry(prior, old)
                 own *= without_one[old]
             own *= whole - _ONE
@@ -225,7 +228,7 @@ def _draw(
             if slices[j] > _LARGEST_SLICE * (total + slices[j]):
                 row_j = row_of_token[j]
                 lanes = _without_own(
-                    table, begin, counts, base_of[j], alpha, scale, phi, row_j,
+                    table, begin, counts, base_of[j], alpha, scale, given, row_j,
                     row_of(entries, row_j // n_padded), old, owns[j],
                 )  # fmt: skip
                 total = close(table, begin, lanes)

@@ -6,31 +6,19 @@
 The tokens are ordered once for all sweeps.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from topicmc.kernels import by_word, by_word_slots
+from topicmc.kernels import by_word, by_word_slots, by_word_start
 from topicmc.kernels.batch import Minibatch
-from topicmc.kernels.by_word import fill_uniforms
-from topicmc.kernels.gibbs import UNASSIGNED, Assignments, add_up, check, draw_prior
-from topicmc.kernels.lanes import (
-    LANES,
-    TABLE_HEAD,
-    add,
-    aligned_zeros,
-    close,
-    load,
-    mul,
-    pick,
-    prefetch,
-    splat,
-    store,
-    tables,
-)
+from topicmc.kernels.collapsed import assignment_dtype
+from topicmc.kernels.gibbs import Assignments, add_up, check
+from topicmc.kernels.lanes import aligned_zeros
 from topicmc.kernels.prior import no_prior
-from topicmc.kernels.scratch import kept
 from topicmc.kernels.threads import Threads
-from topicmc.kernels.word_order import BEGINS, LONGEST, Tile, cut, order_tile
+from topicmc.kernels.word_order import LONGEST, cut, order_tile
 
 _PIECE = 10_000  # tokens that are worth a thread's while
 # Tokens of a word, in the mean, and sweeps from which on it pays, measured on abstracts, articles
@@ -64,8 +52,12 @@ def sample_assignments(
     """Arguments, law and result are those of `topicmc.kernels.gibbs.sample_assignments`, without
     Rao-Blackwell counts; documents have at most `LONGEST` tokens. A draw differs where rounding
     decides it."""
-    z = check(batch, phi_rows, alpha, sweeps, burn_in, z)
     n_padded, offsets = phi_rows.shape[1], batch.offsets
+    checked = check(batch, phi_rows, alpha, sweeps, burn_in, z)
+    # As small as topics that are kept from sweep to sweep: both share what is compiled.
+    kind = assignment_dtype(n_padded) if z is None else checked.dtype
+    unassigned = np.iinfo(kind).max
+    z = np.full(batch.n_tokens, unassigned, kind) if z is None else checked
     ranges = cut(0, batch.n_docs, offsets, n_padded, threads.n_threads, _PIECE)
     redraw = by_word_slots.redraw if n_padded > _MANY_TOPICS else by_word.redraw
     n_slots = max(1, min(threads.n_threads, len(ranges)))
@@ -77,14 +69,13 @@ def sample_assignments(
         first, last = ranges[i]
         tile = order_tile(first, last, offsets, batch.tokens, len(phi_rows))
         doc_ids = batch.doc_ids[first:last]
-        here = slice(offsets[first], offsets[last])
-        if np.any(z[here] == UNASSIGNED):
-            _start(tile, offsets[first : last + 1], z, given[0], alpha, doc_ids, key, update)
+        names: dict[str, Any] = {"doc_ids": doc_ids, "key": key, "update": update}
+        if np.any(z[offsets[first] : offsets[last]] == unassigned):
+            by_word_start.start(tile, offsets, z, *given, **names)
         for sweep in range(1, sweeps + 1):
             _, after, _ = redraw(
-                tile, offsets, z, *given, no_prior(n_padded), counted=False, doc_ids=doc_ids,
-                sweep=sweep, key=key, update=update,
-            )  # fmt: skip
+                tile, offsets, z, *given, no_prior(n_padded), counted=False, sweep=sweep, **names
+            )
             if sweep > burn_in:
                 _add_words(tile.words, tile.ends, after, sums[slot])
                 if want_doc_topic:
@@ -93,45 +84,6 @@ def sample_assignments(
     threads.run_in_slots(sample, len(ranges))
     scale = float(sweeps - burn_in)
     return Assignments(add_up(sums, threads), doc_topic if want_doc_topic else None, scale)
-
-
-def _start(
-    tile: Tile, offsets: np.ndarray, z: np.ndarray, phi_rows: np.ndarray, alpha: np.ndarray,
-    doc_ids: np.ndarray, key: np.uint64, update: int,
-) -> None:  # fmt: skip
-    """Draws p(z = k) ∝ α_k φ_kw for the tokens of a tile that have no topic."""
-    next_of = kept("next", len(doc_ids), np.int64)
-    next_of[:] = offsets[:-1]
-    uniforms = kept("uniforms", len(tile.docs) + 64, np.float32)
-    fill_uniforms(offsets, doc_ids, 0, np.uint64(key), update, uniforms)
-    table = tables(1, len(alpha)).reshape(-1)
-    _draw_first(
-        tile.docs, tile.words, tile.ends, next_of, z, phi_rows.reshape(-1), alpha, uniforms,
-        offsets[0], table,
-    )  # fmt: skip
-
-
-@njit(nogil=True, cache=True, error_model="numpy")
-def _draw_first(docs, words, ends, next_of, z, phi, alpha, uniforms, tile_begin, table):
-    n_padded, i = len(alpha), 0
-    for w in range(len(words)):
-        row = np.intp(words[w]) * n_padded
-        ahead = np.intp(words[min(w + 2, len(words) - 1)]) * n_padded
-        cumulative = splat(np.float32(0))
-        for k in range(0, n_padded, LANES):
-            prefetch(phi, ahead + k)
-            cumulative = add(cumulative, mul(load(phi, row + k), load(alpha, k)))
-            store(table, TABLE_HEAD + k, cumulative)
-        total = close(table, 0, cumulative)
-        while i < ends[w]:
-            d = np.intp(docs[i] & ~BEGINS)
-            place = next_of[d]
-            next_of[d] = place + 1
-            if z[place] == UNASSIGNED:
-                uniform = uniforms[place - tile_begin]
-                new = pick(table, 0, n_padded, uniform * total)
-                z[place] = new if new >= 0 else draw_prior(alpha, uniform)
-            i += 1
 
 
 @njit(nogil=True, cache=True)

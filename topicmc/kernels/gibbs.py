@@ -119,13 +119,13 @@ def sample_assignments(
     doc_topic = np.zeros((batch.n_docs if want_doc_topic else 0, n_padded), np.int32)
     order = np.argsort(-lengths, kind="stable")
     phi = np.ascontiguousarray(phi_rows, np.float32).reshape(-1)
-    prior = (_wide(alpha), _wide(np.ones(n_padded)))
+    prior = (_wide(alpha), _wide(np.ones(n_padded)), _wide(np.ones(n_padded)))
 
     def piece(i: int, slot: int) -> None:
         _sample(
             order[i * group :], n_pieces * group, group, batch.doc_ids, batch.offsets[:-1], lengths,
-            batch.tokens, z, phi, prior, _NONE, None, sweeps, burn_in, np.uint64(key), update, unit,
-            rao_blackwell, scratch[slot], sums[slot].reshape(-1), doc_topic.reshape(-1),
+            batch.tokens, z, phi, prior, _NONE, False, sweeps, burn_in, np.uint64(key), update,
+            unit, rao_blackwell, scratch[slot], sums[slot].reshape(-1), doc_topic.reshape(-1),
         )  # fmt: skip
 
     threads.run_in_slots(piece, n_pieces)
@@ -203,9 +203,7 @@ def redraw(
     n_padded = word_topic.shape[1]
     starts, lengths = offsets[docs], offsets[docs + 1] - offsets[docs]
     order = np.argsort(-lengths, kind="stable")
-    scale, without_one = inverse_sums(topic_totals, beta)
-    prior = (_wide(alpha), _wide(scale))
-    without = _wide(without_one) if counted else None
+    prior = (_wide(alpha), *map(_wide, inverse_sums(topic_totals, beta)))
     group = 4 if n_padded <= 512 else 2
     nothing = np.zeros(0, np.int32)
     n_pieces = share_out(int(lengths.sum()), -(-len(docs) // group), threads)
@@ -217,7 +215,7 @@ def redraw(
     def piece(i: int, slot: int) -> None:
         _sample(
             order[i * group :], n_pieces * group, group, doc_ids, starts, lengths, tokens, z, table,
-            prior, beta.entries, without, sweeps, sweeps, np.uint64(key), update, 1, False,
+            prior, beta.entries, counted, sweeps, sweeps, np.uint64(key), update, 1, False,
             scratch[slot], nothing, nothing,
         )  # fmt: skip
 
@@ -284,7 +282,7 @@ def _change(counts, weights, base, alpha_at, scale_at, k, by):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sample(
-    order, step, group, doc_ids, starts, lengths, tokens, z, phi, prior, entries, without_one,
+    order, step, group, doc_ids, starts, lengths, tokens, z, phi, prior, entries, counted,
     sweeps, burn_in, key, update, unit, rao_blackwell, scratch, word_topic, doc_topic,
 ):  # fmt: skip
     """All sweeps over documents order[0 : group], order[step : step + group], …
@@ -293,7 +291,7 @@ def _sample(
     """
     counts, weights, table, uniforms, numbers = scratch
     first, length, pending = numbers[0], numbers[1], numbers[2]
-    alpha, scale = prior
+    alpha, scale, without_one = prior
     stride = len(alpha)
     n_padded = stride - LANES
     table_stride = len(table) // group
@@ -348,7 +346,7 @@ def _sample(
                         base = first_at
                     else:
                         intact = _change(counts, weights, base, alpha_at, scale_at, old, -_ONE)
-                        if without_one is not None:
+                        if counted:
                             here = np.float32(phi[row + old]) + entry(smooth, old)
                             less = (_ONE - _ONE / here) * (_ONE + without_one[old]) - _ONE
                             less = one_hot(old & (LANES - 1), max(less, -_ONE))
@@ -364,7 +362,7 @@ def _sample(
                         cumulative = add(cumulative, weight)
                         store(table, begin + TABLE_HEAD + k, cumulative)
                     total = close(table, begin, cumulative)
-                    if without_one is not None and sweep > 0:
+                    if counted and sweep > 0:
                         store(weights, base + (old & -LANES), intact)
                     uniform = peek(uniforms, j * uniform_stride + i)
                     new = pick(table, begin, n_padded, uniform * total)

@@ -223,6 +223,19 @@ def to_floats(typingctx, a):
 
 
 @intrinsic
+def levels(typingctx, array, index, integers):
+    """Sixteen elements of an int32 array as float32: integers, or else the float32 that have
+    these bits. So one compiled kernel draws under counts and given θ."""
+
+    def emit(context, builder, signature, args):
+        vector = builder.load(_address(context, builder, array, *args[:2], _INTS), align=4)
+        rounded, same = builder.sitofp(vector, _FLOATS), builder.bitcast(vector, _FLOATS)
+        return builder.select(args[2], rounded, same)
+
+    return floats(array, types.intp, types.boolean), emit
+
+
+@intrinsic
 def to_ints(typingctx, a):
     """Non-negative float32 lanes rounded to int32, halves up."""
 

@@ -376,24 +376,33 @@ class Adlda:
     def warm_up(self) -> None:
         """Compiles every kernel a round needs, on throw-away data of the same types."""
         config = self.config
-        for sampler in list(self.samplers.values())[:1]:
+        for worker in list(self.workers.values())[:1]:
             # A document that is drawn by itself, and two that are drawn word by word, of which one
             # has few of the topics.
+            sampler = worker.sampler
             offsets = np.cumsum([0, 2, 16, max(16, config.topics // 4)])
             tokens = np.zeros(offsets[-1], sampler.tokens.dtype)
             prior = self.prior.summed(1)
-            for topics, sweep, document in product(self._kinds(), (0, 1), range(3)):
-                if (sweep, document) == (0, 0):
-                    tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
-                tiny.draw(
-                    np.array([document]), self.alpha, prior, sweep=sweep,
-                    one_by_one=config.batch_size == 1, threads=self.threads, topics=topics,
-                )  # fmt: skip
+            by_itself, by_word = [0], [1, 2] if self._draws_by_word(sampler) else []
+            for topics in self._kinds():
+                tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
+                # Only under counts do documents join that are drawn by themselves.
+                documents = by_word or by_itself if topics is not None else by_itself + by_word
+                for sweep, document in product((0, 1), documents):
+                    tiny.draw(
+                        np.array([document]), self.alpha, prior, sweep=sweep,
+                        one_by_one=config.batch_size == 1, threads=self.threads, topics=topics,
+                    )  # fmt: skip
             tiny.adopt(tiny.z)
             if config.learn != "none":
                 one = np.ones((1, config.topics), np.float32)
                 learned_alpha(self.alpha, tiny.mix_histogram())
                 learned_beta(prior, one, one[0].astype(np.float64), one[0].astype(np.float64))
+
+    def _draws_by_word(self, sampler: CollapsedWorker) -> bool:
+        """Whether the first block of a sweep over all documents is drawn word by word."""
+        n_docs = max(1, len(sampler.joined) // self.schedule.per_sweep)
+        return sampler.is_by_word(np.arange(min(n_docs, len(sampler.joined))), self.threads)
 
 
 def _between(parts: list[np.ndarray], first: int, last: int) -> list[np.ndarray]:

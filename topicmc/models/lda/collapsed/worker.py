@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.kernels import by_word, by_word_slots
+from topicmc.kernels import by_word, by_word_slots, by_word_start
 from topicmc.kernels.assignments import redraw
 from topicmc.kernels.collapsed import (
     assign,
@@ -179,7 +179,9 @@ class CollapsedWorker:
         old, new = docs[self.joined[docs]], docs[~self.joined[docs]]
         if one_by_one and topics is None:
             self._draw_one_by_one(old, new, mixes, prior, sweep, sweep > begins)
-        elif tiles := self._tiles(docs, new, threads):
+        elif tiles := self._tiles(docs, new, threads, topics):
+            if len(new):
+                self._begin_by_word(tiles, docs, mixes, sweep, threads, topics)
             self._draw_by_word(tiles, mixes, prior, sweep, threads, topics)
         elif len(docs):
             at_random = sweep == begins and topics is None
@@ -202,10 +204,16 @@ class CollapsedWorker:
         if len(new):
             assign(*state, docs=new, sequential=sequential, key=key, first_id=first_id)
 
-    def _tiles(self, docs: np.ndarray, new: np.ndarray, threads: Threads) -> list[Tile]:
-        """The documents in the order of words, if they had better be drawn so."""
+    def is_by_word(self, docs: np.ndarray, threads: Threads) -> bool:
+        """Whether these documents, ascending int64 (n,), are drawn word by word in a sweep."""
+        return bool(self._tiles(docs, docs[:0], threads, None))
+
+    def _tiles(self, docs: np.ndarray, new: np.ndarray, threads: Threads, topics) -> list[Tile]:
+        """The documents in the order of words, if they had better be drawn so; first topics are
+        only given topics."""
         n_padded = self.word_topic.shape[1]
-        if len(docs) == 0 or len(new) > 0 or n_padded > by_word_slots.MOST_TOPICS:
+        first_under_counts = len(new) > 0 and topics is None
+        if len(docs) == 0 or first_under_counts or n_padded > by_word_slots.MOST_TOPICS:
             return []
         return self._orders.tiles(docs, n_padded, threads.n_threads)
 
@@ -215,6 +223,21 @@ class CollapsedWorker:
         if topics is not None:
             given = (*topics, mixes, no_prior(len(mixes)))
         return given, topics is None
+
+    def _begin_by_word(self, tiles, docs, mixes, sweep, threads, topics) -> None:
+        before = self.z[self._span(docs)].copy()
+
+        def begin(i: int) -> None:
+            by_word_start.start(
+                tiles[i], self.offsets, self.z, *topics, mixes, doc_ids=self._doc_ids(tiles[i]),
+                key=self.key, update=sweep,
+            )  # fmt: skip
+
+        threads.run(begin, len(tiles))
+        self._count(docs, before, threads, threads.n_threads)
+
+    def _doc_ids(self, tile: Tile) -> np.ndarray:
+        return self.first_id + np.arange(tile.first, tile.last)
 
     def _draw_by_word(self, tiles, mixes, prior, sweep, threads, topics) -> None:
         given, counted = self._given(mixes, prior, topics)
@@ -231,10 +254,9 @@ class CollapsedWorker:
             redraw_tile = by_word_slots.redraw
 
         def draw(i: int) -> None:
-            doc_ids = self.first_id + np.arange(tiles[i].first, tiles[i].last)
             changed[i] = redraw_tile(
-                tiles[i], self.offsets, self.z, *given, doc_ids=doc_ids, key=self.key,
-                update=sweep, counted=counted,
+                tiles[i], self.offsets, self.z, *given, doc_ids=self._doc_ids(tiles[i]),
+                key=self.key, update=sweep, counted=counted,
             )  # fmt: skip
 
         threads.run(draw, len(tiles))
