@@ -88,17 +88,14 @@ def measure(whole: Minibatch, batch: Minibatch, n_topics: int, options) -> dict[
     rows = topic_rows(theta, theta.sum(axis=0, dtype=np.float64), places)
     for n_threads in (1, 2):
         threads = Threads(n_threads)
-        for rao_blackwell in (False, True):
 
-            def draw(threads=threads, rao_blackwell=rao_blackwell):
-                sample_assignments(
-                    batch, rows, alpha, sweeps=5, burn_in=2, key=KEY, update=0, threads=threads,
-                    rao_blackwell=rao_blackwell,
-                )  # fmt: skip
+        def draw(threads=threads):
+            sample_assignments(
+                batch, rows, alpha, sweeps=5, burn_in=2, key=KEY, update=0, threads=threads
+            )
 
-            name = "Rao-Blackwell" if rao_blackwell else "one-hot"
-            best = seconds(draw, 5 * options.repeats)
-            result[f"φ fixed, {name}, {n_threads} thr."] = best / (6 * batch.n_tokens) * 1e9
+        best = seconds(draw, 5 * options.repeats)
+        result[f"φ fixed, {n_threads} thr."] = best / (6 * batch.n_tokens) * 1e9
     drawn = (np.arange(whole.n_docs), *chain[:2], z.astype(np.uint16), *chain[3:])
     for n_threads in (1, 2):
         again = partial(redraw, *drawn, counted=True, key=KEY, threads=Threads(n_threads))

@@ -37,18 +37,13 @@ def sample_assignments(
     threads: Threads,
     want_doc_topic: bool = False,
     z: np.ndarray | None = None,
-    rao_blackwell: bool = False,
 ) -> Assignments:
-    """As `gibbs.sample_assignments`, which also does what the others cannot: Rao-Blackwell.
-
-    Which kernel draws depends on the arguments alone, not on threads or time.
-    """
+    """As `gibbs.sample_assignments`; which kernel draws depends on the arguments alone, not on
+    threads or time."""
     options: dict[str, Any] = {
         "sweeps": sweeps, "burn_in": burn_in, "key": key, "update": update, "threads": threads,
         "want_doc_topic": want_doc_topic, "z": z,
     }  # fmt: skip
-    if rao_blackwell:
-        return gibbs.sample_assignments(batch, phi_rows, alpha, rao_blackwell=True, **options)
     if by_word_batch.pays(batch, phi_rows.shape[1], sweeps):
         return by_word_batch.sample_assignments(batch, phi_rows, alpha, **options)
     remembered = z is not None and 2 * int(np.count_nonzero(z == UNASSIGNED)) < len(z)

@@ -49,9 +49,8 @@ def sample_assignments(
     want_doc_topic: bool = False,
     z: np.ndarray | None = None,
 ) -> Assignments:
-    """Arguments, law and result are those of `topicmc.kernels.gibbs.sample_assignments`, without
-    Rao-Blackwell counts; documents have at most `LONGEST` tokens. A draw differs where rounding
-    decides it."""
+    """Arguments, law and result are those of `topicmc.kernels.gibbs.sample_assignments`; documents
+    have at most `LONGEST` tokens. A draw differs where rounding decides it."""
     n_padded, offsets = phi_rows.shape[1], batch.offsets
     checked = check(batch, phi_rows, alpha, sweeps, burn_in, z)
     # As small as topics that are kept from sweep to sweep: both share what is compiled.

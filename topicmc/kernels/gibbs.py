@@ -91,16 +91,12 @@ def sample_assignments(
     threads: Threads,
     want_doc_topic: bool = False,
     z: np.ndarray | None = None,
-    rao_blackwell: bool = False,
 ) -> Assignments:
     """Sums of assignments over the last ``sweeps − burn_in`` of ``sweeps`` Gibbs sweeps.
 
     phi_rows float32 (B, Kp) from `topic_rows`; alpha float32 (Kp,), zero in the padding. Tokens
     start from independent draws of p(z = k) ∝ α_k φ_kw; or, where ``z`` (uint16 (T,), written back)
-    is not UNASSIGNED, from there. With ``rao_blackwell`` each token adds its conditional
-    probabilities to word_topic instead of its one draw: the same mean with less variance, in fixed
-    point (rounded to 1/2²⁰, or coarser where int32 would overflow). Integer sums make the result
-    the same for any number of threads.
+    is not UNASSIGNED, from there. Integer sums make the result the same for any number of threads.
 
     The randomness of a token is keyed by (place in its document, sweep, document id, update). A
     token whose weights sum to zero or overflow keeps its topic (at the start: one drawn from α).
@@ -109,7 +105,6 @@ def sample_assignments(
     z = check(batch, phi_rows, alpha, sweeps, burn_in, z)
     n_padded = phi_rows.shape[1]
     lengths = np.diff(batch.offsets)
-    unit = _unit(batch, lengths, sweeps - burn_in) if rao_blackwell else 1
     # As many documents in turn as keep their rows of φ in a core's own cache.
     group = 4 if n_padded <= 512 else 1
     n_pieces = share_out(batch.n_tokens * sweeps, -(-batch.n_docs // group), threads)
@@ -125,11 +120,11 @@ def sample_assignments(
         _sample(
             order[i * group :], n_pieces * group, group, batch.doc_ids, batch.offsets[:-1], lengths,
             batch.tokens, z, phi, prior, _NONE, False, sweeps, burn_in, np.uint64(key), update,
-            unit, rao_blackwell, scratch[slot], sums[slot].reshape(-1), doc_topic.reshape(-1),
+            scratch[slot], sums[slot].reshape(-1), doc_topic.reshape(-1),
         )  # fmt: skip
 
     threads.run_in_slots(piece, n_pieces)
-    scale = float(unit * (sweeps - burn_in))
+    scale = float(sweeps - burn_in)
     return Assignments(add_up(sums, threads), doc_topic if want_doc_topic else None, scale)
 
 
@@ -215,8 +210,8 @@ def redraw(
     def piece(i: int, slot: int) -> None:
         _sample(
             order[i * group :], n_pieces * group, group, doc_ids, starts, lengths, tokens, z, table,
-            prior, beta.entries, counted, sweeps, sweeps, np.uint64(key), update, 1, False,
-            scratch[slot], nothing, nothing,
+            prior, beta.entries, counted, sweeps, sweeps, np.uint64(key), update, scratch[slot],
+            nothing, nothing,
         )  # fmt: skip
 
     threads.run_in_slots(piece, n_pieces)
@@ -241,12 +236,6 @@ def _wide(values: np.ndarray) -> np.ndarray:
     wide = np.zeros(len(values) + LANES, np.float32)
     wide[: len(values)] = values
     return wide
-
-
-def _unit(batch: Minibatch, lengths: np.ndarray, kept: int) -> int:
-    """The fixed-point one: a power of two, at most 2²⁰, such that no sum leaves int32."""
-    most = max(np.bincount(batch.tokens).max(initial=1), lengths.max(initial=1)) * kept
-    return 1 << max(0, min(20, ((2**31 - 1) // (2 * int(most))).bit_length() - 1))
 
 
 def _scratch(group: int, n_padded: int, lengths: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -283,7 +272,7 @@ def _change(counts, weights, base, alpha_at, scale_at, k, by):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sample(
     order, step, group, doc_ids, starts, lengths, tokens, z, phi, prior, entries, counted,
-    sweeps, burn_in, key, update, unit, rao_blackwell, scratch, word_topic, doc_topic,
+    sweeps, burn_in, key, update, scratch, word_topic, doc_topic,
 ):  # fmt: skip
     """All sweeps over documents order[0 : group], order[step : step + group], …
 
@@ -371,29 +360,15 @@ def _sample(
                     z[token] = new
                     pending[j] = new
                     if kept:
-                        if rao_blackwell:
-                            _add_shares(
-                                word_topic,
-                                row,
-                                weights,
-                                base,
-                                phi,
-                                smooth,
-                                n_padded,
-                                unit,
-                                total,
-                                new,
-                            )
-                        else:
-                            word_topic[row + new] += 1
+                        word_topic[row + new] += 1
             if kept and len(doc_topic):
                 for j in range(members):
                     _change(counts, weights, j * stride, alpha_at, scale_at, pending[j], _ONE)
                     pending[j] = n_padded
                     out = order[start + j] * n_padded
                     for k in range(0, n_padded, LANES):
-                        tally = mul(load(counts, j * stride + k), splat(np.float32(unit)))
-                        store(doc_topic, out + k, add(load(doc_topic, out + k), to_ints(tally)))
+                        tally = to_ints(load(counts, j * stride + k))
+                        store(doc_topic, out + k, add(load(doc_topic, out + k), tally))
 
 
 @njit
@@ -411,17 +386,3 @@ def draw_prior(alpha, uniform):
                 break
             rest -= alpha[k]
     return choice
-
-
-@njit(inline="always")
-def _add_shares(word_topic, row, weights, base, phi, smooth, n_padded, unit, total, new):
-    """Adds the conditional probabilities of one token, in fixed point."""
-    share = np.float32(unit) / total
-    if 0 < share < np.inf:
-        shares = splat(share)
-        for k in range(0, n_padded, LANES):
-            level = add(to_floats(load(phi, row + k)), entry_lanes(smooth, k))
-            probability = mul(mul(load(weights, base + k), level), shares)
-            store(word_topic, row + k, add(load(word_topic, row + k), to_ints(probability)))
-    else:
-        word_topic[row + new] += unit

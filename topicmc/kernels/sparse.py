@@ -70,7 +70,7 @@ def sample_assignments(
     """Sums of assignments over the last ``sweeps − burn_in`` of ``sweeps`` Gibbs sweeps.
 
     Arguments, result, law and keys of the randomness are those of
-    `topicmc.kernels.gibbs.sample_assignments`, without its Rao-Blackwell option; the draws differ.
+    `topicmc.kernels.gibbs.sample_assignments`; the draws differ.
     The result does not depend on the number of threads. Beside phi_rows and the result, float32 and
     int32 (B, Kp), it takes a fifteenth of phi_rows for the trees, however many threads there are.
 
