@@ -226,11 +226,12 @@ class CollapsedWorker:
 
     def _begin_by_word(self, tiles, docs, mixes, sweep, threads, topics) -> None:
         before = self.z[self._span(docs)].copy()
+        theta, topic_sums = topics
 
         def begin(i: int) -> None:
             by_word_start.start(
-                tiles[i], self.offsets, self.z, *topics, mixes, doc_ids=self._doc_ids(tiles[i]),
-                key=self.key, update=sweep,
+                tiles[i], self.offsets, self.z, theta, topic_sums, mixes,
+                doc_ids=self._doc_ids(tiles[i]), key=self.key, update=sweep,
             )  # fmt: skip
 
         threads.run(begin, len(tiles))
