@@ -97,6 +97,18 @@ def test_what_growing_costs():
         assert sweeps == 1 or Growth.over(sweeps, **size).cost(sweeps) <= within
 
 
+@pytest.mark.parametrize(
+    ("sweeps", "n_topics", "n_words", "tokens"),
+    [
+        (5, 10, 1000, 90_000), (5, 100, 1000, 900_000), (40, 400, 1000, 3_600_000),
+        (30, 400, 1000, 2_700_000), (5, 400, 1000, 1_800_000), (5, 400, 40_000, 3_000_000),
+    ],
+)  # fmt: skip
+def test_what_a_growing_start_begins_with(sweeps, n_topics, n_words, tokens):
+    growth = Growth.over(sweeps, n_tokens=10_000_000, n_topics=n_topics, n_words=n_words)
+    assert growth.first == pytest.approx(tokens / 10_000_000)
+
+
 @pytest.mark.parametrize("n_tokens", [500_000, 10_000_000])
 @pytest.mark.parametrize("sweeps", [1, 13, 200, 1250])
 def test_what_a_consensus_start_costs(n_tokens, sweeps):

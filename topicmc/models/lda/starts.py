@@ -16,6 +16,9 @@ from functools import partial
 # The subset that a growing start begins with has at least so many tokens for each topic, and for
 # each word: fewer find poor topics, more take longer to find the same.
 FIRST_TOKENS, FIRST_WORD_TOKENS = 9_000, 75
+# A start of fewer sweeps than these has fewer for each topic, for otherwise it would hardly grow;
+# but for K topics as many as √K / 10 times those for 100.
+_FULL_SWEEPS, _SPARED_TOPICS = 40, 100
 GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
 GROWN_BY = 0.8  # share of the start by whose end all documents must be in, or members have ended
 MEMBERS = 10  # of a consensus start, at most
@@ -32,7 +35,9 @@ class Growth:
     @classmethod
     def over(cls, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int) -> Growth:
         """That of a start of so many sweeps on a corpus."""
-        first = _first_share(n_tokens, n_topics, n_words)
+        least = math.sqrt(n_topics * min(n_topics, _SPARED_TOPICS))
+        topics = max(least, n_topics * min(1.0, sweeps / _FULL_SWEEPS))
+        first = _first_share(n_tokens, topics, n_words)
         return cls(first, max(GROWTH, first ** (-1 / max(1.0, GROWN_BY * sweeps))))
 
     def share(self, sweep: int) -> float:
@@ -55,7 +60,7 @@ NO_GROWTH = Growth(1.0, GROWTH)
 _WORTH_GROWING = 1 / 2  # the first share of the documents of a member, below which they grow
 
 
-def _first_share(n_tokens: int, n_topics: int, n_words: int) -> float:
+def _first_share(n_tokens: int, n_topics: float, n_words: int) -> float:
     """The share of the documents that a growing start begins with."""
     return min(1.0, max(FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words) / n_tokens)
 
