@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from topicmc.host.machine import available_cores
+
 CHILD = """
 import json, sys
 from numba.core import event
@@ -48,7 +50,8 @@ def test_a_first_run_compiles_before_its_clock_starts(small_corpus, tmp_path, sa
     """Over several shards and with all priors learned. numba would compile the text of error
     messages, for some seconds, with every kernel that assigns to a slice. A kernel of draws takes
     longer than any other, and is not compiled twice: draws under counts, given θ and to evaluate
-    share it."""
+    share it. Nor is the order of tokens. Where there is another core, another process compiles the
+    moves of scir."""
     arguments = ["train", str(small_corpus.path), "-o", str(tmp_path / "run"), "--json"]
     arguments += ["--learn", "both", "--topics", "5", "--epochs", "12"]
     arguments += ["--sampler", *sampler.split()]
@@ -62,6 +65,9 @@ def test_a_first_run_compiles_before_its_clock_starts(small_corpus, tmp_path, sa
     seen = json.loads(done.stderr.splitlines()[-1])
     assert seen["compiled"].count("by_word._draw") == 1
     assert seen["compiled"].count("gibbs._sample") <= 1
+    assert seen["compiled"].count("word_order._order") == 1
+    if available_cores() > 1:
+        assert "cir._cir_blocks" not in seen["compiled"]
     assert seen["rounds"] == []
     texts = ("str", "repr", "raise_with_shape_context", "concat")
     assert [name for name in seen["compiled"] if any(text in name for text in texts)] == []

@@ -20,7 +20,7 @@ from topicmc.engine.method import Model
 from topicmc.engine.samples import KeptSamples
 from topicmc.engine.trace import Tracer
 from topicmc.engine.transport.base import Transport
-from topicmc.engine.waiting import announced
+from topicmc.engine.waiting import compiling
 from topicmc.errors import DivergedError
 from topicmc.host.interrupts import Interrupt
 from topicmc.settings.groups import Run
@@ -281,7 +281,7 @@ class Training:
 
     def _warm_up(self) -> None:
         """Compiles the kernels before the clock starts; says so when they are not in the cache."""
-        with announced(self.listener.message if self.transport.is_root else None):
+        with compiling(self.listener.message if self.transport.is_root else None):
             self.method.warm_up()
             self.model.warm_up()
 

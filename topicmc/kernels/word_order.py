@@ -65,9 +65,11 @@ def order_tile(
 ) -> Tile:
     """The order of documents first … last − 1, which own tokens[offsets[d] : offsets[d + 1]], word
     ids of any unsigned type, ascending in each document; ValueError if they do not ascend."""
-    here = offsets[first : last + 1]
+    here = offsets[first : last + 1] - offsets[first]
+    # Of one type, whatever the corpus has: the sort is compiled once.
+    tokens = tokens[offsets[first] : offsets[last]].astype(np.uint32)
     ranked = np.argsort(-np.diff(here), kind="stable")
-    docs = np.empty(here[-1] - here[0], np.uint16)
+    docs = np.empty(len(tokens), np.uint16)
     copies, first_bucket = np.zeros(n_words, np.int64), np.zeros(n_words + 1, np.int64)
     if not _count_copies(here, tokens, copies):
         raise ValueError("the words of a document must ascend")

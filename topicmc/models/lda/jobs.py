@@ -12,7 +12,7 @@ from typing import Any
 from topicmc.corpora import Corpus
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.engine.waiting import announced
+from topicmc.engine.waiting import compiling
 from topicmc.errors import DataError, UsageError
 from topicmc.host import machine
 from topicmc.host.machine import available_memory
@@ -298,7 +298,7 @@ def planned(
     resolved, pace = resolve(config, **bounds), None
     _check_memory(resolved, corpus, transport, share, given)
     if not alone and needs_pace(config):
-        with announced(tell):
+        with compiling(tell):
             pace = measured(corpus, resolved, threads, transport)
         resolved = resolve(config, **bounds, pace=pace)
         _check_memory(resolved, corpus, transport, share, given)

@@ -24,6 +24,7 @@ from topicmc.models.lda.settings import Resolved
 from topicmc.samplers.registry import Sampler, sampler_of
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain, note
+from topicmc.samplers.scir import Scir, compiling_moves
 from topicmc.samplers.state import Chain, initial_chain, sum_topics
 from topicmc.samplers.steps import annealed_beta, step_size
 from topicmc.samplers.streaming import StreamingScir
@@ -138,6 +139,10 @@ class Updates:
         tokens = (np.arange(document_tokens) * n_words // document_tokens).astype(np.uint32)
         batch = Minibatch(np.zeros(1, np.int64), np.array([0, document_tokens]), tokens, words)
         updates = Updates(config, self._n_tokens, self.threads, prior)
+        if sampler_of(config.sampler).whole() is Scir:
+            with compiling_moves(config.workers):
+                draws = _MinibatchDraws(config, tiny, self.threads, updates.learns(tiny.update))
+                draws.counts(tiny.theta, tiny.topic_sums, batch)
         updates.move(tiny, batch, 1.0, mean_update=0)
         if config.learn != "none":
             updates._learn(tiny, batch, np.zeros(document_tokens, np.uint16))

@@ -40,7 +40,7 @@ from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.row_prior import RowPrior
-from topicmc.samplers.scir import Scir
+from topicmc.samplers.scir import Scir, compiling_moves
 from topicmc.samplers.state import Chain, TopicCounts, initial_chain, sum_topics
 from topicmc.samplers.steps import step_size
 from topicmc.storage.checkpoints import Checkpoint
@@ -181,9 +181,10 @@ class KeptAssignments(Adlda):
 
     def warm_up(self) -> None:
         """Compiles what a round needs, on a copy of the topics of a few words."""
-        for by_counts in sorted({False, self._starts_by_counts}):
-            self._by_counts = by_counts
-            super().warm_up()
+        with compiling_moves(self.config.workers):
+            for by_counts in sorted({False, self._starts_by_counts}):
+                self._by_counts = by_counts
+                super().warm_up()
         few = self._chain.theta[:32].copy()
         for sampler in dict.fromkeys((Scir, self._sampler.whole())):
             tiny = dataclasses.replace(self._chain, theta=few, topic_sums=sum_topics(few))

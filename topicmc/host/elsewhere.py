@@ -1,0 +1,50 @@
+"""Kernels that another interpreter compiles: in one process numba compiles one at a time."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from topicmc.host.machine import available_cores, available_memory
+
+_ROOM = 1_000_000_000  # free bytes from which on it starts; it takes a fifth of them
+
+
+@contextmanager
+def compiled_elsewhere(kernel: Any, compiling: Callable[[], None]) -> Iterator[None]:
+    """Has an interpreter call ``compiling``, a function of a module, while the block compiles other
+    kernels, and waits for it at the end; then ``kernel`` comes from numba's cache.
+
+    It does nothing where the cache has the kernel, or where there is no other core, hardly any
+    memory or no interpreter to start, as in an embedded one. What fails there is compiled here when
+    it is used.
+    """
+    free = available_memory()
+    has_room = available_cores() > 1 and (free is None or free >= _ROOM)
+    if _is_cached(kernel) or not has_room or not sys.executable:
+        yield
+        return
+    call = f"from {compiling.__module__} import {compiling.__name__} as f; f()"
+    # In a session of its own: Ctrl-C reaches the parent, which ends it.
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", call],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield
+        process.wait()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _is_cached(kernel: Any) -> bool:
+    """Whether numba's cache has an index of this kernel; of what types, it does not say."""
+    code, path = kernel.py_func.__code__, kernel.stats.cache_path
+    name = f"{Path(code.co_filename).stem}.{kernel.py_func.__qualname__}-{code.co_firstlineno}."
+    return path is not None and any(Path(path).glob(f"{name}*.nbi"))
