@@ -5,6 +5,7 @@
 OLD_PYTHON is a Python that has the other version installed. Both begin with the same topics of the
 tokens, trained by the other one, and take turns, a sweep each, so that a busy machine is equally
 unkind to both. A sweep draws all blocks and brings the counts up to date after each, as a run does.
+It has the blocks of a run over the whole corpus by default, of either version.
 
 Printed are nanoseconds of a token, medians over the turns of all seeds, of wall time and of
 processor time of all threads; and the ratio of each pair of turns: its quartiles. The file of
@@ -23,6 +24,7 @@ import numpy as np
 import quiet
 
 from topicmc.corpora import Corpus
+from topicmc.models.lda.collapsed.defaults import blocks_of_sweep
 from topicmc.models.lda.workers import expand
 from topicmc.storage.files import write_json
 
@@ -41,7 +43,7 @@ except ImportError:  # before the engine knew other models
     from topicmc.samplers.collapsed import CollapsedWorker
     RowPrior = float
 
-path, n_words, n_topics, n_blocks, n_threads, alpha, beta, seed = json.loads(sys.argv[1])
+path, n_words, n_topics, n_threads, alpha, beta, seed, n_blocks = json.loads(sys.argv[1])
 offsets, tokens = (np.load(f"{path}/{name}.npy") for name in ("offsets", "tokens"))
 n_docs = len(offsets) - 1
 worker = CollapsedWorker(offsets, tokens, 0, n_words, n_topics, stream_key(seed, "bench"))
@@ -102,7 +104,10 @@ def main() -> None:
     parser.add_argument("--alpha", type=float, help="0.1 by default, or 100 / K if that is less")
     parser.add_argument("--beta", type=float, default=0.01)
     parser.add_argument("--docs", type=int, default=20_000, help="documents of the first shard")
-    parser.add_argument("--block-tokens", type=int, default=180_000, help="tokens of a block")
+    parser.add_argument(
+        "--old-blocks", type=int, default=64, help="of a sweep over the whole corpus, in the other"
+    )
+    parser.add_argument("--same-blocks", action="store_true", help="this one has them too")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--warm-up", type=int, default=25, help="sweeps before the clock starts")
@@ -147,16 +152,20 @@ def compare(options: argparse.Namespace, corpus: str, n_topics: int, seed: int) 
     and the number of tokens."""
     opened = Corpus.open(corpus)
     offsets, tokens, _ = expand(opened, [(0, 0, min(options.docs, opened.shard_sizes[0]))])
-    n_blocks = max(1, round(len(tokens) / options.block_tokens))
+    n_blocks = [options.old_blocks, blocks_of_sweep(opened.n_tokens)]
+    if options.same_blocks:
+        n_blocks[1] = n_blocks[0]
+    n_blocks = [max(1, round(n * len(tokens) / opened.n_tokens)) for n in n_blocks]
     with tempfile.TemporaryDirectory() as folder:
         # As arrays, because versions differ in what corpora they read.
         np.save(Path(folder, "offsets.npy"), offsets)
         np.save(Path(folder, "tokens.npy"), tokens)
         alpha = options.alpha or min(0.1, 100 / n_topics)
         arguments = (
-            folder, opened.n_words, n_topics, n_blocks, options.threads, alpha, options.beta, seed,
+            folder, opened.n_words, n_topics, options.threads, alpha, options.beta, seed,
         )  # fmt: skip
-        versions = [Version(python, *arguments) for python in (options.old_python, sys.executable)]
+        pythons = (options.old_python, sys.executable)
+        versions = [Version(p, *arguments, n) for p, n in zip(pythons, n_blocks, strict=True)]
         path = str(Path(folder, "z.npy"))
         versions[0].do("train", options.warm_up)
         versions[0].do("save", path)

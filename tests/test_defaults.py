@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import pytest
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.collapsed.defaults import blocks_of_sweep
 from topicmc.models.lda.defaults import needs_pace, resolve
 from topicmc.models.lda.sampler_choice import check_honoured, choose, token_bytes
 from topicmc.models.lda.settings import TrainConfig
@@ -161,3 +162,12 @@ def test_what_is_given_of_topics_is_not_held_fast_by_a_start_without_noise():
         )
     ]
     assert starts == ["stream", "anneal", "anneal", "stream"]
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "n_blocks"),
+    [(195_000, 4), (1_200_000, 10), (3_000_000, 16), (11_400_000, 22.8), (730_000_000, 64)],
+)
+def test_blocks_of_a_sweep(n_tokens, n_blocks):
+    """Few, but of so many tokens that a thread is kept busy, and no larger than helps."""
+    assert blocks_of_sweep(n_tokens) == n_blocks

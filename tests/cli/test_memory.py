@@ -89,7 +89,7 @@ def test_the_greatest_number_of_topics_that_fits(sampler):
 
 
 def test_large_arrays_of_tokens_are_in_files():
-    config = resolved(sampler="adlda", topics=10)
+    config = resolved(sampler="adlda", topics=10, batch_size=SIZES.n_docs // 64)
     large = SIZES._replace(n_tokens=10**9)
     # What is more are the tokens of a block.
     assert memory.needed(config, large, 1) < memory.needed(config, SIZES, 1) + 15_000_000

@@ -37,6 +37,6 @@ def usual_start(config: LdaSettings, usual: str) -> str:
     return "anneal" if given and usual == "stream" else usual
 
 
-def between(value: float, bounds: tuple[int, int]) -> float:
+def between(value: float, bounds: tuple[float, float]) -> float:
     """The value, or the bound that it is beyond."""
     return min(max(value, bounds[0]), bounds[1])

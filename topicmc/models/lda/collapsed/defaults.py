@@ -26,10 +26,11 @@ from topicmc.models.lda.starts import (
 )
 from topicmc.settings.values import AUTO, option, or_default
 
-# A sweep of a collapsed sampler has so many blocks, but blocks have so many tokens, which keep
-# threads busy, unless a sweep would then have too few.
-_BLOCKS = (4, 64)
-_BLOCK_TOKENS = 120_000
+# A sweep of a collapsed sampler has so many blocks, of so many tokens, which are worth the threads'
+# while. Up to the larger size they gain by drawing more tokens of a word together, and so few of
+# them cost no perplexity (docs/method.md).
+_BLOCKS, _BLOCK_TOKENS = (4, 16), 120_000
+_MOST_BLOCKS, _LARGE_BLOCK = 64, 500_000
 _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
 _LONGEST_START = 160
 _WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
@@ -88,7 +89,7 @@ def resolve_collapsed(
     steps: tuple[float, ...] = (3.0, 1.0, 0.0)  # of no meaning to samplers without moves
     if config.remember:
         steps = usual_steps(config, n_words, n_tokens)
-    n_blocks = between(n_tokens / config.workers / _BLOCK_TOKENS, _BLOCKS)
+    n_blocks = blocks_of_sweep(n_tokens / config.workers)
     batch_size = min(mine, or_default(config.batch_size, max(1, round(mine / n_blocks))))
     per_round = documents_of_round(n_docs, config.workers) if config.workers > 1 else 1
     config = replace(
@@ -142,6 +143,12 @@ def resolve_collapsed(
             average_until=0,
         )
     )
+
+
+def blocks_of_sweep(n_tokens: float) -> float:
+    """In how many blocks a worker draws so many tokens by default."""
+    few = between(n_tokens / _BLOCK_TOKENS, _BLOCKS)
+    return between(n_tokens / _LARGE_BLOCK, (few, _MOST_BLOCKS))
 
 
 def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **size: int) -> bool:

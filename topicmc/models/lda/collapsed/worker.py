@@ -3,11 +3,11 @@ under (Griffiths & Steyvers 2004).
 
 The documents of a block are drawn under the counts before the block, so that threads share one
 table of counts and the result is the same for any number of them; afterwards the counts are brought
-up to date, exactly. A block that is a sixty-fourth of the documents leaves the counts far less
-stale than AD-LDA's usual copy of the counts for each thread and sweep. A block that comes again
-and has enough tokens of each word is drawn word by word (`topicmc.kernels.by_word`), the others
-document by document: it is the same law. Blocks of one document are plain collapsed Gibbs sampling:
-there every token is counted as soon as it is drawn, which only one thread can do.
+up to date, exactly. A block is a part of the documents, so that counts are far less stale than
+AD-LDA's usual copy of them for each thread and sweep. A block that comes again and has enough
+tokens of each word is drawn word by word (`topicmc.kernels.by_word`), the others document by
+document: it is the same law. Blocks of one document are plain collapsed Gibbs sampling: there every
+token is counted as soon as it is drawn, which only one thread can do.
 """
 
 from __future__ import annotations
