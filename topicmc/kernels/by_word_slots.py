@@ -60,6 +60,7 @@ _COUNT = np.uint16(1)
 _LINE, _FIXED = 4, 6
 _ROWS = 1 << 16  # bytes of tables of words that a batch has tokens of
 _FEW = 8  # lines that most documents do not exceed
+_ASKED = 64  # slots of a document that are asked for before their turn comes; more gain nothing
 _SEEN = 8  # the documents whose lines are counted are one in so many
 MOST_TOPICS = 65_520
 """Topics, at most: one number more says that a slot is empty."""
@@ -319,6 +320,9 @@ def _draw(
             at[n] = place
             before[first + n] = z[place]
             targets[n] = uniforms[place - tile_begin]
+            for k in range(0, _ASKED, 2 * LANES):
+                prefetch(topic_of, starts[d] + k)
+                prefetch(counts, starts[d] + k)
             n += one
         for j in range(n):
             if first + j == end:
