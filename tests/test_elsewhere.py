@@ -58,9 +58,12 @@ def test_no_process_where_it_would_not_help(kernel, started, monkeypatch, tmp_pa
     assert started == []
 
 
-def test_a_process_that_fails_is_no_failure(kernel, monkeypatch):
+@pytest.mark.parametrize("executable", [sys.executable, "/nowhere/python"])
+def test_a_process_that_fails_is_no_failure(kernel, monkeypatch, executable):
+    """Of an interpreter that finds nothing to call, and of one that cannot be started."""
     monkeypatch.setattr(elsewhere, "available_cores", lambda: 2)
     monkeypatch.setattr(elsewhere, "available_memory", lambda: None)
+    monkeypatch.setattr(sys, "executable", executable)
     with elsewhere.compiled_elsewhere(kernel, nothing):
         done = True
     assert done

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +23,33 @@ def compiled_elsewhere(kernel: Any, compiling: Callable[[], None]) -> Iterator[N
     """
     free = available_memory()
     has_room = available_cores() > 1 and (free is None or free >= _ROOM)
-    if _is_cached(kernel) or not has_room or not sys.executable:
+    process = _started(compiling) if has_room and not _is_cached(kernel) else None
+    if process is None:
         yield
         return
-    call = f"from {compiling.__module__} import {compiling.__name__} as f; f()"
-    # In a session of its own: Ctrl-C reaches the parent, which ends it.
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", call],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
     try:
         yield
         process.wait()
     finally:
         process.kill()
         process.wait()
+
+
+def _started(function: Callable[[], None]) -> subprocess.Popen[bytes] | None:
+    """An interpreter that calls a function of a module; None where none can be started."""
+    call = f"from {function.__module__} import {function.__name__} as f; f()"
+    if not sys.executable:
+        return None
+    with suppress(OSError):
+        # In a session of its own: Ctrl-C reaches the parent, which ends it.
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", call],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    return None
 
 
 def _is_cached(kernel: Any) -> bool:
