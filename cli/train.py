@@ -306,6 +306,7 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
                 "seconds": outcome.seconds,
                 "perplexity": outcome.score,
                 "perplexity_averaged": outcome.score_averaged,
+                "averaged_over": outcome.averaged_over,
                 "samples": outcome.samples,
             }
         )
@@ -341,7 +342,7 @@ def _result(outcome) -> str:
     else:
         text = f", held-out perplexity {outcome.score:,.1f}"
     if outcome.score_averaged is not None:
-        averaged = f"{outcome.score_averaged:,.1f} averaged over {outcome.samples}"
+        averaged = f"{outcome.score_averaged:,.1f} averaged over {outcome.averaged_over}"
         text += f" of the newest sample, {averaged}"
     return text
 

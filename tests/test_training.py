@@ -147,7 +147,7 @@ def test_evaluations_that_nobody_asked_for_cost_little_and_change_nothing(
     """Forty where they are cheap; where each takes as long as five rounds, far fewer."""
     config = replace(SMALL, evaluate_every="auto")
     often, _ = train(config, small_corpus, tmp_path / "often")
-    monkeypatch.setattr(Training, "_affordable", lambda self: True)
+    monkeypatch.setattr(Training, "_affordable", lambda self, states=0: True)
     always, _ = train(config, small_corpus, tmp_path / "always")
     assert [record["update"] for record in always.metrics()] == [*range(1, 41)]
     monkeypatch.undo()
@@ -166,6 +166,30 @@ def test_evaluations_that_nobody_asked_for_cost_little_and_change_nothing(
     assert kept_bits(run) == kept_bits(often) == kept_bits(always)
     explicit, _ = train(replace(config, evaluate_every="2"), small_corpus, tmp_path / "explicit")
     assert len(explicit.metrics()) == 20
+
+
+def test_samples_that_are_dear_to_score_are_thinned_and_wait_for_the_end(
+    small_corpus, tmp_path, monkeypatch
+):
+    """The states are shown all along; of many kept samples a few are scored, spread evenly."""
+    config = replace(SMALL, samples=16)
+    monkeypatch.setattr("topicmc.models.lda.heldout._DRAWS", 0)
+    few, outcome = train(config, small_corpus, tmp_path / "few")
+    positions = [entry["position"] for entry in few.sample_index()]
+    assert (outcome.samples, len(positions), outcome.averaged_over) == (10, 10, 3)
+    assert few.metrics()[-1]["averaged_over"] == 3
+    score = HeldOut._score
+
+    def slowly(self, *arguments):
+        time.sleep(0.02)
+        return score(self, *arguments)
+
+    monkeypatch.setattr(HeldOut, "_score", slowly)
+    monkeypatch.setattr("topicmc.engine.loop.EVALUATION_SECONDS", 0.1)
+    auto, ended = train(replace(config, evaluate_every="auto"), small_corpus, tmp_path / "auto")
+    records = auto.metrics()
+    assert [record["averaged_over"] for record in records if record["samples"]][-2:] == [0, 3]
+    assert ended.score_averaged == outcome.score_averaged
 
 
 def test_other_seeds_give_other_topics(small_corpus, tmp_path):

@@ -247,7 +247,5 @@ def _result(outcome: Outcome) -> str:
         return "; no error, for no ratings are held out (--heldout F)"
     if outcome.score_averaged is None:
         return f", held-out RMSE {outcome.score:.4f}"
-    return (
-        f", held-out RMSE {outcome.score_averaged:.4f} averaged over {outcome.samples} samples,"
-        f" {outcome.score:.4f} of the newest"
-    )
+    averaged = f"{outcome.score_averaged:.4f} averaged over {outcome.averaged_over} samples"
+    return f", held-out RMSE {averaged}, {outcome.score:.4f} of the newest"

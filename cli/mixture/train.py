@@ -173,6 +173,6 @@ def _result(outcome: Outcome) -> str:
         return "; no score, for no documents are held out (topicmc prepare --heldout N)"
     text = f", {outcome.score:.4f} nats a held-out document"
     if outcome.score_averaged is not None:
-        averaged = f"{outcome.score_averaged:.4f} averaged over {outcome.samples}"
+        averaged = f"{outcome.score_averaged:.4f} averaged over {outcome.averaged_over}"
         text += f" of the newest sample, {averaged}"
     return text

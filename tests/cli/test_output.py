@@ -48,7 +48,8 @@ def test_train_json(run, command):
     result = command(*TRAIN, "none", *LENGTH, "--json")
     told = json.loads(result.stdout)
     assert set(told) == {
-        "run", "updates", "documents", "seconds", "perplexity", "perplexity_averaged", "samples"
+        "run", "updates", "documents", "seconds", "perplexity", "perplexity_averaged",
+        "averaged_over", "samples",
     }  # fmt: skip
     assert (told["run"], told["updates"], told["documents"]) == ("new", 12, 480)
     assert 1 < told["perplexity_averaged"] < 120

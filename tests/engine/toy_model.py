@@ -86,6 +86,7 @@ class Distance:
     """The `Evaluator`: how far θ is from data that were held out, in the mean square."""
 
     figure = "distance"
+    most_averaged = None
 
     def __init__(self, run, heldout) -> None:
         self._run, self._heldout = run, heldout

@@ -141,7 +141,8 @@ def summary(record: dict[str, Any], terms: Terms | None = None) -> str:
     score, averaged = (record[name] for name in (terms.score, f"{terms.score}_averaged"))
     if score is not None:
         shown, mean = (format(value, terms.precision) for value in (score, averaged))
-        tail = f" (averaged over {record['samples']}: {mean})" if record["samples"] else ""
+        many = record["averaged_over"]
+        tail = f" (averaged over {many}: {mean})" if many else ""
         parts.append(f"{terms.score} {shown}{tail}")
     parts.append(f"{_short(record[f'{terms.unit}_per_second'])} {terms.unit}/s")
     return "  ".join(parts) + _stage(record)

@@ -16,7 +16,7 @@ import numpy as np
 
 from topicmc.engine.clock import Clock, Due
 from topicmc.engine.ending import fraction, has_converged, is_due
-from topicmc.engine.method import Model
+from topicmc.engine.method import Entry, Model
 from topicmc.engine.samples import KeptSamples
 from topicmc.engine.trace import Tracer
 from topicmc.engine.transport.base import Transport
@@ -59,7 +59,9 @@ class Outcome:
     """On held-out data, of the newest kept sample; of the state at the end where there is no
     sample."""
     score_averaged: float | None
-    """With predictions averaged over the kept samples; None where there are none."""
+    """With predictions averaged over kept samples; None where there are none."""
+    averaged_over: int
+    """How many those are."""
     samples: int
     """Kept, of all chains."""
     converged: bool
@@ -113,6 +115,7 @@ class Training:
         self.samples = KeptSamples(run, transport, config.samples, model.write_sample)
         self.tracer = Tracer(model, run, transport)
         self.clock, self._evaluating = Clock(), Clock()
+        self._states_scored, self._samples_scored = 0, set[str]()
         self.rounds = 0
         self.drawn = np.zeros(len(model.counted), np.int64)
         self._record: dict[str, Any] = {}
@@ -137,33 +140,38 @@ class Training:
         evaluated = (self._record.get("seconds", 0.0), self._record.get("update", 0))
         evaluation = Due(self.config.evaluation_interval(self.model.expected_updates), *evaluated)
         checkpoint = Due(Interval.parse(self.config.checkpoint_every), *at)
-        if self._agree(False, evaluation(*at))[1]:
-            self._evaluate()  # it was due when the run was interrupted
+        _, late, averaged = self._agree(False, evaluation(*at), self._affordable_samples())
+        if late:
+            self._evaluate(averaged)  # it was due when the run was interrupted
         interrupted = False
         while not interrupted and not self._agree(self._is_over())[0]:
             self._round()
             at = (self.clock.seconds, self.update)
-            interrupted, evaluate, save = self._agree(
-                interrupt.requested, evaluation(*at) and self._affordable(), checkpoint(*at)
+            interrupted, evaluate, averaged, save = self._agree(
+                interrupt.requested,
+                evaluation(*at) and self._affordable(),
+                self._affordable_samples(),
+                checkpoint(*at),
             )
             if evaluate and not interrupted:
-                self._evaluate()
+                self._evaluate(averaged)
             if save and not interrupted:
                 self._checkpoint()
         if not interrupted and self._record.get("round") != self.rounds:
             self._evaluate()
         self._checkpoint()
-        score, averaged = self._record.get(self._figure), None
-        kept = None if interrupted else self.model.evaluator.of_samples(self.samples.entries)
+        score, mean, entries = self._record.get(self._figure), None, self._to_score()
+        kept = None if interrupted else self.model.evaluator.of_samples(entries)
         if kept is not None:
-            score, averaged = kept
+            score, mean = kept
         return Outcome(
             interrupted,
             self.update,
             int(self.drawn[0]),
             self.clock.seconds,
             score,
-            averaged,
+            mean,
+            0 if mean is None else len(entries),
             len(self.samples.entries),
             self._converged,
         )
@@ -185,17 +193,33 @@ class Training:
                 self._converged = has_converged(self.run)
             self.listener.progress(self._status())
 
-    def _affordable(self) -> bool:
+    def _affordable(self, states: int = 0) -> bool:
         """Whether to evaluate when it is due: always, unless when was left to the program, and
-        people would have to wait for it. More is left for later, where the verdict looks."""
+        people would have to wait for it, or for the scores of ``states`` beside it. More is left
+        for later, where the verdict looks."""
         free = EVALUATION_SECONDS + EVALUATION_SHARE * self.clock.seconds
-        spent = self._evaluating.seconds
+        spent = self._evaluating.seconds * (1 + states / max(1, self._states_scored))
         return self.config.evaluate_every != "auto" or spent <= self._fraction() * free
 
-    def _evaluate(self) -> None:
+    def _affordable_samples(self) -> bool:
+        """Whether an evaluation had better score the samples too."""
+        new = {entry["file"] for entry in self._to_score()} - self._samples_scored
+        return self._affordable(len(self.method.distinct()) + len(new))
+
+    def _to_score(self) -> list[Entry]:
+        return self.samples.spread(self.model.evaluator.most_averaged)
+
+    def _evaluate(self, averaged: bool = True) -> None:
+        """Of the chains, and of the samples too if they are to be ``averaged``."""
+        entries = self._to_score() if averaged else []
+        files = {entry["file"] for entry in entries}
         # The first one compiles kernels, which says nothing of the others.
-        with self._evaluating.running() if self._record else nullcontext():
-            self._record = self._evaluation()
+        first = not self._record
+        with nullcontext() if first else self._evaluating.running():
+            self._record = self._evaluation(entries)
+        if not first:
+            self._states_scored += len(self.method.distinct()) + len(files - self._samples_scored)
+        self._samples_scored = files or self._samples_scored
         if self.transport.is_root:
             self.run.append_metrics(self._record)
             self.listener.evaluated(self._record)
@@ -204,8 +228,9 @@ class Training:
     def _figure(self) -> str:
         return self.model.evaluator.figure
 
-    def _evaluation(self) -> dict[str, Any]:
-        """The object for ``metrics.jsonl``; DivergedError when the score is no number."""
+    def _evaluation(self, entries: list[Entry]) -> dict[str, Any]:
+        """The object for ``metrics.jsonl``, with predictions averaged over some samples;
+        DivergedError when the score is no number."""
         found = self.model.evaluator.of_chains(self.method.chains, self.method.distinct())
         score, details = (None, {}) if found is None else found
         if score is not None and not math.isfinite(score):
@@ -213,7 +238,7 @@ class Training:
                 f"the held-out {self._figure} is {score} after update {self.update};"
                 f" {self.model.remedy}"
             )
-        kept = self.model.evaluator.of_samples(self.samples.entries)
+        kept = self.model.evaluator.of_samples(entries)
         counted, before = self._counted(), self._record
         seconds = self.clock.seconds - before.get("seconds", 0.0)
         unit = self.model.counted[-1]
@@ -226,6 +251,7 @@ class Training:
             "seconds": round(self.clock.seconds, 3),
             self._figure: score,
             f"{self._figure}_averaged": score if kept is None else kept[1],
+            "averaged_over": 0 if kept is None else len(entries),
             **details,
             "samples": len(self.samples.entries),
             f"{unit}_per_second": round(work / max(seconds, 1e-9)),

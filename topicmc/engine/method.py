@@ -85,6 +85,8 @@ class Evaluator(Protocol):
     figure: str
     """What the score is called in the metrics: lower is better, and what is no finite number means
     that a chain has diverged."""
+    most_averaged: int | None
+    """Kept samples of a chain whose predictions are averaged while it trains, about; None: all."""
 
     def of_chains(
         self, chains: Mapping[int, Any], distinct: Sequence[int]
@@ -94,7 +96,7 @@ class Evaluator(Protocol):
 
     def of_samples(self, entries: Sequence[Entry]) -> tuple[float, float] | None:
         """The scores of the newest kept sample of each chain, in the mean, and of the predictions
-        averaged over all; None when there are none, or nothing to score."""
+        averaged over them; None when there are none, or nothing to score."""
 
 
 class Model(Protocol):

@@ -45,6 +45,18 @@ class KeptSamples:
         """Index entries of the posterior samples that are kept now; stand-ins are none."""
         return [entry for entry in self._entries if not entry["burn_in"]]
 
+    def spread(self, most: int | None) -> list[Entry]:
+        """About so many of the posterior samples of each chain, evenly over those that are kept,
+        and the newest; None: all."""
+        newest = {entry["chain"]: entry for entry in self.entries}
+        return [
+            entry
+            for entry in self.entries
+            if most is None
+            or entry is newest[entry["chain"]]
+            or is_kept(entry["position"], self._position, most)
+        ]
+
     def keep(self, method: Method, round_number: int) -> None:
         """Writes the states of a method as samples, if it has come to a position to be kept."""
         before, self._position = self._position, method.position

@@ -9,7 +9,8 @@ add little, and not of words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,8 @@ from topicmc.posterior.running import RUNNING, WEIGHT
 from topicmc.storage.runs import RunDirectory
 
 Traces = dict[str, dict[int, np.ndarray]]
+LOG_LIKELIHOOD = "log likelihood"
+"""What a trace calls that of some held-out documents."""
 
 
 def traces(run: RunDirectory) -> Traces:
@@ -32,8 +35,31 @@ def traces(run: RunDirectory) -> Traces:
 
     Raises DataError when the trace is damaged.
     """
-    try:
+    with _believed(run):
         return _draws(run.trace())
+
+
+def chain_trace(run: RunDirectory, name: str, chain: int) -> tuple[np.ndarray, np.ndarray]:
+    """All that was recorded of a scalar of one chain past its start, oldest first: its positions,
+    int64 (n,), and the values, float64 (n,), NaN for null.
+
+    Raises DataError when the trace is damaged.
+    """
+    with _believed(run):
+        found = [
+            (record["position"], _number(record["chains"][str(chain)][name]))
+            for record in run.trace()
+            if not record["burn_in"] and name in record["chains"].get(str(chain), {})
+        ]
+        positions, values = zip(*found, strict=True) if found else ((), ())
+        return np.array(positions, np.int64), np.array(values, np.float64)
+
+
+@contextmanager
+def _believed(run: RunDirectory) -> Iterator[None]:
+    """What goes wrong inside is the trace's fault."""
+    try:
+        yield
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         path = run.path / "trace.jsonl"
         raise DataError(

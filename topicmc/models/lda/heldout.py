@@ -17,11 +17,20 @@ from topicmc.corpora import Corpus
 from topicmc.engine.method import Entry
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import share_of, split_documents, token_probabilities
+from topicmc.models.lda.completion import (
+    SWEEPS,
+    share_of,
+    split_documents,
+    token_probabilities,
+)
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of
 from topicmc.samplers.running_mean import running_mean
 from topicmc.samplers.state import Chain
+
+# Draws that the samples of a chain may take: all 32 are scored on 1,000 abstracts, and as few as
+# four on 1,000 long articles, which brings most of what all of them would.
+_DRAWS, _LEAST_AVERAGED = 200_000_000, 4
 
 
 class HeldOut:
@@ -53,6 +62,8 @@ class HeldOut:
         split = split_documents(corpus.heldout, seed=seed)
         self.fingerprint = split.fingerprint
         self.n_scored = split.n_scored
+        draws = SWEEPS * max(1, len(split.observed.tokens))
+        self.most_averaged = max(_LEAST_AVERAGED, _DRAWS // draws)
         self._split = share_of(split, transport.rank, transport.n_processes)
         self._shape = (corpus.n_words, n_topics)
         self._alpha = alpha

@@ -11,6 +11,7 @@ import numpy as np
 from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.run import TopicRun
+from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain, running_mean
 from topicmc.samplers.state import Chain
@@ -53,7 +54,8 @@ def _write_mean(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) -
 
 class PosteriorMean(NamedTuple):
     """The posterior mean as one chain tells it: the running mean of SCIR's chains
-    (`topicmc.samplers.running_mean`), and else the mean over the kept samples."""
+    (`topicmc.samplers.running_mean`), and else the mean over the kept samples past the
+    point at which its fit comes to rest (`topicmc.posterior.truncation`)."""
 
     phi: np.ndarray
     """Topics: float64 (K, W), rows sum to one."""
@@ -142,8 +144,8 @@ def beta_of(run: TopicRun, entry: Mapping[str, Any]) -> float:
 
 
 def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
-    """The posterior mean by one chain of a run, or of the run at a path; α and β are means over its
-    kept samples.
+    """The posterior mean by one chain of a run, or of the run at a path; α and β are means over the
+    same samples.
 
     Chains number their topics on their own, so samples are averaged within one chain only.
 
@@ -151,7 +153,7 @@ def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
     file of theirs is damaged.
     """
     run = TopicRun.at(run)
-    entries = samples_of(run, chain)
+    entries = at_rest(run, samples_of(run, chain))
     phi, share = _running_mean(run, entries[-1]) or _mean_of_samples(run, entries)
     alpha = np.mean([alpha_of(run, entry) for entry in entries], axis=0)
     beta = float(np.mean([beta_of(run, entry) for entry in entries]))

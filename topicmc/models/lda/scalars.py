@@ -14,6 +14,7 @@ from topicmc.corpora.documents import remap
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.mixes import Mixer
 from topicmc.posterior.running import RUNNING, WEIGHT
+from topicmc.posterior.traces import LOG_LIKELIHOOD
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain, running_mean
 from topicmc.samplers.state import Chain
@@ -47,7 +48,7 @@ class Scalars:
         if self._documents.n_docs:
             assert chain.alpha is not None
             alpha, sums = chain.alpha, chain.topic_sums
-            scalars["log likelihood"] = self._log_likelihood(chain.theta, sums, alpha)
+            scalars[LOG_LIKELIHOOD] = self._log_likelihood(chain.theta, sums, alpha)
             if isinstance(chain, MeanChain) and chain.weight_sum > 0:
                 mean = running_mean(chain, prior)
                 assert mean is not None

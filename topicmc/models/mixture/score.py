@@ -79,6 +79,7 @@ class HeldOutDocuments:
     """
 
     figure = MixtureRun.figure
+    most_averaged = None
 
     def __init__(
         self,
