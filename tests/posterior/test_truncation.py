@@ -60,6 +60,8 @@ def test_samples_of_the_climb_are_left_out(tmp_path):
     left = at_rest(Recorded(tmp_path, values), every)
     assert left == every[-len(left) :]
     assert 30 <= left[0]["position"] <= 36
+    gaps = [None if p % 7 == 0 else value for p, value in enumerate(values)]
+    assert at_rest(Recorded(tmp_path, gaps), every) == left
     whole = Recorded(tmp_path, values[:35])  # which climbs to the end
     assert at_rest(whole, entries(8, 16, 24, 32)) == entries(8, 16, 24, 32)
     assert at_rest(whole, entries(*range(8, 35, 2))) == entries(28, 30, 32, 34)
