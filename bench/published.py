@@ -273,21 +273,19 @@ def _corpus(name: str, seconds: str, contenders: str) -> Section:
     return Section(f"peers-{name}", name, _peers(name, seconds, contenders), of_peers, drawn=True)
 
 
-K1000 = ("--topics", "1000")
-K1000_SECONDS = "30,40,60,90,120,180,300"
+def _thousand(file: str, corpus: str) -> Section:
+    peers = _peers(corpus, "40,180", f"{OURS},{REFERENCE}", "--topics", "1000")
+    return Section(file, corpus, peers, of_peers, drawn=True)
+
+
 SECTIONS = {
     "arxiv": _corpus("arxiv", LONG, ALL),
     "wikipedia": _corpus("wikipedia", LONG, FEW),
     "wikipedia-paragraphs": _corpus("wikipedia-paragraphs", LONG, FEW),
     "kos": _corpus("kos", SHORT, FEW),
     "scir": Section("scir", "arxiv", _scir, of_scir),
-    "k1000": Section(
-        "k1000",
-        "arxiv",
-        _peers("arxiv", K1000_SECONDS, f"{OURS},{REFERENCE}", *K1000),
-        of_peers,
-        True,
-    ),
+    "k1000": _thousand("k1000", "arxiv"),
+    "k1000-wikipedia": _thousand("k1000-wikipedia", "wikipedia"),
     "inference": Section("inference", "arxiv", _inference, partial(of_table, inference.table)),
     "growth": Section("growth", "kos", _growth, of_growth, drawn=True),
     "versions": Section("versions", "arxiv", _versions, partial(of_table, versions.table)),
