@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
+    from topicmc.engine.method import Entry
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.scoring import Score
@@ -80,7 +82,8 @@ def evaluate(
         _evaluate_file(topics_file, opened, other, alpha, workers, as_json)
         return
     scores = [
-        score_run(run, other or open_corpus(run), run.vocabulary(), workers) for run in opened
+        score_run(run, other or open_corpus(run), run.vocabulary(), workers, _tracked)
+        for run in opened
     ]
     for shown in opened:
         if shown.view is not None and (shown.view.merged or shown.view.dropped):
@@ -97,6 +100,16 @@ def evaluate(
             click.echo(f"run                   {run}")
         _print_score(score)
     _print_diagnostics(diagnostics)
+
+
+def _tracked(samples: Sequence[Entry]) -> Iterable[Entry]:
+    """The samples, with a bar on a terminal that says how many are scored."""
+    if not sys.stderr.isatty():
+        return samples
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(samples, "Scoring samples", console=Console(stderr=True), transient=True)
 
 
 def _evaluate_file(

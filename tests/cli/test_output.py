@@ -89,36 +89,44 @@ def test_a_bar_can_be_asked_for(run, command):
     assert len(result.stdout.splitlines()) == 5
 
 
+def on_a_terminal(*arguments: object, **environment: str) -> bytes:
+    """What the command writes to a pseudo-terminal as its stderr."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    usual = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    process = subprocess.Popen(
+        [TOPICMC, *map(str, arguments)],
+        stderr=theirs,
+        stdout=subprocess.DEVNULL,
+        env={**usual, "TERM": "xterm-256color", **environment},
+    )
+    os.close(theirs)
+    content = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # Linux: the other side is closed
+            break
+        if not chunk:
+            break
+        content += chunk
+    os.close(ours)
+    assert process.wait() == 0
+    return content
+
+
+def test_scoring_samples_shows_how_far_it_is(finished):
+    options = ("--corpus", finished / "corpus")
+    assert b"Scoring samples" in on_a_terminal("evaluate", finished / "run", *options)
+
+
 def test_colours_only_on_a_terminal_and_never_with_no_color(finished, tmp_path):
     """A pseudo-terminal gets a bar in colour, or without when NO_COLOR is set."""
-    pty = pytest.importorskip("pty")
     written = {}
     for name, more in (("coloured", {}), ("plain", {"NO_COLOR": "1"})):
-        ours, theirs = pty.openpty()
-        environment = {**os.environ, "TERM": "xterm-256color", **more}
-        if not more:
-            environment.pop("NO_COLOR", None)
         arguments = ["train", finished / "corpus", "-o", tmp_path / name, *SETTINGS[:-2]]
-        process = subprocess.Popen(
-            [TOPICMC, *map(str, arguments), "--updates", "5"],
-            stderr=theirs,
-            stdout=subprocess.DEVNULL,
-            env=environment,
-        )
-        os.close(theirs)
-        content = b""
-        while True:
-            try:
-                chunk = os.read(ours, 65536)
-            except OSError:  # Linux: the other side is closed
-                break
-            if not chunk:
-                break
-            content += chunk
-        os.close(ours)
-        assert process.wait() == 0
-        assert b"100%" in content
-        written[name] = content
+        written[name] = on_a_terminal(*arguments, "--updates", 5, **more)
+        assert b"100%" in written[name]
     colour = re.compile(rb"\x1b\[[0-9;]*3[0-9][0-9;]*m")
     assert colour.search(written["coloured"])
     assert not colour.search(written["plain"])

@@ -67,6 +67,14 @@ def test_samples_of_the_climb_are_left_out(tmp_path):
     assert at_rest(whole, entries(*range(8, 35, 2))) == entries(28, 30, 32, 34)
 
 
+def test_a_small_climb_leaves_nothing_out(tmp_path):
+    some, values = entries(*range(8, 50)), -8 + 0.001 * np.sin(np.arange(50.0))
+    values[:30] -= 0.019
+    assert at_rest(Recorded(tmp_path, values), some) == some
+    values[:30] -= 0.011
+    assert at_rest(Recorded(tmp_path, values), some)[0]["position"] == 30
+
+
 def test_all_are_taken_where_nothing_tells_them_apart(tmp_path):
     values, some = np.linspace(-9, -8, 50), entries(*range(8, 50))
     assert at_rest(Recorded(tmp_path, values, "log joint"), some) == some

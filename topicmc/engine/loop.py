@@ -238,7 +238,7 @@ class Training:
                 f"the held-out {self._figure} is {score} after update {self.update};"
                 f" {self.model.remedy}"
             )
-        kept = self.model.evaluator.of_samples(entries)
+        kept = self.model.evaluator.of_samples(entries) if entries else None
         counted, before = self._counted(), self._record
         seconds = self.clock.seconds - before.get("seconds", 0.0)
         unit = self.model.counted[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import (
@@ -48,11 +50,18 @@ class Score:
         return asdict(self)
 
 
-def score_run(run: TopicRun, corpus: Corpus, model_words: list[str], threads: Threads) -> Score:
+def score_run(
+    run: TopicRun,
+    corpus: Corpus,
+    model_words: list[str],
+    threads: Threads,
+    track: Callable[[Sequence[Entry]], Iterable[Entry]] = iter,
+) -> Score:
     """The kept samples of all chains of a run, on the held-out documents of ``corpus``.
 
     ``model_words`` is the vocabulary of the run; the corpus may have another one: words are matched
-    by spelling, and those that the model does not know are counted.
+    by spelling, and those that the model does not know are counted. ``track`` is given the samples
+    to go through, and may show how far that is.
     """
     entries = samples_of(run)
     rows = _rows_of(corpus.vocabulary, model_words)
@@ -67,7 +76,7 @@ def score_run(run: TopicRun, corpus: Corpus, model_words: list[str], threads: Th
             theta = np.where(known[:, None], theta[np.maximum(rows, 0)], np.float32(0))
         return token_probabilities(split, theta, sums, alpha, seed=SPLIT_SEED, threads=threads)
 
-    for entry in entries:
+    for entry in track(entries):
         alpha = alpha_of(run, entry)
         found = probabilities(run.read_sample(entry), alpha)
         total += found
