@@ -140,18 +140,18 @@ class Training:
         evaluated = (self._record.get("seconds", 0.0), self._record.get("update", 0))
         evaluation = Due(self.config.evaluation_interval(self.model.expected_updates), *evaluated)
         checkpoint = Due(Interval.parse(self.config.checkpoint_every), *at)
-        _, late, averaged = self._agree(False, evaluation(*at), self._affordable_samples())
+        late = evaluation(*at)
+        _, late, averaged = self._agree(False, late, late and self._affordable_samples())
         if late:
             self._evaluate(averaged)  # it was due when the run was interrupted
         interrupted = False
         while not interrupted and not self._agree(self._is_over())[0]:
             self._round()
             at = (self.clock.seconds, self.update)
+            due = evaluation(*at) and self._affordable()
+            averaged = due and self._affordable_samples()
             interrupted, evaluate, averaged, save = self._agree(
-                interrupt.requested,
-                evaluation(*at) and self._affordable(),
-                self._affordable_samples(),
-                checkpoint(*at),
+                interrupt.requested, due, averaged, checkpoint(*at)
             )
             if evaluate and not interrupted:
                 self._evaluate(averaged)

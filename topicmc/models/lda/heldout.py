@@ -28,8 +28,8 @@ from topicmc.models.lda.samples import alpha_of, newest_of
 from topicmc.samplers.running_mean import running_mean
 from topicmc.samplers.state import Chain
 
-# Draws that the samples of a chain may take: all 32 are scored on 1,000 abstracts, and as few as
-# four on 1,000 long articles, which brings most of what all of them would.
+# Draws that the samples of a chain may take while it trains: all 32 are scored on 1,000 abstracts,
+# and four to six on 1,000 long articles.
 _DRAWS, _LEAST_AVERAGED = 200_000_000, 4
 
 

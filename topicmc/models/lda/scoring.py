@@ -55,7 +55,7 @@ def score_run(
     corpus: Corpus,
     model_words: list[str],
     threads: Threads,
-    track: Callable[[Sequence[Entry]], Iterable[Entry]] = iter,
+    track: Callable[[Sequence[Entry]], Iterable[Entry]] | None = None,
 ) -> Score:
     """The kept samples of all chains of a run, on the held-out documents of ``corpus``.
 
@@ -76,7 +76,7 @@ def score_run(
             theta = np.where(known[:, None], theta[np.maximum(rows, 0)], np.float32(0))
         return token_probabilities(split, theta, sums, alpha, seed=SPLIT_SEED, threads=threads)
 
-    for entry in track(entries):
+    for entry in entries if track is None else track(entries):
         alpha = alpha_of(run, entry)
         found = probabilities(run.read_sample(entry), alpha)
         total += found
