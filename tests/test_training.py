@@ -190,6 +190,9 @@ def test_samples_that_are_dear_to_score_are_thinned_and_wait_for_the_end(
     records = auto.metrics()
     assert [record["averaged_over"] for record in records if record["samples"]][-2:] == [0, 3]
     assert ended.score_averaged == outcome.score_averaged
+    monkeypatch.setattr(Training, "_affordable", lambda self, states=0: states == 0)
+    due, _ = train(replace(config, evaluate_every="10"), small_corpus, tmp_path / "due")
+    assert [record["averaged_over"] for record in due.metrics()] == [0, 0, 0, 3]
 
 
 def test_other_seeds_give_other_topics(small_corpus, tmp_path):

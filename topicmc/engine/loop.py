@@ -141,7 +141,7 @@ class Training:
         evaluation = Due(self.config.evaluation_interval(self.model.expected_updates), *evaluated)
         checkpoint = Due(Interval.parse(self.config.checkpoint_every), *at)
         late = evaluation(*at)
-        _, late, averaged = self._agree(False, late, late and self._affordable_samples())
+        _, late, averaged = self._agree(False, late, late and self._scores_samples())
         if late:
             self._evaluate(averaged)  # it was due when the run was interrupted
         interrupted = False
@@ -149,7 +149,7 @@ class Training:
             self._round()
             at = (self.clock.seconds, self.update)
             due = evaluation(*at) and self._affordable()
-            averaged = due and self._affordable_samples()
+            averaged = due and self._scores_samples()
             interrupted, evaluate, averaged, save = self._agree(
                 interrupt.requested, due, averaged, checkpoint(*at)
             )
@@ -201,10 +201,10 @@ class Training:
         spent = self._evaluating.seconds * (1 + states / max(1, self._states_scored))
         return self.config.evaluate_every != "auto" or spent <= self._fraction() * free
 
-    def _affordable_samples(self) -> bool:
-        """Whether an evaluation had better score the samples too."""
+    def _scores_samples(self) -> bool:
+        """Whether an evaluation scores the samples too: the last one does."""
         new = {entry["file"] for entry in self._to_score()} - self._samples_scored
-        return self._affordable(len(self.method.distinct()) + len(new))
+        return self._is_over() or self._affordable(len(self.method.distinct()) + len(new))
 
     def _to_score(self) -> list[Entry]:
         return self.samples.spread(self.model.evaluator.most_averaged)
