@@ -26,7 +26,7 @@ class HeldOutRatings:
     """
 
     figure = FactorRun.figure
-    most_averaged = None
+    most_averaged: int | None = None
 
     def __init__(
         self, run: FactorRun, data: RatingData, n_chains: int, transport: Transport

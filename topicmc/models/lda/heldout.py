@@ -63,7 +63,7 @@ class HeldOut:
         self.fingerprint = split.fingerprint
         self.n_scored = split.n_scored
         draws = SWEEPS * max(1, len(split.observed.tokens))
-        self.most_averaged = max(_LEAST_AVERAGED, _DRAWS // draws)
+        self.most_averaged: int | None = max(_LEAST_AVERAGED, _DRAWS // draws)
         self._split = share_of(split, transport.rank, transport.n_processes)
         self._shape = (corpus.n_words, n_topics)
         self._alpha = alpha

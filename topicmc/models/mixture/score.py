@@ -79,7 +79,7 @@ class HeldOutDocuments:
     """
 
     figure = MixtureRun.figure
-    most_averaged = None
+    most_averaged: int | None = None
 
     def __init__(
         self,
