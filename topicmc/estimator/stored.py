@@ -18,6 +18,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
 from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.lda.settings import COLLAPSED, TrainConfig
+from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.storage.runs import made_by
 from topicmc.topics.reading import write_topics
@@ -38,6 +39,8 @@ class Record:
         metrics, trace: the lines of a run of this chain alone.
         additions: to the prior of the topics.
         labels: names of topics by number.
+        n_at_rest: of how many of the newest samples means are made
+            (`topicmc.posterior.truncation`); None: of all.
     """
 
     sums: np.ndarray
@@ -48,6 +51,7 @@ class Record:
     trace: list[dict[str, Any]] = field(default_factory=list)
     additions: Additions | None = None
     labels: dict[int, str] = field(default_factory=dict)
+    n_at_rest: int | None = None
 
     def name(self, seeds: Any, weight: float | None) -> None:
         """Takes down the seeds that the topics began with, if any, and names them so."""
@@ -82,9 +86,9 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
     Raises UsageError when the run has no such chain, DataError when it has no samples yet or a file
     is damaged.
     """
-    facts, index = run.facts(), samples_of(run)
+    facts, index, samples = run.facts(), samples_of(run), samples_of(run, chain)
     entries, sums, phis = [], [], []
-    for entry in samples_of(run, chain):
+    for entry in samples:
         theta = run.read_sample(entry)
         sums.append(theta.sum(axis=0, dtype=np.float64))
         phis.append((theta / sums[-1].astype(np.float32)).T)
@@ -108,6 +112,7 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
         facts["corpus"],
         additions=run.additions(),
         labels=dict(run.labels),
+        n_at_rest=len(at_rest(run, samples)),
     )
     if all(entry["chain"] == 0 for entry in index):
         record.metrics, record.trace = run.metrics(), run.trace()
