@@ -308,11 +308,10 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _set(self, record: Record, phis: Any) -> None:
         self._record = record
-        self.doc_topic_prior_ = record.alphas.mean(axis=0)
+        self.doc_topic_prior_ = record.alphas[record.at_rest].mean(axis=0)
         self.topic_names_ = [record.labels.get(k) for k in range(len(self.doc_topic_prior_))]
         self.samples_ = np.stack(phis)
-        at_rest = self.samples_[-(record.n_at_rest or len(phis)) :]
-        self.components_ = at_rest.mean(axis=0, dtype=np.float64)
+        self.components_ = self.samples_[record.at_rest].mean(axis=0, dtype=np.float64)
         self.components_ /= self.components_.sum(axis=1, keepdims=True)
         self.topic_word_prior_ = record.prior.matrix(*self.components_.shape)
 

@@ -70,6 +70,11 @@ class Record:
         return all(entry["burn_in"] for entry in self.entries)
 
     @property
+    def at_rest(self) -> slice:
+        """Where the samples are that means are made of."""
+        return slice(-(self.n_at_rest or len(self.entries)), None)
+
+    @property
     def alphas(self) -> np.ndarray:
         """The priors of the mixes: float64 (S, K)."""
         return np.array([entry["alpha"] for entry in self.entries], np.float64)
@@ -77,7 +82,8 @@ class Record:
     @property
     def prior(self) -> RowPrior:
         """The prior of the topics, over the mean of its base."""
-        return RowPrior(float(np.mean([entry["beta"] for entry in self.entries])), self.additions)
+        betas = [entry["beta"] for entry in self.entries[self.at_rest]]
+        return RowPrior(float(np.mean(betas)), self.additions)
 
 
 def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
