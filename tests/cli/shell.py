@@ -6,8 +6,11 @@ import signal
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pytest
 
 TOPICMC = Path(sysconfig.get_path("scripts")) / "topicmc"
 SETTINGS = (
@@ -31,6 +34,26 @@ def topicmc(*arguments: object, **options) -> Result:
         [TOPICMC, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options
     )
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def on_a_terminal(command: Sequence[object], stream: str, **options: Any) -> bytes:
+    """What a command that ends well writes to its ``stdout`` or ``stderr``, a pseudo-terminal."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([*map(str, command)], **{stream: theirs}, **options)
+    os.close(theirs)
+    content = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # Linux: the other side is closed
+            break
+        if not chunk:
+            break
+        content += chunk
+    os.close(ours)
+    assert process.wait() == 0
+    return content
 
 
 class Command:

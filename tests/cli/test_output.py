@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import LENGTH, SETTINGS, TOPICMC, one_sentence, topicmc, tree
+from shell import LENGTH, SETTINGS, TOPICMC, on_a_terminal, one_sentence, topicmc, tree
 
 from topicmc.export import FORMATS
 from topicmc.models.lda.run import TopicRun
@@ -89,35 +89,17 @@ def test_a_bar_can_be_asked_for(run, command):
     assert len(result.stdout.splitlines()) == 5
 
 
-def on_a_terminal(*arguments: object, **environment: str) -> bytes:
-    """What the command writes to a pseudo-terminal as its stderr."""
-    pty = pytest.importorskip("pty")
-    ours, theirs = pty.openpty()
+def on_terminal(*arguments: object, **environment: str) -> bytes:
+    """What topicmc writes to a terminal as its stderr."""
     usual = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    process = subprocess.Popen(
-        [TOPICMC, *map(str, arguments)],
-        stderr=theirs,
-        stdout=subprocess.DEVNULL,
-        env={**usual, "TERM": "xterm-256color", **environment},
-    )
-    os.close(theirs)
-    content = b""
-    while True:
-        try:
-            chunk = os.read(ours, 65536)
-        except OSError:  # Linux: the other side is closed
-            break
-        if not chunk:
-            break
-        content += chunk
-    os.close(ours)
-    assert process.wait() == 0
-    return content
+    environment = {**usual, "TERM": "xterm-256color", **environment}
+    command = [TOPICMC, *arguments]
+    return on_a_terminal(command, "stderr", stdout=subprocess.DEVNULL, env=environment)
 
 
 def test_scoring_samples_shows_how_far_it_is(finished):
     options = ("--corpus", finished / "corpus")
-    assert b"Scoring samples" in on_a_terminal("evaluate", finished / "run", *options)
+    assert b"Scoring samples" in on_terminal("evaluate", finished / "run", *options)
 
 
 def test_colours_only_on_a_terminal_and_never_with_no_color(finished, tmp_path):
@@ -125,7 +107,7 @@ def test_colours_only_on_a_terminal_and_never_with_no_color(finished, tmp_path):
     written = {}
     for name, more in (("coloured", {}), ("plain", {"NO_COLOR": "1"})):
         arguments = ["train", finished / "corpus", "-o", tmp_path / name, *SETTINGS[:-2]]
-        written[name] = on_a_terminal(*arguments, "--updates", 5, **more)
+        written[name] = on_terminal(*arguments, "--updates", 5, **more)
         assert b"100%" in written[name]
     colour = re.compile(rb"\x1b\[[0-9;]*3[0-9][0-9;]*m")
     assert colour.search(written["coloured"])

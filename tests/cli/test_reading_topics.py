@@ -3,14 +3,13 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import LENGTH, SETTINGS, one_sentence, topicmc
+from shell import LENGTH, SETTINGS, on_a_terminal, one_sentence, topicmc
 
 from topicmc.corpora import Corpus
 from topicmc.models.lda.run import TopicRun
@@ -143,29 +142,14 @@ def test_documents_of_topics_hold_them(run, command):
 
 
 def test_a_terminal_gets_a_table_that_fits(finished):
-    pty = pytest.importorskip("pty")
     script = (
         "import fcntl, struct, sys, termios; fcntl.ioctl(1, termios.TIOCSWINSZ,"
         " struct.pack('HHHH', 30, 60, 0, 0)); from topicmc.cli import main; main(['topics', 'run'])"
     )
-    ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color"}
     environment.pop("COLUMNS", None)
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", script], cwd=finished, stdout=theirs, env=environment
-    )
-    os.close(theirs)
-    content = b""
-    while True:
-        try:
-            chunk = os.read(ours, 65536)
-        except OSError:  # Linux: the other side is closed
-            break
-        if not chunk:
-            break
-        content += chunk
-    os.close(ours)
-    assert process.wait() == 0
+    command = [sys.executable, "-P", "-c", script]
+    content = on_a_terminal(command, "stdout", cwd=finished, env=environment)
     shown = re.sub(r"\x1b\[[0-9;]*m", "", content.decode()).split("\r\n")[:-1]
     assert len(shown) == 6
     assert max(map(len, shown)) <= 60
