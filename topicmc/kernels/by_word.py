@@ -8,8 +8,8 @@ stays in the nearest cache, with the products that α adds to the weights of eac
 goes is a document's counts, which are small.
 
 A batch of tokens, no two of one document, goes through a draw step by step: what one token waits
-for, the others have time to do. A token is not taken out of the counts. In its own lane of the
-table its share is a known slice, which the target steps over.
+for, the others have time to do. That is why the steps are short and many. A token is not taken out
+of the counts: its share of the sum of weights is a known slice, which the target steps over.
 """
 
 import numpy as np
@@ -27,8 +27,8 @@ from topicmc.kernels.lanes import (
     levels,
     load,
     mul,
-    one_hot,
     peek,
+    peek_level,
     philox_lanes,
     pick_block,
     pick_lane,
@@ -47,6 +47,9 @@ _ONE, _NONE = np.float32(1), np.float32(0)
 _COUNT = np.uint16(1)
 _LISTED = 128  # changed tokens whose counts are asked for before they change
 _AHEAD = 3  # words from asking for a row to reading it
+# Numbers in the tables of a batch, which should stay in the nearest cache; a batch that they would
+# make smaller than this waits for its tokens one after another.
+_TABLES, _FEWEST = 5_120, 4
 # Beyond this share of the total, a token's own slice would leave too few digits of the rest.
 _LARGEST_SLICE = np.float32(1 - 1 / 64)
 
@@ -85,7 +88,7 @@ def redraw(
         kept("rows", 2 * n_padded, np.float32),
         surround(kept("tables", BATCH * (n_padded + TABLE_EXTRA), np.float32), n_padded),
         kept("places", 3 * BATCH, np.int64),
-        kept("numbers", 3 * BATCH, np.float32),
+        kept("numbers", 2 * BATCH, np.float32),
         kept("uniforms", len(tile.docs) + 64, np.float32),
     )
     scratch[0].fill(0)
@@ -164,32 +167,35 @@ def _draw(
 ):  # fmt: skip
     # Places in arrays are unsigned: numba would look whether they are negative.
     (phi, integers), (counts, next_of, rows, table, places, numbers, uniforms) = given, scratch
-    at, row_of_token, base_of = (
+    at, base_of, row_of_token = (
         places[:BATCH],
         places[BATCH : 2 * BATCH],
-        places[2 * BATCH : 3 * BATCH],
+        places[2 * BATCH :],
     )
+    lane_of = row_of_token  # which has been read by then: addresses of more would be spilled
     psi, smooth = rows[: len(alpha)], rows[len(alpha) :]
-    targets, slices, owns = numbers[:BATCH], numbers[BATCH : 2 * BATCH], numbers[2 * BATCH :]
+    targets, slices = numbers[:BATCH], numbers[BATCH:]
     n_padded = len(alpha)
     stride, width = n_padded + TABLE_EXTRA, np.uintp(n_padded)
+    most = max(_FEWEST, min(BATCH, _TABLES // stride))
     size, one, tile_begin = np.uintp(len(docs)), np.uintp(1), np.uintp(offsets[0])
     fill_uniforms(offsets, doc_ids, sweep, key, update, uniforms)
     _count(offsets, z, counts, n_padded)
     _tally(counts, changes[0])
-    w, end, row, prior = -1, np.uintp(0), np.intp(0), row_of(entries, 0)
-    first = np.uintp(0)
+    w, row, end, first = -1, np.intp(0), np.uintp(0), np.uintp(0)
     while first < size:
         n = np.uintp(0)
-        while n < BATCH and first + n < size and (n == 0 or docs[first + n] < BEGINS):
+        while n < most and first + n < size and (n == 0 or docs[first + n] < BEGINS):
             d = np.uintp(docs[first + n] & ~BEGINS)
             place = np.uintp(next_of[d])
             next_of[d] = place + one
             at[n] = place
             base_of[n] = d * width
-            before[first + n] = z[place]
-            targets[n] = uniforms[place - tile_begin]
             n += one
+        for j in range(n):
+            place = np.uintp(at[j])
+            before[first + j] = z[place]
+            targets[j] = uniforms[place - tile_begin]
         for j in range(n):
             i = first + j
             if i == end:
@@ -205,43 +211,48 @@ def _draw(
                     store(psi, k, level)
                     store(smooth, k, mul(level, load(alpha, k)))
             row_of_token[j] = row
-            base, old = np.uintp(base_of[j]), np.uintp(before[i])
-            whole = np.float32(np.int32(counts[base + old])) + alpha[old]
-            own = psi[old]
-            if counted:
-                own = np.float32(phi[np.uintp(row) + old]) - _ONE + entry(prior, old)
-                own *= without_one[old]
-            own *= whole - _ONE
-            owns[j] = own
-            slices[j] = max(whole * psi[old] - own, _NONE)
-            cumulative = splat(_NONE)
+            base, cumulative = np.intp(base_of[j]), splat(_NONE)
             begin = np.intp(j) * stride + TABLE_HEAD
             for k in range(0, n_padded, LANES):
-                tally = to_floats(load(counts, np.intp(base) + k))
+                tally = to_floats(load(counts, base + k))
                 cumulative = add(cumulative, fma(tally, load(psi, k), load(smooth, k)))
                 store(table, begin + k, cumulative)
         for j in range(n):
-            begin, old = np.intp(j) * stride, np.intp(before[first + j])
-            lanes = load(table, begin + TABLE_HEAD + n_padded - LANES)
-            lanes = add(lanes, one_hot(old & (LANES - 1), -slices[j]))
-            total = close(table, begin, lanes)
-            if slices[j] > _LARGEST_SLICE * (total + slices[j]):
-                row_j = row_of_token[j]
+            base, old, row_j = np.uintp(base_of[j]), np.uintp(before[first + j]), row_of_token[j]
+            whole = np.float32(np.int32(counts[base + old])) + alpha[old]
+            prior = row_of(entries, row_j // n_padded)
+            if counted:
+                level = np.float32(phi[np.uintp(row_j) + old])
+                own = (level - _ONE + entry(prior, old)) * without_one[old]
+                level = (level + entry(prior, old)) * scale[old]
+            else:
+                level = peek_level(phi, row_j + np.intp(old), integers)
+                level = own = (level + entry(prior, old)) * scale[old]
+            own *= whole - _ONE
+            slices[j] = max(whole * level - own, _NONE)
+            begin = np.intp(j) * stride
+            total = close(table, begin, load(table, begin + TABLE_HEAD + n_padded - LANES))
+            if slices[j] > _LARGEST_SLICE * total:
                 lanes = _without_own(
-                    table, begin, counts, base_of[j], alpha, scale, given, row_j,
-                    row_of(entries, row_j // n_padded), old, owns[j],
+                    table, begin, counts, base_of[j], alpha, scale, given, row_j, prior,
+                    np.intp(old), own,
                 )  # fmt: skip
                 total = close(table, begin, lanes)
                 slices[j] = _NONE
-            targets[j] *= total
+            targets[j] *= total - slices[j]
         for j in range(n):
             begin, old = np.intp(j) * stride, np.intp(before[first + j])
-            lane, rest = pick_lane(table, begin, targets[j])
-            end_of_own = peek(table, begin + TABLE_HEAD + old)
-            inside = (lane == old & (LANES - 1)) & (rest >= end_of_own - slices[j])
-            rest += slices[j] * np.float32(inside)
-            new = pick_block(table, begin, n_padded, lane, rest)
-            after[first + j] = new if new >= 0 else old
+            end_of_own = peek(table, begin + LANES - 1 + (old & (LANES - 1)))
+            end_of_own += peek(table, begin + TABLE_HEAD + old)
+            target = targets[j]
+            target += slices[j] * np.float32(target >= end_of_own - slices[j])
+            lane, rest = pick_lane(table, begin, target)
+            lane_of[j] = lane
+            targets[j] = rest
+        for j in range(n):
+            begin = np.intp(j) * stride
+            new = pick_block(table, begin, n_padded, lane_of[j], targets[j])
+            after[first + j] = new if new >= 0 else before[first + j]
         for j in range(n):
             i, base = first + j, np.uintp(base_of[j])
             counts[base + np.uintp(before[i])] -= _COUNT

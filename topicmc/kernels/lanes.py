@@ -226,13 +226,23 @@ def to_floats(typingctx, a):
 def levels(typingctx, array, index, integers):
     """Sixteen elements of an int32 array as float32: integers, or else the float32 that have
     these bits. So one compiled kernel draws under counts and given θ."""
+    return floats(array, types.intp, types.boolean), _emit_levels(array, _INTS, _FLOATS)
 
+
+@intrinsic
+def peek_level(typingctx, array, index, integers):
+    """One element of `levels`."""
+    signature = types.float32(array, types.intp, types.boolean)
+    return signature, _emit_levels(array, _I32, ir.FloatType())
+
+
+def _emit_levels(array, ints_type, floats_type):
     def emit(context, builder, signature, args):
-        vector = builder.load(_address(context, builder, array, *args[:2], _INTS), align=4)
-        rounded, same = builder.sitofp(vector, _FLOATS), builder.bitcast(vector, _FLOATS)
+        read = builder.load(_address(context, builder, array, *args[:2], ints_type), align=4)
+        rounded, same = builder.sitofp(read, floats_type), builder.bitcast(read, floats_type)
         return builder.select(args[2], rounded, same)
 
-    return floats(array, types.intp, types.boolean), emit
+    return emit
 
 
 @intrinsic
