@@ -212,6 +212,6 @@ def test_frequencies_are_those_of_the_exact_posterior(module, n_padded):
 def test_means_over_the_sweeps_that_count(n_threads):
     """To the bit, by however many threads."""
     sums = np.random.default_rng(1).poisson(2.0, (5_000, 16)).astype(np.int32)
-    means = Assignments(sums, None, 3.0).mean_word_topic(Threads(n_threads))
+    means = Assignments(sums.copy(), None, 3.0).mean_word_topic(Threads(n_threads))
     assert means.dtype == np.float32
     np.testing.assert_array_equal(means, sums.astype(np.float32) / np.float32(3))

@@ -41,7 +41,7 @@ from topicmc.kernels.lanes import (
 )
 from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
 from topicmc.kernels.scratch import kept
-from topicmc.kernels.word_order import BATCH, BEGINS, Tile
+from topicmc.kernels.word_order import BATCH, BEGINS, Tile, of_words
 
 _ONE, _NONE = np.float32(1), np.float32(0)
 _COUNT = np.uint16(1)
@@ -111,10 +111,9 @@ def count_changes(
 ) -> None:
     """Counts what the tokens of words first … last − 1 have changed, ``before`` and ``after`` as
     `redraw` returns them, and notes what the words hold now (`topicmc.kernels.held`)."""
-    first, last = np.searchsorted(tile.words, words)
-    start = int(tile.ends[first - 1]) if first else 0
+    here, start = of_words(tile, *words)
     _count_changes(
-        start, tile.words[first:last], tile.ends[first:last], before, after, word_topic.reshape(-1),
+        start, tile.words[here], tile.ends[here], before, after, word_topic.reshape(-1),
         word_topic.shape[1], kept("changed", 4 * _LISTED, np.int64), held,
     )  # fmt: skip
 

@@ -14,13 +14,14 @@ from numba import njit
 from topicmc.kernels import by_word, by_word_slots, by_word_start
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.collapsed import assignment_dtype
-from topicmc.kernels.gibbs import Assignments, add_up, check
+from topicmc.kernels.gibbs import Assignments, check
 from topicmc.kernels.lanes import aligned_zeros
 from topicmc.kernels.prior import no_prior
 from topicmc.kernels.threads import Threads
-from topicmc.kernels.word_order import LONGEST, cut, order_tile
+from topicmc.kernels.word_order import LONGEST, cut, of_words, order_tile, word_ranges
 
 _PIECE = 10_000  # tokens that are worth a thread's while
+_PARTS = 4  # of the words, for each thread: one that comes late has less to do
 # Tokens of a word, in the mean, and sweeps from which on it pays, measured on abstracts, articles
 # and blog posts at K = 20 … 4,000; and from how many topics on slots do.
 _TOKENS_A_WORD, _SWEEPS, _MANY_TOPICS = 6, 3, 640
@@ -59,35 +60,46 @@ def sample_assignments(
     z = np.full(batch.n_tokens, unassigned, kind) if z is None else checked
     ranges = cut(0, batch.n_docs, offsets, n_padded, threads.n_threads, _PIECE)
     redraw = by_word_slots.redraw if n_padded > _MANY_TOPICS else by_word.redraw
-    n_slots = max(1, min(threads.n_threads, len(ranges)))
-    sums = [aligned_zeros(phi_rows.shape, np.int32) for _ in range(n_slots)]
     doc_topic = np.zeros((batch.n_docs if want_doc_topic else 0, n_padded), np.int32)
     given = (np.ascontiguousarray(phi_rows, np.float32), np.ones(n_padded), alpha)
+    drawn: list[Any] = [None] * len(ranges)
 
-    def sample(i: int, slot: int) -> None:
+    def sample(i: int) -> None:
         first, last = ranges[i]
         tile = order_tile(first, last, offsets, batch.tokens, len(phi_rows))
         doc_ids = batch.doc_ids[first:last]
         names: dict[str, Any] = {"doc_ids": doc_ids, "key": key, "update": update}
         if np.any(z[offsets[first] : offsets[last]] == unassigned):
             by_word_start.start(tile, offsets, z, *given, **names)
+        drawn[i] = tile, []
         for sweep in range(1, sweeps + 1):
             _, after, _ = redraw(
                 tile, offsets, z, *given, no_prior(n_padded), counted=False, sweep=sweep, **names
             )
             if sweep > burn_in:
-                _add_words(tile.words, tile.ends, after, sums[slot])
+                drawn[i][1].append(after)
                 if want_doc_topic:
                     _add_documents(offsets[first : last + 1], z, doc_topic[first:last])
 
-    threads.run_in_slots(sample, len(ranges))
-    scale = float(sweeps - burn_in)
-    return Assignments(add_up(sums, threads), doc_topic if want_doc_topic else None, scale)
+    threads.run(sample, len(ranges))
+    sums = aligned_zeros(phi_rows.shape, np.int32)
+    # One table of sums, of which each thread has rows of its own.
+    n_parts = _PARTS * threads.n_threads if threads.n_threads > 1 else 1
+    parts = word_ranges(drawn[0][0], n_parts, len(phi_rows)) if drawn else []
+
+    def count(i: int) -> None:
+        for tile, topics in drawn:
+            here, start = of_words(tile, *parts[i])
+            for after in topics:
+                _add_words(start, tile.words[here], tile.ends[here], after, sums)
+
+    threads.run(count, len(parts))
+    return Assignments(sums, doc_topic if want_doc_topic else None, float(sweeps - burn_in))
 
 
 @njit(nogil=True, cache=True)
-def _add_words(words, ends, topics, sums):
-    i = np.uintp(0)
+def _add_words(start, words, ends, topics, sums):
+    i = np.uintp(start)
     for w in range(len(words)):
         row = sums[np.intp(words[w])]
         while i < np.uintp(ends[w]):

@@ -19,6 +19,7 @@ from topicmc.kernels.lanes import (
     add,
     aligned_zeros,
     close,
+    div,
     load,
     mul,
     one_hot,
@@ -51,17 +52,16 @@ class Assignments(NamedTuple):
     scale: float
 
     def mean_word_topic(self, threads: Threads) -> np.ndarray:
-        """E[n_kw], float32 (B, Kp)."""
-        counts = np.empty(self.word_topic.shape, np.float32)
-        scale = np.float32(self.scale)
+        """E[n_kw], float32 (B, Kp), in the place of the sums, which are gone then: of many topics
+        they are large, and new memory is slow to come."""
+        sums, scale = self.word_topic, np.float32(self.scale)
+        means = sums.view(np.float32)
 
         def divide(first: int, last: int, i: int) -> None:
-            rows = slice(first, last)
-            sums = self.word_topic[rows]
-            np.divide(sums, scale, out=counts[rows], dtype=np.float32, casting="unsafe")
+            _divide_sums(sums[first:last].reshape(-1), scale, means[first:last].reshape(-1))
 
-        threads.run_over(divide, len(counts), _ROWS)
-        return counts
+        threads.run_over(divide, len(means), _ROWS)
+        return means
 
 
 def topic_rows(
@@ -249,6 +249,13 @@ def _scratch(group: int, n_padded: int, lengths: np.ndarray) -> tuple[np.ndarray
         aligned_zeros(group * (-(-int(lengths.max(initial=1)) // 64) * 64), np.float32),
         np.zeros((3, group), np.int64),
     )
+
+
+@njit(nogil=True, cache=True)
+def _divide_sums(sums, scale, means):
+    divisor = splat(scale)
+    for i in range(0, len(sums), LANES):
+        store(means, i, div(to_floats(load(sums, i)), divisor))
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -201,6 +201,14 @@ def mul(typingctx, a, b):
 
 
 @intrinsic
+def div(typingctx, a, b):
+    def emit(context, builder, signature, args):
+        return builder.fdiv(*args)
+
+    return floats(floats, floats), emit
+
+
+@intrinsic
 def fma(typingctx, a, b, c):
     """a · b + c, rounded once."""
 

@@ -60,6 +60,19 @@ def cut(
     ]
 
 
+def word_ranges(tile: Tile, n: int, n_words: int) -> list[tuple[int, int]]:
+    """Words 0 … n_words − 1 in n ranges, of which the tile has as many tokens each, about."""
+    shares = len(tile.docs) * np.arange(1, n) // n
+    inner = tile.words[np.searchsorted(tile.ends, shares)].tolist()
+    return list(pairwise([0, *inner, n_words]))
+
+
+def of_words(tile: Tile, first: int, last: int) -> tuple[slice, int]:
+    """Which of a tile's words are first … last − 1, and the place of their first token."""
+    begin, end = np.searchsorted(tile.words, np.array([first, last], tile.words.dtype)).tolist()
+    return slice(begin, end), int(tile.ends[begin - 1]) if begin else 0
+
+
 def order_tile(
     first: int, last: int, offsets: np.ndarray, tokens: np.ndarray, n_words: int
 ) -> Tile:

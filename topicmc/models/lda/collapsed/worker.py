@@ -33,7 +33,7 @@ from topicmc.kernels.joint import log_mixes
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.prior import Beta, no_prior
 from topicmc.kernels.threads import Threads
-from topicmc.kernels.word_order import Tile
+from topicmc.kernels.word_order import Tile, word_ranges
 from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.samplers.row_prior import RowPrior
 
@@ -267,14 +267,11 @@ class CollapsedWorker:
         """Counts what tiles have changed, as the kernels return it."""
         # Each thread has as many tokens to count, of words of its own.
         n = min(threads.n_threads, len(tiles))
-        shares = tiles[0].ends[-1] * np.arange(1, n) // n
-        some = tiles[0].words[np.searchsorted(tiles[0].ends, shares)].tolist()
-        edges = [0, *some, len(self.word_topic)]
+        ranges = word_ranges(tiles[0], n, len(self.word_topic))
 
         def count(i: int) -> None:
-            words = (edges[i], edges[i + 1])
             for tile, (before, after, _) in zip(tiles, changed, strict=True):
-                by_word.count_changes(tile, before, after, self.word_topic, words, self._held)
+                by_word.count_changes(tile, before, after, self.word_topic, ranges[i], self._held)
 
         threads.run(count, n)
         for _, _, totals in changed:
