@@ -182,7 +182,7 @@ PLANTED = [
     ),
     Planted(
         "sums over sweeps are not divided by their number", KERNELS + "gibbs.py",
-        "scale = np.float32(self.scale)", "scale = np.float32(1)",
+        "np.float32(self.scale)", "np.float32(1)",
         "tests/statistical/test_sbc.py::test_side_by_side_is_an_update_of_training",
     ),
     Planted(
