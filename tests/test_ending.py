@@ -61,6 +61,8 @@ def test_what_ends_a_run():
     assert not is_final({"log joint": rest["log joint"] + np.linspace(0, 9, 200)})
     assert not is_final({"log joint": slow})
     assert not is_final({"log joint": rest["log joint"][:, :3]})
+    few = np.array([[0.0, 1.0, 0.0, 1.0], [2.0, 3.0, 2.0, 3.0]])  # R̂ of 1.78, and 2.97 by chance
+    assert not is_final({**rest, "held-out log-likelihood": few})
     assert not is_final({})
 
 

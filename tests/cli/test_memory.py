@@ -72,9 +72,12 @@ def test_every_chain_and_worker_counts():
 
 
 def test_threads_count_where_each_has_counts_of_its_own():
+    """Where a minibatch has few tokens of a word: otherwise they count into one table."""
     few = resolved(sampler="scir", remember=False, topics=500, threads=8)
     many = replace(few, threads=32)
-    more = memory.needed(many, SIZES, 1) - memory.needed(few, SIZES, 1)
+    assert memory.needed(many, SIZES, 1) == memory.needed(few, SIZES, 1)
+    rare = SIZES._replace(batch_tokens=5 * SIZES.batch_words)
+    more = memory.needed(many, rare, 1) - memory.needed(few, rare, 1)
     assert more == pytest.approx(24 * 4 * 15_000 * 512, rel=0.05)
 
 

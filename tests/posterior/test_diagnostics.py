@@ -243,6 +243,18 @@ def test_a_trace_too_short(tmp_path, chains, n):
     assert found.verdict.endswith("--resume --updates 200).")
 
 
+def test_few_draws_do_not_make_agreement_of_chains_apart(tmp_path):
+    """R̂ of these four evaluations is 1.78, and chance alone explains up to 2.97."""
+    fit = [[-7.0, -6.996], [-7.002, -6.998]] * 2
+    trace = {"log joint": np.random.default_rng(12).normal(size=(2, 50))}
+    found = told(tmp_path, sampled(32, 2), fit, trace=trace)
+    assert found.converged is None
+    assert found.verdict.startswith(
+        "Cannot tell whether it has converged: R̂ of the held-out log-likelihood is 1.78, which 4"
+        " draws of a chain do not tell from chance; train on ("
+    )
+
+
 @pytest.mark.parametrize("value", [3.0, float("nan"), float("inf")])
 def test_a_trace_that_says_nothing(tmp_path, value):
     draws = np.random.default_rng(12).normal(size=(2, 50))

@@ -30,11 +30,15 @@ _TOKENS_A_WORD, _SWEEPS, _MANY_TOPICS = 6, 3, 640
 def pays(batch: Minibatch, n_padded: int, sweeps: int) -> bool:
     """Whether this is the cheaper way to draw, which does not depend on threads or time."""
     return (
-        sweeps >= _SWEEPS
-        and batch.n_tokens >= _TOKENS_A_WORD * max(1, len(batch.words))
+        come_up_often(batch.n_tokens, len(batch.words), sweeps)
         and n_padded <= by_word_slots.MOST_TOPICS
         and int(np.diff(batch.offsets).max()) <= LONGEST
     )
+
+
+def come_up_often(n_tokens: int, n_words: int, sweeps: int) -> bool:
+    """Whether so many tokens of so many words, drawn in so many sweeps, are worth an order."""
+    return sweeps >= _SWEEPS and n_tokens >= _TOKENS_A_WORD * max(1, n_words)
 
 
 def sample_assignments(

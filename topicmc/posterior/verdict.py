@@ -8,6 +8,9 @@ import numpy as np
 
 from topicmc.posterior.convergence import ENOUGH, FEWEST, limit, rhat, worth
 
+DOUBTFUL = 1.5
+"""R̂ above which chains are never said to agree, though chance may explain more from few draws."""
+
 
 def is_final(draws: Mapping[str, np.ndarray]) -> bool:
     """Whether draws (C, n) by name, the principal ones first, tell that the chains have converged,
@@ -15,7 +18,9 @@ def is_final(draws: Mapping[str, np.ndarray]) -> bool:
     if not draws or np.isnan(rhat(next(iter(draws.values())))):
         return False
     above = [summary for summary in draws.values() if exceeds(summary)]
-    return not above or (any(map(differ, above)) and each_at_rest(draws))
+    if above:
+        return any(map(differ, above)) and each_at_rest(draws)
+    return not any(map(is_doubtful, draws.values()))
 
 
 def exceeds(draws: np.ndarray) -> bool:
@@ -23,6 +28,12 @@ def exceeds(draws: np.ndarray) -> bool:
     differ, or have not moved about enough yet to show that they do not. NaN is not."""
     found = float(rhat(draws))
     return not np.isnan(found) and found > limit(*draws.shape)
+
+
+def is_doubtful(draws: np.ndarray) -> bool:
+    """Whether R̂ of draws (C, n) is far from 1: chains that do not differ by more than chance may
+    still not be seen to agree. NaN is not."""
+    return float(rhat(draws)) > DOUBTFUL
 
 
 def differ(draws: np.ndarray) -> bool:

@@ -12,7 +12,7 @@ from topicmc.models.lda.progress import Reached, reached, resume_command
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import COLLAPSED
 from topicmc.posterior.convergence import CHANCE, ENOUGH, FEWEST, trend
-from topicmc.posterior.verdict import differ, each_at_rest, exceeds
+from topicmc.posterior.verdict import differ, each_at_rest, exceeds, is_doubtful
 from topicmc.topics.uncertainty import Posterior
 
 FIT = "held-out log-likelihood"
@@ -46,7 +46,7 @@ class Evidence:
 
 def judge(evidence: Evidence) -> tuple[bool | None, str]:
     """Whether the chains have converged, None when it cannot be told, and the sentence."""
-    for look in (_starting, _moving, _apart, _too_few):
+    for look in (_starting, _moving, _apart, _too_few, _in_doubt):
         found = look(evidence)
         if found is not None:
             return found
@@ -117,6 +117,18 @@ def _too_few(evidence: Evidence) -> tuple[None, str] | None:
     return None, (
         f"Cannot tell whether it has converged: too few {evidence.kind} of a chain since burn-in"
         f" ({n}, and it takes {needed}); {advice}."
+    )
+
+
+def _in_doubt(evidence: Evidence) -> tuple[None, str] | None:
+    doubtful = [name for name, draws in evidence.draws.items() if is_doubtful(draws)]
+    if not doubtful:
+        return None
+    worst = max(doubtful, key=lambda name: evidence.rhat[name])
+    return None, (
+        f"Cannot tell whether it has converged: R̂ of the {worst} is {evidence.rhat[worst]:.2f},"
+        f" which {evidence.draws[worst].shape[1]} draws of a chain do not tell from chance;"
+        f" {_train_on(evidence.runs)}."
     )
 
 

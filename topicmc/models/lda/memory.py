@@ -19,7 +19,10 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.kernels.assignments import is_sparse
+from topicmc.kernels.by_word_batch import come_up_often
+from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.padding import padded_size
+from topicmc.models.lda.completion import BURN_IN, SWEEPS
 from topicmc.models.lda.settings import COLLAPSED, WHOLE, Resolved
 from topicmc.models.lda.starts import MEMBERS
 from topicmc.samplers.registry import sampler_of
@@ -211,7 +214,6 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     """Of SCIR and SGRLD on minibatches."""
     theta = 4.0 * sizes.n_words * config.topics
     chains = config.chains if hosted == config.workers else 1
-    rows = 4.0 * sizes.batch_words * padded_size(config.topics)
     yield Term(ALWAYS, "θ", chains * theta)
     if issubclass(sampler_of(config.sampler).state, MeanChain):
         yield Term(ALWAYS, "running mean of θ", chains * theta)
@@ -239,13 +241,9 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
             yield Term(ALWAYS, "θ that was sent off last", theta)
         yield Term(ALWAYS, "what other processes send", theta * (1 - 1 / config.workers))
     yield Term("updating", "tokens of the minibatch", 8 * sizes.batch_tokens)
-    yield Term("updating", "φ of its words", rows)
-    if is_sparse(padded_size(config.topics), "afresh"):
-        kept = config.sweeps - config.burn_in
-        yield Term("updating", "their counts and trees", rows * (1 + 1 / 15))
-        yield Term("updating", "topics of its tokens", 2 * kept * sizes.batch_tokens)
-    else:
-        yield Term("updating", "their counts, of each thread", config.threads * rows)
+    kept = config.sweeps - config.burn_in
+    of_batch = (sizes.batch_tokens, sizes.batch_words, config.sweeps, kept)
+    yield from _drawing("updating", config, *of_batch)
     if sampler_of(config.sampler).waits:
         yield Term(ALWAYS, "since when words wait", 8 * sizes.n_words * chains)
         yield Term("reading", _READ[0], theta)
@@ -256,19 +254,33 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
 def _scoring(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     """Of the held-out documents under a state, while that is read."""
     theta = 4.0 * sizes.n_words * config.topics
-    rows = 4.0 * sizes.heldout_words * padded_size(config.topics)
     if hosted < config.workers:
         yield Term("reading", "θ as others show it", theta)
-    yield Term("reading", "φ of the held-out words", rows)
-    if is_sparse(padded_size(config.topics), "afresh"):
-        yield Term("reading", "their counts and trees", rows * (1 + 1 / 15))
-        yield Term("reading", "topics of the tokens in each sweep", 60 * sizes.heldout_tokens)
-    else:
-        yield Term("reading", "their counts, of each thread", config.threads * rows)
+    of_heldout = (sizes.heldout_tokens, sizes.heldout_words, SWEEPS, SWEEPS - BURN_IN)
+    yield from _drawing("reading", config, *of_heldout)
     traced = min(_TRACED_WORDS, sizes.heldout_words)
     yield Term("tracing", "topics of the traced words", 24.0 * traced * config.topics)
     mixes = 4.0 * sizes.heldout_docs * padded_size(config.topics)
     yield Term("reading", "topic mixes", mixes)
+
+
+def _drawing(
+    phase: str, config: Resolved, n_tokens: int, n_words: int, sweeps: int, kept: int
+) -> Iterator[Term]:
+    """Of so many tokens of so many words drawn given φ (`topicmc.kernels.assignments`), in sweeps
+    of which some are kept."""
+    n_padded = padded_size(config.topics)
+    rows = 4.0 * n_words * n_padded
+    yield Term(phase, "φ of the words drawn", rows)
+    if come_up_often(n_tokens, n_words, sweeps):
+        n_bytes = np.dtype(assignment_dtype(n_padded)).itemsize
+        yield Term(phase, "their counts", rows)
+        yield Term(phase, "topics of their tokens in each sweep", n_bytes * kept * n_tokens)
+    elif is_sparse(n_padded, "afresh"):
+        yield Term(phase, "their counts and trees", rows * (1 + 1 / 15))
+        yield Term(phase, "topics of their tokens in each sweep", 2 * kept * n_tokens)
+    else:
+        yield Term(phase, "their counts, of each thread", config.threads * rows)
 
 
 def _in_memory(n_bytes: float) -> float:
