@@ -79,12 +79,18 @@ def trained(
 
 def at(curve: list[tuple[float, float, float]], seconds: float) -> tuple[float, float]:
     """Both perplexities of the last evaluation up to then."""
-    return max(point for point in curve if point[0] <= seconds * 1.02 + 0.5)[1:]
+    return max(point for point in curve if point[0] <= _reach(seconds))[1:]
+
+
+def _reach(seconds: float) -> float:
+    """An update, or a sweep, late is in time."""
+    return seconds * 1.02 + 0.5
 
 
 def table(found: dict[str, Any]) -> list[list[str]]:
     """Medians over seeds: of the state, and of the averaged predictions."""
-    marks = [mark for mark in MARKS if mark <= found["seconds"]]
+    first = max(run["curve"][0][0] for run in found["runs"])
+    marks = [mark for mark in MARKS if first <= _reach(mark) and mark <= found["seconds"]]
     rows = [["way", *(f"{mark} s" for mark in marks)]]
     for way in dict.fromkeys(run["way"] for run in found["runs"]):
         curves = [run["curve"] for run in found["runs"] if run["way"] == way]
