@@ -81,6 +81,14 @@ def test_threads_count_where_each_has_counts_of_its_own():
     assert more == pytest.approx(24 * 4 * 15_000 * 512, rel=0.05)
 
 
+@pytest.mark.parametrize(("topics", "n_bytes"), [(200, 1), (500, 2)])
+def test_topics_of_a_minibatch_count_for_each_kept_sweep(topics, n_bytes):
+    config = resolved(sampler="scir", remember=False, topics=topics, sweeps=8, burn_in=5)
+    terms = memory.terms(config, SIZES, 1)
+    (drawn,) = (t for t in terms if t.phase == "updating" and t.name.startswith("topics of"))
+    assert drawn.n_bytes == n_bytes * 3 * SIZES.batch_tokens
+
+
 @pytest.mark.parametrize("sampler", ["adlda", "scir"])
 def test_the_greatest_number_of_topics_that_fits(sampler):
     config = resolved(sampler=sampler, remember=False, topics=5000)
