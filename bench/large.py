@@ -1,12 +1,14 @@
 """A large corpus: perplexity against training time, of minibatches by their start and of AD-LDA.
 
     python bench/generate.py -o FOLDER --seed 3
-    python bench/large.py FOLDER OUT.json [--ways stream subset adlda] [--seconds 150] [--seeds 1 2]
+    python bench/large.py FOLDER OUT.json [--ways stream subset adlda grow] [--seconds 150]
+        [--seeds 1 2]
 
 FOLDER is what `generate.py` has written, 730 million tokens unless told otherwise. `--sampler scir`
-from each start and `--sampler adlda` train in turn, with K and α = 0.1, β = 0.01 given. Told is the
-held-out perplexity of the newest state after about so many seconds of training, and of the
-predictions averaged over the samples, beside that of the true topics. OUT.json keeps every
+with `--start stream` and `subset`, and `--sampler adlda` with `--start subset` and `grow`, train in
+turn, with K and α = 0.1, β = 0.01 given. Told is the held-out perplexity of the newest state after
+about so many seconds of training, and of the predictions averaged over the samples, beside that of
+the true topics. OUT.json keeps every
 evaluation.
 """
 
@@ -30,7 +32,8 @@ from tables import markdown
 WAYS = {
     "stream": ("--sampler", "scir", "--start", "stream"),
     "subset": ("--sampler", "scir", "--start", "subset"),
-    "adlda": ("--sampler", "adlda"),
+    "adlda": ("--sampler", "adlda", "--start", "subset"),
+    "grow": ("--sampler", "adlda", "--start", "grow"),
 }
 PRIORS = ("--alpha", "0.1", "--beta", "0.01")
 MARKS = 10, 20, 30, 45, 60, 90, 120, 150, 240, 360, 480, 600

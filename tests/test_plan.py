@@ -11,18 +11,22 @@ from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.plan import ENOUGH_SAMPLES, expected_samples, remarks
+from topicmc.models.lda.plan import ENOUGH_SAMPLES, cost_of_start, expected_samples, remarks
+from topicmc.models.lda.sampler_choice import SUBSET_LEAST
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import (
     BURN_IN_SHARE,
     GROWTH,
+    LEAST_START,
     NO_GROWTH,
+    SUBSET_SWEEPS,
     Growth,
     Members,
     longest_consensus,
     longest_start,
     run_of_slow_growth,
     start_cost,
+    usual_subset,
 )
 
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
@@ -42,6 +46,8 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
     size = {"n_tokens": corpus["n_tokens"], "n_words": corpus["n_words"], "n_topics": 100}
     sweeps = seconds / (chains * corpus["n_tokens"] * slower * USUAL)
     least = run_of_slow_growth(**size)
+    if usual_subset(sweeps, n_docs=corpus["n_docs"], **size):
+        least = min(least, SUBSET_LEAST)
     if chains == 2 and sweeps < least:
         return  # two chains of minibatches need two workers
     config = resolve(asked, **corpus, cores=2, memory=10**11, pace=pace)
@@ -50,22 +56,27 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
     assert (config.sampler == "adlda") == (sweeps >= least)
     assert (samples < ENOUGH_SAMPLES) == any("past the start" in remark for remark in told)
     if config.sampler == "adlda":
-        cost = start_cost(config.start, config.start_sweeps, **size)
+        cost = cost_of_start(config, **corpus)
         assert samples >= ENOUGH_SAMPLES
-        assert config.start_sweeps == 5 or cost <= BURN_IN_SHARE * sweeps
+        shortest = config.start_sweeps in (LEAST_START, SUBSET_SWEEPS + LEAST_START)
+        assert shortest or cost <= BURN_IN_SHARE * sweeps
 
 
 def test_the_sampler_that_was_seen_to_end_in_its_start():
-    """730 million tokens, 25 minutes: AD-LDA whose documents join slowly; four: minibatches, which
-    were seen to find better topics than a start in which they join fast."""
+    """730 million tokens, 25 minutes: AD-LDA whose documents join slowly; five: AD-LDA that starts
+    on a subset; four: minibatches, which are ahead of that for some 13 sweeps. Documents that join
+    fast were seen to find poor topics."""
     pace = Pace(USUAL, 0.0, 7e-9)
     long = resolve(replace(BUDGET, time_budget=1500.0), **PUBMED, cores=2, pace=pace)
     assert long.sampler == "adlda"
     size = {"n_tokens": PUBMED["n_tokens"], "n_words": PUBMED["n_words"], "n_topics": 100}
     assert Growth.over(long.start_sweeps, **size).factor == pytest.approx(GROWTH)
-    two = resolve(replace(BUDGET, time_budget=240.0), **PUBMED, cores=2, pace=pace)
-    assert two.sampler == "scir"
-    assert expected_samples(two, **PUBMED, pace=pace) >= ENOUGH_SAMPLES
+    five = resolve(replace(BUDGET, time_budget=300.0), **PUBMED, cores=2, pace=pace)
+    assert (five.sampler, five.start) == ("adlda", "subset")
+    four = resolve(replace(BUDGET, time_budget=240.0), **PUBMED, cores=2, pace=pace)
+    assert four.sampler == "scir"
+    for config in (five, four):
+        assert expected_samples(config, **PUBMED, pace=pace) >= ENOUGH_SAMPLES
 
 
 @pytest.mark.parametrize(

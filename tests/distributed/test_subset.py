@@ -204,8 +204,6 @@ def test_what_is_expected_counts_the_subset_in():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"sampler": "adlda", "start": "subset"}, "--start subset is of minibatches"),
-        ({"sampler": "adlda", "start_documents": 5}, "--start-documents is of minibatches"),
         ({"start": "anneal", "start_sweeps": 5}, "--start-sweeps is of samplers that keep"),
         ({"start": "plain", "start_documents": 5}, "--start-documents is of samplers that keep"),
         ({"start": "subset", "workers": 2, "groups": 2}, "--start subset gives every chain"),

@@ -8,6 +8,7 @@ import pytest
 from topicmc.kernels import by_word, by_word_slots, word_order
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed import word_orders
+from topicmc.models.lda.collapsed.parts import Part
 from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.origin import padded
@@ -81,7 +82,7 @@ def test_documents_that_join_given_topics(n_topics, kernel, monkeypatch):
     z = joined(3)
     assert len(drawn) == 3
     np.testing.assert_array_equal(z, joined(1))
-    monkeypatch.setattr(WordOrders, "tiles", lambda *arguments: [])
+    monkeypatch.setattr(WordOrders, "tiles", lambda *arguments, **options: [])
     one_by_one = joined(1)
     assert kernel is by_word_slots or np.mean(z == one_by_one) > 0.99
 
@@ -118,20 +119,67 @@ def test_held_blocks_are_never_fewer_than_words_have(change, monkeypatch):
 
 def test_which_blocks_are_drawn_by_word(monkeypatch):
     offsets, tokens = corpus()
-    orders = WordOrders(offsets, tokens, 40)
-    assert [(t.first, t.last) for t in orders.tiles(np.arange(9, 50), 32, 2)] == [(9, 50)]
-    assert orders.tiles(np.array([3, 5]), 32, 2) == []  # of a subset that grows
-    assert orders.tiles(np.arange(3), 32, 2) == []  # hardly two tokens of a word
+    orders, apart = WordOrders(tokens, 40), np.arange(0, 120, 2)
+
+    def found(docs, again=False):
+        tiles = orders.tiles(Part(docs, offsets), 32, Threads(2), again=again)
+        return [(tile.first, tile.last) for tile in tiles]
+
+    assert found(np.arange(9, 50)) == [(0, 41)]
+    assert found(apart) == []  # of a subset that grows
+    assert found(apart, again=True) == [(0, 60)]
+    assert found(np.arange(3)) == []  # hardly two tokens of a word
     monkeypatch.setattr(word_orders, "LONGEST", 20)
-    assert orders.tiles(np.arange(60, 120), 32, 2) == []  # a document is too long
+    assert found(np.arange(60, 120)) == []  # a document is too long
 
 
 def test_blocks_that_are_cut_anew():
     """The place of a block is needed by another: what is kept of it is forgotten."""
     offsets, tokens = corpus()
-    orders, other = WordOrders(offsets, tokens, 40), WordOrders(offsets, tokens, 40)
-    first = orders.tiles(np.arange(0, 60), 32, 1)[0].docs.copy()
-    orders.tiles(np.arange(30, 90), 32, 1)
-    again, expected = (o.tiles(np.arange(0, 60), 32, 1)[0] for o in (orders, other))
-    np.testing.assert_array_equal(again.docs, first)
-    np.testing.assert_array_equal(again.docs, expected.docs)
+
+    def documents(orders, docs):
+        (tile,) = orders.tiles(Part(docs, offsets), 32, Threads(), again=True)
+        return tile.docs
+
+    for blocks in (
+        (np.arange(0, 60), np.arange(30, 90)),
+        (np.arange(0, 120, 2), np.r_[0, np.arange(3, 110, 3), 118]),  # of another set
+    ):
+        orders = WordOrders(tokens, 40)
+        first = documents(orders, blocks[0]).copy()
+        assert not np.array_equal(documents(orders, blocks[1]), first)
+        np.testing.assert_array_equal(documents(orders, blocks[0]), first)
+
+
+@pytest.mark.parametrize(("n_topics", "kernel"), [(20, by_word), (2_000, by_word_slots)])
+def test_documents_that_lie_apart_and_come_again(n_topics, kernel, monkeypatch):
+    """They are drawn word by word, as they would be one after another but where rounding decides
+    (slots draw otherwise); counts are whole, the others' topics stay, and threads do not matter."""
+    offsets, tokens = corpus()
+    monkeypatch.setattr(word_orders, "cut", partial(word_order.cut, piece=100))
+    alpha, drawn = np.full(n_topics, 0.1), []
+    some = np.flatnonzero(np.arange(120) % 3 > 0)
+
+    def swept(n_threads, again):
+        worker = CollapsedWorker(offsets, tokens, 7, 40, n_topics, np.uint64(9))
+        options = {"one_by_one": False, "threads": Threads(n_threads)}
+        worker.draw(np.arange(120), alpha, RowPrior(0.1), sweep=0, **options)
+        before = worker.z.copy()
+        worker.draw(some, alpha, RowPrior(0.1), sweep=1, again=again, **options)
+        of_some = np.isin(np.repeat(np.arange(120), np.diff(offsets)), some)
+        np.testing.assert_array_equal(worker.z[~of_some], before[~of_some])
+        assert np.mean(worker.z[of_some] != before[of_some]) > 0.1
+        counts = np.zeros_like(worker.word_topic)
+        np.add.at(counts, (tokens, worker.z), 1)
+        np.testing.assert_array_equal(worker.word_topic, counts)
+        np.testing.assert_array_equal(worker.topic_totals, counts.sum(axis=0))
+        return worker.z
+
+    redraw = kernel.redraw
+    monkeypatch.setattr(kernel, "redraw", lambda *a, **b: drawn.append(a[0]) or redraw(*a, **b))
+    one_by_one = swept(1, again=False)
+    assert drawn == []
+    z = swept(3, again=True)
+    assert len(drawn) == 3
+    np.testing.assert_array_equal(z, swept(1, again=True))
+    assert kernel is by_word_slots or np.mean(z == one_by_one) > 0.99

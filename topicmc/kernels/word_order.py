@@ -73,6 +73,19 @@ def of_words(tile: Tile, first: int, last: int) -> tuple[slice, int]:
     return slice(begin, end), int(tile.ends[begin - 1]) if begin else 0
 
 
+def count_words(tokens: np.ndarray, n_words: int) -> int:
+    """How many different words there are among tokens, word ids below n_words."""
+    seen = np.zeros(n_words, np.bool_)
+    _mark(tokens, seen)
+    return int(np.count_nonzero(seen))
+
+
+@njit(nogil=True, cache=True)
+def _mark(tokens, seen):
+    for token in tokens:
+        seen[np.uintp(token)] = True
+
+
 def order_tile(
     first: int, last: int, offsets: np.ndarray, tokens: np.ndarray, n_words: int
 ) -> Tile:

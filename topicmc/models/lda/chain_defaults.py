@@ -3,6 +3,7 @@ its steps are."""
 
 from __future__ import annotations
 
+from topicmc.errors import UsageError
 from topicmc.models.lda.settings import LdaSettings
 from topicmc.samplers.registry import sampler_of
 
@@ -35,6 +36,16 @@ def usual_start(config: LdaSettings, usual: str) -> str:
         return "warm"
     given = config.seeds is not None or config.topic_prior is not None
     return "anneal" if given and usual == "stream" else usual
+
+
+def told_documents(config: LdaSettings, n_docs: int, n_tokens: int) -> int:
+    """Documents of a start on a subset, as told; UsageError for too few."""
+    if config.start_documents * n_tokens < 10 * config.topics * n_docs:
+        raise UsageError(
+            f"--start-documents {config.start_documents} have too few tokens for"
+            f" {config.topics} topics; give more"
+        )
+    return min(config.start_documents, n_docs)
 
 
 def between(value: float, bounds: tuple[float, float]) -> float:

@@ -23,6 +23,7 @@ from topicmc.kernels.by_word_batch import come_up_often
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.padding import padded_size
 from topicmc.models.lda.completion import BURN_IN, SWEEPS
+from topicmc.models.lda.pace import ROUNDS
 from topicmc.models.lda.settings import COLLAPSED, WHOLE, Resolved
 from topicmc.models.lda.starts import MEMBERS
 from topicmc.samplers.registry import sampler_of
@@ -204,6 +205,12 @@ def _collapsed(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         # Their roots, the means of groups, and distances between topics.
         pooled = 4 * MEMBERS * theta + 16 * (MEMBERS * config.topics) ** 2
         yield Term("drawing", "topics of the members, compared", at_once * pooled)
+    elif config.start == "subset":
+        yield Term("drawing", "counts over the subset, and its topics", chains * (theta + counts))
+        subset = tokens * config.start_documents / sizes.n_docs
+        yield Term("drawing", "orders of the subset by word", chains * hosted * 2 * subset)
+        n_bytes = sizes.id_bytes + (1 if config.topics < 256 else 2)
+        yield Term("drawing", "words and topics of its blocks", at_once * n_bytes * subset / ROUNDS)
     if config.remember:
         yield Term(ALWAYS, "θ", counts)
         yield Term("moving", "counts as float32", counts)

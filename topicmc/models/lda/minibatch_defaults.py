@@ -10,6 +10,7 @@ from topicmc.models.lda.chain_defaults import (
     LONGEST,
     LONGEST_WARM,
     between,
+    told_documents,
     usual_start,
     usual_steps,
 )
@@ -168,12 +169,7 @@ def _documents_of_start(
             " for chains that know nothing of each other: leave one of them out"
         )
     if config.start_documents != AUTO:
-        if config.start_documents * n_tokens < 10 * config.topics * n_docs:
-            raise UsageError(
-                f"--start-documents {config.start_documents} have too few tokens for"
-                f" {config.topics} topics; give more"
-            )
-        return min(config.start_documents, n_docs)
+        return told_documents(config, n_docs, n_tokens)
     sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
     short = config.updates is not None and sweeps > SUBSET_SHARE * config.updates
     if not told and (config.groups != 1 or config.anneal_updates != AUTO or short):

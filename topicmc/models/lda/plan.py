@@ -41,15 +41,22 @@ def expected_updates(config: LdaSettings, n_docs: int) -> float | None:
     return config.epochs * n_docs / (config.batch_size * together)
 
 
+def cost_of_start(config: LdaSettings, *, n_docs: int, n_tokens: int, n_words: int) -> float:
+    """What the start of a run that keeps assignments costs, in sweeps over all documents, by its
+    resolved settings."""
+    share = config.start_documents / n_docs if config.start == "subset" else 1.0
+    size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
+    return start_cost(config.start, config.start_sweeps, **size, share=share)
+
+
 def expected_samples(
     config: Resolved, *, n_docs: int, n_tokens: int, n_words: int, pace: Pace
 ) -> int:
     """About how many posterior samples of a chain a run will keep, from its resolved settings."""
     positions = []
     if config.keeps_assignments:
-        size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
         start = config.start_sweeps
-        spared = start - start_cost(config.start, start, **size)
+        spared = start - cost_of_start(config, n_docs=n_docs, n_tokens=n_tokens, n_words=n_words)
         sweep = config.chains * sum(pace.sweep(config, n_docs, n_tokens))
         if config.epochs is not None:
             positions.append(config.epochs + spared)

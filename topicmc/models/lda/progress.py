@@ -6,14 +6,14 @@ import shlex
 from typing import Any, NamedTuple
 
 from topicmc.engine.ending import fraction
-from topicmc.models.lda.plan import burn_in_updates, passes
+from topicmc.models.lda.plan import burn_in_updates, cost_of_start, passes
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.starts import start_cost
 from topicmc.settings.values import AUTO
 from topicmc.storage.files import read_json
 
 _ROUNDED = 0.999  # metrics round seconds
+_SIZES = {"docs": "documents", "tokens": "tokens", "words": "words"}
 
 
 def resume_command(run: TopicRun) -> str:
@@ -71,8 +71,8 @@ def _of_start(config: TrainConfig, corpus: dict[str, Any], *, update: int, epoch
     if length == AUTO:
         return 1.0
     if config.keeps_assignments:
-        size = {"n_tokens": corpus["tokens"], "n_words": corpus["words"]}
-        return epochs / max(1.0, start_cost(config.start, length, **size, n_topics=config.topics))
+        size = {f"n_{name}": corpus[of] for name, of in _SIZES.items()}
+        return epochs / max(1.0, cost_of_start(config, **size))
     sweeps = config.start_sweeps if config.start == "subset" else 0
     return update / max(1, sweeps + burn_in_updates(config))
 

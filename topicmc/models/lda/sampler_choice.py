@@ -9,7 +9,7 @@ from typing import Any
 from topicmc.errors import UsageError
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.starts import run_of_slow_growth
+from topicmc.models.lda.starts import run_of_slow_growth, usual_subset
 from topicmc.settings.values import or_default
 
 # What `choose` reckons with: the part of the memory that assignments may take, and how much there
@@ -18,6 +18,8 @@ from topicmc.settings.values import or_default
 _MEMORY_SHARE, _MEMORY = 0.5, 8e9
 _UNTIMED = 3600.0
 LEAST_SWEEPS = 10
+# The same where they start on a subset, as minibatches would, which are ahead for some 13 sweeps.
+SUBSET_LEAST = 18
 _OF_CHAINS = (
     "groups", "average_until", "sweeps", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember", "estimate",
@@ -44,10 +46,10 @@ def choose(
 
     Remembering every assignment (AD-LDA) finds better topics than minibatches wherever the
     assignments fit into the memory of each worker, and the time allows for samples and for a start
-    in which the documents join slowly (on arXiv abstracts minibatches are ahead for 5 s): for
-    the more sweeps, the longer workers exchange their counts, since chains would draw more
-    meanwhile. Settings that only chains have are honoured. ``pace`` is that of the machine, if it
-    was measured.
+    in which the documents join slowly (on arXiv abstracts minibatches are ahead for 5 s), or for
+    one on a subset as large as theirs: for the more sweeps, the longer workers exchange their
+    counts, since chains would draw more meanwhile. Settings that only chains have are honoured.
+    ``pace`` is that of the machine, if it was measured.
     """
     asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(LdaSettings, name)]
     if asked:
@@ -63,6 +65,8 @@ def choose(
     sweeps = (config.time_budget or _UNTIMED) / (chains * (draw + exchange))
     size = {"n_tokens": n_tokens, "n_topics": int(config.topics), "n_words": n_words}
     least = max(LEAST_SWEEPS, run_of_slow_growth(**size))
+    if usual_subset(sweeps, n_docs=n_docs, **size):
+        least = min(least, SUBSET_LEAST)
     if sweeps < least * (draw + exchange) / draw:
         if exchange > draw:
             return "scir", f"because {config.workers} workers would mostly exchange counts"

@@ -151,9 +151,11 @@ class Resolved(LdaSettings[Never]):
         super().__post_init__()
         spare = {"evaluate_every"}
         if self.keeps_assignments:
-            spare |= {"anneal_updates", "start_documents"}
+            spare |= {"anneal_updates"}
         elif self.start != "subset":
-            spare |= {"start_sweeps", "start_documents"}
+            spare |= {"start_sweeps"}
+        if self.start != "subset":
+            spare |= {"start_documents"}
         for field in fields(self):
             if field.name not in spare and getattr(self, field.name) == AUTO:
                 raise ValueError(f"{field.name} is not resolved")

@@ -1,5 +1,5 @@
-"""How long a start is, how a growing one and the members of a consensus go, and how many documents
-one on a subset has: pure arithmetic on the clock of sweeps.
+"""How long a start is, how a growing one and the members of others go, and how many documents one
+on a subset has: pure arithmetic on the clock of sweeps.
 
 A start is burn-in: the interval from the beginning of a run in which no state is a posterior
 sample. What it may take of a time budget is decided by its cost, for sweeps are short while
@@ -23,14 +23,18 @@ GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
 GROWN_BY = 0.8  # share of the start by whose end all documents must be in, or members have ended
 MEMBERS = 10  # of a consensus start, at most
 BURN_IN_SHARE = 0.45  # of a time budget, which a start may take
+# Sweeps over all documents: a state after fewer is taken for no sample, however short the run.
+LEAST_START = 5
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The documents of a start: a share ``first`` of them, ``factor`` times as many each sweep."""
+    """The documents of a start: a share ``first`` of them, ``factor`` times as many each sweep,
+    until they are a share ``last``."""
 
     first: float
     factor: float
+    last: float = 1.0
 
     @classmethod
     def over(cls, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int) -> Growth:
@@ -43,17 +47,17 @@ class Growth:
     def share(self, sweep: int) -> float:
         """The share of the documents that take part in a sweep."""
         # Beyond the last sweep of growth the power could overflow.
-        return 1.0 if sweep >= self.n_growing else self.first * self.factor ** max(0, sweep)
+        return self.last if sweep >= self.n_growing else self.first * self.factor ** max(0, sweep)
 
     @property
     def n_growing(self) -> int:
-        """Sweeps in which not all documents take part."""
-        return math.ceil(-math.log(self.first) / math.log(self.factor) - 1e-9)
+        """Sweeps before the share is the last."""
+        return math.ceil(math.log(self.last / self.first) / math.log(self.factor) - 1e-9)
 
     def cost(self, sweeps: int) -> float:
         """What the first sweeps cost, in sweeps over all documents."""
         growing = min(sweeps, self.n_growing)
-        return sum(self.share(sweep) for sweep in range(growing)) + sweeps - growing
+        return sum(self.share(sweep) for sweep in range(growing)) + self.last * (sweeps - growing)
 
 
 NO_GROWTH = Growth(1.0, GROWTH)
@@ -67,8 +71,8 @@ def _first_share(n_tokens: int, n_topics: float, n_words: int) -> float:
 
 @dataclass(frozen=True)
 class Members:
-    """Those of a consensus start, which are its first sweeps: ``number`` of them, one after
-    another, of so many ``sweeps`` each. The documents of each grow, as slowly as they can."""
+    """Chains with whose topics a start goes on, which are its first sweeps: ``number`` of them, one
+    after another, of so many ``sweeps`` each. The documents of each may grow."""
 
     number: int
     sweeps: int
@@ -76,7 +80,8 @@ class Members:
 
     @classmethod
     def of(cls, start_sweeps: int, *, n_tokens: int, n_topics: int, n_words: int) -> Members:
-        """Those of a start of so many sweeps on a corpus."""
+        """Those of a consensus start of so many sweeps on a corpus. Their documents grow as slowly
+        as they can."""
         together = int(GROWN_BY * start_sweeps)
         number = min(MEMBERS, together)
         sweeps = together // max(1, number)
@@ -84,6 +89,18 @@ class Members:
         growing = int(GROWN_BY * sweeps)
         grows = first < _WORTH_GROWING and growing > 0
         return cls(number, sweeps, Growth(first, first ** (-1 / growing)) if grows else NO_GROWTH)
+
+    @classmethod
+    def on_subset(
+        cls, start_sweeps: int, share: float, *, n_tokens: int, n_topics: int, n_words: int
+    ) -> Members:
+        """The one of a start of so many sweeps on a share of the documents: all but the last few
+        sweeps, which are over all documents."""
+        sweeps = max(1, min(SUBSET_SWEEPS, start_sweeps - LEAST_START))
+        tokens = max(1, round(share * n_tokens))
+        size = {"n_tokens": tokens, "n_topics": n_topics, "n_words": n_words}
+        growth = Growth.over(sweeps, **size)
+        return cls(1, sweeps, Growth(share * growth.first, growth.factor, share))
 
     @property
     def end(self) -> int:
@@ -106,15 +123,20 @@ class Members:
 NO_MEMBERS = Members(0, 0)
 
 
-def start_cost(start: str, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int) -> float:
-    """What the sweeps of a start of that name cost, in sweeps over all documents."""
+def start_cost(
+    start: str, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int, share: float = 1.0
+) -> float:
+    """What the sweeps of a start of that name cost, in sweeps over all documents; ``share`` is that
+    of the documents of a subset."""
     size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     if start == "grow":
         return Growth.over(sweeps, **size).cost(sweeps)
+    members = NO_MEMBERS
     if start == "consensus":
         members = Members.of(sweeps, **size)
-        return members.number * members.growth.cost(members.sweeps) + sweeps - members.end
-    return sweeps
+    elif start == "subset":
+        members = Members.on_subset(sweeps, share, **size)
+    return members.number * members.growth.cost(members.sweeps) + sweeps - members.end
 
 
 def run_of_slow_growth(*, n_tokens: int, n_topics: int, n_words: int) -> float:
@@ -166,6 +188,14 @@ def subset_documents(
             return documents
         tokens /= 1.15
     return 0
+
+
+def usual_subset(sweeps: float, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int) -> int:
+    """Documents of the start of a run that keeps assignments and makes so many sweeps over all
+    documents; 0 where no subset suits it."""
+    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
+    least = least_subset(n_topics, n_words)
+    return subset_documents(sweeps * n_tokens, SUBSET_SWEEPS, (least, math.inf), **size)
 
 
 def least_subset(n_topics: int, n_words: int) -> float:

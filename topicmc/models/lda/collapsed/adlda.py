@@ -86,7 +86,7 @@ class Adlda:
         self.alpha = np.full(config.topics, config.alpha, np.float64)
         self.prior = RowPrior(config.beta, additions)
         self._origin = origin
-        self._pool: list[np.ndarray] = []  # counts (W, K) of those of a consensus start
+        self._pool: list[np.ndarray] = []  # counts (W, K) of members of the start
         self._given: tuple[np.ndarray, np.ndarray] | None = None  # topics, while drawn under
         if origin is not None:
             self.alpha = origin.alpha(number)
@@ -109,7 +109,7 @@ class Adlda:
             offsets, words, first = self.tokens[worker]
             z = scratch_array(len(words), assignment_dtype(config.topics), scratch)
             docs = scratch_array(len(words), np.uint16, scratch)
-            orders = WordOrders(offsets, words, corpus.n_words, docs)
+            orders = WordOrders(words, corpus.n_words, docs)
             sampler = CollapsedWorker(
                 offsets, words, first, corpus.n_words, config.topics, key, z, orders
             )
@@ -150,8 +150,8 @@ class Adlda:
         return RoundInfo(self.config.trajectory * len(self.workers), (documents, tokens))
 
     def _begin_again(self, position: int) -> None:
-        """Keeps the counts of a member of a consensus start that has ended, and lets the next one
-        begin, or the chain itself."""
+        """Keeps the counts of a member of the start that has ended, and lets the next one begin, or
+        the chain itself."""
         schedule = self.schedule
         if position > schedule.given.start or len(self._pool) == schedule.members.ended(position):
             return
@@ -166,11 +166,19 @@ class Adlda:
         if sweep not in self.schedule.given:
             return None
         if self._given is None and self._pool:
-            self._given = padded(consensus(self._pool, self.prior.base))
+            self._given = padded(self._of_members())
         elif self._given is None:
             assert self._origin is not None
             self._given = self._origin.padded(self.number)
         return self._given
+
+    def _of_members(self) -> np.ndarray:
+        """The topics that a start goes on with after its members: float32 (W, K)."""
+        if self.config.start == "consensus":
+            return consensus(self._pool, self.prior.base)
+        theta = self._pool[0].astype(np.float32)
+        self.prior.add_to(theta)
+        return theta
 
     def _kinds(self) -> list[tuple[np.ndarray, np.ndarray] | None]:
         """What `_topics` may return, topics over one word."""
@@ -219,6 +227,7 @@ class Adlda:
                 topics=self._topics(sweep),
                 sweep=sweep,
                 begins=self.schedule.members.begins(sweep),
+                again=self.schedule.comes_again(sweep),
                 one_by_one=one_by_one,
                 threads=self.threads,
             )
@@ -287,9 +296,11 @@ class Adlda:
             **prior_metrics(self.config.learn, self.alpha, self.prior.base),
         }
         made = self.schedule.position(max(0, self.update - 1))
-        if made < self.schedule.members.end:
-            of = self.schedule.members
-            facts["stage"] = f"short chain {of.ended(made) + 1} of {of.number}"
+        of = self.schedule.members
+        if made < of.end:
+            facts["stage"] = "on a subset"
+            if self.config.start == "consensus":
+                facts["stage"] = f"short chain {of.ended(made) + 1} of {of.number}"
         if self.config.workers > 1:
             facts["waited"] = self._waited.of_workers()
         return facts
@@ -298,7 +309,7 @@ class Adlda:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The assignments of the hosted workers, from which all counts follow; and the counts of
-        the members of a consensus start that have ended."""
+        the members of the start that have ended."""
         mine = {f"z-{number:03d}": sampler.z for number, sampler in self.samplers.items()}
         if self._pool and 0 in self.workers:
             mine["members"] = np.array(self._pool)

@@ -3,6 +3,7 @@ worker's documents."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from math import inf
 
@@ -11,6 +12,7 @@ from topicmc.models.lda.chain_defaults import (
     LONGEST,
     LONGEST_WARM,
     between,
+    told_documents,
     usual_start,
     usual_steps,
 )
@@ -20,9 +22,15 @@ from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.models.lda.starts import (
     BURN_IN_SHARE,
+    LEAST_START,
+    SUBSET_SWEEPS,
     Members,
     longest_consensus,
     longest_start,
+    run_of_slow_growth,
+    start_cost,
+    subset_documents,
+    usual_subset,
 )
 from topicmc.settings.values import AUTO, option, or_default
 
@@ -34,7 +42,7 @@ _MOST_BLOCKS, _LARGE_BLOCK = 64, 500_000
 _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
 _LONGEST_START = 160
 _WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
-_LEAST_SWEEPS = 5  # a state after fewer is taken for no sample, however short the run
+_SETTLED = 60  # sweeps over all documents after which topics of a subset are taken for theirs
 # The shortest consensus start that is chosen, and the longest, in sweeps; the factor by which the
 # documents of its members grow at most from sweep to sweep, for those that join too fast take over
 # poor topics; and the most topics, for those of all members are compared.
@@ -57,12 +65,10 @@ def resolve_collapsed(
     chains = or_default(config.chains, 1)
     if config.start == "stream":
         raise UsageError("--start stream is of minibatches: leave it out, or use --sampler scir")
-    if config.start == "subset" or config.start_documents != AUTO:
-        what = "--start subset" if config.start == "subset" else "--start-documents"
-        raise UsageError(
-            f"{what} is of minibatches, and --sampler {config.sampler} keeps the topics of all"
-            " documents: leave it out, or use --sampler scir"
-        )
+    if config.start != "subset" and config.start_documents != AUTO:
+        raise UsageError("--start-documents is of --start subset: leave it out, or give both")
+    if config.start == "subset" and config.sampler == "asynclda":
+        raise UsageError("--start subset is not of --sampler asynclda: leave it out, or use adlda")
     if config.start == "consensus":
         if not _pools(replace(config, alpha=0.1)):
             raise UsageError(
@@ -123,18 +129,29 @@ def resolve_collapsed(
         sweeps = min(sweeps, within)
     size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
     longest = longest_consensus(BURN_IN_SHARE * sweeps, _CONSENSUS_SWEEPS[1], **size)
-    suits = _suits_consensus(config, longest, memory, **size)
-    config = replace(config, start=usual_start(config, "consensus" if suits else "grow"))
+    usual, documents = "grow", 0
+    if config.start == "subset" or _suits_subset(config, sweeps, **size):
+        documents = _documents_of_start(config, sweeps, n_docs=n_docs, **size)
+        usual = "subset" if documents else "grow"
+    elif _suits_consensus(config, longest, memory, **size):
+        usual = "consensus"
+    config = replace(config, start=usual_start(config, usual))
     start = _WARM_SWEEPS if warm else longest if config.start == "consensus" else _START_SWEEPS
+    if config.start == "subset":
+        config = replace(config, start_documents=documents)
+        share = documents / n_docs
+        spent = start_cost("subset", SUBSET_SWEEPS + LEAST_START, share=share, **size)
+        left = BURN_IN_SHARE * sweeps - spent + LEAST_START
+        start = SUBSET_SWEEPS + int(between(left, (LEAST_START, _SETTLED)))
     if config.anneal_updates != "auto":
         start = max(1, round(config.anneal_updates / per_sweep))
-    elif config.start != "consensus":
+    elif config.start not in ("consensus", "subset"):
         if config.time_budget is not None:
             most = start if warm else _LONGEST_START
             start = longest_start(config.start, BURN_IN_SHARE * within, most, **size)
         if epochs is not None:
             start = min(start, int(epochs / 2))
-    start = max(_LEAST_SWEEPS, start)
+    start = max(LEAST_START, start)
     return Resolved.of(
         replace(
             config,
@@ -166,6 +183,32 @@ def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **si
         and longest >= _CONSENSUS_SWEEPS[0]
         and Members.of(longest, **size).growth.factor <= _CONSENSUS_GROWTH
     )
+
+
+def _suits_subset(config: LdaSettings, sweeps: float, **size: int) -> bool:
+    """Whether a run of so many sweeps had better start on a subset, if one fits in: where all
+    documents could not join slowly, and nothing else is asked of the start."""
+    asked = config.start, config.start_sweeps, config.anneal_updates, config.from_run
+    return (
+        asked == ("auto", "auto", "auto", None)
+        and config.sampler != "asynclda"
+        and sweeps < run_of_slow_growth(**size)
+    )
+
+
+def _documents_of_start(
+    config: LdaSettings, sweeps: float, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int
+) -> int:
+    """Documents of a start on a subset, of a run of so many sweeps: as many as were told, or as
+    suit the run; 0 if no subset does."""
+    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
+    if config.start_documents != AUTO:
+        return told_documents(config, n_docs, n_tokens)
+    if config.start == "subset":  # which was asked for, however few documents fit in
+        least = 10.0 * n_topics
+        fitting = subset_documents(sweeps * n_tokens, SUBSET_SWEEPS, (least, inf), **size)
+        return fitting or math.ceil(least * n_docs / n_tokens)
+    return usual_subset(sweeps, **size)
 
 
 def _pools(config: LdaSettings) -> bool:

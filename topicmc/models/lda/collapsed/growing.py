@@ -7,8 +7,9 @@ depends on the seed and the document alone.
 
 A consensus start has members, which share `GROWN_BY` of it; after them some sweeps are drawn given
 what they have in common (`topicmc.models.lda.collapsed.consensus`). On large corpora each member is
-a growing start of its own, and begins with other documents than the others. A warm start begins
-with sweeps that are drawn given topics.
+a growing start of its own, and begins with other documents than the others. A start on a subset
+has one member, whose documents grow up to the subset; after it all documents are drawn given its
+topics. A warm start begins with sweeps that are drawn given topics.
 
 The clock is sweeps: how long the start is, which documents are in, β and what is learned depend on
 the sweep alone. How many updates a sweep has depends on the number of workers.
@@ -59,8 +60,12 @@ class Schedule:
         size = {
             "n_tokens": corpus.n_tokens, "n_topics": config.topics, "n_words": corpus.n_words
         }  # fmt: skip
-        consensus, grows = config.start == "consensus", config.start == "grow"
-        self.members = Members.of(self.start_sweeps, **size) if consensus else NO_MEMBERS
+        self.members, grows = NO_MEMBERS, config.start == "grow"
+        if config.start == "consensus":
+            self.members = Members.of(self.start_sweeps, **size)
+        elif config.start == "subset":
+            share = config.start_documents / corpus.n_docs
+            self.members = Members.on_subset(self.start_sweeps, share, **size)
         given = self.members.number > 0 or config.start == "warm"
         self.given = range(self.members.end, self.members.end + GIVEN_SWEEPS * given)
         """The sweeps that are drawn given topics, of members or of another run."""
@@ -98,6 +103,11 @@ class Schedule:
         sweep, last = math.ceil(swept), len(self._starts) - 1
         return int(self._starts[min(sweep, last)]) + max(0, sweep - last) * self.per_sweep
 
+    def comes_again(self, sweep: int) -> bool:
+        """Whether a sweep has the documents of the one before."""
+        same = sweep > self.members.begins(sweep)
+        return same and self._share(sweep) == self._share(sweep - 1)
+
     def _share(self, sweep: int) -> float:
         """The share of the documents that take part in a sweep."""
         return self.members.share(sweep) if self.members.number else self._growth.share(sweep)
@@ -130,7 +140,7 @@ class Schedule:
         config = self._config
         if config.learn == "none" or after <= before or after < GROWN_BY * self.start_sweeps:
             return False
-        if before < self.given.start:  # by a member, with which the chain does not begin
+        if before < self.given.start and config.start == "consensus":  # by one member of several
             return False
         return config.learn_until == "end" or self.is_start(before)
 

@@ -34,6 +34,7 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.prior import Beta, no_prior
 from topicmc.kernels.threads import Threads
 from topicmc.kernels.word_order import Tile, word_ranges
+from topicmc.models.lda.collapsed.parts import Part
 from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.samplers.row_prior import RowPrior
 
@@ -80,7 +81,7 @@ class CollapsedWorker:
         # The type's greatest value, which is no topic, says "not assigned yet".
         self.unassigned = self.z.dtype.type(np.iinfo(self.z.dtype).max)
         self.z[:] = self.unassigned
-        self._orders = orders or WordOrders(offsets, tokens, n_words)
+        self._orders = orders or WordOrders(tokens, n_words)
         self.joined = np.zeros(len(offsets) - 1, bool)
         """bool (D_s,): the documents whose tokens have topics."""
         self.word_topic, self.topic_totals = empty_counts(n_words, n_topics)
@@ -103,7 +104,8 @@ class CollapsedWorker:
         for first in range(0, len(self.joined), _ADOPTED):
             docs = first + np.flatnonzero(self.joined[first : first + _ADOPTED])
             if len(docs):
-                self._count(docs, np.full_like(self.z[self._span(docs)], self.unassigned))
+                part = Part(docs, self.offsets)
+                self._count(part, np.full(part.n_tokens, self.unassigned))
 
     def clear(self) -> None:
         """Forgets the topics of its documents, which are to join anew, and no more counts them."""
@@ -115,24 +117,19 @@ class CollapsedWorker:
         self.z[:] = self.unassigned
         self.joined[:] = False
 
-    def _span(self, docs: np.ndarray) -> slice:
-        """The tokens from the first of some documents, in order, to the last."""
-        return slice(self.offsets[docs[0]], self.offsets[docs[-1] + 1])
-
     def _count(
-        self, docs: np.ndarray, before: np.ndarray, threads: Threads | None = None, n_parts: int = 1
+        self, part: Part, before: np.ndarray, threads: Threads | None = None, n_parts: int = 1
     ) -> None:
-        """Counts what some documents have changed from ``before``, the z of their span."""
+        """Counts what the tokens of some documents have changed from ``before``, their z."""
         self._held = None
-        here = self._span(docs)
-        offsets = self.offsets[docs[0] : docs[-1] + 2] - here.start
-        changed = (offsets, self.tokens[here], before, self.z[here], self.word_topic)
+        docs = np.arange(len(part.docs))
+        changed = part.offsets, part.of(self.tokens), before, part.of(self.z), self.word_topic
         n_words = len(self.word_topic)
         changes = [np.zeros(0)] * n_parts
 
         def count(i: int) -> None:
             words = (i * n_words // n_parts, (i + 1) * n_words // n_parts)
-            changes[i] = count_changes(*changed, docs=docs - docs[0], words=words)
+            changes[i] = count_changes(*changed, docs=docs, words=words)
 
         (threads or Threads()).run(count, n_parts)
         for change in changes:
@@ -166,28 +163,34 @@ class CollapsedWorker:
         threads: Threads,
         topics: tuple[np.ndarray, np.ndarray] | None = None,
         begins: int = 0,
+        again: bool = False,
     ) -> int:
         """New topics for the tokens of some documents, ascending int64 (n,); returns their number.
 
         alpha is float64 (K,), and ``prior`` that of the topics. With ``topics``, θ float32 (W, Kp)
-        and its sums (Kp,), tokens are drawn given those topics instead of the counts.
+        and its sums (Kp,), tokens are drawn given those topics instead of the counts. ``again``
+        says that the same blocks of documents are drawn in sweep after sweep.
 
         Documents that have none yet get their first: at random in sweep ``begins``, later from the
         conditional under the counts so far.
         """
-        mixes = padded_topics(alpha)
+        if len(docs) == 0:
+            return 0
+        mixes, part = padded_topics(alpha), Part(docs, self.offsets)
         old, new = docs[self.joined[docs]], docs[~self.joined[docs]]
         if one_by_one and topics is None:
             self._draw_one_by_one(old, new, mixes, prior, sweep, sweep > begins)
-        elif tiles := self._tiles(docs, new, threads, topics):
+        elif tiles := self._tiles(part, new, threads, topics, again):
+            z = part.of(self.z)
             if len(new):
-                self._begin_by_word(tiles, docs, mixes, sweep, threads, topics)
-            self._draw_by_word(tiles, mixes, prior, sweep, threads, topics)
-        elif len(docs):
+                self._begin_by_word(part, z, tiles, mixes, sweep, threads, topics)
+            self._draw_by_word(part, z, tiles, mixes, prior, sweep, threads, topics)
+            part.put(z, self.z)
+        else:
             at_random = sweep == begins and topics is None
-            self._draw_frozen(docs, old, new, mixes, prior, sweep, threads, topics, at_random)
+            self._draw_frozen(part, old, new, mixes, prior, sweep, threads, topics, at_random)
         self.joined[new] = True
-        return int((self.offsets[docs + 1] - self.offsets[docs]).sum())
+        return part.n_tokens
 
     def _beta(self, prior: RowPrior) -> Beta:
         return prior.rows(len(self.word_topic), self.n_topics)
@@ -206,16 +209,16 @@ class CollapsedWorker:
 
     def is_by_word(self, docs: np.ndarray, threads: Threads) -> bool:
         """Whether these documents, ascending int64 (n,), are drawn word by word in a sweep."""
-        return bool(self._tiles(docs, docs[:0], threads, None))
+        return bool(self._tiles(Part(docs, self.offsets), docs[:0], threads, None, False))
 
-    def _tiles(self, docs: np.ndarray, new: np.ndarray, threads: Threads, topics) -> list[Tile]:
+    def _tiles(self, part: Part, new: np.ndarray, threads, topics, again) -> list[Tile]:
         """The documents in the order of words, if they had better be drawn so; first topics are
         only given topics."""
         n_padded = self.word_topic.shape[1]
         first_under_counts = len(new) > 0 and topics is None
-        if len(docs) == 0 or first_under_counts or n_padded > by_word_slots.MOST_TOPICS:
+        if first_under_counts or n_padded > by_word_slots.MOST_TOPICS:
             return []
-        return self._orders.tiles(docs, n_padded, threads.n_threads)
+        return self._orders.tiles(part, n_padded, threads, again=again)
 
     def _given(self, mixes, prior, topics) -> tuple[tuple[Any, ...], bool]:
         """What tokens are drawn under, the counts or topics; and whether that counts them."""
@@ -224,28 +227,28 @@ class CollapsedWorker:
             given = (*topics, mixes, no_prior(len(mixes)))
         return given, topics is None
 
-    def _begin_by_word(self, tiles, docs, mixes, sweep, threads, topics) -> None:
-        before = self.z[self._span(docs)].copy()
+    def _begin_by_word(self, part, z, tiles, mixes, sweep, threads, topics) -> None:
+        before = z.copy()
         theta, topic_sums = topics
 
         def begin(i: int) -> None:
             by_word_start.start(
-                tiles[i], self.offsets, self.z, theta, topic_sums, mixes,
-                doc_ids=self._doc_ids(tiles[i]), key=self.key, update=sweep,
+                tiles[i], part.offsets, z, theta, topic_sums, mixes,
+                doc_ids=self._doc_ids(part, tiles[i]), key=self.key, update=sweep,
             )  # fmt: skip
 
         threads.run(begin, len(tiles))
-        self._count(docs, before, threads, threads.n_threads)
+        part.put(z, self.z)
+        self._count(part, before, threads, threads.n_threads)
 
-    def _doc_ids(self, tile: Tile) -> np.ndarray:
-        return self.first_id + np.arange(tile.first, tile.last)
+    def _doc_ids(self, part: Part, tile: Tile) -> np.ndarray:
+        return self.first_id + part.docs[tile.first : tile.last]
 
-    def _draw_by_word(self, tiles, mixes, prior, sweep, threads, topics) -> None:
+    def _draw_by_word(self, part, z, tiles, mixes, prior, sweep, threads, topics) -> None:
         given, counted = self._given(mixes, prior, topics)
         changed: list[Any] = [None] * len(tiles)
-        docs = np.arange(tiles[0].first, tiles[-1].last)
         redraw_tile: Callable[..., Any] = by_word.redraw
-        if not by_word_slots.pays(docs, self.offsets, self.z, len(mixes)):
+        if not by_word_slots.pays(np.arange(len(part.docs)), part.offsets, z, len(mixes)):
             self._held = None
         elif counted:
             if self._held is None:
@@ -256,7 +259,7 @@ class CollapsedWorker:
 
         def draw(i: int) -> None:
             changed[i] = redraw_tile(
-                tiles[i], self.offsets, self.z, *given, doc_ids=self._doc_ids(tiles[i]),
+                tiles[i], part.offsets, z, *given, doc_ids=self._doc_ids(part, tiles[i]),
                 key=self.key, update=sweep, counted=counted,
             )  # fmt: skip
 
@@ -277,12 +280,11 @@ class CollapsedWorker:
         for _, _, totals in changed:
             self.topic_totals += totals
 
-    def _draw_frozen(self, docs, old, new, mixes, prior, sweep, threads, topics, at_random) -> None:
-        before = self.z[self._span(docs)].copy()
+    def _draw_frozen(self, part, old, new, mixes, prior, sweep, threads, topics, at_random) -> None:
+        before = part.copy_of(self.z)
         # More pieces than threads, so that a long document does not keep the others waiting; but
         # a small block is not worth the threads.
-        n_tokens = int((self.offsets[docs + 1] - self.offsets[docs]).sum())
-        n_parts = min(threads.n_threads, 1 + n_tokens // _PIECE)
+        n_parts = min(threads.n_threads, 1 + part.n_tokens // _PIECE)
         given, counted = self._given(mixes, prior, topics)
         state = (self.offsets, self.tokens, self.z, *given)
         options = {
@@ -296,4 +298,4 @@ class CollapsedWorker:
             redraw(new, *state, counted=False, sweeps=0, **options)
         elif len(new):
             redraw(new, *state, counted=False, **options)
-        self._count(docs, before, threads, n_parts)
+        self._count(part, before, threads, n_parts)
