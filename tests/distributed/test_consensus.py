@@ -210,6 +210,18 @@ def test_members_grow_on_a_large_corpus(small_corpus, growing):
     assert len(set.union(*begun)) > 0.6 * small_corpus.n_docs
 
 
+@pytest.mark.parametrize("rounds", [81, 82, 83, 84, 85, 86])
+def test_what_members_have_in_common_is_the_same_after_beta_was_learned(
+    small_corpus, tmp_path, rounds
+):
+    """While tokens are drawn given it, β is learned already in a start of fifty sweeps."""
+    config = replace(CONFIG, start_sweeps=50, epochs=65.0, learn="both")
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    train(config, small_corpus, tmp_path / "run", StopAfter(rounds))
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole) != []
+
+
 @pytest.mark.parametrize("rounds", [3, 30, 61, 103])
 def test_a_resumed_start_whose_members_grow_has_the_same_bits(
     small_corpus, tmp_path, growing, rounds

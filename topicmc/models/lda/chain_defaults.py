@@ -38,6 +38,13 @@ def usual_start(config: LdaSettings, usual: str) -> str:
     return "anneal" if given and usual == "stream" else usual
 
 
+def open_to_subset(config: LdaSettings) -> bool:
+    """Whether nothing is asked of a start that one on a subset would not be, where assignments are
+    kept."""
+    asked = config.start_sweeps, config.anneal_updates, config.from_run
+    return config.start in ("auto", "subset") and asked == ("auto", "auto", None)
+
+
 def told_documents(config: LdaSettings, n_docs: int, n_tokens: int) -> int:
     """Documents of a start on a subset, as told; UsageError for too few."""
     if config.start_documents * n_tokens < 10 * config.topics * n_docs:

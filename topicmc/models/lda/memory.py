@@ -206,11 +206,15 @@ def _collapsed(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         pooled = 4 * MEMBERS * theta + 16 * (MEMBERS * config.topics) ** 2
         yield Term("drawing", "topics of the members, compared", at_once * pooled)
     elif config.start == "subset":
-        yield Term("drawing", "counts over the subset, and its topics", chains * (theta + counts))
+        yield Term(
+            "drawing", "counts over the subset, and its topics", chains * (2 * theta + counts)
+        )
         subset = tokens * config.start_documents / sizes.n_docs
         yield Term("drawing", "orders of the subset by word", chains * hosted * 2 * subset)
         n_bytes = sizes.id_bytes + (1 if config.topics < 256 else 2)
-        yield Term("drawing", "words and topics of its blocks", at_once * n_bytes * subset / ROUNDS)
+        per_round = workers * config.trajectory * config.batch_size
+        n_parts = 1 if config.remember else min(ROUNDS, -(-sizes.n_docs // per_round))
+        yield Term("drawing", "words and topics of a block", at_once * n_bytes * subset / n_parts)
     if config.remember:
         yield Term(ALWAYS, "θ", counts)
         yield Term("moving", "counts as float32", counts)

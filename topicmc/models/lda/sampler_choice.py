@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.chain_defaults import open_to_subset
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.models.lda.starts import run_of_slow_growth, usual_subset
@@ -65,7 +66,7 @@ def choose(
     sweeps = (config.time_budget or _UNTIMED) / (chains * (draw + exchange))
     size = {"n_tokens": n_tokens, "n_topics": int(config.topics), "n_words": n_words}
     least = max(LEAST_SWEEPS, run_of_slow_growth(**size))
-    if usual_subset(sweeps, n_docs=n_docs, **size):
+    if open_to_subset(config) and usual_subset(sweeps, n_docs=n_docs, **size):
         least = min(least, SUBSET_LEAST)
     if sweeps < least * (draw + exchange) / draw:
         if exchange > draw:
@@ -79,16 +80,18 @@ def choose(
 
 def remembers(config: LdaSettings, **machine: Any) -> str | None:
     """Why SCIR keeps the topic of every token, as a phrase that follows its name; None where it
-    does not. It does where ``auto`` would take AD-LDA and nothing is asked of minibatches, in one
-    place: several workers are there for chains that meet seldom. ``machine`` is as of `choose`,
-    and the size of the corpus.
+    does not. It does where ``auto`` would take AD-LDA if that did not start on a subset, as
+    minibatches do in so short a run, and nothing is asked of minibatches, in one place: several
+    workers are there for chains that meet seldom. ``machine`` is as of `choose`, and the size of
+    the corpus.
     """
     asked = any(getattr(config, n) != getattr(LdaSettings, n) for n in _OF_MINIBATCHES)
     if config.sampler != "scir" or config.workers > 1 or asked:
         return None
     if config.start not in ("auto", "grow", "consensus", "warm"):
         return None
-    sampler, why = choose(replace(config, sampler="auto"), **machine)
+    start = "grow" if config.start == "auto" else config.start
+    sampler, why = choose(replace(config, sampler="auto", start=start), **machine)
     return why.removeprefix("which ") if sampler == "adlda" else None
 
 

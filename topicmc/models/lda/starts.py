@@ -169,6 +169,7 @@ def longest_consensus(
 
 # Of a start on a subset of the documents: sweeps over it; the share of a run that it may take; the
 # tokens of the smallest that is worth it, and of the largest; its share of a corpus, at most.
+_LEFT_FOR_SAMPLES = 3  # sweeps
 SUBSET_SWEEPS, SUBSET_SHARE = 100, 1 / 3
 _SUBSET_TOKENS, _SUBSET_PART = (8_000_000, 32_000_000), 1 / 4
 
@@ -192,10 +193,12 @@ def subset_documents(
 
 def usual_subset(sweeps: float, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int) -> int:
     """Documents of the start of a run that keeps assignments and makes so many sweeps over all
-    documents; 0 where no subset suits it."""
+    documents, of which some are left for samples; 0 where no subset suits it."""
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     least = least_subset(n_topics, n_words)
-    return subset_documents(sweeps * n_tokens, SUBSET_SWEEPS, (least, math.inf), **size)
+    left = sweeps - LEAST_START - _LEFT_FOR_SAMPLES
+    within = min(sweeps, left / SUBSET_SHARE) * n_tokens
+    return subset_documents(within, SUBSET_SWEEPS, (least, math.inf), **size)
 
 
 def least_subset(n_topics: int, n_words: int) -> float:

@@ -32,6 +32,7 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.consensus import consensus
 from topicmc.models.lda.collapsed.growing import Extent, Schedule, Worker
+from topicmc.models.lda.collapsed.parts import Part
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
 from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
@@ -88,6 +89,7 @@ class Adlda:
         self._origin = origin
         self._pool: list[np.ndarray] = []  # counts (W, K) of members of the start
         self._given: tuple[np.ndarray, np.ndarray] | None = None  # topics, while drawn under
+        self._given_beta: float | None = None  # of those of members: β may be learned meanwhile
         if origin is not None:
             self.alpha = origin.alpha(number)
             self.prior = self.prior.with_base(origin.beta(number))
@@ -166,18 +168,19 @@ class Adlda:
         if sweep not in self.schedule.given:
             return None
         if self._given is None and self._pool:
-            self._given = padded(self._of_members())
+            self._given_beta = self._given_beta or self.prior.base
+            self._given = padded(self._of_members(self.prior.with_base(self._given_beta)))
         elif self._given is None:
             assert self._origin is not None
             self._given = self._origin.padded(self.number)
         return self._given
 
-    def _of_members(self) -> np.ndarray:
+    def _of_members(self, prior: RowPrior) -> np.ndarray:
         """The topics that a start goes on with after its members: float32 (W, K)."""
         if self.config.start == "consensus":
-            return consensus(self._pool, self.prior.base)
+            return consensus(self._pool, prior.base)
         theta = self._pool[0].astype(np.float32)
-        self.prior.add_to(theta)
+        prior.add_to(theta)
         return theta
 
     def _kinds(self) -> list[tuple[np.ndarray, np.ndarray] | None]:
@@ -188,7 +191,7 @@ class Adlda:
     def _forget(self) -> None:
         """Lets go of the topics that no token will be drawn under any more."""
         if self.position >= self.schedule.given.stop:
-            self._given = None
+            self._given = self._given_beta = None
             self._pool.clear()
 
     def _learn(self, before: int) -> None:
@@ -323,6 +326,7 @@ class Adlda:
             "alpha": self.alpha.tolist(),
             "beta": self.prior.base,
             "members": len(self._pool),
+            "given_beta": self._given_beta,
             "swept": max(self.schedule.swept(worker.update) for worker in self.workers.values()),
         }
 
@@ -339,6 +343,7 @@ class Adlda:
         self.prior = self.prior.with_base(parts[0]["beta"])
         if parts[0].get("members"):
             self._pool = list(checkpoint.array("members"))
+            self._given_beta = parts[0].get("given_beta")
         alike = self._shared_out_alike(checkpoint, len(updates))
         if alike and all(map(self._on_the_same_clock, parts)):
             self.round_number = parts[0]["round"]
@@ -394,9 +399,12 @@ class Adlda:
             offsets = np.cumsum([0, 2, 16, max(16, config.topics // 4)])
             tokens = np.zeros(offsets[-1], sampler.tokens.dtype)
             prior = self.prior.summed(1)
+            apart = Part(np.array([0, 2]), offsets)
             by_itself, by_word = [0], [1, 2] if self._draws_by_word(sampler) else []
             for topics in self._kinds():
                 tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
+                apart.of(tokens)
+                apart.put(apart.of(tiny.z), tiny.z)
                 # Only under counts do documents join that are drawn by themselves.
                 documents = by_word or by_itself if topics is not None else by_itself + by_word
                 for sweep, document in product((0, 1), documents):

@@ -12,6 +12,7 @@ from topicmc.models.lda.chain_defaults import (
     LONGEST,
     LONGEST_WARM,
     between,
+    open_to_subset,
     told_documents,
     usual_start,
     usual_steps,
@@ -42,6 +43,7 @@ _MOST_BLOCKS, _LARGE_BLOCK = 64, 500_000
 _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
 _LONGEST_START = 160
 _WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
+_SURE = 50  # documents of a subset, of which each is in it by chance: never none (1e-20)
 _SETTLED = 60  # sweeps over all documents after which topics of a subset are taken for theirs
 # The shortest consensus start that is chosen, and the longest, in sweeps; the factor by which the
 # documents of its members grow at most from sweep to sweep, for those that join too fast take over
@@ -188,9 +190,8 @@ def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **si
 def _suits_subset(config: LdaSettings, sweeps: float, **size: int) -> bool:
     """Whether a run of so many sweeps had better start on a subset, if one fits in: where all
     documents could not join slowly, and nothing else is asked of the start."""
-    asked = config.start, config.start_sweeps, config.anneal_updates, config.from_run
     return (
-        asked == ("auto", "auto", "auto", None)
+        open_to_subset(config)
         and config.sampler != "asynclda"
         and sweeps < run_of_slow_growth(**size)
     )
@@ -202,12 +203,18 @@ def _documents_of_start(
     """Documents of a start on a subset, of a run of so many sweeps: as many as were told, or as
     suit the run; 0 if no subset does."""
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
+    enough = min(_SURE, n_docs)
     if config.start_documents != AUTO:
-        return told_documents(config, n_docs, n_tokens)
+        documents = told_documents(config, n_docs, n_tokens)
+        if documents < enough:
+            raise UsageError(
+                f"--start-documents {documents}: they are drawn at random; give {enough} or more"
+            )
+        return documents
     if config.start == "subset":  # which was asked for, however few documents fit in
         least = 10.0 * n_topics
         fitting = subset_documents(sweeps * n_tokens, SUBSET_SWEEPS, (least, inf), **size)
-        return fitting or math.ceil(least * n_docs / n_tokens)
+        return max(enough, fitting or math.ceil(least * n_docs / n_tokens))
     return usual_subset(sweeps, **size)
 
 
