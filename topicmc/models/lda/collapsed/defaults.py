@@ -131,13 +131,13 @@ def resolve_collapsed(
         sweeps = min(sweeps, within)
     size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
     longest = longest_consensus(BURN_IN_SHARE * sweeps, _CONSENSUS_SWEEPS[1], **size)
-    usual, documents = "grow", 0
+    begins, documents = "grow", 0
     if config.start == "subset" or _suits_subset(config, sweeps, **size):
         documents = _documents_of_start(config, sweeps, n_docs=n_docs, **size)
-        usual = "subset" if documents else "grow"
+        begins = "subset" if documents else "grow"
     elif _suits_consensus(config, longest, memory, **size):
-        usual = "consensus"
-    config = replace(config, start=usual_start(config, usual))
+        begins = "consensus"
+    config = replace(config, start=usual_start(config, begins))
     start = _WARM_SWEEPS if warm else longest if config.start == "consensus" else _START_SWEEPS
     if config.start == "subset":
         config = replace(config, start_documents=documents)

@@ -104,8 +104,8 @@ class CollapsedWorker:
         for first in range(0, len(self.joined), _ADOPTED):
             docs = first + np.flatnonzero(self.joined[first : first + _ADOPTED])
             if len(docs):
-                part = Part(docs, self.offsets)
-                self._count(part, np.full(part.n_tokens, self.unassigned))
+                here = Part(docs, self.offsets)
+                self._count(here, np.full(here.n_tokens, self.unassigned))
 
     def clear(self) -> None:
         """Forgets the topics of its documents, which are to join anew, and no more counts them."""
