@@ -162,6 +162,7 @@ def test_the_sample_index_deletes_what_it_is_told_to(tmp_path):
     entries = [{**run.keep_sample(0, number, theta), "burn_in": False} for number in (1, 2, 3)]
     files = [entry["file"] for entry in entries]
     run.write_sample_index(entries[1:2], files[:2])
+    run.delete_dropped()
     assert sorted(run.sample_files()) == files[1:]
     assert run.read_sample(run.sample_index()[0]).shape == (4, 2)
 

@@ -20,6 +20,7 @@ from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.storage.runs import files_of
 
 SMALL = TrainConfig(
     sampler="scir",
@@ -211,6 +212,12 @@ def test_work_lost_after_a_checkpoint_is_done_again(small_corpus, tmp_path):
     run, _ = train(SMALL, small_corpus, tmp_path / "run", resume=True)
     assert kept_bits(run) == kept_bits(whole)
     assert len(run.metrics()) == len(whole.metrics())
+
+
+@pytest.mark.parametrize("interrupt", [None, StopAfter(14)])
+def test_files_that_no_index_names_are_gone_when_training_ends(small_corpus, tmp_path, interrupt):
+    run, _ = train(SMALL, small_corpus, tmp_path / "run", interrupt)
+    assert sorted(run.sample_files()) == sorted(files_of(run.sample_index()))
 
 
 def test_a_changed_corpus_is_refused(small_corpus, tmp_path):

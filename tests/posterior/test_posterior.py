@@ -11,6 +11,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_sample
 from topicmc.posterior.thinning import is_kept, number_kept, reached
 from topicmc.samplers.state import Chain
+from topicmc.storage import runs
 
 
 def kept(now: int, samples: int) -> set[int]:
@@ -85,7 +86,8 @@ def seen(run: TopicRun) -> list[tuple[int, bool]]:
     return [(entry["position"], entry["burn_in"]) for entry in entries]
 
 
-def test_a_state_of_the_start_stands_in_until_there_is_a_sample(tmp_path):
+def test_a_state_of_the_start_stands_in_until_there_is_a_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "OUTLIVES", 0.0)
     run = TopicRun.create(tmp_path / "run", {})
     samples, method = kept_samples(run, 4), Start()
     story = []
@@ -102,6 +104,45 @@ def test_a_state_of_the_start_stands_in_until_there_is_a_sample(tmp_path):
     method.rounds = 8
     samples.rewind(method)
     assert seen(run) == [(3, False), (4, False)]
+
+
+def test_who_read_the_index_before_finds_the_files_for_a_while(tmp_path, monkeypatch):
+    """Also those that were dropped meanwhile: until a later change of the index, at the end of the
+    run, or when it is gone on with."""
+    now = 0.0
+    monkeypatch.setattr(runs.time, "monotonic", lambda: now)
+    run = TopicRun.create(tmp_path / "run", {})
+    samples, method = kept_samples(run, 1), Start()
+
+    def reach(number):
+        method.rounds = number
+        samples.keep(method, number)
+        return set(run.sample_files())
+
+    first, second = reach(8), reach(16)
+    assert first < second and len(run.sample_index()) == 1
+    now = 0.9 * runs.OUTLIVES
+    third = reach(32)
+    assert second < third
+    now = 1.1 * runs.OUTLIVES
+    assert first.isdisjoint(reach(64)) and third - second <= set(run.sample_files())
+    samples.clean_up()
+    assert run.sample_files() == [entry["file"] for entry in run.sample_index()]
+    fifth = reach(128)
+    assert len(fifth) == 2
+    samples.rewind(method)
+    assert len(run.sample_files()) == 1
+
+
+def test_a_file_whose_name_comes_back_is_not_deleted(tmp_path):
+    """A resumed run writes the states after its checkpoint again, under the names of before."""
+    run = TopicRun.create(tmp_path / "run", {})
+    entry = {**run.keep_sample(0, 1, np.ones((2, 2), np.float32)), "burn_in": False}
+    run.write_sample_index([entry])
+    run.write_sample_index([], [entry["file"]])
+    run.write_sample_index([entry], [entry["file"]])
+    run.delete_dropped()
+    assert run.sample_files() == [entry["file"]]
 
 
 def test_what_another_process_is_writing_is_not_deleted(tmp_path):

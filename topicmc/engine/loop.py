@@ -164,6 +164,7 @@ class Training:
         kept = None if interrupted else self.model.evaluator.of_samples(entries)
         if kept is not None:
             score, mean = kept
+        self.samples.clean_up()
         return Outcome(
             interrupted,
             self.update,

@@ -98,6 +98,11 @@ class KeptSamples:
         if self._transport.is_root and self._entries != before:
             self._run.write_sample_index(self._entries, files_of([*before, *entries]))
 
+    def clean_up(self) -> None:
+        """Deletes the files of what is no longer kept."""
+        if self._transport.is_root:
+            self._run.delete_dropped()
+
     def rewind(self, method: Method) -> None:
         """Forgets what was drawn after the state that a method has gone back to, and what by its
         settings is no sample: a resumed run draws it again. Collective."""
@@ -112,6 +117,7 @@ class KeptSamples:
         self._transport.barrier()  # all have read the index
         if self._transport.is_root:
             self._run.write_sample_index(self._entries, self._run.sample_files())
+        self.clean_up()
         self._transport.barrier()  # none writes a sample while files are deleted
 
 

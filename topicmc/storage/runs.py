@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import platform
 import shutil
+import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -50,6 +52,7 @@ from topicmc.storage.run_fields import check_facts, check_line, check_samples
 FORMAT = checkpoints.FORMAT
 READS = 1, 2, 3  # formats; `topicmc.models.lda.formats` says what the first one meant
 FIRST_MODEL = "lda"  # of runs that name none
+OUTLIVES = 2.0  # seconds by which a file of a sample outlives its entry in the index
 __all__ = ["Checkpoint", "RunDirectory", "made_by"]
 
 
@@ -90,6 +93,7 @@ class RunDirectory:
         self.path = Path(path)
         self.lease: Lease | None = None  # of the process that writes here
         self.notices: list[str] = []  # sentences about what was found, for who resumes
+        self._dropped: dict[str, float] = {}  # files of samples, and since when no index names them
 
     # ---- creation and opening
 
@@ -278,14 +282,24 @@ class RunDirectory:
     def write_sample_index(
         self, entries: list[dict[str, Any]], dropped: Iterable[str] = ()
     ) -> None:
-        """Makes ``entries`` the kept samples, then deletes the files named ``dropped``. Files that
-        the index does not name may be another process's, about to be entered."""
+        """Makes ``entries`` the kept samples. Of the files named ``dropped``, those that it does
+        not name are deleted by a later call, when who reads by the index before has opened them, or
+        by `delete_dropped`. Other files may be another process's, about to be entered."""
         entries = sorted(entries, key=lambda entry: (entry["round"], entry["chain"]))
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
         with atomic_write(self.path / "samples" / "index.json") as stream:
             stream.write(f'{{"format": {json.dumps(FORMAT)}, "samples": [\n{lines}\n]}}\n')
-        for name in set(dropped) - set(files_of(entries)):
+        named, now = set(files_of(entries)), time.monotonic()
+        known = dict.fromkeys(dropped, now) | self._dropped
+        self._dropped = {name: since for name, since in known.items() if name not in named}
+        self.delete_dropped(now - OUTLIVES)
+
+    def delete_dropped(self, until: float = math.inf) -> None:
+        """Deletes the files that indices no longer name, if they were dropped ``until`` a time of
+        the monotonic clock, in seconds."""
+        for name in [name for name, since in self._dropped.items() if since <= until]:
             (self.path / "samples" / name).unlink(missing_ok=True)
+            del self._dropped[name]
 
     def sample_files(self) -> list[str]:
         """Names of all files of samples, in the index or not."""
