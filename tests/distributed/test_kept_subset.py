@@ -190,6 +190,20 @@ def test_it_is_chosen_where_all_documents_cannot_join_slowly():
     assert (again.start_sweeps, again.start_documents) == (105, minutes.start_documents)
 
 
+def test_a_smaller_subset_does_where_sweeps_are_few():
+    """Of 18 sweeps and more over all documents, in which these may join, it must have 6 million
+    tokens; of fewer, 3."""
+    size = {"n_docs": 1_100_000, "n_tokens": 98_000_000, "n_words": 7_000}
+    sweep = 98e6 * 16e-9
+    tokens = {n: chosen(size, time_budget=n * sweep).start_documents for n in range(9, 40)}
+    assert tokens.pop(9) == tokens.pop(10) == "auto"
+    assert all(98 / 1.1 * n_docs > 3e6 for n_docs in tokens.values())
+    assert all(98 / 1.1 * tokens[n] > 6e6 for n in range(18, 40))
+    small = {"n_docs": 670_000, "n_tokens": 60_000_000, "n_words": 7_000}
+    starts = [chosen(small, time_budget=n * 60e6 * 16e-9).start for n in (17, 20)]
+    assert starts == ["subset", "grow"]
+
+
 def test_what_it_costs():
     """The sum of the shares of the documents that take part, and the plan counts it in."""
     size = {"n_tokens": PUBMED["n_tokens"], "n_topics": 100, "n_words": PUBMED["n_words"]}

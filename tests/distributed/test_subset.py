@@ -1,5 +1,6 @@
 """A start on a subset of the documents: which, what minibatches begin with, and where it suits."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,12 @@ from topicmc.models.lda.model import look_of
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.plan import expected_samples
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.starts import SUBSET_SWEEPS, subset_documents, subset_draws
+from topicmc.models.lda.starts import (
+    SUBSET_SHARE,
+    SUBSET_SWEEPS,
+    subset_documents,
+    subset_draws,
+)
 from topicmc.models.lda.subset import SubsetStart, _tokens
 from topicmc.models.lda.target import CHAINS
 from topicmc.models.lda.workers import expand
@@ -132,7 +138,7 @@ def test_it_is_chosen_where_the_corpus_is_large():
     tokens = minutes.start_documents * 89
     assert 31e6 < tokens < 33e6
     fewer = chosen(PUBMED, time_budget=100.0).start_documents
-    assert 8e6 < fewer * 89 < 16e6
+    assert 6e6 < fewer * 89 < 16e6
     for size, given in (
         (PUBMED, {"time_budget": 20.0}),  # too few documents would fit in
         (PUBMED, {"time_budget": 600.0, "start": "stream"}),
@@ -178,12 +184,25 @@ def test_the_subset_takes_a_third_of_what_is_drawn():
     assert subset_draws(0, 100, **size) == 0
 
 
+def test_the_smallest_subset_is_tried_too():
+    """And not only sizes 15 % apart from the largest, which may miss it by as much."""
+    size = PUBMED | {"n_topics": 100}
+    least = 1.1 * 32e6 / 1.15**10
+    documents = math.ceil(least * PUBMED["n_docs"] / PUBMED["n_tokens"])
+    within = subset_draws(documents, 100, **size) / SUBSET_SHARE
+    assert subset_documents(within, 100, (least, np.inf), **size) == documents
+    assert subset_documents(0.99 * within, 100, (least, np.inf), **size) == 0
+    assert subset_documents(np.inf, 100, (33e6, np.inf), **size) == 0
+    fixed = subset_documents(np.inf, 100, (5e6, 5e6), **size)
+    assert fixed == math.ceil(5e6 * PUBMED["n_docs"] / PUBMED["n_tokens"])
+
+
 def test_a_run_of_few_updates_or_epochs_does_not_end_on_the_subset():
     """A sweep over the subset is an update, and its documents are drawn."""
     assert chosen(PUBMED, updates=299).start == "stream"
     assert chosen(PUBMED, updates=300).start == "subset"
     assert chosen(PUBMED).start == "subset"
-    assert chosen(PUBMED, epochs=3.0).start == "stream"
+    assert chosen(PUBMED, epochs=2.0).start == "stream"
     many = chosen(PUBMED, epochs=5.0)
     drawn = subset_draws(many.start_documents, many.start_sweeps, n_topics=100, **PUBMED)
     assert many.start == "subset" and drawn <= 5 * PUBMED["n_tokens"] / 3

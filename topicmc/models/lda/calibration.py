@@ -26,7 +26,10 @@ from topicmc.samplers.row_prior import RowPrior
 
 _TOKENS = 400_000  # that are drawn to take the time
 _ENTRIES = 1 << 22  # of counts that are exchanged to take the time
+# How often time is taken, at least; of draws, for so long, as a share of the budget and in seconds
+# at most: other programs on the machine slow it down for tenths of a second.
 _TIMES = 5
+_SHARE, _SECONDS = 0.02, 0.6
 
 
 def measured(corpus: Corpus, config: Resolved, threads: int, transport: Transport) -> Pace:
@@ -64,7 +67,8 @@ def _draw(corpus: Corpus, config: Resolved, threads: Threads, worker: int) -> fl
 
     sweep(0)
     sweep(1)
-    return _median(lambda: sweep(2)) / max(1, len(tokens))
+    seconds = min(_SECONDS, _SHARE * (config.time_budget or 0))
+    return _median(lambda: sweep(2), seconds) / max(1, len(tokens))
 
 
 def _exchange(entries: int, transport: Transport) -> float:
@@ -76,10 +80,11 @@ def _exchange(entries: int, transport: Transport) -> float:
     return _median(lambda: transport.sum(counts))
 
 
-def _median(work: Callable[[], object]) -> float:
-    """The median of a few times that work takes: who slows it down will go on so."""
-    seconds = []
-    for _ in range(_TIMES):
+def _median(work: Callable[[], object], within: float = 0.0) -> float:
+    """The median of the times that work takes, a few at least and as many as there are ``within``
+    so many seconds: who slows it down will go on so."""
+    seconds: list[float] = []
+    while len(seconds) < _TIMES or sum(seconds) < within:
         start = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - start)

@@ -20,7 +20,7 @@ _MEMORY_SHARE, _MEMORY = 0.5, 8e9
 _UNTIMED = 3600.0
 LEAST_SWEEPS = 10
 # The same where they start on a subset, as minibatches would, which are ahead for some 13 sweeps.
-SUBSET_LEAST = 18
+SUBSET_LEAST = 15
 _OF_CHAINS = (
     "groups", "average_until", "sweeps", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember", "estimate",

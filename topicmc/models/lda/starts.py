@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -168,10 +169,13 @@ def longest_consensus(
 
 
 # Of a start on a subset of the documents: sweeps over it; the share of a run that it may take; the
-# tokens of the smallest that is worth it, and of the largest; its share of a corpus, at most.
+# tokens of the smallest that is worth it, and of the largest; its share of a corpus, at most. A
+# smaller one does where documents that join would take over poorer topics still: in runs of few
+# sweeps over all of them.
 _LEFT_FOR_SAMPLES = 3  # sweeps
 SUBSET_SWEEPS, SUBSET_SHARE = 100, 1 / 3
-_SUBSET_TOKENS, _SUBSET_PART = (8_000_000, 32_000_000), 1 / 4
+_SUBSET_TOKENS, _SUBSET_PART = (6_000_000, 32_000_000), 1 / 4
+_FEW_SWEEPS, _TOKENS_OF_FEW = 18, 3_000_000
 
 
 def subset_documents(
@@ -180,30 +184,39 @@ def subset_documents(
 ) -> int:  # fmt: skip
     """Documents of the largest subset over which so many sweeps fit into a run that draws
     ``within`` tokens, of as many tokens as lie within the bounds; 0 if none does. Sizes are some
-    15 % apart, as in `longest_start`."""
+    15 % apart, as in `longest_start`, down to the least."""
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    tokens = min(_SUBSET_PART * n_tokens, _SUBSET_TOKENS[1], bounds[1])
-    while tokens >= bounds[0]:
-        documents = max(1, round(tokens * n_docs / n_tokens))
+    for tokens in _sizes(min(_SUBSET_PART * n_tokens, _SUBSET_TOKENS[1], bounds[1]), bounds[0]):
+        documents = max(1, math.ceil(tokens * n_docs / n_tokens))
         if subset_draws(documents, sweeps, **size) <= SUBSET_SHARE * within:
             return documents
-        tokens /= 1.15
     return 0
+
+
+def _sizes(most: float, least: float) -> Iterator[float]:
+    """Sizes some 15 % apart from the most down to the least, both among them."""
+    size = most
+    while size > least:
+        yield size
+        size /= 1.15
+    if most >= least:
+        yield least
 
 
 def usual_subset(sweeps: float, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int) -> int:
     """Documents of the start of a run that keeps assignments and makes so many sweeps over all
     documents, of which some are left for samples; 0 where no subset suits it."""
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    least = least_subset(n_topics, n_words)
+    usual = _SUBSET_TOKENS[0] if sweeps >= _FEW_SWEEPS else _TOKENS_OF_FEW
+    least = least_subset(n_topics, n_words, usual)
     left = sweeps - LEAST_START - _LEFT_FOR_SAMPLES
     within = min(sweeps, left / SUBSET_SHARE) * n_tokens
     return subset_documents(within, SUBSET_SWEEPS, (least, math.inf), **size)
 
 
-def least_subset(n_topics: int, n_words: int) -> float:
-    """Tokens of the smallest subset that finds good topics."""
-    return max(_SUBSET_TOKENS[0], FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
+def least_subset(n_topics: int, n_words: int, usual: float = _SUBSET_TOKENS[0]) -> float:
+    """Tokens of the smallest subset that finds good topics: what is ``usual``, or more."""
+    return max(usual, FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
 
 
 def subset_draws(
