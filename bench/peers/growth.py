@@ -133,11 +133,18 @@ def rungs(cap: float) -> list[list[float]]:
 
 
 def at_rest(curve: Curve, unigram: float) -> bool:
-    """Whether the last doubling of time has lowered perplexity by less than 0.5 %, on a curve of
-    (seconds, perplexity) whose topics have formed."""
-    *before, (seconds, last) = sorted(curve)
-    halfway = [perplexity for at, perplexity in before if at <= 0.55 * seconds]
-    return bool(halfway) and last > RESTS * halfway[-1] and last < BLUNT * unigram
+    """Whether each of the last two doublings of time has lowered perplexity by less than 0.5 %, on
+    a curve of (seconds, perplexity) whose topics have formed. One alone may be a pause."""
+    curve = sorted(curve)
+    seconds, last = curve[-1]
+    if last >= BLUNT * unigram:
+        return False
+    for doublings in (1, 2):
+        before = [score for at, score in curve if at <= 1.1 * seconds / 2**doublings]
+        if not before or last <= RESTS * before[-1]:
+            return False
+        last = before[-1]
+    return True
 
 
 def common_level(by_name: Mapping[str, Sequence[Curve]], unigram: float) -> tuple[float, bool]:
