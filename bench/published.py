@@ -243,7 +243,7 @@ def _growth(options: argparse.Namespace, output: str) -> list[str]:
     more += ["--values", options.values] if options.values else []
     return [
         *("bench/peers", "grow", output, str(options.folder / "generated"), *more),
-        *("--corpus", str(options.folder / "kos"), "--cap", f"{options.cap:g}"),
+        *("--corpus", str(options.folder / "arxiv"), "--cap", f"{options.cap:g}"),
         *("--seeds", str(options.seeds)),
     ]
 
@@ -287,7 +287,7 @@ SECTIONS = {
     "k1000": _thousand("k1000", "arxiv"),
     "k1000-wikipedia": _thousand("k1000-wikipedia", "wikipedia"),
     "inference": Section("inference", "arxiv", _inference, partial(of_table, inference.table)),
-    "growth": Section("growth", "kos", _growth, of_growth, drawn=True),
+    "growth": Section("growth", "arxiv", _growth, of_growth, drawn=True),
     "versions": Section("versions", "arxiv", _versions, partial(of_table, versions.table)),
     "threads": Section("threads", "arxiv", _threads, partial(of_table, threads.table)),
     "first-run": Section("first-run", "kos", _first_run, partial(of_table, start.table)),

@@ -79,6 +79,19 @@ def test_the_sampler_that_was_seen_to_end_in_its_start():
         assert expected_samples(config, **PUBMED, pace=pace) >= ENOUGH_SAMPLES
 
 
+@pytest.mark.parametrize("millions", [40, 50, 60, 70, 85, 100, 730])
+def test_a_longer_run_does_not_fall_back_to_minibatches(millions):
+    size = {"n_docs": 11_200 * millions, "n_tokens": millions * 10**6, "n_words": 7_000}
+    pace = Pace(USUAL, 0.0, 7e-9)
+    samplers = [
+        resolve(
+            replace(BUDGET, time_budget=0.021 * millions * n), **size, cores=2, pace=pace
+        ).sampler
+        for n in range(8, 60)
+    ]
+    assert samplers == sorted(samplers, reverse=True) and set(samplers) == {"scir", "adlda"}
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [

@@ -141,7 +141,7 @@ def at_rest(curve: Curve, unigram: float) -> bool:
         return False
     for doublings in (1, 2):
         before = [score for at, score in curve if at <= 1.1 * seconds / 2**doublings]
-        if not before or last <= RESTS * before[-1]:
+        if not before or not last > RESTS * before[-1]:
             return False
         last = before[-1]
     return True

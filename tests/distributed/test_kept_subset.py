@@ -191,17 +191,24 @@ def test_it_is_chosen_where_all_documents_cannot_join_slowly():
 
 
 def test_a_smaller_subset_does_where_sweeps_are_few():
-    """Of 18 sweeps and more over all documents, in which these may join, it must have 6 million
-    tokens; of fewer, 3."""
-    size = {"n_docs": 1_100_000, "n_tokens": 98_000_000, "n_words": 7_000}
-    sweep = 98e6 * 16e-9
-    tokens = {n: chosen(size, time_budget=n * sweep).start_documents for n in range(9, 40)}
-    assert tokens.pop(9) == tokens.pop(10) == "auto"
-    assert all(98 / 1.1 * n_docs > 3e6 for n_docs in tokens.values())
-    assert all(98 / 1.1 * tokens[n] > 6e6 for n in range(18, 40))
-    small = {"n_docs": 670_000, "n_tokens": 60_000_000, "n_words": 7_000}
-    starts = [chosen(small, time_budget=n * 60e6 * 16e-9).start for n in (17, 20)]
-    assert starts == ["subset", "grow"]
+    """Of 3 million tokens in runs of 18 sweeps and fewer over all documents, in proportion to the
+    sweeps up to 6 in 36; so a longer run has no worse a start."""
+    for millions in (60, 98):
+        size = {"n_docs": 11_111 * millions, "n_tokens": millions * 10**6, "n_words": 7_000}
+        found = {n: chosen(size, time_budget=0.016 * millions * n) for n in range(8, 37)}
+        share = {n: 90 * c.start_documents for n, c in found.items() if c.start == "subset"}
+        assert list(share) == list(range(min(share), max(share) + 1)) and min(share) < 18
+        assert all(tokens > 0.99e6 * max(3, n / 6) for n, tokens in share.items())
+        assert sorted(share.values()) == list(share.values())
+        assert share[min(share)] < 4e6
+
+
+def test_a_start_that_is_chosen_can_be_asked_for():
+    """As when a run is resumed: one on a few long documents is not chosen."""
+    size = {"n_docs": 600, "n_tokens": 60_000_000, "n_words": 7_000}
+    config = chosen(size, time_budget=16 * 60e6 * 16e-9)
+    assert config.start == "grow"
+    assert resolve(TrainConfig(**config.as_dict()), **size).start == "grow"
 
 
 def test_what_it_costs():

@@ -52,7 +52,7 @@ from topicmc.storage.run_fields import check_facts, check_line, check_samples
 FORMAT = checkpoints.FORMAT
 READS = 1, 2, 3  # formats; `topicmc.models.lda.formats` says what the first one meant
 FIRST_MODEL = "lda"  # of runs that name none
-OUTLIVES = 2.0  # seconds by which a file of a sample outlives its entry in the index
+OUTLIVES = 2.0  # seconds by which a file of a sample outlives its entry in the index, in training
 __all__ = ["Checkpoint", "RunDirectory", "made_by"]
 
 

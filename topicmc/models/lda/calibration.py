@@ -83,9 +83,10 @@ def _exchange(entries: int, transport: Transport) -> float:
 def _median(work: Callable[[], object], within: float = 0.0) -> float:
     """The median of the times that work takes, a few at least and as many as there are ``within``
     so many seconds: who slows it down will go on so."""
-    seconds: list[float] = []
-    while len(seconds) < _TIMES or sum(seconds) < within:
+    seconds, total = [], 0.0
+    while len(seconds) < _TIMES or total < within:
         start = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - start)
+        total += seconds[-1]
     return statistics.median(seconds)

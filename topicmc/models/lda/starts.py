@@ -169,13 +169,14 @@ def longest_consensus(
 
 
 # Of a start on a subset of the documents: sweeps over it; the share of a run that it may take; the
-# tokens of the smallest that is worth it, and of the largest; its share of a corpus, at most. A
-# smaller one does where documents that join would take over poorer topics still: in runs of few
-# sweeps over all of them.
+# tokens of the smallest that is worth it, and of the largest; its share of a corpus, at most.
 _LEFT_FOR_SAMPLES = 3  # sweeps
 SUBSET_SWEEPS, SUBSET_SHARE = 100, 1 / 3
 _SUBSET_TOKENS, _SUBSET_PART = (6_000_000, 32_000_000), 1 / 4
-_FEW_SWEEPS, _TOKENS_OF_FEW = 18, 3_000_000
+SURE_DOCUMENTS = 50  # of which each is in it by chance: never none (1e-20)
+# In runs of fewer sweeps over all documents than these a smaller one is worth it, in proportion:
+# documents that join faster take over poorer topics. But one of so many tokens at least.
+_MANY_SWEEPS, _TOKENS_OF_FEW = 36, 3_000_000
 
 
 def subset_documents(
@@ -207,11 +208,12 @@ def usual_subset(sweeps: float, *, n_docs: int, n_tokens: int, n_topics: int, n_
     """Documents of the start of a run that keeps assignments and makes so many sweeps over all
     documents, of which some are left for samples; 0 where no subset suits it."""
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    usual = _SUBSET_TOKENS[0] if sweeps >= _FEW_SWEEPS else _TOKENS_OF_FEW
+    usual = max(_TOKENS_OF_FEW, _SUBSET_TOKENS[0] * min(1.0, sweeps / _MANY_SWEEPS))
     least = least_subset(n_topics, n_words, usual)
     left = sweeps - LEAST_START - _LEFT_FOR_SAMPLES
     within = min(sweeps, left / SUBSET_SHARE) * n_tokens
-    return subset_documents(within, SUBSET_SWEEPS, (least, math.inf), **size)
+    documents = subset_documents(within, SUBSET_SWEEPS, (least, math.inf), **size)
+    return documents if documents >= SURE_DOCUMENTS else 0
 
 
 def least_subset(n_topics: int, n_words: int, usual: float = _SUBSET_TOKENS[0]) -> float:

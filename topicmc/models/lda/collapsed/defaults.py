@@ -25,6 +25,7 @@ from topicmc.models.lda.starts import (
     BURN_IN_SHARE,
     LEAST_START,
     SUBSET_SWEEPS,
+    SURE_DOCUMENTS,
     Members,
     longest_consensus,
     longest_start,
@@ -43,7 +44,6 @@ _MOST_BLOCKS, _LARGE_BLOCK = 64, 500_000
 _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
 _LONGEST_START = 160
 _WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
-_SURE = 50  # documents of a subset, of which each is in it by chance: never none (1e-20)
 _SETTLED = 60  # sweeps over all documents after which topics of a subset are taken for theirs
 # The shortest consensus start that is chosen, and the longest, in sweeps; the factor by which the
 # documents of its members grow at most from sweep to sweep, for those that join too fast take over
@@ -203,7 +203,7 @@ def _documents_of_start(
     """Documents of a start on a subset, of a run of so many sweeps: as many as were told, or as
     suit the run; 0 if no subset does."""
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    enough = min(_SURE, n_docs)
+    enough = min(SURE_DOCUMENTS, n_docs)
     if config.start_documents != AUTO:
         documents = told_documents(config, n_docs, n_tokens)
         if documents < enough:
