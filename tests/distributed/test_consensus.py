@@ -8,11 +8,14 @@ from scipy.optimize import linear_sum_assignment
 from test_training import StopAfter, kept_bits, opened, train
 
 from topicmc.errors import UsageError
-from topicmc.models.lda.collapsed.consensus import _roots, consensus
+from topicmc.models.lda.collapsed.consensus import _roots, _ward, consensus, seconds_to_compare
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.pace import Pace
+from topicmc.models.lda.plan import cost_of_start
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.starts import BURN_IN_SHARE
 
 CONFIG = TrainConfig(
     topics=5, sampler="adlda", start="consensus", start_sweeps=30, epochs=45.0, alpha=0.3, beta=0.1,
@@ -60,6 +63,32 @@ def test_no_topic_of_a_member_is_lost():
     members = [generator.poisson(planted(generator)).astype(np.int32) for _ in range(4)]
     found = consensus(members, 0.5) - 0.5
     np.testing.assert_allclose(found.sum(axis=1), np.sum(members, axis=(0, 2)) / 4, rtol=1e-5)
+
+
+def naive_consensus(members, beta):
+    """All sums and all products made anew whenever topics have moved."""
+    counts = np.concatenate([member.T for member in members])
+    n_topics, roots = members[0].shape[1], _roots(counts, beta)
+    group = _ward(roots, n_topics)
+    for _ in range(20):
+        sums = np.stack([counts[group == g].sum(axis=0) for g in range(n_topics)])
+        before, group = group, (roots @ _roots(sums, beta).T).argmax(axis=1)
+        if (group == before).all():
+            break
+    sums = np.stack([counts[group == g].sum(axis=0) for g in range(n_topics)])
+    return (sums.T / len(members) + beta).astype(np.float32)
+
+
+def test_topics_move_as_if_all_were_made_anew():
+    """Topics of like members, and of members that have little in common and move for longer."""
+    generator = np.random.default_rng(4)
+    for alike in (30.0, 1.0, 0.1):
+        truth = generator.dirichlet(np.full(300, 0.1), 12).T
+        noise = generator.dirichlet(np.full(300, 0.1), (8, 12)).transpose(0, 2, 1)
+        members = list(
+            generator.poisson(500 * (alike * truth + noise) / (alike + 1)).astype(np.int32)
+        )
+        np.testing.assert_array_equal(consensus(members, 0.1), naive_consensus(members, 0.1))
 
 
 def test_topics_without_tokens_are_pooled_too():
@@ -298,6 +327,22 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     ):  # fmt: skip
         assert chosen(KOS, **other)[0] == "grow", other
     assert chosen(KOS, start="consensus", start_sweeps=80) == ("consensus", 80)
+
+
+def test_the_time_to_compare_members_is_part_of_the_start():
+    """100 topics of 20,000 words take as long as 40 sweeps over few documents."""
+    size = {"n_docs": 9_000, "n_tokens": 450_000, "n_words": 20_000}
+    config = TrainConfig(topics=100, sampler="adlda", time_budget=20.0)
+    pace = Pace(17e-9, 0.0, 7e-9)
+    sweep = 17e-9 * size["n_tokens"]
+    compared = seconds_to_compare(size["n_words"], 100)
+    assert 0.5 < compared < 1
+    planned = resolve(config, **size, cores=2, pace=pace)
+    assert planned.start == "consensus"
+    taken = cost_of_start(planned, **size) * sweep + compared
+    assert BURN_IN_SHARE * 20.0 - 2 * sweep < taken <= BURN_IN_SHARE * 20.0
+    short = resolve(replace(config, time_budget=4.0), **size, cores=2, pace=pace)
+    assert short.start == "grow"
 
 
 def test_a_run_without_a_length_takes_half_a_minute_of_two_cores_whatever_there_is():

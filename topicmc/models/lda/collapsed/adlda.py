@@ -31,6 +31,7 @@ from topicmc.kernels.joint import log_words
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.consensus import consensus
+from topicmc.models.lda.collapsed.consensus import warm_up as warm_up_consensus
 from topicmc.models.lda.collapsed.growing import Extent, Schedule, Worker
 from topicmc.models.lda.collapsed.parts import Part
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
@@ -392,6 +393,8 @@ class Adlda:
     def warm_up(self) -> None:
         """Compiles every kernel a round needs, on throw-away data of the same types."""
         config = self.config
+        if config.start == "consensus":
+            warm_up_consensus()
         for worker in list(self.workers.values())[:1]:
             # A document that is drawn by itself, and two that are drawn word by word, of which one
             # has few of the topics.

@@ -28,12 +28,20 @@ from topicmc.models.lda.starts import MEMBERS
 
 _ROOTS = 1 << 24  # to which roots of probabilities are cut; sums of products stay below 2^53
 _MOVES = 20  # of topics between groups, at most
+_COUNT, _PAIR = 25.0, 0.011  # nanoseconds for a count of a topic, and for one of two topics
+_ENTRIES = 1 << 17  # of roots that are taken at once, which fit into a cache
 
 
 def member_bytes(n_words: int, n_topics: int) -> float:
     """About what it takes to compare all members of a chain: their counts, roots, and the means of
     groups; `topicmc.models.lda.memory` has it term by term."""
     return 20.0 * MEMBERS * n_words * n_topics
+
+
+def seconds_to_compare(n_words: int, n_topics: int) -> float:
+    """About what it takes two cores of the usual speed to compare all members of a chain."""
+    topics = MEMBERS * n_topics
+    return n_words * topics * (_COUNT + _PAIR * topics) / 1e9
 
 
 def consensus(members: Sequence[np.ndarray], beta: float) -> np.ndarray:
@@ -43,29 +51,43 @@ def consensus(members: Sequence[np.ndarray], beta: float) -> np.ndarray:
     members, plus β.
     """
     counts = np.concatenate([member.T for member in members])
-    n_topics = members[0].shape[1]
+    n_topics, n_words = members[0].shape[1], counts.shape[1]
     roots = _roots(counts, beta)
     group = _ward(roots, n_topics)
+    sums = np.zeros((n_topics, n_words), np.int64)
+    for topic, g in enumerate(group):
+        sums[g] += counts[topic]
+    near = roots @ _roots(sums, beta).T
     for _ in range(_MOVES):
-        before, sums = group, _sums(counts, group, n_topics)
-        group = (roots @ _roots(sums, beta).T).argmax(axis=1)
-        if (group == before).all():
+        before, group = group, near.argmax(axis=1)
+        moved = np.flatnonzero(group != before)
+        for topic in moved:
+            sums[before[topic]] -= counts[topic]
+            sums[group[topic]] += counts[topic]
+        changed = np.union1d(before[moved], group[moved])
+        if len(changed) == 0:
             break
-    return (_sums(counts, group, n_topics).T / len(members) + beta).astype(np.float32, order="C")
-
-
-def _sums(counts: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
-    """Of the counts (n, W) of each group, in which no topic may be: int64 (G, W)."""
-    return np.stack([counts[group == g].sum(axis=0, dtype=np.int64) for g in range(n_groups)])
+        near[:, changed] = roots @ _roots(sums[changed], beta).T
+    return (sums.T / len(members) + beta).astype(np.float32, order="C")
 
 
 def _roots(counts: np.ndarray, beta: float) -> np.ndarray:
     """√φ in units of 2⁻²⁴, integers in float64 (n, W)."""
-    phi = counts + beta
-    phi /= phi.sum(axis=1, keepdims=True)
-    np.sqrt(phi, out=phi)
-    phi *= _ROOTS
-    return np.rint(phi, out=phi)
+    roots = np.empty(counts.shape)
+    step = max(1, _ENTRIES // counts.shape[1])
+    for first in range(0, len(counts), step):
+        rows = slice(first, first + step)
+        phi = np.add(counts[rows], beta, out=roots[rows])
+        phi /= phi.sum(axis=1, keepdims=True)
+        np.sqrt(phi, out=phi)
+        phi *= _ROOTS
+        np.rint(phi, out=phi)
+    return roots
+
+
+def warm_up() -> None:
+    """Loads what `consensus` needs, before somebody takes the time."""
+    _ward(np.zeros((2, 1)), 1)
 
 
 def _ward(roots: np.ndarray, n_groups: int) -> np.ndarray:

@@ -17,7 +17,7 @@ from topicmc.models.lda.chain_defaults import (
     usual_start,
     usual_steps,
 )
-from topicmc.models.lda.collapsed.consensus import member_bytes
+from topicmc.models.lda.collapsed.consensus import member_bytes, seconds_to_compare
 from topicmc.models.lda.pace import Pace, documents_of_round
 from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import LdaSettings, Resolved
@@ -125,12 +125,15 @@ def resolve_collapsed(
         sweeps = round(between(_GLADLY / sweep, _RUN_EPOCHS))
         epochs = (LONGEST_WARM if warm else LONGEST) * sweeps
     sweeps = min(sweeps, inf if epochs is None else epochs)
+    compared = 0.0  # of a consensus start, in sweeps
     if config.time_budget is not None:
         pace = pace or Pace.reckoned(config, n_words, cores)
-        within = config.time_budget / (chains * sum(pace.sweep(config, n_docs, n_tokens)))
+        sweep = sum(pace.sweep(config, n_docs, n_tokens))
+        within = config.time_budget / (chains * sweep)
         sweeps = min(sweeps, within)
+        compared = seconds_to_compare(n_words, config.topics) / sweep
     size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
-    longest = longest_consensus(BURN_IN_SHARE * sweeps, _CONSENSUS_SWEEPS[1], **size)
+    longest = longest_consensus(BURN_IN_SHARE * sweeps - compared, _CONSENSUS_SWEEPS[1], **size)
     begins, documents = "grow", 0
     if config.start == "subset" or _suits_subset(config, sweeps, **size):
         documents = _documents_of_start(config, sweeps, n_docs=n_docs, **size)
