@@ -83,7 +83,8 @@ def _exchange(entries: int, transport: Transport) -> float:
 def _median(work: Callable[[], object], within: float = 0.0) -> float:
     """The median of the times that work takes, a few at least and as many as there are ``within``
     so many seconds: who slows it down will go on so."""
-    seconds, total = [], 0.0
+    seconds: list[float] = []
+    total = 0.0
     while len(seconds) < _TIMES or total < within:
         start = time.perf_counter()
         work()
