@@ -61,9 +61,9 @@ def consensus(members: Sequence[np.ndarray], beta: float) -> np.ndarray:
     for _ in range(_MOVES):
         before, group = group, near.argmax(axis=1)
         moved = np.flatnonzero(group != before)
-        for topic in moved:
-            sums[before[topic]] -= counts[topic]
-            sums[group[topic]] += counts[topic]
+        for mover in moved:
+            sums[before[mover]] -= counts[mover]
+            sums[group[mover]] += counts[mover]
         changed = np.union1d(before[moved], group[moved])
         if len(changed) == 0:
             break
