@@ -317,8 +317,9 @@ class RunDirectory:
         return index["samples"]
 
     def is_starting(self) -> bool:
-        """Whether there is no posterior sample yet, only a state of the start."""
-        return all(entry["burn_in"] for entry in self.sample_index())
+        """Whether there is no posterior sample yet, but a state of the start."""
+        index = self.sample_index()
+        return bool(index) and all(entry["burn_in"] for entry in index)
 
     def place_of_sample(self, entry: Mapping[str, Any]) -> Path:
         """The file of an index entry; DataError when it leads out of the run."""
