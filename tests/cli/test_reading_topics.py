@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -107,15 +106,6 @@ def test_states_of_a_start_have_no_intervals(run, command):
             assert topic[end] == alone[number][end]
     refused = command("export", "early", "--to", "arviz", "-o", "draws.nc")
     assert (refused.status, "no posterior sample yet" in refused.stderr) == (3, True)
-
-
-def test_a_run_without_any_state_is_not_said_to_have_one_of_its_start(run, command):
-    """One that was stopped before it first saved."""
-    shutil.copytree(run, "bare")
-    Path("bare/samples/index.json").write_text('{"samples": []}')
-    result = command("topics", "bare")
-    assert (result.status, "no samples yet" in result.stderr) == (3, True)
-    assert "stands in" not in result.stderr
 
 
 def test_all_about_one_topic(run, command):
