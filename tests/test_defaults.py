@@ -171,3 +171,24 @@ def test_what_is_given_of_topics_is_not_held_fast_by_a_start_without_noise():
 def test_blocks_of_a_sweep(n_tokens, n_blocks):
     """Few, but of so many tokens that a thread is kept busy, and no larger than helps."""
     assert blocks_of_sweep(n_tokens) == n_blocks
+
+
+@pytest.mark.parametrize(
+    ("settings", "beta"),
+    [
+        ({}, 0.01),
+        ({"learn": "beta"}, 0.01),
+        ({"alpha": 0.1}, 0.01),
+        ({"sampler": "scir", "remember": True}, 0.01),
+        ({"sampler": "scir", "remember": False}, 0.07),
+        ({"learn": "none"}, 0.07),
+        ({"learn": "alpha"}, 0.07),
+        ({"beta": 0.3}, 0.3),
+        ({"beta": 0.3, "learn": "both"}, 0.3),
+    ],
+)
+def test_where_beta_begins(settings, beta):
+    """A prior that kept assignments teach begins small; one that stays suits sparse words."""
+    corpus = {"n_docs": 1000, "n_tokens": 100_000, "n_words": 7000}
+    config = TrainConfig(**{"topics": 20, "sampler": "adlda", **settings})
+    assert resolve(config, **corpus, **LAPTOP).beta == beta

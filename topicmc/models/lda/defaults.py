@@ -20,10 +20,14 @@ from topicmc.models.lda.seeds import usual_weight
 from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
 from topicmc.settings.values import AUTO, or_default
 
+#: Where chains that keep assignments begin to learn β. Topics grown under a larger one hold on to
+#: it: each spreads over words that are not its own, and β is learned from those.
+LEARNED_FROM = 0.01
+
 
 def default_beta(n_words: int, n_tokens: int) -> float:
     """β for a corpus: 0.01, and more, up to 0.1, where words have few tokens to learn from."""
-    return min(0.1, max(0.01, n_words / n_tokens))
+    return min(0.1, max(LEARNED_FROM, n_words / n_tokens))
 
 
 def resolve(
@@ -70,9 +74,10 @@ def resolve(
     until = "converged" if targets == (None, None, None) else "end"
     until = until if config.until == "auto" else config.until
     config = replace(config, learn=_learned(config), until=until)
-    beta = or_default(config.beta, default_beta(n_words, n_tokens))
-    config = replace(config, topics=topics, beta=beta, sampler=sampler)
     kept = sampler in COLLAPSED or config.remember
+    learned = kept and config.learn in ("beta", "both")
+    beta = or_default(config.beta, LEARNED_FROM if learned else default_beta(n_words, n_tokens))
+    config = replace(config, topics=topics, beta=beta, sampler=sampler)
     of_sampler = resolve_collapsed if kept else resolve_minibatches
     return of_sampler(config, n_docs, n_tokens, n_words, cores, memory, pace)
 
