@@ -27,7 +27,7 @@ LEARNED_FROM = 0.01
 
 def default_beta(n_words: int, n_tokens: int) -> float:
     """β for a corpus: 0.01, and more, up to 0.1, where words have few tokens to learn from."""
-    return min(0.1, max(LEARNED_FROM, n_words / n_tokens))
+    return min(0.1, max(0.01, n_words / n_tokens))
 
 
 def resolve(
