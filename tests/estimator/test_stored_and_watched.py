@@ -22,6 +22,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import split_documents, token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
+from topicmc.posterior.traces import LOG_LIKELIHOOD, chain_trace
 
 TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
 TOKENS = [text.split() for text in TEXTS]
@@ -194,6 +195,12 @@ def test_a_run_of_train_is_read_chain_by_chain(small_corpus, tmp_path):
         second.components_, posterior_mean(tmp_path / "run", 1).phi, rtol=1e-5
     )
     assert (first.components_ != second.components_).any()
+    second.save(tmp_path / "second")
+    past = chain_trace(TopicRun(tmp_path / "run"), LOG_LIKELIHOOD, 1)
+    assert len(past[0]) > 5
+    np.testing.assert_array_equal(
+        chain_trace(TopicRun(tmp_path / "second"), LOG_LIKELIHOOD, 0), past
+    )
     with pytest.raises(UsageError, match="samples of 0, 1 only"):
         LDA.from_run(tmp_path / "run", chain=2)
     with pytest.raises(DataError, match="no run here"):

@@ -128,6 +128,17 @@ def test_collapsed_and_duplicate_topics_are_flagged(tmp_path):
     assert any("duplicates: topics 3 and 4;" in flag for flag in found.flags)
 
 
+def test_of_many_duplicates_twelve_pairs_are_named(tmp_path):
+    """Of 12 topics six are alike, which are 15 pairs."""
+    shapes = topic_shapes(60, 12)
+    shapes[:, :6] = shapes[:, :1]
+    samples = {0: gamma_samples(shapes, 8, np.random.default_rng(1))}
+    found = told(tmp_path, samples, scores(20, -7.0))
+    (flag,) = (flag for flag in found.flags if "duplicates" in flag)
+    pairs = [f"{a} and {b}" for a in range(6) for b in range(a + 1, 6)][:12]
+    assert flag == f"near duplicates: topics {', '.join(pairs)}, …; train with fewer --topics"
+
+
 def test_a_learned_prior_counts_as_it_was_learned(tmp_path):
     """Of 60 words β = 100 outweighs every topic, and 0.01 none."""
     run = make_run(tmp_path / "run", sampled(8), scores(9, -7.0), beta=0.01)

@@ -18,6 +18,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
 from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.lda.settings import COLLAPSED, TrainConfig
+from topicmc.posterior.traces import trace_alone
 from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.storage.runs import made_by
@@ -36,7 +37,9 @@ class Record:
         entries: as in the index of a run, without files; each with its α, β and shares.
         config: the settings, resolved.
         corpus: what ``run.json`` says of it.
-        metrics, trace: the lines of a run of this chain alone.
+        metrics: the lines of a run of this chain alone; none of one of several chains, whose
+            metrics are of all.
+        trace: the lines of a run of this chain alone.
         additions: to the prior of the topics.
         labels: names of topics by number.
         n_at_rest: of how many of the newest samples means are made
@@ -118,10 +121,11 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
         facts["corpus"],
         additions=run.additions(),
         labels=dict(run.labels),
+        trace=trace_alone(run, chain),
         n_at_rest=len(at_rest(run, samples)),
     )
     if all(entry["chain"] == 0 for entry in index):
-        record.metrics, record.trace = run.metrics(), run.trace()
+        record.metrics = run.metrics()
     return record, phis
 
 

@@ -55,6 +55,19 @@ def chain_trace(run: RunDirectory, name: str, chain: int) -> tuple[np.ndarray, n
         return np.array(positions, np.int64), np.array(values, np.float64)
 
 
+def trace_alone(run: RunDirectory, chain: int) -> list[dict[str, Any]]:
+    """What was recorded of one chain, as of chain 0 of a run that has no other.
+
+    Raises DataError when the trace is damaged.
+    """
+    with _believed(run):
+        return [
+            {**record, "chains": {"0": record["chains"][str(chain)]}}
+            for record in run.trace()
+            if str(chain) in record["chains"]
+        ]
+
+
 @contextmanager
 def _believed(run: RunDirectory) -> Iterator[None]:
     """What goes wrong inside is the trace's fault."""

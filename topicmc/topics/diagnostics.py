@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -193,13 +194,15 @@ def _collapsed(posterior: Posterior) -> list[str]:
 def _duplicates(posterior: Posterior) -> list[str]:
     """Pairs of topics of the first chain that would count as the same one in two chains."""
     chain = posterior.chains[0]
-    phi = posterior_mean(chain.run, chain.entries[0]["chain"]).phi
+    phi = posterior_mean(chain.run, chain.entries[0]["chain"]).phi.astype(np.float32)
     near = np.triu(distances(phi, phi) <= SAME, 1)
-    tags = [posterior.labels.tag(k) for k in range(len(phi))]
-    pairs = [f"{tags[a]} and {tags[b]}" for a, b in np.argwhere(near)]
-    if not pairs:
+    # Of thousands of topics that are not apart yet, pairs are many millions.
+    pairs = ((a, b) for a, row in enumerate(near) for b in np.flatnonzero(row))
+    tag = posterior.labels.tag
+    found = [f"{tag(a)} and {tag(b)}" for a, b in islice(pairs, MOST + 1)]
+    if not found:
         return []
-    told = ", ".join(pairs[:MOST]) + ", …" * (len(pairs) > MOST)
+    told = ", ".join(found[:MOST]) + ", …" * (len(found) > MOST)
     return [f"near duplicates: topics {told}; train with fewer --topics"]
 
 

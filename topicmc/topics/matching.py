@@ -41,7 +41,9 @@ def distances(reference: np.ndarray, other: np.ndarray, measure: str = "hellinge
             " compare runs with one vocabulary"
         )
     if measure == "hellinger":
-        affinity = np.sqrt(reference) @ np.sqrt(other).T
+        roots = np.sqrt(reference)
+        # BLAS does half of the work where it is told that both are one.
+        affinity = roots @ (roots if other is reference else np.sqrt(other)).T
         return np.sqrt(np.clip(1 - affinity, 0, 1)).astype(np.float64)
     if measure == "jensen-shannon":
         return np.sqrt(np.clip([_divergences(topic, other) for topic in reference], 0, 1))
