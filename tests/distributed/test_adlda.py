@@ -56,6 +56,21 @@ def tiny_corpus(tmp_path_factory):
     return prepare([source], folder / "corpus", n_heldout=0, stopwords="none")
 
 
+@pytest.mark.parametrize("beta", [0.1, np.array([[0.1, 2.5], [0.1, 0.1], [0.9, 0.1]])])
+@pytest.mark.parametrize("chains", [1, 2])
+def test_a_glimpse_is_of_some_words_of_the_chain(tiny_corpus, chains, beta):
+    """Words that have a prior of their own among them."""
+    config = replace(CONFIG, topics=2, chains=chains, start="plain", updates=3)
+    found = method(config, tiny_corpus, prior(beta, 3).additions)
+    found.round()
+    words = np.array([0, 2])
+    glimpses = found.glimpses(words)
+    assert list(glimpses) == list(found.chains) == list(range(chains))
+    for number, whole in found.chains.items():
+        np.testing.assert_array_equal(glimpses[number].theta, whole.theta[words])
+        np.testing.assert_array_equal(glimpses[number].topic_sums, whole.topic_sums)
+
+
 @pytest.mark.parametrize(
     ("sampler", "beta"),
     [("adlda", 0.1), ("asynclda", 0.1), ("adlda", np.array([[0.1, 2.5], [0.9, 0.1], [0.1, 0.1]]))],

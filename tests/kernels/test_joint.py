@@ -6,21 +6,24 @@ from priors import rows, uneven
 from scipy.special import gammaln
 
 from topicmc.kernels.joint import log_mixes, log_words
+from topicmc.kernels.threads import Threads
 
 
-@pytest.mark.parametrize("beta", [0.3, uneven(0.3, 50, 6)])
+@pytest.mark.parametrize("beta", [0.3, uneven(0.3, 2500, 6)])
 def test_log_words(beta):
-    """Counts below and above those that are looked up, with columns of padding."""
+    """Counts below and above those that are looked up, with columns of padding; in pieces, whose
+    sum has the same bits by any number of threads."""
     generator = np.random.default_rng(1)
-    counts = generator.poisson(0.7, (50, 6)) * generator.choice([1, 90, 9000], (50, 1))
-    padded = np.zeros((50, 16), np.int32)
+    counts = generator.poisson(0.7, (2500, 6)) * generator.choice([1, 90, 9000], (2500, 1))
+    padded = np.zeros((2500, 16), np.int32)
     padded[:, :6] = counts
     totals, masses = counts.sum(axis=0), np.broadcast_to(beta, counts.shape).sum(axis=0)
     expected = (gammaln(counts + beta) - gammaln(beta)).sum()
     expected += (gammaln(masses) - gammaln(totals + masses)).sum()
-    np.testing.assert_allclose(
-        log_words(padded, totals, rows(beta, (50, 6), np.float64)), expected, rtol=1e-12
-    )
+    given = padded, totals, rows(beta, (2500, 6), np.float64)
+    found = log_words(*given, Threads(1))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert log_words(*given, Threads(3)) == found
 
 
 def test_log_mixes():

@@ -13,19 +13,32 @@ import numpy as np
 from numba import njit
 
 from topicmc.kernels.prior import Beta, Rows, entry, row_of
+from topicmc.kernels.threads import Threads
 
+_WORDS = 1_024  # of a piece, whose sums do not depend on threads
 _TABLE = 4_096  # counts below are looked up
 _LEAST, _MOST = 1e-300, 1e300  # of a product whose logarithm is to be taken
 
 
-def log_words(word_topic: np.ndarray, topic_totals: np.ndarray, beta: Beta) -> float:
+def log_words(
+    word_topic: np.ndarray, topic_totals: np.ndarray, beta: Beta, threads: Threads
+) -> float:
     """log p(w | z): int32 (W, K or more, zero beyond) and int64 (K,); the entries of ``beta`` are
     float64."""
     entries = beta.entries
     base = float(entries.values[0, 0] if isinstance(entries, Rows) else entries)
-    words = _log_words(word_topic, entries, base, _rising(base))
+    table = _rising(base)
+    pieces = np.zeros(-(-len(word_topic) // _WORDS))
+
+    def add(i: int) -> None:
+        last = min(len(word_topic), (i + 1) * _WORDS)
+        pieces[i] = _log_words(word_topic, i * _WORDS, last, entries, base, table)
+
+    threads.run(add, len(pieces))
     sizes = zip(topic_totals, beta.totals, strict=False)
-    return words + float(sum(math.lgamma(mass) - math.lgamma(n + mass) for n, mass in sizes))
+    return float(pieces.sum()) + float(
+        sum(math.lgamma(mass) - math.lgamma(n + mass) for n, mass in sizes)
+    )
 
 
 def log_mixes(offsets: np.ndarray, z: np.ndarray, docs: np.ndarray, alpha: np.ndarray) -> float:
@@ -40,9 +53,9 @@ def _rising(shape: float) -> np.ndarray:
 
 
 @njit(nogil=True, cache=True)
-def _log_words(word_topic, entries, base, table):
+def _log_words(word_topic, first, last, entries, base, table):
     total = 0.0
-    for w in range(word_topic.shape[0]):
+    for w in range(first, last):
         row = row_of(entries, w)
         for k in range(word_topic.shape[1]):
             n, prior = word_topic[w, k], entry(row, k)

@@ -103,11 +103,15 @@ class RowPrior:
         whole = Additions.of_words(np.zeros(1, np.int64), self.additions.totals[None], 1)
         return RowPrior(self.base * n_words, whole)
 
-    def add_to(self, theta: np.ndarray) -> None:
-        """Adds b_kw to float32 (W, K), in place."""
+    def add_to(self, theta: np.ndarray, words: np.ndarray | None = None) -> None:
+        """Adds b_kw to float32 (W, K), in place; or to rows (n, K) of some words alone."""
         theta += np.float32(self.base)
-        if self.additions is not None:
+        if self.additions is None:
+            return
+        if words is None:
             self.additions.add_to(theta)
+        else:
+            theta += self.additions.of(words).astype(np.float32)
 
     def lean(self, theta: np.ndarray) -> None:
         """Moves weights float32 (W, K or more), in place, to topics where a word has more prior. If

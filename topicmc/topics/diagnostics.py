@@ -197,7 +197,7 @@ def _duplicates(posterior: Posterior) -> list[str]:
     phi = posterior_mean(chain.run, chain.entries[0]["chain"]).phi.astype(np.float32)
     near = np.triu(distances(phi, phi) <= SAME, 1)
     # Of thousands of topics that are not apart yet, pairs are many millions.
-    pairs = ((a, b) for a, row in enumerate(near) for b in np.flatnonzero(row))
+    pairs = ((a, b) for a, row in enumerate(near) for b in np.flatnonzero(row).tolist())
     tag = posterior.labels.tag
     found = [f"{tag(a)} and {tag(b)}" for a, b in islice(pairs, MOST + 1)]
     if not found:

@@ -66,7 +66,9 @@ class Lda:
 
     def scalars(self) -> dict[int, dict[str, float]]:
         joints = self._log_joints()
-        held = self.method.chains  # no chain keeps a name here: the next is made when it is gone
+        # No chain keeps a name here: the next is made when it is gone.
+        glimpses = getattr(self.method, "glimpses", None)
+        held = self.method.chains if glimpses is None else glimpses(self._scalars.words)
         return {number: self._of(held[number], joints.get(number)) for number in held}
 
     def _of(self, chain: Chain, joint: float | None) -> dict[str, float]:

@@ -35,15 +35,17 @@ class Scalars:
         documents = corpus.heldout
         ends = np.searchsorted(np.cumsum(documents.lengths), _WORDS, side="right")
         few = documents.part(0, min(documents.n_docs, _DOCUMENTS, max(1, int(ends))))
-        self._words = np.unique(few.word_ids)
+        self.words = np.unique(few.word_ids)
+        """int64 (n,): those of the documents."""
         new_ids = np.full(corpus.n_words, -1)
-        new_ids[self._words] = np.arange(len(self._words))
+        new_ids[self.words] = np.arange(len(self.words))
         self._documents = remap(few, new_ids)
 
     def of(self, chain: Chain, joint: float | None, prior: RowPrior) -> dict[str, float]:
         """By name; ``joint`` is the log joint of a chain that keeps assignments, and ``prior`` that
         of the topics. Of a chain that keeps a running mean also the log likelihood under that, and
-        what it weighs (`topicmc.posterior.running`)."""
+        what it weighs (`topicmc.posterior.running`). The chain may have θ of `words` alone, unless
+        it keeps a mean."""
         scalars = {} if joint is None else {"log joint": joint}
         if self._documents.n_docs:
             assert chain.alpha is not None
@@ -67,7 +69,8 @@ class Scalars:
     ) -> float:
         """The mean log p of a token of the documents, Σ_k η̂_dk φ_kw, given all of them."""
         documents = self._documents
-        phi = theta[self._words] / topic_sums  # (n, K)
+        rows = theta if len(theta) == len(self.words) else theta[self.words]
+        phi = rows / topic_sums  # (n, K)
         mixes = Mixer(phi.T, alpha, self._threads).mixes(documents)
         likelihoods = np.empty(len(documents.word_ids))
         for d in range(documents.n_docs):

@@ -47,6 +47,7 @@ from topicmc.samplers.state import Chain
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.scratch import scratch_array
 
+_ROWS = 2_048  # of counts that are worth a thread's while
 _STEPS = 5  # of the fixed point that priors are learned by, after each sweep
 
 
@@ -204,12 +205,11 @@ class Adlda:
             histogram = np.sum([s.mix_histogram() for s in self.samplers.values()], axis=0)
             self.alpha = learned_alpha(self.alpha, self.transport.sum(histogram), steps=_STEPS)
         if config.learn in ("beta", "both"):
-            counts = self.reconciliation.counts()
-            totals = counts[:, : config.topics].sum(axis=0, dtype=np.int64).astype(np.float64)
-            theta = counts[:, : config.topics].astype(np.float32, order="C")
-            self.prior.add_to(theta)
-            sums = totals + self.prior.totals(*theta.shape)
-            beta = learned_beta(self.prior, theta, sums, totals, steps=_STEPS, threads=self.threads)
+            chain, totals = self.chain(), self._sizes().astype(np.float64)
+            beta = learned_beta(
+                self.prior, chain.theta, chain.topic_sums, totals,
+                steps=_STEPS, threads=self.threads,
+            )  # fmt: skip
             # Where workers do not wait for each other, processes may see other counts.
             beta = float(self.transport.sum(np.array([beta * self.transport.is_root]))[0])
             self.prior = self.prior.with_base(beta)
@@ -259,10 +259,9 @@ class Adlda:
 
     def log_joints(self) -> dict[int, float]:
         """The log joint of the one chain, on every process."""
-        counts = self.reconciliation.counts()
-        totals = counts.sum(axis=0, dtype=np.int64)[: len(self.alpha)]
+        counts, totals = self.reconciliation.counts(), self._sizes()
         beta = self.prior.rows(len(counts), len(totals), np.float64)
-        words = log_words(counts, totals, beta)
+        words = log_words(counts, totals, beta, self.threads)
         mixes = sum(s.log_mixes(self.alpha) for s in self.samplers.values())
         return {self.number: words + float(self.transport.sum(np.array([mixes]))[0])}
 
@@ -275,17 +274,38 @@ class Adlda:
         """The one chain there is, on the process that hosts worker 0."""
         return {self.number: self.chain()} if 0 in self.workers else {}
 
-    def chain(self) -> Chain:
-        """The chain, with θ_wk = n_kw + b_kw, on any process."""
+    def glimpses(self, words: np.ndarray) -> dict[int, Chain]:
+        """As `chains`, with θ of some words alone, int64 (n,)."""
+        return {self.number: self.chain(words)} if 0 in self.workers else {}
+
+    def chain(self, words: np.ndarray | None = None) -> Chain:
+        """The chain, with θ_wk = n_kw + b_kw of all words or of some, on any process."""
         counts = self.reconciliation.counts()[:, : self.config.topics]
-        sizes = counts.sum(axis=0, dtype=np.int64).astype(np.float64)
-        theta = counts.astype(np.float32, order="C")
-        self.prior.add_to(theta)
+        sizes = self._sizes().astype(np.float64)
+        rows = counts if words is None else counts[words]
+        theta = np.empty(rows.shape, np.float32)
+
+        def fill(first: int, last: int, _: int) -> None:
+            np.copyto(theta[first:last], rows[first:last], casting="unsafe")
+
+        self.threads.run_over(fill, len(rows), _ROWS)
+        self.prior.add_to(theta, words)
         return Chain(
-            self.number, theta, sizes + self.prior.totals(*theta.shape), self.update,
+            self.number, theta, sizes + self.prior.totals(*counts.shape), self.update,
             alpha=self.alpha, beta=self.prior.base, share=sizes / max(1.0, sizes.sum()),
             of_counts=True,
         )  # fmt: skip
+
+    def _sizes(self) -> np.ndarray:
+        """The tokens of each topic: int64 (K,)."""
+        counts = self.reconciliation.counts()[:, : self.config.topics]
+        sums = np.zeros((self.threads.n_threads, counts.shape[1]), np.int64)
+
+        def add(first: int, last: int, i: int) -> None:
+            np.sum(counts[first:last], axis=0, dtype=np.int64, out=sums[i])
+
+        self.threads.run_over(add, len(counts), _ROWS)
+        return sums.sum(axis=0)
 
     def distinct(self) -> list[int]:
         """The chains whose states differ: the only one."""

@@ -90,6 +90,11 @@ class IndependentChains:
         hosted = self.distinct() if 0 in self._members[0].workers else []
         return ReadOnDemand(hosted, lambda number: self._members[number].chains[number])
 
+    def glimpses(self, words: np.ndarray) -> Mapping[int, Chain]:
+        """As `Adlda.glimpses`."""
+        hosted = self.distinct() if 0 in self._members[0].workers else []
+        return ReadOnDemand(hosted, lambda number: self._members[number].glimpses(words)[number])
+
     def distinct(self) -> list[int]:
         """The chains whose states differ: all of them."""
         return list(range(len(self._members)))
