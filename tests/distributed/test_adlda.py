@@ -16,6 +16,7 @@ from topicmc.errors import UsageError
 from topicmc.kernels import assignments as assignments_kernels
 from topicmc.kernels import gibbs
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.collapsed import adlda
 from topicmc.models.lda.collapsed import worker as collapsed
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve
@@ -58,17 +59,21 @@ def tiny_corpus(tmp_path_factory):
 
 @pytest.mark.parametrize("beta", [0.1, np.array([[0.1, 2.5], [0.1, 0.1], [0.9, 0.1]])])
 @pytest.mark.parametrize("chains", [1, 2])
-def test_a_glimpse_is_of_some_words_of_the_chain(tiny_corpus, chains, beta):
-    """Words that have a prior of their own among them."""
-    config = replace(CONFIG, topics=2, chains=chains, start="plain", updates=3)
+def test_a_glimpse_is_of_some_words_of_the_chain(tiny_corpus, chains, beta, monkeypatch):
+    """Words that have a prior of their own among them; rows by two threads where there is one
+    chain. Both are counts and priors."""
+    monkeypatch.setattr(adlda, "_ROWS", 1)
+    config = replace(CONFIG, topics=2, chains=chains, start="plain", updates=3, beta=0.1, threads=2)
     found = method(config, tiny_corpus, prior(beta, 3).additions)
     found.round()
     words = np.array([0, 2])
     glimpses = found.glimpses(words)
     assert list(glimpses) == list(found.chains) == list(range(chains))
-    for number, whole in found.chains.items():
-        np.testing.assert_array_equal(glimpses[number].theta, whole.theta[words])
-        np.testing.assert_array_equal(glimpses[number].topic_sums, whole.topic_sums)
+    for number, member in enumerate([found] if chains == 1 else found._members):
+        theta = recount(member.samplers.values(), (3, 2)) + beta
+        for chain, rows in ((found.chains[number], np.s_[:]), (glimpses[number], words)):
+            np.testing.assert_allclose(chain.theta, theta[rows], rtol=1e-6)
+            np.testing.assert_allclose(chain.topic_sums, theta.sum(axis=0))
 
 
 @pytest.mark.parametrize(

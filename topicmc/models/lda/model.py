@@ -66,14 +66,17 @@ class Lda:
 
     def scalars(self) -> dict[int, dict[str, float]]:
         joints = self._log_joints()
-        # No chain keeps a name here: the next is made when it is gone.
-        glimpses = getattr(self.method, "glimpses", None)
-        held = self.method.chains if glimpses is None else glimpses(self._scalars.words)
+        held = self._glimpses()  # no chain keeps a name here: the next is made when it is gone
         return {number: self._of(held[number], joints.get(number)) for number in held}
 
     def _of(self, chain: Chain, joint: float | None) -> dict[str, float]:
         assert chain.beta is not None
         return self._scalars.of(chain, joint, self._run.prior(chain.beta))
+
+    def _glimpses(self) -> Mapping[int, Chain]:
+        """The chains, with θ of no other words than scalars are of where that is less work."""
+        glimpses = getattr(self.method, "glimpses", None)
+        return self.method.chains if glimpses is None else glimpses(self._scalars.words)
 
     def _log_joints(self) -> Mapping[int, float]:
         """log p(words, assignments) of the chains that keep assignments, by their numbers; of a
@@ -83,8 +86,9 @@ class Lda:
 
     def warm_up(self) -> None:
         self._log_joints()
-        for number in list(self.method.chains)[:1]:
-            self._of(self.method.chains[number], None)
+        held = self._glimpses()
+        for number in list(held)[:1]:
+            self._of(held[number], None)
 
 
 def look_of(config: Resolved, n_docs: int) -> int:

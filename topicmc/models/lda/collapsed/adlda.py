@@ -205,11 +205,9 @@ class Adlda:
             histogram = np.sum([s.mix_histogram() for s in self.samplers.values()], axis=0)
             self.alpha = learned_alpha(self.alpha, self.transport.sum(histogram), steps=_STEPS)
         if config.learn in ("beta", "both"):
-            chain, totals = self.chain(), self._sizes().astype(np.float64)
-            beta = learned_beta(
-                self.prior, chain.theta, chain.topic_sums, totals,
-                steps=_STEPS, threads=self.threads,
-            )  # fmt: skip
+            theta, totals = self._theta(), self._sizes().astype(np.float64)
+            sums = totals + self.prior.totals(*theta.shape)
+            beta = learned_beta(self.prior, theta, sums, totals, steps=_STEPS, threads=self.threads)
             # Where workers do not wait for each other, processes may see other counts.
             beta = float(self.transport.sum(np.array([beta * self.transport.is_root]))[0])
             self.prior = self.prior.with_base(beta)
@@ -280,8 +278,17 @@ class Adlda:
 
     def chain(self, words: np.ndarray | None = None) -> Chain:
         """The chain, with θ_wk = n_kw + b_kw of all words or of some, on any process."""
-        counts = self.reconciliation.counts()[:, : self.config.topics]
         sizes = self._sizes().astype(np.float64)
+        prior = self.prior.totals(len(self.reconciliation.counts()), len(sizes))
+        return Chain(
+            self.number, self._theta(words), sizes + prior, self.update,
+            alpha=self.alpha, beta=self.prior.base, share=sizes / max(1.0, sizes.sum()),
+            of_counts=True,
+        )  # fmt: skip
+
+    def _theta(self, words: np.ndarray | None = None) -> np.ndarray:
+        """n_kw + b_kw of all words or of some: float32 (n, K)."""
+        counts = self.reconciliation.counts()[:, : self.config.topics]
         rows = counts if words is None else counts[words]
         theta = np.empty(rows.shape, np.float32)
 
@@ -290,11 +297,7 @@ class Adlda:
 
         self.threads.run_over(fill, len(rows), _ROWS)
         self.prior.add_to(theta, words)
-        return Chain(
-            self.number, theta, sizes + self.prior.totals(*counts.shape), self.update,
-            alpha=self.alpha, beta=self.prior.base, share=sizes / max(1.0, sizes.sum()),
-            of_counts=True,
-        )  # fmt: skip
+        return theta
 
     def _sizes(self) -> np.ndarray:
         """The tokens of each topic: int64 (K,)."""

@@ -87,13 +87,16 @@ class IndependentChains:
     @property
     def chains(self) -> Mapping[int, Chain]:
         """The chains, on the process that hosts worker 0."""
-        hosted = self.distinct() if 0 in self._members[0].workers else []
-        return ReadOnDemand(hosted, lambda number: self._members[number].chains[number])
+        return ReadOnDemand(self._hosted, lambda number: self._members[number].chains[number])
 
     def glimpses(self, words: np.ndarray) -> Mapping[int, Chain]:
         """As `Adlda.glimpses`."""
-        hosted = self.distinct() if 0 in self._members[0].workers else []
-        return ReadOnDemand(hosted, lambda number: self._members[number].glimpses(words)[number])
+        members = self._members
+        return ReadOnDemand(self._hosted, lambda number: members[number].glimpses(words)[number])
+
+    @property
+    def _hosted(self) -> list[int]:
+        return self.distinct() if 0 in self._members[0].workers else []
 
     def distinct(self) -> list[int]:
         """The chains whose states differ: all of them."""
