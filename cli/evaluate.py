@@ -145,7 +145,8 @@ def _print_score(score: Score) -> None:
     if score.samples == 0:
         click.echo(f"perplexity            {score.perplexity:,.2f}  of a state of the start")
     else:
-        many = f"averaged over {score.samples} sample{'s' * (score.samples > 1)}"
+        n = score.averaged_over
+        many = f"averaged over {n} sample{'s' * (n > 1)}"
         click.echo(f"perplexity            {score.perplexity:,.2f}  of the newest sample")
         click.echo(f"                      {score.perplexity_averaged:,.2f}  {many}")
         if score.perplexity_mean is not None:

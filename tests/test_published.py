@@ -200,15 +200,15 @@ def test_who_is_late_is_said_to_be_so():
 
 
 def test_budgets_double_up_to_the_cap():
-    assert growth.rungs(320) == [[1.25, 2.5, 5, 10, 20], [40, 80], [160, 320]]
-    assert growth.rungs(4) == [[1, 2], [4]]
+    assert growth.rungs(320) == [[1.25, 2.5, 5, 10, 20, 40], [80, 160, 320]]
+    assert growth.rungs(4) == [[1, 2, 4]]
     flat = [budget for part in growth.rungs(100) for budget in part]
     assert flat[-1] == 100 and all(b == 2 * a for a, b in pairwise(flat))
 
 
 def growth_options(tmp_path):
     return Namespace(
-        axes="documents,words", values=None, folder=tmp_path, tokens=10.0, corpus=None, cap=4.0,
+        axes="documents,words", values=None, folder=tmp_path, tokens=10.0, corpus=None, cap=32.0,
         anyway=True,
     )  # fmt: skip
 
@@ -245,7 +245,7 @@ def test_a_curve_is_measured_until_all_rest(tmp_path, monkeypatch):
     assert {a for a in asked if a[2] == "topicmc-auto"} == {
         (*place, "topicmc-auto", b) for place in places for b in (1.0, 2.0, 4.0)
     }
-    assert {a[3] for a in asked if a[2] == "tomotopy"} == {1.0, 2.0, 4.0}
+    assert {a[3] for a in asked if a[2] == "tomotopy"} == {1.0, 2.0, 4.0, 8.0, 16.0, 32.0}
     told = "\n".join(growth.growth_tables(results))
     assert told.count("| 10,000 |") == 1 and told.count("| 100,000 |") == 1
     assert told.count("| 20,000 |") == 1, "the same corpus, on the other curve"

@@ -19,8 +19,10 @@ from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
+from topicmc.models.lda.scoring import score_run
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.storage.runs import files_of
+from topicmc.topics.compare.models import RunModel
 
 SMALL = TrainConfig(
     sampler="scir",
@@ -194,6 +196,26 @@ def test_samples_that_are_dear_to_score_are_thinned_and_wait_for_the_end(
     monkeypatch.setattr(Training, "_affordable", lambda self, states=0: states == 0)
     due, _ = train(replace(config, evaluate_every="10"), small_corpus, tmp_path / "due")
     assert [record["averaged_over"] for record in due.metrics()] == [0, 0, 0, 3]
+
+
+@pytest.mark.parametrize("chains", [1, 2])
+def test_scores_are_averaged_over_samples_at_rest(small_corpus, tmp_path, monkeypatch, chains):
+    """While it trains, by `evaluate` and by `compare`."""
+    rule = {}
+    for module in ("engine.samples", "models.lda.scoring", "topics.compare.models"):
+        monkeypatch.setattr(f"topicmc.{module}.at_rest", lambda run, entries: rule["of"](entries))
+    several = {"workers": chains, "chains": chains, "groups": chains}
+    for number, of in enumerate((lambda entries: entries[-3:], lambda entries: entries)):
+        rule["of"] = of
+        config = replace(SMALL, samples=16, **several)
+        run, outcome = train(config, small_corpus, tmp_path / str(number))
+        score = score_run(run, small_corpus, run.vocabulary(), Threads())
+        model = RunModel(run.path)
+        n = 3 if number == 0 else score.samples
+        assert outcome.samples == score.samples > 3
+        assert (outcome.averaged_over, score.averaged_over, len(list(model.samples()))) == (n,) * 3
+        assert model.newest == list(range(n))[-chains:]
+        assert score.perplexity_averaged == pytest.approx(outcome.score_averaged, rel=1e-3)
 
 
 def test_other_seeds_give_other_topics(small_corpus, tmp_path):

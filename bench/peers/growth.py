@@ -123,13 +123,12 @@ def unigram(corpus: Corpus) -> float:
 
 def rungs(cap: float) -> list[list[float]]:
     """Budgets in doubling steps from a second to the cap, in the parts that are measured at once:
-    up to a sixteenth of the cap, then two steps at a time."""
+    up to an eighth of the cap, then the rest."""
     steps = [cap]
     while steps[0] >= 2:
         steps.insert(0, steps[0] / 2)
-    short = [budget for budget in steps if budget <= cap / 16]
-    long = steps[len(short) :]
-    return [part for part in [short, *(long[i : i + 2] for i in range(0, len(long), 2))] if part]
+    short = [budget for budget in steps if budget <= cap / 8]
+    return [part for part in (short, steps[len(short) :]) if part]
 
 
 def at_rest(curve: Curve, unigram: float) -> bool:

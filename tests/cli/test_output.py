@@ -63,12 +63,12 @@ def test_train_and_evaluate_and_compare_tell_the_same_figures(run, command, chai
     end = command(*TRAIN, "none", *LENGTH, *several).stderr.splitlines()[-1]
     told = json.loads(command("evaluate", "new", "--json").stdout)
     model = json.loads(command("compare", "new", run, "--json").stdout)["models"][0]
-    assert told["samples"] == model["samples"] > 1
+    assert told["averaged_over"] == model["samples"] > 1
     for name in ("perplexity", "perplexity_averaged"):
         assert model[name] == pytest.approx(told[name], rel=1e-9)
     assert end.endswith(
         f"held-out perplexity {told['perplexity']:,.1f} of the newest sample,"
-        f" {told['perplexity_averaged']:,.1f} averaged over {told['samples']}"
+        f" {told['perplexity_averaged']:,.1f} averaged over {told['averaged_over']}"
     )
 
 
@@ -182,13 +182,13 @@ def test_evaluate(run, command):
     told = json.loads(command("evaluate", run, "--json").stdout)
     assert set(told) == {
         "perplexity", "perplexity_averaged", "perplexity_mean", "perplexity_mean_error", "samples",
-        "documents", "tokens_scored", "unknown_words", "split", "verdict", "converged", "rhat",
-        "ess", "flags", "traces",
+        "averaged_over", "documents", "tokens_scored", "unknown_words", "split", "verdict",
+        "converged", "rhat", "ess", "flags", "traces",
     }  # fmt: skip
     assert told["documents"] == 30
     assert told["unknown_words"] == 0
     lines = command("evaluate", run).stdout.splitlines()
-    n, averaged = told["samples"], told["perplexity_averaged"]
+    n, averaged = told["averaged_over"], told["perplexity_averaged"]
     assert lines[:2] == [
         f"perplexity            {told['perplexity']:,.2f}  of the newest sample",
         f"                      {averaged:,.2f}  averaged over {n} samples",

@@ -58,3 +58,9 @@ def test_words_that_come_up_often_are_drawn_word_by_word(monkeypatch):
     assert not draws(tokens[1:], 3)  # fewer than six a word
     assert not draws(tokens, 2)  # to order them takes too long for two sweeps
     assert not draws(tokens, 3, longest=29)  # counts would need more bytes
+
+
+def test_the_more_topics_the_more_tokens_pay_for_the_row_of_a_word():
+    for n_padded, least in ((16, 6), (256, 6), (1_024, 9), (4_096, 18)):
+        assert by_word_batch.come_up_often(10 * least, 10, n_padded, 3)
+        assert not by_word_batch.come_up_often(10 * least - 4, 10, n_padded, 3)

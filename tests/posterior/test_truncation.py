@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from fake_runs import gamma_samples, make_run, topic_shapes
 
+from topicmc.engine.samples import KeptSamples
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.posterior.truncation import at_rest, truncation
@@ -11,20 +13,24 @@ from topicmc.storage.runs import RunDirectory
 
 
 class Recorded(RunDirectory):
-    """A run with nothing but a trace of one chain, a value at each position."""
+    """A run with nothing but a trace of one chain, a value at each position, and of chain 3, which
+    is level, if it has others."""
 
-    def __init__(self, path, values, name="log likelihood"):
-        self.path, self._values, self._name = path, values, name
+    def __init__(self, path, values, name="log likelihood", others=False):
+        self.path, self._values, self._name, self._others = path, values, name, others
 
     def trace(self):
         return [
-            {"position": p, "burn_in": p < 5, "chains": {"2": {self._name: value}}}
+            {"position": p, "burn_in": p < 5, "chains": {"2": {self._name: value}} | self._level()}
             for p, value in enumerate(self._values)
         ]
 
+    def _level(self):
+        return {"3": {self._name: -8.0}} if self._others else {}
 
-def entries(*positions):
-    return [{"chain": 2, "position": p, "burn_in": False} for p in positions]
+
+def entries(*positions, chain=2):
+    return [{"chain": chain, "position": p, "burn_in": False} for p in positions]
 
 
 def naive(values):
@@ -65,6 +71,31 @@ def test_samples_of_the_climb_are_left_out(tmp_path):
     whole = Recorded(tmp_path, values[:35])  # which climbs to the end
     assert at_rest(whole, entries(8, 16, 24, 32)) == entries(8, 16, 24, 32)
     assert at_rest(whole, entries(*range(8, 35, 2))) == entries(28, 30, 32, 34)
+
+
+def test_each_chain_comes_to_rest_on_its_own(tmp_path):
+    run = Recorded(tmp_path, np.linspace(-9, -8, 36), others=True)
+    both = [entry for p in range(8, 36, 2) for c in (2, 3) for entry in entries(p, chain=c)]
+    left = at_rest(run, both)
+    assert [e for e in left if e["chain"] == 2] == entries(28, 30, 32, 34)
+    assert [e for e in left if e["chain"] == 3] == entries(*range(8, 36, 2), chain=3)
+    assert left == [entry for entry in both if entry in left]
+    assert at_rest(run, []) == []
+
+
+def test_a_score_is_averaged_over_some_of_these_samples_and_the_newest(tmp_path):
+    trace = Recorded(tmp_path, np.linspace(-9, -8, 64), others=True)
+    kept = KeptSamples(RunDirectory(tmp_path), LocalTransport(1), 64, lambda *_: {})
+    kept._entries = [e for p in range(33, 64) for c in (2, 3) for e in entries(p, chain=c)]
+    kept._entries.append({"chain": 3, "position": 64, "burn_in": True})
+
+    def averaged(most, chain):
+        return [e["position"] for e in kept.to_average(trace, most) if e["chain"] == chain]
+
+    assert averaged(None, 2) == list(range(56, 64)) == averaged(8, 2)
+    assert averaged(4, 2) == [56, 58, 60, 62, 63]
+    assert averaged(4, 3) == [40, 48, 56, 63]
+    assert averaged(0, 3) == [63]
 
 
 def test_a_small_climb_leaves_nothing_out(tmp_path):

@@ -208,7 +208,7 @@ class Training:
         return self._is_over() or self._affordable(len(self.method.distinct()) + len(new))
 
     def _to_score(self) -> list[Entry]:
-        return self.samples.spread(self.model.evaluator.most_averaged)
+        return self.samples.to_average(self.tracer, self.model.evaluator.most_averaged)
 
     def _evaluate(self, averaged: bool = True) -> None:
         """Of the chains, and of the samples too if they are to be ``averaged``."""

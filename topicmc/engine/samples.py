@@ -13,6 +13,8 @@ from typing import Any
 from topicmc.engine.method import Entry, Method
 from topicmc.engine.transport.base import Transport
 from topicmc.posterior.thinning import is_kept, reached
+from topicmc.posterior.traces import Recorded
+from topicmc.posterior.truncation import at_rest
 from topicmc.storage.runs import RunDirectory, files_of
 
 
@@ -45,17 +47,15 @@ class KeptSamples:
         """Index entries of the posterior samples that are kept now; stand-ins are none."""
         return [entry for entry in self._entries if not entry["burn_in"]]
 
-    def spread(self, most: int | None) -> list[Entry]:
-        """About so many of the posterior samples of each chain, evenly over those that are kept,
-        and the newest; None: all."""
-        newest = {entry["chain"]: entry for entry in self.entries}
-        return [
-            entry
-            for entry in self.entries
-            if most is None
-            or entry is newest[entry["chain"]]
-            or is_kept(entry["position"], self._position, most)
-        ]
+    def to_average(self, trace: Recorded, most: int | None) -> list[Entry]:
+        """The posterior samples past the point at which their chain came to rest
+        (`topicmc.posterior.truncation`): about so many of each chain, evenly spread, and the
+        newest; None: all. The same on every process that knows the trace."""
+        chains: dict[int, list[Entry]] = {}
+        for entry in at_rest(trace, self.entries):
+            chains.setdefault(entry["chain"], []).append(entry)
+        few = [entry for entries in chains.values() for entry in _spread(entries, most)]
+        return [entry for entry in self.entries if entry in few]
 
     def keep(self, method: Method, round_number: int) -> None:
         """Writes the states of a method as samples, if it has come to a position to be kept."""
@@ -119,6 +119,15 @@ class KeptSamples:
             self._run.write_sample_index(self._entries, self._run.sample_files())
         self.clean_up()
         self._transport.barrier()  # none writes a sample while files are deleted
+
+
+def _spread(entries: list[Entry], most: int | None) -> list[Entry]:
+    """Of the samples of one chain those at multiples of a power of two, and the newest."""
+    apart, chosen = 1, entries
+    while most is not None and len(chosen) > most:
+        apart *= 2
+        chosen = [entry for entry in entries if entry["position"] % apart == 0]
+    return chosen if entries[-1] in chosen else [*chosen, entries[-1]]
 
 
 def _without_mean(entry: Entry) -> Entry:

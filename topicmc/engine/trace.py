@@ -4,6 +4,7 @@ can be told from them. Which numbers they are is the model's to say (`Model.scal
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from topicmc.engine.method import Model
@@ -15,7 +16,8 @@ _RECORDS = 256  # in the second half of a run, at most
 
 
 class Tracer:
-    """Records the chains of this process and, on the root, writes what all have recorded.
+    """Records the chains of this process and, on the root, writes what all have recorded. Every
+    process knows the whole trace.
 
     Args:
         model: whose chains are recorded.
@@ -28,12 +30,24 @@ class Tracer:
         self._run = run
         self._transport = transport
         self._position = 0
+        self._records: list[dict[str, Any]] = []
+
+    @property
+    def path(self) -> Path:
+        """The folder of the run."""
+        return self._run.path
+
+    def trace(self) -> list[dict[str, Any]]:
+        """What was recorded so far, oldest first."""
+        return self._records
 
     def rewind(self, position: int) -> None:
-        """Forgets what was recorded after a position."""
+        """Forgets what was recorded after a position. Collective."""
         self._position = position
         if self._transport.is_root:
             self._run.rewind_trace(position)
+        self._transport.barrier()
+        self._records = self._run.trace()
 
     def record(self, **facts: Any) -> None:
         """Records the states of all chains, if they have come to a position to be recorded;
@@ -45,13 +59,13 @@ class Tracer:
             return
         local = {str(number): scalars for number, scalars in self._model.scalars().items()}
         everyone = self._transport.exchange(local)
+        chains = {name: scalars for part in everyone for name, scalars in part.items()}
+        record = {
+            "position": reached(before, now) * unit,
+            **facts,
+            "burn_in": method.in_burn_in,
+            "chains": dict(sorted(chains.items(), key=lambda item: int(item[0]))),
+        }
+        self._records.append(record)
         if self._transport.is_root:
-            chains = {name: scalars for part in everyone for name, scalars in part.items()}
-            self._run.append_trace(
-                {
-                    "position": reached(before, now) * unit,
-                    **facts,
-                    "burn_in": method.in_burn_in,
-                    "chains": dict(sorted(chains.items(), key=lambda item: int(item[0]))),
-                }
-            )
+            self._run.append_trace(record)

@@ -27,7 +27,8 @@ class Evaluation:
         perplexity: of the chain as it is; None where no document has two words. It is that of the
             held-out documents of a prepared corpus, or else of some of the documents trained on,
             and then lower than that of new ones.
-        perplexity_averaged: the same, averaged over the samples kept so far.
+        perplexity_averaged: the same, averaged over the samples kept so far that are past the point
+            at which their chain comes to rest.
         samples: posterior samples kept so far; 0 during the start.
         tokens_per_second: since the last evaluation.
     """

@@ -23,22 +23,25 @@ from topicmc.kernels.word_order import LONGEST, cut, of_words, order_tile, word_
 _PIECE = 10_000  # tokens that are worth a thread's while
 _PARTS = 4  # of the words, for each thread: one that comes late has less to do
 # Tokens of a word, in the mean, and sweeps from which on it pays, measured on abstracts, articles
-# and blog posts at K = 20 … 4,000; and from how many topics on slots do.
+# and blog posts at K = 20 … 4,000; and from how many topics on slots do. Of many topics a word's
+# row takes longer to make, so that it pays from 0.28 √K tokens on, measured at K = 640 … 10,000.
 _TOKENS_A_WORD, _SWEEPS, _MANY_TOPICS = 6, 3, 640
+_FOR_A_ROW = 0.28
 
 
 def pays(batch: Minibatch, n_padded: int, sweeps: int) -> bool:
     """Whether this is the cheaper way to draw, which does not depend on threads or time."""
     return (
-        come_up_often(batch.n_tokens, len(batch.words), sweeps)
+        come_up_often(batch.n_tokens, len(batch.words), n_padded, sweeps)
         and n_padded <= by_word_slots.MOST_TOPICS
         and int(np.diff(batch.offsets).max()) <= LONGEST
     )
 
 
-def come_up_often(n_tokens: int, n_words: int, sweeps: int) -> bool:
+def come_up_often(n_tokens: int, n_words: int, n_padded: int, sweeps: int) -> bool:
     """Whether so many tokens of so many words, drawn in so many sweeps, are worth an order."""
-    return sweeps >= _SWEEPS and n_tokens >= _TOKENS_A_WORD * max(1, n_words)
+    least = max(_TOKENS_A_WORD, _FOR_A_ROW * n_padded**0.5)
+    return sweeps >= _SWEEPS and n_tokens >= least * max(1, n_words)
 
 
 def sample_assignments(

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,6 +24,17 @@ from topicmc.storage.runs import RunDirectory
 Traces = dict[str, dict[int, np.ndarray]]
 LOG_LIKELIHOOD = "log likelihood"
 """What a trace calls that of some held-out documents."""
+
+
+class Recorded(Protocol):
+    """What has a trace: a run, or one that trains."""
+
+    @property
+    def path(self) -> Path:
+        """The folder of the run."""
+
+    def trace(self) -> list[dict[str, Any]]:
+        """What was recorded, oldest first."""
 
 
 def traces(run: RunDirectory) -> Traces:
@@ -39,7 +51,7 @@ def traces(run: RunDirectory) -> Traces:
         return _draws(run.trace())
 
 
-def chain_trace(run: RunDirectory, name: str, chain: int) -> tuple[np.ndarray, np.ndarray]:
+def chain_trace(run: Recorded, name: str, chain: int) -> tuple[np.ndarray, np.ndarray]:
     """All that was recorded of a scalar of one chain past its start, oldest first: its positions,
     int64 (n,), and the values, float64 (n,), NaN for null.
 
@@ -69,7 +81,7 @@ def trace_alone(run: RunDirectory, chain: int) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _believed(run: RunDirectory) -> Iterator[None]:
+def _believed(run: Recorded) -> Iterator[None]:
     """What goes wrong inside is the trace's fault."""
     try:
         yield

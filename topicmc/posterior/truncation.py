@@ -23,19 +23,26 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.posterior.traces import LOG_LIKELIHOOD, chain_trace
-from topicmc.storage.runs import RunDirectory
+from topicmc.posterior.traces import LOG_LIKELIHOOD, Recorded, chain_trace
 
 _LEAST, _FEWEST = 0.25, 4  # that are left: a share of the values; samples
 _LEVEL = 0.02  # between the first and the last quarter of the values, in nats a token
 
 
-def at_rest(run: RunDirectory, entries: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """Of the index entries of one chain's samples, oldest first, those past the truncation; all
-    where the chain's log likelihood was not recorded, or they are of its start.
+def at_rest(run: Recorded, entries: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Of the index entries of samples, oldest first, those past the truncation of their chain; all
+    of a chain whose log likelihood was not recorded, or which is in its start.
 
     Raises DataError when the trace is damaged.
     """
+    chains: dict[int, list[dict[str, Any]]] = {}
+    for entry in entries:
+        chains.setdefault(entry["chain"], []).append(entry)
+    left = {id(entry) for own in chains.values() for entry in _of_chain(run, own)}
+    return [entry for entry in entries if id(entry) in left]
+
+
+def _of_chain(run: Recorded, entries: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
     if any(entry["burn_in"] or "position" not in entry for entry in entries):
         return entries
     positions, values = chain_trace(run, LOG_LIKELIHOOD, entries[0]["chain"])

@@ -162,7 +162,7 @@ def token_probabilities(
     if len(batch.tokens):
         result = sample_assignments(
             batch,
-            topic_rows(theta, topic_sums, batch.words),
+            topic_rows(theta, topic_sums, batch.words, threads),
             padded_topics(alpha),
             sweeps=sweeps,
             burn_in=burn_in,

@@ -283,7 +283,7 @@ def _drawing(
     n_padded = padded_size(config.topics)
     rows = 4.0 * n_words * n_padded
     yield Term(phase, "φ of the words drawn", rows)
-    if come_up_often(n_tokens, n_words, sweeps):
+    if come_up_often(n_tokens, n_words, n_padded, sweeps):
         n_bytes = np.dtype(assignment_dtype(n_padded)).itemsize
         yield Term(phase, "their counts", rows)
         yield Term(phase, "topics of their tokens in each sweep", n_bytes * kept * n_tokens)

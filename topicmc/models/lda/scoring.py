@@ -22,6 +22,7 @@ from topicmc.models.lda.completion import (
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, samples_of
 from topicmc.posterior.running import running_errors
+from topicmc.posterior.truncation import at_rest
 from topicmc.storage.files import read_array
 
 SPLIT_SEED = 0  # one split for all runs, so that their figures compare
@@ -30,16 +31,18 @@ SPLIT_SEED = 0  # one split for all runs, so that their figures compare
 @dataclass(frozen=True)
 class Score:
     """Held-out perplexity: of the newest sample of each chain alone, in the mean of log p over
-    chains, with p averaged over all ``samples``, and under the running means of chains that keep
-    them (`topicmc.samplers.running_mean`), in the mean of log p again, with the standard error that
-    follows from the trace. Of a run that has no sample
-    the first two are of states of its start, and ``samples`` is 0."""
+    chains, with p averaged over the samples past the point at which their chain came to rest
+    (`topicmc.posterior.truncation`), ``averaged_over`` of the ``samples`` of the run, and under the
+    running means of chains that keep them (`topicmc.samplers.running_mean`), in the mean of log p
+    again, with the standard error that follows from the trace. Of a run that has no sample
+    the first two are of states of its start, and ``samples`` and ``averaged_over`` are 0."""
 
     perplexity: float
     perplexity_averaged: float
     perplexity_mean: float | None
     perplexity_mean_error: float | None
     samples: int
+    averaged_over: int
     documents: int
     tokens_scored: int
     unknown_words: int
@@ -63,7 +66,8 @@ def score_run(
     by spelling, and those that the model does not know are counted. ``track`` is given the samples
     to go through, and may show how far that is.
     """
-    entries = samples_of(run)
+    every = samples_of(run)
+    entries = at_rest(run, every)
     rows = _rows_of(corpus.vocabulary, model_words)
     known = rows >= 0
     split = _split(corpus, known)
@@ -89,7 +93,7 @@ def score_run(
         perplexity(np.array(of_newest)),
         perplexity(total / len(entries)),
         *_of_means(run, of_means),
-        sum(not entry["burn_in"] for entry in entries),
+        *(sum(not entry["burn_in"] for entry in some) for some in (every, entries)),
     )
 
 
@@ -114,7 +118,7 @@ def score_topics(path: Path, corpus: Corpus, alpha: float | np.ndarray, threads:
         seed=SPLIT_SEED,
         threads=threads,
     )
-    return _score(split, perplexity(probabilities), perplexity(probabilities), None, None, 1)
+    return _score(split, perplexity(probabilities), perplexity(probabilities), None, None, 1, 1)
 
 
 def _split(corpus, known):
@@ -146,6 +150,7 @@ def _score(
     mean: float | None,
     error: float | None,
     samples: int,
+    averaged_over: int,
 ) -> Score:
     return Score(
         perplexity=newest,
@@ -153,6 +158,7 @@ def _score(
         perplexity_mean=mean,
         perplexity_mean_error=error,
         samples=samples,
+        averaged_over=averaged_over,
         documents=split.n_docs,
         tokens_scored=split.n_scored,
         unknown_words=split.unknown_words,

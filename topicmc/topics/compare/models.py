@@ -17,6 +17,7 @@ from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.models.mixture.completion import token_probabilities as completed
 from topicmc.models.mixture.matching import central
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.posterior.truncation import at_rest
 from topicmc.storage.files import read_array
 from topicmc.storage.runs import RunDirectory
 from topicmc.topics.labels import Labels
@@ -81,7 +82,8 @@ class Model:
 
 
 class RunModel(Model):
-    """A run: described by the posterior mean of its first chain, scored by all its samples.
+    """A run: described by the posterior mean of its first chain, scored by the samples past the
+    point at which their chain came to rest.
 
     Raises DataError when there is no run, it has no samples yet, or one is damaged.
     """
@@ -93,14 +95,15 @@ class RunModel(Model):
         super().__init__(str(path), run.vocabulary(), mean.phi, mean.share)
         self.labels = Labels.of(run)
         self.corpus = run.facts()["corpus"]["fingerprint"]
-        self.newest = [self._entries.index(entry) for entry in newest_of(self._entries)]
+        self._scored = at_rest(run, self._entries)
+        self.newest = [self._scored.index(entry) for entry in newest_of(self._scored)]
         self.unfinished = any(entry["burn_in"] for entry in self._entries)
         origin = run.facts()["config"].get("from_run")
         self.origin = Path(origin) if origin else None
         self.facts = _facts(run, len({entry["chain"] for entry in self._entries}))
 
     def samples(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for entry in self._entries:
+        for entry in self._scored:
             yield self._run.read_sample(entry), alpha_of(self._run, entry)
 
     def draws(self) -> Iterator[np.ndarray]:
