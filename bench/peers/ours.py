@@ -1,9 +1,9 @@
-"""topicmc, run as a reader would: `topicmc train`, `export` and `evaluate`, one after another.
+"""topicmc, run as a reader would: `topicmc train` and `export`, one after another.
 
 The clock is that of `topicmc train --json`: rounds of training, with neither loading, compilation,
 evaluation nor the writing of samples. The figure of a budget is that of the exported topics, the
-posterior mean of the kept samples, as one φ. Kept beside it are those of `topicmc evaluate RUN`:
-of the newest sample alone, and averaged over samples; and, as ``trace``, what the longest run said
+posterior mean of the kept samples, as one φ. Kept beside it are those that the run ends with: of
+the newest sample alone, and averaged over samples; and, as ``trace``, what the longest run said
 of itself on the way.
 """
 
@@ -40,10 +40,9 @@ def train(corpus, settings: Settings, marks: Marks, options: list[str]) -> None:
         for budget in budgets:
             outcome = _json(folder, *start, *_budget(budget))
             _topicmc(folder, "export", run, "--to", "npy", "-o", "topics", "--force")
-            score = _json(folder, "evaluate", run, "--threads", str(settings.threads))
             facts = {
-                "perplexity_sample": score["perplexity"],
-                "perplexity_averaged": score["perplexity_averaged"],
+                "perplexity_sample": outcome["perplexity"],
+                "perplexity_averaged": outcome["perplexity_averaged"],
                 "sampler": config["sampler"],
             }
             if budget == marks.budgets[-1]:
