@@ -10,9 +10,9 @@ held-out documents leave out the first d, with
     d = argmin Σ_{i > d} (x_i − x̄_{> d})² / (n − d)²,
 
 where x̄_{> d} is the mean of those that are left, at least a quarter: the variance of a few may be
-small by chance. Where the log likelihood moves by less than 0.025 all samples are taken: a mean over
-more of them gains more than that. (So it did on KOS, by 0.9 %. And the log joint, which climbs when
-perplexity has long been level, would have lost 1.6 % there.)
+small by chance. Where the log likelihood moves by less than 0.025 all samples are taken: a mean
+over more of them gains more than that. (So it did on KOS, by 0.9 %. And the log joint, which climbs
+when perplexity has long been level, would have lost 1.6 % there.)
 """
 
 from __future__ import annotations
