@@ -62,6 +62,15 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
         assert shortest or cost <= BURN_IN_SHARE * sweeps
 
 
+def test_minibatches_are_ahead_where_few_sweeps_fit_with_many_topics():
+    """Seen with 1,000 topics on two threads: minibatches for 10 s, AD-LDA from 14 s on."""
+    asked = replace(BUDGET, topics=1_000, sampler="auto")
+    for seconds, sampler in ((10.0, "scir"), (14.0, "adlda")):
+        timed = replace(asked, time_budget=seconds)
+        config = resolve(timed, **ARXIV, cores=2, pace=Pace(58e-9, 0.0, 7e-9))
+        assert config.sampler == sampler
+
+
 def test_the_sampler_that_was_seen_to_end_in_its_start():
     """730 million tokens, 25 minutes: AD-LDA whose documents join slowly; five: AD-LDA that starts
     on a subset; three: minibatches, which are ahead of that for some 13 sweeps. Documents that join
