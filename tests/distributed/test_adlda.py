@@ -20,6 +20,7 @@ from topicmc.models.lda.collapsed import adlda
 from topicmc.models.lda.collapsed import worker as collapsed
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.learned_priors import learned_beta
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import TrainConfig
@@ -55,6 +56,22 @@ def tiny_corpus(tmp_path_factory):
     documents = [np.array(words) for words in ([0, 1], [1, 2], [0, 2])]
     source = write_docword(folder, documents, 3)
     return prepare([source], folder / "corpus", n_heldout=0, stopwords="none")
+
+
+def test_beta_is_learned_from_the_counts(tiny_corpus):
+    """From β = 5, where W β is as much as the tokens of a topic."""
+    config = replace(
+        CONFIG, topics=2, start="plain", updates=3, beta=5.0, learn="beta", learn_until="end"
+    )
+    found = method(config, tiny_corpus)
+    before = found.prior
+    while found.prior is before:
+        found.round()
+    counts = recount(found.samplers.values(), (3, 2))
+    theta, totals = (counts + 5.0).astype(np.float32), counts.sum(axis=0).astype(np.float64)
+    learned = learned_beta(before, theta, totals + 15.0, totals, steps=adlda._STEPS)
+    assert before.base == 5.0 != learned
+    assert found.prior.base == learned
 
 
 @pytest.mark.parametrize("beta", [0.1, np.array([[0.1, 2.5], [0.1, 0.1], [0.9, 0.1]])])
