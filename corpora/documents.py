@@ -84,8 +84,9 @@ def blocks(documents: Documents) -> Iterator[Documents]:
 
 def take(documents: Documents, rows: np.ndarray) -> Documents:
     """A copy of some documents, int64 (n,), in the order given."""
-    lengths = documents.lengths[rows]
-    entries = spans(documents.indptr[rows], lengths)
+    starts = documents.indptr[rows]
+    lengths = documents.indptr[rows + 1] - starts
+    entries = spans(starts, lengths)
     return Documents(
         offsets(lengths),
         documents.word_ids[entries],

@@ -15,7 +15,7 @@ of the counts: its share of the sum of weights is a known slice, which the targe
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.gibbs import inverse_sums
+from topicmc.kernels.gibbs import UNIT, inverse_sums
 from topicmc.kernels.held import hold
 from topicmc.kernels.lanes import (
     LANES,
@@ -80,7 +80,7 @@ def redraw(
     n_padded, n_docs = word_topic.shape[1], tile.last - tile.first
     offsets = offsets[tile.first : tile.last + 1]
     before, after = np.empty((2, len(tile.docs)), z.dtype)
-    scale, without_one = inverse_sums(topic_totals, beta)
+    scale, without_one = (UNIT * inverse for inverse in inverse_sums(topic_totals, beta))
     changes = np.zeros((2, n_padded), np.int32)
     scratch = (
         kept("counts", n_docs * n_padded, np.uint16),

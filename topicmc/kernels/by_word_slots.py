@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from topicmc.kernels.by_word import _LARGEST_SLICE, fill_uniforms
-from topicmc.kernels.gibbs import inverse_sums
+from topicmc.kernels.gibbs import UNIT, inverse_sums
 from topicmc.kernels.held import blocks_of, drop_if
 from topicmc.kernels.lanes import (
     LANES,
@@ -91,7 +91,7 @@ def redraw(
     n_padded = word_topic.shape[1]
     offsets = offsets[tile.first : tile.last + 1]
     before, after = np.empty((2, len(tile.docs)), z.dtype)
-    scale, without_one = inverse_sums(topic_totals, beta)
+    scale, without_one = (UNIT * inverse for inverse in inverse_sums(topic_totals, beta))
     lengths = np.diff(offsets)
     lines = -(-np.minimum(lengths, n_padded) // LANES)
     starts = np.zeros(len(offsets), np.int64)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from topicmc.kernels.by_word import fill_uniforms
-from topicmc.kernels.gibbs import draw_prior, inverse_sums
+from topicmc.kernels.gibbs import UNIT, draw_prior, inverse_sums
 from topicmc.kernels.lanes import (
     LANES,
     TABLE_HEAD,
@@ -48,7 +48,7 @@ def start(
     next_of[:] = starts[:-1]
     uniforms = kept("uniforms", len(tile.docs) + 64, np.float32)
     fill_uniforms(starts, doc_ids, 0, np.uint64(key), update, uniforms)
-    weights = alpha * inverse_sums(topic_sums, no_prior(len(alpha)))[0]
+    weights = UNIT * alpha * inverse_sums(topic_sums, no_prior(len(alpha)))[0]
     _draw(
         tile.docs, tile.words, tile.ends, next_of, z, theta.reshape(-1), weights, alpha, uniforms,
         starts[0], tables(1, len(alpha)).reshape(-1),

@@ -38,6 +38,9 @@ from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
 from topicmc.kernels.threads import Threads
 
 UNASSIGNED = np.uint16(0xFFFF)
+UNIT = 2.0**24
+"""A factor of all weights, which leaves the law as it is. θ can be 1e-30 beside sums of many
+millions, and processors are slow where a float32 lies below 1e-38."""
 _ONE = np.float32(1)
 _NONE = np.float32(0)
 _PIECE = 8_192  # tokens that are worth a thread's while
@@ -67,10 +70,11 @@ class Assignments(NamedTuple):
 def topic_rows(
     theta: np.ndarray, topic_sums: np.ndarray, words: np.ndarray, threads: Threads | None = None
 ) -> np.ndarray:
-    """φ_kw = θ_wk / Σ_w θ_wk of the given words: float32 (B, Kp), zero in the padding columns."""
+    """φ_kw = θ_wk / Σ_w θ_wk of the given words, times `UNIT`: float32 (B, Kp), zero in the padding
+    columns."""
     n_topics = theta.shape[1]
     rows = aligned_zeros((len(words), padded_size(n_topics)), np.float32)
-    inverse = (1.0 / topic_sums).astype(np.float32)
+    inverse = (UNIT / topic_sums).astype(np.float32)
 
     def divide(first: int, last: int, i: int) -> None:
         _divide_rows(theta, inverse, words[first:last], rows[first:last])

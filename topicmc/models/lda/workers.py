@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,13 +59,17 @@ class WorkerDocuments:
             local = doc_ids - self._bounds[piece]
             batch = self._gather(documents, local + first, threads)
             return batch._replace(doc_ids=local + self._global_first[piece])
-        parts = []
-        numbers = []
-        for piece in touched:
+        parts: list[Any] = [None] * len(touched)
+        numbers: list[Any] = [None] * len(touched)
+
+        def copy(i: int) -> None:
+            piece = touched[i]
             local = doc_ids[piece_of == piece] - self._bounds[piece]
             documents, first = self._pieces[piece]
-            parts.append(take(documents, local + first))
-            numbers.append(local + self._global_first[piece])
+            parts[i] = take(documents, local + first)
+            numbers[i] = local + self._global_first[piece]
+
+        (threads or Threads()).run(copy, len(touched))
         merged = concatenate(parts)
         batch = self._gather(merged, np.arange(merged.n_docs), threads)
         return batch._replace(doc_ids=np.concatenate(numbers))
