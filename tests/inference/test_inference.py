@@ -102,6 +102,17 @@ def test_disjoint_topics_give_the_exact_mix():
     np.testing.assert_allclose(mix, [[7.5 / 7.75, 0.25 / 7.75], [2.5 / 8.75, 6.25 / 8.75]], 1e-6)
 
 
+def test_the_least_shares_of_topics():
+    """A word that a topic all but lacks is as one that it lacks, unless all others lack it."""
+    phi = np.zeros((2, 20))
+    phi[0, :10] = phi[1, 10:19] = 0.1
+    phi[1, 19] = 1e-36
+    mix = mix_of(phi, documents_of([{0: 3, 19: 4}]), [0.5, 0.25])
+    np.testing.assert_allclose(mix, [[3.5 / 7.75, 4.25 / 7.75]], 1e-6)
+    phi[1, 0] = 1e-36
+    assert (mix_of(phi, documents_of([{0: 3, 19: 4}]), [0.5, 0.25]) == mix).all()
+
+
 def exact_mix(row: dict[int, int], phi, alpha) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean and variance of η by summing over all assignments of the tokens."""
     tokens = np.repeat(list(row), list(row.values()))

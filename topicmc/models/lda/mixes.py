@@ -24,6 +24,9 @@ from topicmc.kernels.threads import Threads
 
 _BLOCK_VALUES = 1 << 22  # documents × topics looked at together
 _BLOCK_DOCUMENTS = 1 << 13
+# Of φ where it is not 0. A mean of few samples has entries of 1e-37; what changes of such shares
+# lies below 1e-38, where processors are slow. No mix tells the difference.
+_LEAST = np.float32(1e-25)
 
 
 class Mixer:
@@ -39,6 +42,7 @@ class Mixer:
         n_topics, n_words = phi.shape
         rows = aligned_zeros((n_words, padded_size(n_topics)), np.float32)
         rows[:, :n_topics] = phi.T
+        np.maximum(rows, _LEAST, out=rows, where=rows > 0)
         self._phi = rows
         self._alpha = padded_topics(alpha)
         self._threads = threads or Threads(available_cores())
