@@ -32,7 +32,7 @@ import inference
 import start
 import threads
 import versions
-from growth import AXES, growth_tables
+from growth import AXES, along, growth_tables
 from results import Results
 from tables import (
     REFERENCE,
@@ -107,7 +107,7 @@ def of_growth(results: Path) -> Iterator[str]:
     known = Results(results)
     yield from growth_tables(known)
     for axis in AXES:
-        if (PICTURES / f"growth-{axis}.png").exists():
+        if along(known, axis) and (PICTURES / f"growth-{axis}.png").exists():
             yield f"![Training time against {axis}](pictures/growth-{axis}.png)\n"
     yield circumstances(read_json(results), known.points())
 
@@ -238,14 +238,16 @@ def _inference(options: argparse.Namespace, output: str) -> list[str]:
     return ["bench/inference.py", corpus, "-o", output, "--repeats", str(options.seeds)]
 
 
-def _growth(options: argparse.Namespace, output: str) -> list[str]:
-    more = ["--axes", options.axes] if options.axes else []
-    more += ["--values", options.values] if options.values else []
-    return [
-        *("bench/peers", "grow", output, str(options.folder / "generated"), *more),
-        *("--corpus", str(options.folder / "arxiv"), "--cap", f"{options.cap:g}"),
-        *("--seeds", str(options.seeds)),
-    ]
+def _growth(axes: str) -> Callable[..., list[str]]:
+    def arguments(options: argparse.Namespace, output: str) -> list[str]:
+        return [
+            *("bench/peers", "grow", output, str(options.folder / "generated"), "--axes", axes),
+            *(["--values", options.values] if options.values else []),
+            *("--corpus", str(options.folder / "arxiv"), "--cap", f"{options.cap:g}"),
+            *("--seeds", str(options.seeds)),
+        ]
+
+    return arguments
 
 
 def _versions(options: argparse.Namespace, output: str) -> list[str]:
@@ -278,6 +280,10 @@ def _thousand(file: str, corpus: str) -> Section:
     return Section(file, corpus, peers, of_peers, drawn=True)
 
 
+def _growing(axis: str) -> Section:
+    return Section(f"growth-{axis}", "arxiv", _growth(axis), of_growth, drawn=True)
+
+
 SECTIONS = {
     "arxiv": _corpus("arxiv", LONG, ALL),
     "wikipedia": _corpus("wikipedia", LONG, FEW),
@@ -287,7 +293,9 @@ SECTIONS = {
     "k1000": _thousand("k1000", "arxiv"),
     "k1000-wikipedia": _thousand("k1000-wikipedia", "wikipedia"),
     "inference": Section("inference", "arxiv", _inference, partial(of_table, inference.table)),
-    "growth": Section("growth", "arxiv", _growth, of_growth, drawn=True),
+    "growth-topics": _growing("topics"),
+    "growth-documents": _growing("documents"),
+    "growth-words": _growing("words"),
     "versions": Section("versions", "arxiv", _versions, partial(of_table, versions.table)),
     "threads": Section("threads", "arxiv", _threads, partial(of_table, threads.table)),
     "first-run": Section("first-run", "kos", _first_run, partial(of_table, start.table)),
@@ -345,8 +353,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="or repeats [%(default)s]")
     parser.add_argument("--contenders", help="peers [those of the pages]")
     parser.add_argument("--cap", type=float, default=320, help="of growth [%(default)s]")
-    parser.add_argument("--axes", help="of growth [all]")
-    parser.add_argument("--values", help="of these axes [all]")
+    parser.add_argument("--values", help="of growth, the points of the curve [all]")
     parser.add_argument("--old-python", help="of versions: that has another version installed")
     parser.add_argument("--old-name", help="what that is called")
     parser.add_argument("--afresh", action="store_true", help="do not go on with what was cut off")
