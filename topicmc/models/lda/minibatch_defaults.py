@@ -122,6 +122,16 @@ def resolve_minibatches(
     )
 
 
+def minibatch_tokens(
+    config: LdaSettings, seconds: float, pace: Pace, *, n_docs: int, n_tokens: int, n_words: int
+) -> float:
+    """Tokens of the minibatches that a chain may be expected to draw in so many seconds; K is
+    decided."""
+    tokens = n_tokens / n_docs * _batch_size(config, n_docs, n_tokens)
+    sweeps = or_default(config.sweeps, _SWEEPS)
+    return seconds / pace.minibatch_update(tokens, sweeps, n_words * int(config.topics)) * tokens
+
+
 def _checked_start(config: LdaSettings) -> tuple[str, bool]:
     """How chains begin, and whether a start on a subset may come before; UsageError for what these
     samplers do not have."""
