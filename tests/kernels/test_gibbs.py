@@ -61,7 +61,7 @@ def test_topic_rows():
 
 def test_no_weight_of_a_large_corpus_is_subnormal():
     """Processors take several times as long over such numbers: with 730 million tokens and 100
-    topics half of all draws of minibatches were spent on them."""
+    topics half of the time of drawing minibatches went into them."""
     theta = np.full((3, 2), FLOOR)
     rows = topic_rows(theta, np.full(2, 1e9), np.arange(3, dtype=np.int32))
     assert rows[0, 0] * np.float32(1e-4) > np.finfo(np.float32).tiny

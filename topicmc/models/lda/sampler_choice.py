@@ -55,7 +55,8 @@ def choose(
     assignments fit into the memory of each worker, and the time allows for samples and for a start
     in which the documents join slowly (on arXiv abstracts minibatches are ahead for 5 s), or for
     one on a subset as large as theirs: for the more sweeps, the longer workers exchange their
-    counts, since chains would draw more meanwhile. Settings that only chains have are honoured.
+    counts, since chains would draw more meanwhile. Nor are minibatches taken that would leave
+    topics all but empty. Settings that only chains have are honoured.
     ``pace`` is that of the machine, if it was measured.
     """
     asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(LdaSettings, name)]
