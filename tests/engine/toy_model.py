@@ -120,6 +120,9 @@ class ToyModel:
     def write_sample(self, chain, round_number):
         return self._run.write_sample(chain.index, round_number, {"theta": chain.theta})
 
+    def write_mean(self, chain, round_number):
+        return None
+
     def scalars(self):
         return {
             n: {"norm": float(chain.theta @ chain.theta)} for n, chain in self.method.chains.items()

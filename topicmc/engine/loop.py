@@ -112,7 +112,8 @@ class Training:
         self.transport = transport
         self.listener = listener
         self.method = model.method
-        self.samples = KeptSamples(run, transport, config.samples, model.write_sample)
+        write = model.write_sample, model.write_mean
+        self.samples = KeptSamples(run, transport, config.samples, *write)
         self.tracer = Tracer(model, run, transport)
         self.clock, self._evaluating = Clock(), Clock()
         self._states_scored, self._samples_scored = 0, set[str]()
@@ -282,6 +283,7 @@ class Training:
             }
             self.run.commit_checkpoint(number, merged, facts)
         self.samples.keep_provisional(self.method, number)
+        self.samples.keep_means(self.method, number)
         self.transport.barrier()
         self._saved_round = number
 

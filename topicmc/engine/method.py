@@ -127,6 +127,10 @@ class Model(Protocol):
     def write_sample(self, chain: Any, round_number: int) -> Entry:
         """Writes the state of a chain into the run; its index entry, without its position."""
 
+    def write_mean(self, chain: Any, round_number: int) -> Entry | None:
+        """Writes the running mean of a chain into the run; its ``file``, its ``checksum`` and what
+        else is to be known of it. None where the chain keeps none."""
+
     def scalars(self) -> dict[int, dict[str, float]]:
         """Of each hosted chain numbers by name that belong into the trace: they must not depend on
         how components of the model are numbered. Collective."""

@@ -26,6 +26,8 @@ class KeptSamples:
         transport: who else writes.
         n_samples: how many to keep of a chain, at most.
         write: writes a state, in a round of that number, and returns its index entry.
+        write_mean: writes the running mean of a chain, and returns what is to be known of it; None
+            where the chain keeps none.
     """
 
     def __init__(
@@ -34,12 +36,15 @@ class KeptSamples:
         transport: Transport,
         n_samples: int,
         write: Callable[[Any, int], Entry],
+        write_mean: Callable[[Any, int], Entry | None],
     ) -> None:
         self._run = run
         self._transport = transport
         self._n_samples = n_samples
         self._write_state = write
+        self._write_mean = write_mean
         self._entries: list[Entry] = []
+        self._means: dict[int, Entry] = {}  # the last that was written of each chain
         self._position = 0
 
     @property
@@ -74,6 +79,21 @@ class KeptSamples:
         if round_number > 0 and not self.entries:
             self._replace(self._write(method, method.position, round_number, burn_in=True))
 
+    def keep_means(self, method: Method, round_number: int) -> None:
+        """Writes the running means of a method's chains, of which there are samples. They are as
+        large as these, so that it is done now and then: the newest sample goes with the last."""
+        if not self.entries:
+            return
+        held, local = method.chains, []
+        for number in held:
+            if number in method.distinct():
+                mean = self._write_mean(held[number], round_number)
+                if mean is not None:
+                    local.append((number, {**mean, "position": method.position}))
+        for part in self._transport.exchange(local):
+            self._means.update(part)
+        self._replace(self.entries)
+
     def _write(
         self, method: Method, position: int, round_number: int, *, burn_in: bool
     ) -> list[Entry]:
@@ -89,14 +109,25 @@ class KeptSamples:
     def _replace(self, entries: list[Entry]) -> None:
         """Makes some entries the index, here and on disk, but for those that time has passed by."""
         before = self._entries
-        newest = {entry["chain"]: entry for entry in entries}
-        self._entries = [
-            entry if entry is newest[entry["chain"]] else _without_mean(entry)
-            for entry in entries
-            if entry["burn_in"] or is_kept(entry["position"], self._position, self._n_samples)
-        ]
+        self._entries = self._with_means(
+            [
+                entry
+                for entry in entries
+                if entry["burn_in"] or is_kept(entry["position"], self._position, self._n_samples)
+            ]
+        )
         if self._transport.is_root and self._entries != before:
             self._run.write_sample_index(self._entries, files_of([*before, *entries]))
+
+    def _with_means(self, entries: list[Entry]) -> list[Entry]:
+        """Some entries, of which the newest of each chain says where its mean is."""
+        newest = {entry["chain"]: entry for entry in entries}
+        told = []
+        for entry in entries:
+            mean = self._means.get(entry["chain"]) if entry is newest[entry["chain"]] else None
+            state = {name: value for name, value in entry.items() if name != "mean"}
+            told.append(state if mean is None else {**state, "mean": mean})
+        return told
 
     def clean_up(self) -> None:
         """Deletes the files of what is no longer kept."""
@@ -113,7 +144,14 @@ class KeptSamples:
         ]
         kept = [entry for entry in self._entries if entry["position"] <= self._position]
         proper = [e for e in kept if not (e["burn_in"] or method.is_start(e["position"]))]
-        self._entries = proper or [entry for entry in kept if entry["burn_in"]]
+        # Earlier versions wrote a mean with each sample.
+        self._means = {
+            entry["chain"]: entry["mean"]
+            for entry in self._entries
+            if "mean" in entry
+            and entry["mean"].get("position", entry["position"]) <= self._position
+        }
+        self._entries = self._with_means(proper or [entry for entry in kept if entry["burn_in"]])
         self._transport.barrier()  # all have read the index
         if self._transport.is_root:
             self._run.write_sample_index(self._entries, self._run.sample_files())
@@ -128,8 +166,3 @@ def _spread(entries: list[Entry], most: int | None) -> list[Entry]:
         apart *= 2
         chosen = [entry for entry in entries if entry["position"] % apart == 0]
     return chosen if entries[-1] in chosen else [*chosen, entries[-1]]
-
-
-def _without_mean(entry: Entry) -> Entry:
-    """An entry less the mean of its chain, which the newest has."""
-    return {name: value for name, value in entry.items() if name != "mean"}

@@ -40,11 +40,11 @@ def check_samples(path: Path, index: Any) -> None:
         for file in (entry, *([entry.record("mean")] if "mean" in entry else [])):
             file.text("file", _SAMPLE)
             file.text("checksum", SHA256)
+            if "position" in file:
+                file.whole("position", most=_POSITION)
         entry.whole("chain", most=MAX_WORKERS)
         entry.whole("round", most=_POSITION)
         entry.flag("burn_in")
-        if "position" in entry:
-            entry.whole("position", most=_POSITION)
 
 
 def check_line(path: Path, line: int, record: Any, counted: Sequence[str], figure: str) -> None:

@@ -65,6 +65,9 @@ class MatrixFactorizationModel:
     def write_sample(self, chain: Factors, round_number: int) -> Entry:
         return self._run.write_state(chain, round_number)
 
+    def write_mean(self, chain: Factors, round_number: int) -> None:
+        return None
+
     def scalars(self) -> dict[int, dict[str, float]]:
         held = self.method.chains  # no chain keeps a name here: the next is made when it is gone
         return {number: self._scalars_of(held[number]) for number in held}

@@ -28,9 +28,10 @@ from topicmc.models.lda.samples import alpha_of, newest_of
 from topicmc.samplers.running_mean import running_mean
 from topicmc.samplers.state import Chain
 
-# Draws that the samples of a chain may take while it trains: all 32 are scored on 1,000 abstracts,
-# and four to six on 1,000 long articles.
-_DRAWS, _LEAST_AVERAGED = 200_000_000, 4
+# Draws that the samples of a chain may take while it trains, and those in whose time a weight is
+# read and made a table of: all 32 are scored on 1,000 abstracts with 100 topics, 8 with 1,000, and
+# four to six on 1,000 long articles.
+_DRAWS, _DRAWS_OF_WEIGHT, _LEAST_AVERAGED = 200_000_000, 0.5, 4
 
 
 class HeldOut:
@@ -62,10 +63,11 @@ class HeldOut:
         split = split_documents(corpus.heldout, seed=seed)
         self.fingerprint = split.fingerprint
         self.n_scored = split.n_scored
-        draws = SWEEPS * max(1, len(split.observed.tokens))
-        self.most_averaged: int | None = max(_LEAST_AVERAGED, _DRAWS // draws)
-        self._split = share_of(split, transport.rank, transport.n_processes)
         self._shape = (corpus.n_words, n_topics)
+        weights = corpus.n_words * n_topics
+        draws = SWEEPS * len(split.observed.tokens) + _DRAWS_OF_WEIGHT * weights
+        self.most_averaged: int | None = max(_LEAST_AVERAGED, int(_DRAWS / draws))
+        self._split = share_of(split, transport.rank, transport.n_processes)
         self._alpha = alpha
         self._seed = seed
         self._transport = transport

@@ -17,7 +17,7 @@ from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.plan import expected_updates, passes
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import write_sample
+from topicmc.models.lda.samples import write_mean, write_sample
 from topicmc.models.lda.scalars import Scalars
 from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.models.lda.settings import Resolved
@@ -63,6 +63,9 @@ class Lda:
 
     def write_sample(self, chain: Chain, round_number: int) -> Entry:
         return write_sample(self._run, chain, round_number, self._n_tokens)
+
+    def write_mean(self, chain: Chain, round_number: int) -> Entry | None:
+        return write_mean(self._run, chain, round_number, self._n_tokens)
 
     def scalars(self) -> dict[int, dict[str, float]]:
         joints = self._log_joints()

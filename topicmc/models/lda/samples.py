@@ -32,24 +32,23 @@ def write_sample(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) 
         entry = run.keep_sample(*place, most_tokens=float((shares * sizes).max()))
     arrays = {"alpha": chain.alpha, "share": chain.share}
     entry |= {name: array.tolist() for name, array in arrays.items() if array is not None}
-    entry |= _write_mean(run, chain, round_number, n_tokens)
     return entry if chain.beta is None else {**entry, "beta": float(chain.beta)}
 
 
-def _write_mean(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) -> dict[str, Any]:
+def write_mean(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) -> Entry | None:
     """Writes the running mean of a chain, if it keeps one; what the entry of its newest sample says
     of it."""
     if not isinstance(chain, MeanChain) or chain.beta is None:
-        return {}
+        return None
     prior = run.prior(chain.beta)
     mean = running_mean(chain, prior)
     if mean is None:
-        return {}
+        return None
     sums = mean.sum(axis=0, dtype=np.float64)
     share = np.maximum(sums - prior.totals(*mean.shape), 0)
     most = float((mean.max(axis=0) / sums * n_tokens * share / share.sum()).max())
     written = run.keep_mean(chain.index, round_number, mean, most_tokens=most)
-    return {"mean": {**written, "share": (share / share.sum()).tolist()}}
+    return {**written, "share": (share / share.sum()).tolist()}
 
 
 class PosteriorMean(NamedTuple):

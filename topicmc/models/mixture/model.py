@@ -49,6 +49,9 @@ class MixtureModel:
     def write_sample(self, chain: Mixture, round_number: int) -> Entry:
         return self._run.write_state(chain, round_number)
 
+    def write_mean(self, chain: Mixture, round_number: int) -> None:
+        return None
+
     def scalars(self) -> dict[int, dict[str, float]]:
         return {
             number: _scalars_of(chain) | ({"beta": chain.beta} if self._learns_beta else {})
