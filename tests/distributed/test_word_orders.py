@@ -8,8 +8,9 @@ import pytest
 from topicmc.kernels import by_word, by_word_slots, word_order
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed import word_orders
+from topicmc.models.lda.collapsed import worker as worker_module
 from topicmc.models.lda.collapsed.parts import Part
-from topicmc.models.lda.collapsed.word_orders import WordOrders
+from topicmc.models.lda.collapsed.word_orders import FEW_TOPICS, WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.origin import padded
 from topicmc.samplers.row_prior import RowPrior
@@ -178,8 +179,49 @@ def test_documents_that_lie_apart_and_come_again(n_topics, kernel, monkeypatch):
     redraw = kernel.redraw
     monkeypatch.setattr(kernel, "redraw", lambda *a, **b: drawn.append(a[0]) or redraw(*a, **b))
     one_by_one = swept(1, again=False)
-    assert drawn == []
+    assert len(drawn) == (n_topics > FEW_TOPICS)  # which are put in order for one sweep
+    drawn.clear()
     z = swept(3, again=True)
     assert len(drawn) == 3
     np.testing.assert_array_equal(z, swept(1, again=True))
+    assert n_topics <= FEW_TOPICS or np.array_equal(z, one_by_one)
     assert kernel is by_word_slots or np.mean(z == one_by_one) > 0.99
+
+
+@pytest.mark.parametrize(("n_topics", "kernel"), [(20, by_word), (2_000, by_word_slots)])
+def test_documents_that_join_under_counts_of_many_topics(n_topics, kernel, monkeypatch):
+    """They are drawn word by word, as they would be one after another but where rounding decides
+    (slots draw otherwise), and those that have topics as if none joined; threads do not matter."""
+    offsets, tokens = corpus()
+    monkeypatch.setattr(word_orders, "cut", partial(word_order.cut, piece=100))
+    alpha, drawn, prior = np.full(n_topics, 0.1), [], RowPrior(0.1)
+    first, others = np.arange(0, 120, 2), np.arange(1, 120, 2)
+    of_first = np.repeat(np.arange(120) % 2 == 0, np.diff(offsets))
+
+    def joined(docs, n_threads=1, few=0):
+        monkeypatch.setattr(worker_module, "FEW_TOPICS", few)
+        monkeypatch.setattr(word_orders, "FEW_TOPICS", few)
+        worker = CollapsedWorker(offsets, tokens, 7, 40, n_topics, np.uint64(9))
+        options = {"one_by_one": False, "threads": Threads(n_threads)}
+        worker.draw(first, alpha, prior, sweep=0, **options)
+        drawn.clear()
+        worker.draw(docs, alpha, prior, sweep=1, **options)
+        counts = np.zeros_like(worker.word_topic)
+        with_topics = worker.z != worker.unassigned
+        np.add.at(counts, (tokens[with_topics], worker.z[with_topics]), 1)
+        np.testing.assert_array_equal(worker.word_topic, counts)
+        np.testing.assert_array_equal(worker.topic_totals, counts.sum(axis=0))
+        return worker.z
+
+    redraw = kernel.redraw
+    monkeypatch.setattr(kernel, "redraw", lambda *a, **b: drawn.append(b) or redraw(*a, **b))
+    z = joined(others)
+    assert [options["counted"] for options in drawn] == [False]
+    one_by_one = joined(others, few=10_000)
+    assert drawn == []
+    assert kernel is by_word_slots or np.mean(z == one_by_one) > 0.99
+    both = joined(np.arange(120), 3)
+    assert [options["counted"] for options in drawn] == [True] * 3 + [False] * 3
+    np.testing.assert_array_equal(both[of_first], joined(first)[of_first])
+    np.testing.assert_array_equal(both, joined(np.arange(120)))
+    assert np.mean(both[~of_first] == z[~of_first]) < 0.9  # under what the first have now

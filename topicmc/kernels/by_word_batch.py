@@ -77,7 +77,7 @@ def sample_assignments(
         doc_ids = batch.doc_ids[first:last]
         names: dict[str, Any] = {"doc_ids": doc_ids, "key": key, "update": update}
         if np.any(z[offsets[first] : offsets[last]] == unassigned):
-            by_word_start.start(tile, offsets, z, *given, **names)
+            by_word_start.start(tile, offsets, z, *given, no_prior(n_padded), **names)
         drawn[i] = tile, []
         for sweep in range(1, sweeps + 1):
             _, after, _ = redraw(

@@ -1,6 +1,6 @@
 # mypy: disable-error-code="call-arg,var-annotated"
-"""First topics given θ, word by word: from the random numbers of `topicmc.kernels.gibbs`, where
-tokens start from p(z = k) ∝ α_k φ_kw, which is one table for all tokens of a word."""
+"""First topics given θ or counts, word by word: from the random numbers of `topicmc.kernels.gibbs`,
+where tokens start from p(z = k) ∝ α_k φ_kw, which is one table for all tokens of a word."""
 
 import numpy as np
 from numba import njit
@@ -12,6 +12,7 @@ from topicmc.kernels.lanes import (
     TABLE_HEAD,
     add,
     close,
+    levels,
     load,
     mul,
     pick,
@@ -20,7 +21,7 @@ from topicmc.kernels.lanes import (
     store,
     tables,
 )
-from topicmc.kernels.prior import no_prior
+from topicmc.kernels.prior import Beta, entry_lanes, row_of
 from topicmc.kernels.scratch import kept
 from topicmc.kernels.word_order import BEGINS, Tile
 
@@ -29,9 +30,10 @@ def start(
     tile: Tile,
     offsets: np.ndarray,
     z: np.ndarray,
-    theta: np.ndarray,
-    topic_sums: np.ndarray,
+    word_topic: np.ndarray,
+    topic_totals: np.ndarray,
     alpha: np.ndarray,
+    beta: Beta,
     *,
     doc_ids: np.ndarray,
     key: np.uint64,
@@ -40,31 +42,36 @@ def start(
     """Draws a topic for each token of a tile that has none, whose z is the greatest value of its
     type.
 
-    theta is float32 (W, Kp), topic_sums (Kp,) and alpha float32 (Kp,), padded. The other arguments
-    are those of `topicmc.kernels.by_word.redraw`.
+    Arguments are those of `topicmc.kernels.by_word.redraw`.
     """
     starts = offsets[tile.first : tile.last + 1]
     next_of = kept("next", len(doc_ids), np.int64)
     next_of[:] = starts[:-1]
     uniforms = kept("uniforms", len(tile.docs) + 64, np.float32)
     fill_uniforms(starts, doc_ids, 0, np.uint64(key), update, uniforms)
-    weights = UNIT * alpha * inverse_sums(topic_sums, no_prior(len(alpha)))[0]
+    weights = UNIT * alpha * inverse_sums(topic_totals, beta)[0]
+    given = (word_topic.reshape(-1).view(np.int32), word_topic.dtype == np.int32)
     _draw(
-        tile.docs, tile.words, tile.ends, next_of, z, theta.reshape(-1), weights, alpha, uniforms,
+        tile.docs, tile.words, tile.ends, next_of, z, given, beta.entries, weights, alpha, uniforms,
         starts[0], tables(1, len(alpha)).reshape(-1),
     )  # fmt: skip
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _draw(docs, words, ends, next_of, z, theta, weights, alpha, uniforms, tile_begin, table):
+def _draw(
+    docs, words, ends, next_of, z, given, entries, weights, alpha, uniforms, tile_begin, table
+):  # fmt: skip
+    phi, integers = given
     n_padded, i, unassigned = len(alpha), 0, np.intp(z.dtype.type(-1))
     for w in range(len(words)):
-        row = np.intp(words[w]) * n_padded
+        word = np.intp(words[w])
+        row, prior = word * n_padded, row_of(entries, word)
         ahead = np.intp(words[min(w + 2, len(words) - 1)]) * n_padded
         cumulative = splat(np.float32(0))
         for k in range(0, n_padded, LANES):
-            prefetch(theta, ahead + k)
-            cumulative = add(cumulative, mul(load(theta, row + k), load(weights, k)))
+            prefetch(phi, ahead + k)
+            level = add(levels(phi, row + k, integers), entry_lanes(prior, k))
+            cumulative = add(cumulative, mul(level, load(weights, k)))
             store(table, TABLE_HEAD + k, cumulative)
         total = close(table, 0, cumulative)
         while i < ends[w]:

@@ -36,6 +36,14 @@ def hold(held, word, topic):
 
 
 @njit(nogil=True, cache=True)
+def hold_tokens(held, tokens, z, unassigned):
+    """Notes the topics of some tokens, but for those that have none."""
+    for i in range(len(tokens)):
+        if z[i] != unassigned:
+            hold(held, np.uintp(tokens[i]), np.uintp(z[i]))
+
+
+@njit(nogil=True, cache=True)
 def blocks_of(held, word, blocks):
     """Writes the blocks of a word to the head of an array, ascending; returns how many they are."""
     n = np.uintp(0)

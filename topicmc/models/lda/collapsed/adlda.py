@@ -35,7 +35,7 @@ from topicmc.models.lda.collapsed.consensus import warm_up as warm_up_consensus
 from topicmc.models.lda.collapsed.growing import Extent, Schedule, Worker
 from topicmc.models.lda.collapsed.parts import Part
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
-from topicmc.models.lda.collapsed.word_orders import WordOrders
+from topicmc.models.lda.collapsed.word_orders import FEW_TOPICS, WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior_metrics
 from topicmc.models.lda.origin import Origin, padded
@@ -427,6 +427,7 @@ class Adlda:
             prior = self.prior.summed(1)
             apart = Part(np.array([0, 2]), offsets)
             by_itself, by_word = [0], [1, 2] if self._draws_by_word(sampler) else []
+            later = 2 if self.schedule.grows and config.topics > FEW_TOPICS else None
             for topics in self._kinds():
                 tiny = CollapsedWorker(offsets, tokens, 0, 1, config.topics, sampler.key)
                 apart.of(tokens)
@@ -434,6 +435,8 @@ class Adlda:
                 # Only under counts do documents join that are drawn by themselves.
                 documents = by_word or by_itself if topics is not None else by_itself + by_word
                 for sweep, document in product((0, 1), documents):
+                    if sweep == 0 and document == later and topics is None:
+                        continue  # it joins when others have topics
                     tiny.draw(
                         np.array([document]), self.alpha, prior, sweep=sweep,
                         one_by_one=config.batch_size == 1, threads=self.threads, topics=topics,

@@ -78,6 +78,11 @@ class Schedule:
         sizes = [config.trajectory * self._rounds_of(sweep) for sweep in growing]
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
+    @property
+    def grows(self) -> bool:
+        """Whether documents join under the counts of others."""
+        return self._growth is not NO_GROWTH or self.members.growth is not NO_GROWTH
+
     def _rounds_of(self, sweep: int) -> int:
         """Rounds of a sweep: fewer while there are few documents, but some."""
         share = self._share(sweep)

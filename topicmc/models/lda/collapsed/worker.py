@@ -27,7 +27,7 @@ from topicmc.kernels.collapsed import (
     count_changes,
     empty_counts,
 )
-from topicmc.kernels.held import held_blocks
+from topicmc.kernels.held import held_blocks, hold_tokens
 from topicmc.kernels.histograms import mix_histogram
 from topicmc.kernels.joint import log_mixes
 from topicmc.kernels.padding import padded_topics
@@ -35,7 +35,7 @@ from topicmc.kernels.prior import Beta, no_prior
 from topicmc.kernels.threads import Threads
 from topicmc.kernels.word_order import Tile, word_ranges
 from topicmc.models.lda.collapsed.parts import Part
-from topicmc.models.lda.collapsed.word_orders import WordOrders
+from topicmc.models.lda.collapsed.word_orders import FEW_TOPICS, WordOrders
 from topicmc.samplers.row_prior import RowPrior
 
 _PIECE = 8_192  # tokens that are worth a thread's while
@@ -121,7 +121,6 @@ class CollapsedWorker:
         self, part: Part, before: np.ndarray, threads: Threads | None = None, n_parts: int = 1
     ) -> None:
         """Counts what the tokens of some documents have changed from ``before``, their z."""
-        self._held = None
         docs = np.arange(len(part.docs))
         changed = part.offsets, part.of(self.tokens), before, part.of(self.z), self.word_topic
         n_words = len(self.word_topic)
@@ -134,6 +133,8 @@ class CollapsedWorker:
         (threads or Threads()).run(count, n_parts)
         for change in changes:
             self.topic_totals += change
+        if self._held is not None:
+            hold_tokens(self._held, part.of(self.tokens), part.of(self.z), self.unassigned)
 
     def renew_totals(self) -> None:
         """Makes topic_totals the sums of word_topic, after others' changes came in."""
@@ -176,21 +177,29 @@ class CollapsedWorker:
         """
         if len(docs) == 0:
             return 0
-        mixes, part = padded_topics(alpha), Part(docs, self.offsets)
+        mixes = padded_topics(alpha)
         old, new = docs[self.joined[docs]], docs[~self.joined[docs]]
         if one_by_one and topics is None:
             self._draw_one_by_one(old, new, mixes, prior, sweep, sweep > begins)
-        elif tiles := self._tiles(part, new, threads, topics, again):
-            z = part.of(self.z)
-            if len(new):
-                self._begin_by_word(part, z, tiles, mixes, sweep, threads, topics)
-            self._draw_by_word(part, z, tiles, mixes, prior, sweep, threads, topics)
-            part.put(z, self.z)
         else:
+            # What tokens of their own the counts have is to be known of all documents of a block.
+            apart = topics is None and len(mixes) > FEW_TOPICS and len(old) > 0 and len(new) > 0
             at_random = sweep == begins and topics is None
-            self._draw_frozen(part, old, new, mixes, prior, sweep, threads, topics, at_random)
+            for some in (old, new) if apart else (docs,):
+                self._draw_block(some, mixes, prior, sweep, threads, topics, at_random, again)
         self.joined[new] = True
-        return part.n_tokens
+        return int((self.offsets[docs + 1] - self.offsets[docs]).sum())
+
+    def _draw_block(self, docs, mixes, prior, sweep, threads, topics, at_random, again) -> None:
+        part, new = Part(docs, self.offsets), docs[~self.joined[docs]]
+        tiles = self._tiles(part, new, threads, topics, at_random, again)
+        if not tiles:
+            old = docs[self.joined[docs]]
+            self._draw_frozen(part, old, new, mixes, prior, sweep, threads, topics, at_random)
+        elif len(new):
+            self._begin_by_word(part, tiles, mixes, prior, sweep, threads, topics)
+        else:
+            self._draw_by_word(part, tiles, mixes, prior, sweep, threads, topics)
 
     def _beta(self, prior: RowPrior) -> Beta:
         return prior.rows(len(self.word_topic), self.n_topics)
@@ -209,14 +218,15 @@ class CollapsedWorker:
 
     def is_by_word(self, docs: np.ndarray, threads: Threads) -> bool:
         """Whether these documents, ascending int64 (n,), are drawn word by word in a sweep."""
-        return bool(self._tiles(Part(docs, self.offsets), docs[:0], threads, None, False))
+        part = Part(docs, self.offsets)
+        return bool(self._tiles(part, docs[:0], threads, None, at_random=False, again=False))
 
-    def _tiles(self, part: Part, new: np.ndarray, threads, topics, again) -> list[Tile]:
-        """The documents in the order of words, if they had better be drawn so; first topics are
-        only given topics."""
+    def _tiles(self, part: Part, new, threads, topics, at_random, again) -> list[Tile]:
+        """The documents in the order of words, if they had better be drawn so. First topics are,
+        given topics, or under counts where there are many."""
         n_padded = self.word_topic.shape[1]
-        first_under_counts = len(new) > 0 and topics is None
-        if first_under_counts or n_padded > by_word_slots.MOST_TOPICS:
+        first_of_few = len(new) > 0 and topics is None and (at_random or n_padded <= FEW_TOPICS)
+        if first_of_few or n_padded > by_word_slots.MOST_TOPICS:
             return []
         return self._orders.tiles(part, n_padded, threads, again=again)
 
@@ -227,35 +237,45 @@ class CollapsedWorker:
             given = (*topics, mixes, no_prior(len(mixes)))
         return given, topics is None
 
-    def _begin_by_word(self, part, z, tiles, mixes, sweep, threads, topics) -> None:
+    def _begin_by_word(self, part, tiles, mixes, prior, sweep, threads, topics) -> None:
+        """Documents of which some join, and nothing is in what they are drawn under."""
+        given, _ = self._given(mixes, prior, topics)
+        z = part.of(self.z)
         before = z.copy()
-        theta, topic_sums = topics
 
         def begin(i: int) -> None:
             by_word_start.start(
-                tiles[i], part.offsets, z, theta, topic_sums, mixes,
+                tiles[i], part.offsets, z, *given,
                 doc_ids=self._doc_ids(part, tiles[i]), key=self.key, update=sweep,
             )  # fmt: skip
 
         threads.run(begin, len(tiles))
+        self._redraw(part, z, tiles, given, False, sweep, threads)
         part.put(z, self.z)
         self._count(part, before, threads, threads.n_threads)
 
     def _doc_ids(self, part: Part, tile: Tile) -> np.ndarray:
         return self.first_id + part.docs[tile.first : tile.last]
 
-    def _draw_by_word(self, part, z, tiles, mixes, prior, sweep, threads, topics) -> None:
+    def _draw_by_word(self, part, tiles, mixes, prior, sweep, threads, topics) -> None:
         given, counted = self._given(mixes, prior, topics)
+        z = part.of(self.z)
+        changed = self._redraw(part, z, tiles, given, counted, sweep, threads)
+        part.put(z, self.z)
+        self._count_by_word(tiles, changed, threads)
+
+    def _redraw(self, part, z, tiles, given, counted, sweep, threads) -> list[Any]:
+        """A sweep over tiles, whose tokens all have topics; what the kernel returns for each."""
         changed: list[Any] = [None] * len(tiles)
         redraw_tile: Callable[..., Any] = by_word.redraw
-        if not by_word_slots.pays(np.arange(len(part.docs)), part.offsets, z, len(mixes)):
-            self._held = None
-        elif counted:
-            if self._held is None:
-                self._held = held_blocks(*self.word_topic.shape)
-            redraw_tile = partial(by_word_slots.redraw, held=self._held)
-        else:
+        if by_word_slots.pays(np.arange(len(part.docs)), part.offsets, z, len(given[2])):
             redraw_tile = by_word_slots.redraw
+            if counted:
+                if self._held is None:
+                    self._held = held_blocks(*self.word_topic.shape)
+                redraw_tile = partial(redraw_tile, held=self._held)
+        elif counted:
+            self._held = None
 
         def draw(i: int) -> None:
             changed[i] = redraw_tile(
@@ -264,7 +284,7 @@ class CollapsedWorker:
             )  # fmt: skip
 
         threads.run(draw, len(tiles))
-        self._count_by_word(tiles, changed, threads)
+        return changed
 
     def _count_by_word(self, tiles: list[Tile], changed: list[Any], threads: Threads) -> None:
         """Counts what tiles have changed, as the kernels return it."""
