@@ -1,5 +1,6 @@
 """A time budget holds a start and samples, on any machine; where it cannot, that is said before."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -69,6 +70,17 @@ def test_minibatches_are_ahead_where_few_sweeps_fit_with_many_topics():
         timed = replace(asked, time_budget=seconds)
         config = resolve(timed, **ARXIV, cores=2, pace=Pace(58e-9, 0.0, 7e-9))
         assert config.sampler == sampler
+
+
+@pytest.mark.parametrize(("topics", "share"), [(1_000, 0.45), (2_000, 10 / 28), (10_000, 10 / 28)])
+def test_starts_with_thousands_of_topics_leave_time_for_sweeps(topics, share):
+    """In a run with time for 28 sweeps: 18 of them."""
+    asked = replace(BUDGET, topics=topics, time_budget=20.0)
+    pace = Pace(20 / (28 * ARXIV["n_tokens"]), 0.0, 7e-9)
+    config = resolve(asked, **ARXIV, cores=2, pace=pace)
+    assert config.start == "grow"
+    longer = replace(config, start_sweeps=math.ceil(1.2 * config.start_sweeps))
+    assert cost_of_start(config, **ARXIV) <= share * 28 < cost_of_start(longer, **ARXIV)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from topicmc.models.lda.starts import (
     longest_start,
     run_of_slow_growth,
     start_cost,
+    start_within,
     subset_documents,
     usual_subset,
 )
@@ -153,7 +154,7 @@ def resolve_collapsed(
     elif config.start not in ("consensus", "subset"):
         if config.time_budget is not None:
             most = start if warm else _LONGEST_START
-            start = longest_start(config.start, BURN_IN_SHARE * within, most, **size)
+            start = longest_start(config.start, start_within(within, config.topics), most, **size)
         if epochs is not None:
             start = min(start, int(epochs / 2))
     start = max(LEAST_START, start)
