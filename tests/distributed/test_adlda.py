@@ -1,6 +1,7 @@
 """AD-LDA and Async-LDA: exact posterior, exact counts, the same bits, and a start that helps."""
 
 from dataclasses import replace
+from functools import partial
 
 import naive_gibbs
 import numpy as np
@@ -14,9 +15,9 @@ from topicmc.corpora import prepare
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.kernels import assignments as assignments_kernels
-from topicmc.kernels import gibbs
+from topicmc.kernels import by_word_start, gibbs, word_order
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.collapsed import adlda
+from topicmc.models.lda.collapsed import adlda, word_orders
 from topicmc.models.lda.collapsed import worker as collapsed
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve
@@ -173,6 +174,19 @@ def test_many_topics(small_corpus, topics, monkeypatch):
     assert np.all(counts[:, topics:] == 0)
 
 
+@pytest.fixture
+def many(monkeypatch):
+    """As with many topics, documents that join are drawn word by word, and however few they are."""
+    for module in (collapsed, word_orders):
+        monkeypatch.setattr(module, "FEW_TOPICS", 0)
+    monkeypatch.setattr(word_orders, "_TOKENS_A_WORD", 0)
+    monkeypatch.setattr(word_orders, "cut", partial(word_order.cut, piece=200))
+    joined, start = [], by_word_start.start
+    monkeypatch.setattr(by_word_start, "start", lambda *a, **b: joined.append(a) or start(*a, **b))
+    yield
+    assert len(joined) > 9
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_same_bits_for_any_number_of_threads(small_corpus, tmp_path, workers, monkeypatch):
     monkeypatch.setattr(collapsed, "_PIECE", 200)
@@ -196,6 +210,20 @@ def test_an_interrupted_run_equals_one_that_was_not(small_corpus, tmp_path, samp
     train(config, small_corpus, tmp_path / "run", StopAfter(9), resume=True)
     run, outcome = train(config, small_corpus, tmp_path / "run", resume=True)
     assert not outcome.interrupted
+    assert assignments(run) == assignments(whole)
+    assert kept_bits(run) == kept_bits(whole)
+
+
+def test_a_growing_start_drawn_word_by_word(small_corpus, tmp_path, many, monkeypatch):
+    """The same bits with one thread and with three, interrupted while it grows or not, on
+    two workers."""
+    monkeypatch.setattr(collapsed, "_PIECE", 200)
+    config = replace(CONFIG, workers=2, batch_size=100, epochs=8)
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    run, outcome = train(replace(config, threads=3), small_corpus, tmp_path / "run", StopAfter(3))
+    assert outcome.interrupted
+    assert all(entry["burn_in"] for entry in run.sample_index())
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
     assert assignments(run) == assignments(whole)
     assert kept_bits(run) == kept_bits(whole)
 

@@ -76,7 +76,7 @@ def kept_samples(run: TopicRun, n_samples: int) -> KeptSamples:
     def write(chain, number):
         return write_sample(run, chain, number, n_tokens=100)
 
-    return KeptSamples(run, LocalTransport(1), n_samples, write)
+    return KeptSamples(run, LocalTransport(1), n_samples, write, lambda *_: None)
 
 
 def seen(run: TopicRun) -> list[tuple[int, bool]]:

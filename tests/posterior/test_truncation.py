@@ -85,7 +85,9 @@ def test_each_chain_comes_to_rest_on_its_own(tmp_path):
 
 def test_a_score_is_averaged_over_some_of_these_samples_and_the_newest(tmp_path):
     trace = Recorded(tmp_path, np.linspace(-9, -8, 64), others=True)
-    kept = KeptSamples(RunDirectory(tmp_path), LocalTransport(1), 64, lambda *_: {})
+    kept = KeptSamples(
+        RunDirectory(tmp_path), LocalTransport(1), 64, lambda *_: {}, lambda *_: None
+    )
     kept._entries = [e for p in range(33, 64) for c in (2, 3) for e in entries(p, chain=c)]
     kept._entries.append({"chain": 3, "position": 64, "burn_in": True})
 
