@@ -171,6 +171,14 @@ def test_evaluations_that_nobody_asked_for_cost_little_and_change_nothing(
     assert len(explicit.metrics()) == 20
 
 
+def test_fewer_samples_are_scored_where_there_are_many_weights(small_corpus):
+    """A weight is worth half a draw, of 200 million: 32 samples are scored, 16 and 4."""
+    nobody = (np.zeros(0), 0, LocalTransport(1), Threads())
+    found = [HeldOut(None, small_corpus, k, *nobody).most_averaged for k in (5, 200_000, 10**7)]
+    assert small_corpus.n_words == 120
+    assert found[0] > 32 and found[1:] == [16, 4]
+
+
 def test_samples_that_are_dear_to_score_are_thinned_and_wait_for_the_end(
     small_corpus, tmp_path, monkeypatch
 ):
