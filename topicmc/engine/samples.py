@@ -84,27 +84,30 @@ class KeptSamples:
         large as these, so that it is done now and then: the newest sample goes with the last."""
         if not self.entries:
             return
-        held, local = method.chains, []
-        for number in held:
-            if number in method.distinct():
-                mean = self._write_mean(held[number], round_number)
-                if mean is not None:
-                    local.append((number, {**mean, "position": method.position}))
-        for part in self._transport.exchange(local):
-            self._means.update(part)
+
+        def write(number: int, chain: Any) -> tuple[int, Entry | None]:
+            return number, self._write_mean(chain, round_number)
+
+        for number, mean in self._of_chains(method, write):
+            if mean is not None:
+                self._means[number] = {**mean, "position": method.position}
         self._replace(self.entries)
 
     def _write(
         self, method: Method, position: int, round_number: int, *, burn_in: bool
     ) -> list[Entry]:
-        held, local = method.chains, []
-        for number in held:
-            if number in method.distinct():
-                chain = held[number]
-                entry = self._write_state(chain, round_number)
-                local.append({**entry, "position": position, "burn_in": burn_in})
-                del chain  # before the next is made
-        return [entry for part in self._transport.exchange(local) for entry in part]
+        def write(number: int, chain: Any) -> Entry:
+            entry = self._write_state(chain, round_number)
+            return {**entry, "position": position, "burn_in": burn_in}
+
+        return self._of_chains(method, write)
+
+    def _of_chains(self, method: Method, write: Callable[[int, Any], Any]) -> list[Any]:
+        """What ``write`` says, as JSON values, of each chain whose state differs, by all processes;
+        it keeps none, as the next is made when it is gone."""
+        held, distinct = method.chains, method.distinct()
+        local = [write(number, held[number]) for number in held if number in distinct]
+        return [told for part in self._transport.exchange(local) for told in part]
 
     def _replace(self, entries: list[Entry]) -> None:
         """Makes some entries the index, here and on disk, but for those that time has passed by."""
