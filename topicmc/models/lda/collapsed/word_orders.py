@@ -13,8 +13,8 @@ from topicmc.models.lda.collapsed.parts import Part
 # takes it away.
 _TOKENS_A_WORD = 4
 # Up to so many, to put documents in order that do not come again takes away what it brings: sweeps
-# of a growing start on arXiv abstracts take 6 % longer then with 200, as long with 400, and 70 to 80
-# and 55 to 60 % of the time with 1,000 and 2,000.
+# of a growing start on arXiv abstracts take 6 % longer then with 200, as long with 400, and 70 to
+# 80 % and 55 to 60 % of the time with 1,000 and 2,000.
 FEW_TOPICS = 512
 
 
