@@ -38,6 +38,26 @@ def test_the_cheaper_kernel_draws(n_topics, remembered, kernel):
     assert np.any(other.word_topic != got.word_topic)
 
 
+@pytest.mark.parametrize("kernel", [gibbs, sparse, by_word_batch])
+def test_only_the_sums_asked_for_are_made(kernel):
+    tokens = np.random.default_rng(0).integers(0, 9, 400).astype(np.uint32)
+    batch = Minibatch(np.arange(2), np.array([0, 150, 400]), tokens, np.arange(9))
+    rows, alpha = np.ones((9, 16), np.float32), padded_topics(np.ones(12))
+    options = {"sweeps": 3, "burn_in": 1, "key": stream_key(0, "gibbs"), "update": 0}
+
+    def draw(words, documents):
+        return kernel.sample_assignments(
+            batch, rows, alpha, threads=Threads(2), want_word_topic=words,
+            want_doc_topic=documents, **options,
+        )  # fmt: skip
+
+    both, of_words, of_documents = draw(True, True), draw(True, False), draw(False, True)
+    assert both.word_topic.sum() == both.doc_topic.sum() == 2 * len(tokens)
+    np.testing.assert_array_equal(of_words.word_topic, both.word_topic)
+    np.testing.assert_array_equal(of_documents.doc_topic, both.doc_topic)
+    assert of_words.doc_topic is None and of_documents.word_topic is None
+
+
 def test_words_that_come_up_often_are_drawn_word_by_word(monkeypatch):
     tokens, drawn = np.repeat(np.arange(5, dtype=np.uint32), 6), []
     rows, alpha = np.ones((5, 16), np.float32), padded_topics(np.ones(4))

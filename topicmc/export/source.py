@@ -90,6 +90,7 @@ class Topics:
                     key=key,
                     update=0,
                     threads=threads,
+                    want_word_topic=False,
                     z=z,
                 )
                 yield batch, z

@@ -94,7 +94,7 @@ def deviations(
                 sweeps += _SETTLE if number else _BURN_IN
             drawn = sample_assignments(
                 batch, rows, alpha, sweeps=sweeps, burn_in=sweeps - 1, key=key, update=update,
-                threads=threads, want_doc_topic=True, z=z,
+                threads=threads, want_word_topic=False, want_doc_topic=True, z=z,
             )  # fmt: skip
             assert drawn.doc_topic is not None
             update += 1

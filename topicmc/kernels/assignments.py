@@ -35,6 +35,7 @@ def sample_assignments(
     key: np.uint64,
     update: int,
     threads: Threads,
+    want_word_topic: bool = True,
     want_doc_topic: bool = False,
     z: np.ndarray | None = None,
 ) -> Assignments:
@@ -42,7 +43,7 @@ def sample_assignments(
     threads or time."""
     options: dict[str, Any] = {
         "sweeps": sweeps, "burn_in": burn_in, "key": key, "update": update, "threads": threads,
-        "want_doc_topic": want_doc_topic, "z": z,
+        "want_word_topic": want_word_topic, "want_doc_topic": want_doc_topic, "z": z,
     }  # fmt: skip
     if by_word_batch.pays(batch, phi_rows.shape[1], sweeps):
         return by_word_batch.sample_assignments(batch, phi_rows, alpha, **options)

@@ -54,6 +54,7 @@ def sample_assignments(
     key: np.uint64,
     update: int,
     threads: Threads,
+    want_word_topic: bool = True,
     want_doc_topic: bool = False,
     z: np.ndarray | None = None,
 ) -> Assignments:
@@ -84,15 +85,23 @@ def sample_assignments(
                 tile, offsets, z, *given, no_prior(n_padded), counted=False, sweep=sweep, **names
             )
             if sweep > burn_in:
-                drawn[i][1].append(after)
+                if want_word_topic:
+                    drawn[i][1].append(after)
                 if want_doc_topic:
                     _add_documents(offsets[first : last + 1], z, doc_topic[first:last])
 
     threads.run(sample, len(ranges))
-    sums = aligned_zeros(phi_rows.shape, np.int32)
+    scale = float(sweeps - burn_in)
+    word_topic = _count_words(drawn, phi_rows.shape, threads) if want_word_topic else None
+    return Assignments(word_topic, doc_topic if want_doc_topic else None, scale)
+
+
+def _count_words(drawn: list[Any], shape: tuple[int, ...], threads: Threads) -> np.ndarray:
+    """n_kw summed over the sweeps kept of each tile: int32 of the ``shape`` (B, Kp)."""
+    sums = aligned_zeros(shape, np.int32)
     # One table of sums, of which each thread has rows of its own.
     n_parts = _PARTS * threads.n_threads if threads.n_threads > 1 else 1
-    parts = word_ranges(drawn[0][0], n_parts, len(phi_rows)) if drawn else []
+    parts = word_ranges(drawn[0][0], n_parts, shape[0]) if drawn else []
 
     def count(i: int) -> None:
         for tile, topics in drawn:
@@ -101,7 +110,7 @@ def sample_assignments(
                 _add_words(start, tile.words[here], tile.ends[here], after, sums)
 
     threads.run(count, len(parts))
-    return Assignments(sums, doc_topic if want_doc_topic else None, float(sweeps - burn_in))
+    return sums
 
 
 @njit(nogil=True, cache=True)

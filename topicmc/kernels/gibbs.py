@@ -48,15 +48,17 @@ _ROWS = 1_024  # and rows of topics
 
 
 class Assignments(NamedTuple):
-    """Sums over the kept sweeps; divide by ``scale`` for the means E[n_kw] and E[n_dk]."""
+    """Sums over the kept sweeps, those asked for; divide by ``scale`` for the means E[n_kw] and
+    E[n_dk]."""
 
-    word_topic: np.ndarray  # int32 (B, Kp)
+    word_topic: np.ndarray | None  # int32 (B, Kp)
     doc_topic: np.ndarray | None  # int32 (n, Kp)
     scale: float
 
     def mean_word_topic(self, threads: Threads) -> np.ndarray:
         """E[n_kw], float32 (B, Kp), in the place of the sums, which are gone then: of many topics
         they are large, and new memory is slow to come."""
+        assert self.word_topic is not None
         sums, scale = self.word_topic, np.float32(self.scale)
         means = sums.view(np.float32)
 
@@ -93,6 +95,7 @@ def sample_assignments(
     key: np.uint64,
     update: int,
     threads: Threads,
+    want_word_topic: bool = True,
     want_doc_topic: bool = False,
     z: np.ndarray | None = None,
 ) -> Assignments:
@@ -114,7 +117,8 @@ def sample_assignments(
     n_pieces = share_out(batch.n_tokens * sweeps, -(-batch.n_docs // group), threads)
     n_slots = min(threads.n_threads, n_pieces)
     scratch = [_scratch(group, n_padded, lengths) for _ in range(n_slots)]
-    sums = [aligned_zeros(phi_rows.shape, np.int32) for _ in range(n_slots)]
+    n_counted = len(phi_rows) if want_word_topic else 0
+    sums = [aligned_zeros((n_counted, n_padded), np.int32) for _ in range(n_slots)]
     doc_topic = np.zeros((batch.n_docs if want_doc_topic else 0, n_padded), np.int32)
     order = np.argsort(-lengths, kind="stable")
     phi = np.ascontiguousarray(phi_rows, np.float32).reshape(-1)
@@ -128,8 +132,9 @@ def sample_assignments(
         )  # fmt: skip
 
     threads.run_in_slots(piece, n_pieces)
+    word_topic = add_up(sums, threads) if want_word_topic else None
     scale = float(sweeps - burn_in)
-    return Assignments(add_up(sums, threads), doc_topic if want_doc_topic else None, scale)
+    return Assignments(word_topic, doc_topic if want_doc_topic else None, scale)
 
 
 def add_up(sums: list[np.ndarray], threads: Threads) -> np.ndarray:
@@ -370,7 +375,7 @@ def _sample(
                         new = draw_prior(alpha, uniform) if sweep == 0 else old
                     z[token] = new
                     pending[j] = new
-                    if kept:
+                    if kept and len(word_topic):
                         word_topic[row + new] += 1
             if kept and len(doc_topic):
                 for j in range(members):

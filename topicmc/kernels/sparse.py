@@ -64,6 +64,7 @@ def sample_assignments(
     key: np.uint64,
     update: int,
     threads: Threads,
+    want_word_topic: bool = True,
     want_doc_topic: bool = False,
     z: np.ndarray | None = None,
 ) -> Assignments:
@@ -86,16 +87,23 @@ def sample_assignments(
         (phi, alpha, _NONE), n_words, np.arange(n_words), alpha,
         (np.ones(n_padded, np.float32),) * 2, False, sweeps, burn_in, key, update, drawn, threads,
     )  # fmt: skip
-    word_topic = aligned_zeros(phi_rows.shape, np.int32)
-    parts = np.linspace(0, n_words, 4 * threads.n_threads + 1).astype(np.int64)
-    threads.run(
-        lambda i: _tally(batch.tokens, drawn, word_topic, parts[i], parts[i + 1]), len(parts) - 1
-    )
-    doc_topic = None
+    word_topic = doc_topic = None
+    if want_word_topic:
+        word_topic = _count_words(batch.tokens, drawn, phi_rows.shape, threads)
     if want_doc_topic:
         doc_topic = np.zeros((batch.n_docs, n_padded), np.int32)
         _tally(np.repeat(np.arange(batch.n_docs), lengths), drawn, doc_topic, 0, batch.n_docs)
     return Assignments(word_topic, doc_topic, float(len(drawn)))
+
+
+def _count_words(
+    tokens: np.ndarray, drawn: np.ndarray, shape: tuple[int, ...], threads: Threads
+) -> np.ndarray:
+    """n_kw summed over the sweeps that drew: int32 of the ``shape`` (B, Kp)."""
+    sums = aligned_zeros(shape, np.int32)
+    parts = np.linspace(0, shape[0], 4 * threads.n_threads + 1).astype(np.int64)
+    threads.run(lambda i: _tally(tokens, drawn, sums, parts[i], parts[i + 1]), len(parts) - 1)
+    return sums
 
 
 def redraw(

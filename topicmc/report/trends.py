@@ -183,7 +183,8 @@ def _mixed(
         drawn = sample_assignments(
             batch, topic_rows(sample.theta, sample.sums, batch.words),
             padded_topics(sample.alpha), sweeps=sweeps, burn_in=sweeps - 1,
-            key=stream_key(0, "trends"), update=number, threads=threads, want_doc_topic=True, z=z,
+            key=stream_key(0, "trends"), update=number, threads=threads,
+            want_word_topic=False, want_doc_topic=True, z=z,
         )  # fmt: skip
         assert drawn.doc_topic is not None
         mix = drawn.doc_topic[:, : len(sample.alpha)] / drawn.scale + sample.alpha

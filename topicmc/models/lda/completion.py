@@ -169,6 +169,7 @@ def token_probabilities(
             key=stream_key(seed, "evaluation"),
             update=0,
             threads=threads,
+            want_word_topic=False,
             want_doc_topic=True,
         )
         assert result.doc_topic is not None
