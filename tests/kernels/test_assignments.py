@@ -40,8 +40,9 @@ def test_the_cheaper_kernel_draws(n_topics, remembered, kernel):
 
 @pytest.mark.parametrize("kernel", [gibbs, sparse, by_word_batch])
 def test_only_the_sums_asked_for_are_made(kernel):
-    tokens = np.random.default_rng(0).integers(0, 9, 400).astype(np.uint32)
-    batch = Minibatch(np.arange(2), np.array([0, 150, 400]), tokens, np.arange(9))
+    tokens = np.sort(np.random.default_rng(0).integers(0, 9, (2, 200)), axis=1)
+    tokens = tokens.astype(np.uint32).reshape(-1)
+    batch = Minibatch(np.arange(2), np.array([0, 200, 400]), tokens, np.arange(9))
     rows, alpha = np.ones((9, 16), np.float32), padded_topics(np.ones(12))
     options = {"sweeps": 3, "burn_in": 1, "key": stream_key(0, "gibbs"), "update": 0}
 
