@@ -26,6 +26,11 @@ _COMMANDS = (
     "train {}/corpus -o {}/many --sampler adlda --topics 1000 --updates 2",
     "train {}/corpus -o {}/few --sampler scir --topics 1000 --updates 2 --batch-size 20",
     *(
+        f"train {{}}/corpus -o {{}}/large-{topics} --sampler scir --topics {topics} --updates 2"
+        " --batch-size 1000"
+        for topics in (5, 1000)
+    ),
+    *(
         f"train {{}}/corpus -o {{}}/kept-{topics} --sampler scir --remember --learn both"
         f" --start-sweeps 2 --epochs 4 --topics {topics}"
         for topics in (5, 1000)

@@ -23,6 +23,7 @@ BEGINS = np.uint16(MOST_DOCUMENTS)
 LONGEST = 65_535
 """Tokens of a document, at most: its counts take two bytes."""
 
+_NO_WORD = np.uint32(0xFFFFFFFF)
 PIECE = 24_000
 """Tokens that are worth a thread's while, as each makes the rows of its words."""
 _STATE = 1 << 20  # bytes of counts of a tile's documents, which should stay in a core's own cache
@@ -96,14 +97,18 @@ def order_tile(
     tokens = tokens[offsets[first] : offsets[last]].astype(np.uint32)
     ranked = np.argsort(-np.diff(here), kind="stable")
     docs = np.empty(len(tokens), np.uint16)
-    copies, first_bucket = np.zeros(n_words, np.int64), np.zeros(n_words + 1, np.int64)
+    copies, first_bucket = np.zeros(n_words, np.int32), np.zeros(n_words + 1, np.uint32)
     if not _count_copies(here, tokens, copies):
         raise ValueError("the words of a document must ascend")
     np.cumsum(copies, out=first_bucket[1:])
-    starts = np.zeros(first_bucket[-1] + 1, np.int64)
-    _order(ranked, here, tokens, first_bucket, starts, docs, np.full(last - first, -1))
+    starts = np.zeros(int(first_bucket[-1]) + 1, np.uint32)
+    _order(ranked, here, tokens, first_bucket, starts, docs, np.zeros(last - first, np.uint32))
     words = np.flatnonzero(copies)
-    return Tile(first, last, docs, words.astype(np.uint32), starts[first_bucket[words + 1] - 1])
+    ends = starts[first_bucket[words + 1] - 1].astype(np.int64)
+    return Tile(first, last, docs, words.astype(np.uint32), ends)
+
+
+# Whether a word repeats is as chance has it: what depends on that is selected, not jumped over.
 
 
 @njit(nogil=True, cache=True)
@@ -111,37 +116,49 @@ def _count_copies(offsets, tokens, copies):
     """The most tokens that a document has of each word; returns whether words ascend."""
     ascending = True
     for d in range(len(offsets) - 1):
-        copy = 0
-        for i in range(offsets[d], offsets[d + 1]):
-            copy = copy + 1 if i > offsets[d] and tokens[i] == tokens[i - 1] else 1
-            word = np.intp(tokens[i])
-            copies[word] = max(copies[word], copy)
-            ascending &= i == offsets[d] or tokens[i - 1] <= tokens[i]
+        copy, previous = np.int32(0), np.int64(-1)
+        for i in range(np.uintp(offsets[d]), np.uintp(offsets[d + 1])):
+            word = np.int64(tokens[i])
+            copy = np.int32(copy + 1) if word == previous else np.int32(1)
+            most = copies[np.uintp(word)]
+            copies[np.uintp(word)] = copy if copy > most else most
+            ascending &= word >= previous
+            previous = word
     return ascending
+
+
+@njit(inline="always")
+def _bucket_of(word, previous, bucket, first_bucket):
+    """The bucket of a token, behind one of the ``previous`` word in ``bucket``."""
+    first, behind = np.uintp(first_bucket[np.uintp(word)]), bucket + np.uintp(1)
+    return behind if word == previous else first
 
 
 @njit(nogil=True, cache=True)
 def _order(ranked, offsets, tokens, first_bucket, starts, docs, seen):
     """A counting sort; a bucket holds the tokens of one word and copy."""
+    one = np.uint32(1)
     for d in range(len(offsets) - 1):
-        bucket = 0
-        for i in range(offsets[d], offsets[d + 1]):
-            again = i > offsets[d] and tokens[i] == tokens[i - 1]
-            bucket = bucket + 1 if again else first_bucket[np.intp(tokens[i])]
-            starts[bucket + 1] += 1
+        bucket, previous = np.uintp(0), _NO_WORD
+        for i in range(np.uintp(offsets[d]), np.uintp(offsets[d + 1])):
+            bucket = _bucket_of(tokens[i], previous, bucket, first_bucket)
+            previous = tokens[i]
+            starts[bucket + np.uintp(1)] += one
     for b in range(1, len(starts)):
         starts[b] += starts[b - 1]
     for d in ranked:
-        bucket = 0
-        for i in range(offsets[d], offsets[d + 1]):
-            again = i > offsets[d] and tokens[i] == tokens[i - 1]
-            bucket = bucket + 1 if again else first_bucket[np.intp(tokens[i])]
-            docs[starts[bucket]] = d
-            starts[bucket] += 1
-    begin = 0
-    for i in range(len(docs)):
-        d = np.intp(docs[i])
-        if i == 0 or i - begin == BATCH or seen[d] >= begin:
-            begin = i
-            docs[i] |= BEGINS
-        seen[d] = i
+        bucket, previous = np.uintp(0), _NO_WORD
+        for i in range(np.uintp(offsets[d]), np.uintp(offsets[d + 1])):
+            bucket = _bucket_of(tokens[i], previous, bucket, first_bucket)
+            previous = tokens[i]
+            at = starts[bucket]
+            docs[np.uintp(at)] = d
+            starts[bucket] = at + one
+    begin = np.uint32(0)
+    for i in range(np.uint32(len(docs))):
+        d = np.uintp(docs[np.uintp(i)])
+        # One past the document's last token: 0 where it has had none.
+        if i == 0 or i - begin == BATCH or seen[d] > begin:
+            begin = np.uint32(i)
+            docs[np.uintp(i)] |= BEGINS
+        seen[d] = np.uint32(i + 1)
