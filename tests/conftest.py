@@ -3,6 +3,7 @@ slow, which are skipped once the minutes of ``SLOW_TEST_MINUTES`` are over."""
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,14 @@ def small_corpus(tmp_path_factory) -> Corpus:
     folder = tmp_path_factory.mktemp("small")
     source = write_docword(folder, lda_documents(330, 120, 5, seed=1), 120)
     return prepare([source], folder / "corpus", n_heldout=30, n_shards=3, seed=4)
+
+
+def pytest_configure(config):
+    """Before there are workers: arviz writes a file when it is first imported in a day, and those
+    that begin together take it from each other."""
+    if not hasattr(config, "workerinput"):
+        with suppress(ImportError):
+            import arviz  # noqa: F401
 
 
 def pytest_collection_modifyitems(items):
