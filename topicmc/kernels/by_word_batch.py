@@ -92,11 +92,11 @@ def sample_assignments(
 
     threads.run(sample, len(ranges))
     scale = float(sweeps - burn_in)
-    word_topic = _count_words(drawn, phi_rows.shape, threads) if want_word_topic else None
+    word_topic = _word_topic_sums(drawn, phi_rows.shape, threads) if want_word_topic else None
     return Assignments(word_topic, doc_topic if want_doc_topic else None, scale)
 
 
-def _count_words(drawn: list[Any], shape: tuple[int, ...], threads: Threads) -> np.ndarray:
+def _word_topic_sums(drawn: list[Any], shape: tuple[int, ...], threads: Threads) -> np.ndarray:
     """n_kw summed over the sweeps kept of each tile: int32 of the ``shape`` (B, Kp)."""
     sums = aligned_zeros(shape, np.int32)
     # One table of sums, of which each thread has rows of its own.

@@ -89,14 +89,14 @@ def sample_assignments(
     )  # fmt: skip
     word_topic = doc_topic = None
     if want_word_topic:
-        word_topic = _count_words(batch.tokens, drawn, phi_rows.shape, threads)
+        word_topic = _word_topic_sums(batch.tokens, drawn, phi_rows.shape, threads)
     if want_doc_topic:
         doc_topic = np.zeros((batch.n_docs, n_padded), np.int32)
         _tally(np.repeat(np.arange(batch.n_docs), lengths), drawn, doc_topic, 0, batch.n_docs)
     return Assignments(word_topic, doc_topic, float(len(drawn)))
 
 
-def _count_words(
+def _word_topic_sums(
     tokens: np.ndarray, drawn: np.ndarray, shape: tuple[int, ...], threads: Threads
 ) -> np.ndarray:
     """n_kw summed over the sweeps that drew: int32 of the ``shape`` (B, Kp)."""

@@ -108,7 +108,8 @@ def order_tile(
     return Tile(first, last, docs, words.astype(np.uint32), ends)
 
 
-# Whether a word repeats is as chance has it: what depends on that is selected, not jumped over.
+# Processors cannot foresee whether a word repeats, so what depends on that is selected, not
+# branched on.
 
 
 @njit(nogil=True, cache=True)
