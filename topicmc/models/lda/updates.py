@@ -216,17 +216,20 @@ class _MinibatchDraws:
     def kept(self, theta: np.ndarray, topic_sums: np.ndarray, batch: Minibatch) -> np.ndarray:
         config, z = self._config, np.full(batch.n_tokens, UNASSIGNED)
         kept = np.empty((len(z), config.sweeps - config.burn_in), np.uint16)
-        self._drawn(theta, topic_sums, batch, z, config.burn_in + 1, config.burn_in)
+        self._drawn(
+            theta, topic_sums, batch, z, config.burn_in + 1, config.burn_in, want_word_topic=False
+        )
         for i in range(kept.shape[1]):
             if i > 0:
-                self._drawn(theta, topic_sums, batch, z, 1, 0, f"gibbs-{i}")
+                stream = f"gibbs-{i}"
+                self._drawn(theta, topic_sums, batch, z, 1, 0, stream, want_word_topic=False)
             kept[:, i] = z
         self.z = z if self._learns else None
         return kept
 
     def _drawn(
         self, theta: np.ndarray, topic_sums: np.ndarray, batch: Minibatch, z: np.ndarray | None,
-        sweeps: int, burn_in: int, stream: str = "gibbs",
+        sweeps: int, burn_in: int, stream: str = "gibbs", want_word_topic: bool = True,
     ) -> Assignments:  # fmt: skip
         config, chain = self._config, self._chain
         alpha = np.full(config.topics, config.alpha) if chain.alpha is None else chain.alpha
@@ -239,6 +242,7 @@ class _MinibatchDraws:
             key=stream_key(config.seed, stream, chain.index),
             update=chain.update,
             threads=self._threads,
+            want_word_topic=want_word_topic,
             z=z,
         )
 
