@@ -109,10 +109,13 @@ class CollapsedWorker:
 
     def clear(self) -> None:
         """Forgets the topics of its documents, which are to join anew, and no more counts them."""
+        width = self.word_topic.shape[1]
         for first in range(0, len(self.z), _ADOPTED):
             part = slice(first, first + _ADOPTED)
             drawn = self.z[part] != self.unassigned
-            np.subtract.at(self.word_topic, (self.tokens[part][drawn], self.z[part][drawn]), 1)
+            places = self.tokens[part][drawn].astype(np.intp) * width + self.z[part][drawn]
+            # By one index into a flat array, which numpy has a fast way for.
+            np.subtract.at(self.word_topic.reshape(-1), places, np.int32(1))
         self.renew_totals()
         self.z[:] = self.unassigned
         self.joined[:] = False
