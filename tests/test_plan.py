@@ -13,10 +13,10 @@ from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.plan import ENOUGH_SAMPLES, cost_of_start, expected_samples, remarks
-from topicmc.models.lda.sampler_choice import SUBSET_LEAST
+from topicmc.models.lda.sampler_choice import GROWTH_SHARE, SUBSET_LEAST
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import (
-    BURN_IN_SHARE,
+    GROWING_SHARE,
     GROWTH,
     LEAST_START,
     NO_GROWTH,
@@ -27,6 +27,7 @@ from topicmc.models.lda.starts import (
     longest_start,
     run_of_slow_growth,
     start_cost,
+    start_draws,
     usual_subset,
 )
 
@@ -46,7 +47,7 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
     asked = replace(BUDGET, time_budget=seconds, chains=chains, sampler="auto")
     size = {"n_tokens": corpus["n_tokens"], "n_words": corpus["n_words"], "n_topics": 100}
     sweeps = seconds / (chains * corpus["n_tokens"] * slower * USUAL)
-    least = run_of_slow_growth(**size)
+    least = GROWTH_SHARE * run_of_slow_growth(**size)
     if usual_subset(sweeps, n_docs=corpus["n_docs"], **size):
         least = min(least, SUBSET_LEAST)
     if chains == 2 and sweeps < least:
@@ -60,7 +61,7 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
         cost = cost_of_start(config, **corpus)
         assert samples >= ENOUGH_SAMPLES
         shortest = config.start_sweeps in (LEAST_START, SUBSET_SWEEPS + LEAST_START)
-        assert shortest or cost <= BURN_IN_SHARE * sweeps
+        assert shortest or cost <= GROWING_SHARE * sweeps
 
 
 def test_minibatches_are_ahead_where_few_sweeps_fit_with_many_topics():
@@ -72,7 +73,7 @@ def test_minibatches_are_ahead_where_few_sweeps_fit_with_many_topics():
         assert config.sampler == sampler
 
 
-@pytest.mark.parametrize(("topics", "share"), [(1_000, 0.45), (2_000, 10 / 28), (10_000, 10 / 28)])
+@pytest.mark.parametrize(("topics", "share"), [(1_000, 0.5), (2_000, 10 / 28), (10_000, 10 / 28)])
 def test_starts_with_thousands_of_topics_leave_time_for_sweeps(topics, share):
     """In a run with time for 28 sweeps: 18 of them."""
     asked = replace(BUDGET, topics=topics, time_budget=20.0)
@@ -146,11 +147,17 @@ def test_what_is_too_short_is_said(settings, sentence):
 
 
 def test_what_growing_costs():
-    """The sum of the shares of the documents that take part; all of them where nothing grows."""
+    """The sum of the shares of the documents that take part, of which those of sweeps in which
+    documents join take half as long again; all of them where nothing grows."""
     growth = Growth.over(40, n_tokens=10_000_000, n_topics=100, n_words=1000)
     assert growth.first == 0.09 and growth.share(39) == 1
-    assert growth.cost(40) == pytest.approx(sum(growth.share(sweep) for sweep in range(40)))
-    assert NO_GROWTH.cost(40) == 40
+    shares = [growth.share(sweep) for sweep in range(40)]
+    for sweeps in (1, 7, 40):
+        drawn = shares[:sweeps]
+        assert growth.draws(sweeps) == pytest.approx(sum(drawn))
+        joining = sum(share for share in drawn if share < 1)
+        assert growth.cost(sweeps) == pytest.approx(sum(drawn) + joining / 2)
+    assert NO_GROWTH.cost(40) == NO_GROWTH.draws(40) == 40
     size = {"n_tokens": 10_000_000, "n_topics": 100, "n_words": 1000}
     for within in (1.0, 9.0, 40.0, 1000.0):
         sweeps = longest_start("grow", within, 160, **size)
@@ -173,16 +180,18 @@ def test_what_a_growing_start_begins_with(sweeps, n_topics, n_words, tokens):
 @pytest.mark.parametrize("n_tokens", [500_000, 10_000_000])
 @pytest.mark.parametrize("sweeps", [1, 13, 200, 1250])
 def test_what_a_consensus_start_costs(n_tokens, sweeps):
-    """The sum of the shares of the documents that take part."""
+    """The sum of the shares of the documents that take part, half as much again while they join."""
     size = {"n_tokens": n_tokens, "n_topics": 100, "n_words": 1000}
     members = Members.of(sweeps, **size)
     shares = [members.share(sweep) for sweep in range(sweeps)]
-    assert start_cost("consensus", sweeps, **size) == pytest.approx(sum(shares))
+    assert start_draws("consensus", sweeps, **size) == pytest.approx(sum(shares))
+    cost = sum(share * (1.5 if share < 1 else 1) for share in shares)
+    assert start_cost("consensus", sweeps, **size) == pytest.approx(cost)
     assert sum(shares) == sweeps or n_tokens > 900_000
     if members.sweeps > 1:
         assert shares[members.sweeps - 1] == shares[members.end - 1] == 1
-    found = longest_consensus(sum(shares), 1250, **size)
-    assert start_cost("consensus", found, **size) <= sum(shares) + 1e-9
+    found = longest_consensus(cost, 1250, **size)
+    assert start_cost("consensus", found, **size) <= cost + 1e-9
     assert 0.9 * sweeps - 1 <= found <= sweeps
 
 

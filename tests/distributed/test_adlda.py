@@ -318,6 +318,38 @@ def test_the_start_is_annealed_and_grows(small_corpus):
     assert [plain.in_burn_in(update) for update in (0, 499, 500)] == [True, True, False]
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("start", ["grow", "consensus", "subset"])
+def test_blocks_stay_as_they_are_while_documents_join(small_corpus, monkeypatch, start, workers):
+    """Where a sweep has more of them than the one before, and those that join are the others;
+    after the growth each has as many documents."""
+    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_TOKENS", 200)
+    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_WORD_TOKENS", 1)
+    config = replace(CONFIG, start=start, start_sweeps=120, batch_size=5, trajectory=1)
+    chain = method(replace(config, workers=workers, epochs=200.0), small_corpus)
+    schedule, stayed = chain.schedule, 0
+    last = 120 if start == "grow" else schedule.members.end
+    for worker in chain.workers.values():
+        before: list[np.ndarray] = []
+        for sweep in range(last):
+            updates = range(schedule.after(sweep), schedule.after(sweep + 1))
+            blocks = [worker.documents(update, 1) for update in updates]
+            docs = np.concatenate(blocks)
+            assert len(np.unique(docs)) == len(docs)
+            assert all(np.all(np.diff(block) > 0) for block in blocks)
+            if sweep > schedule.members.begins(sweep):
+                assert len(np.setdiff1d(np.concatenate(before), docs)) == 0
+                joins = len(docs) > len(np.concatenate(before))
+                if joins and len(blocks) > len(before):
+                    stayed += 1
+                    for old, new in zip(before, blocks, strict=False):
+                        np.testing.assert_array_equal(old, new)
+            before = blocks
+        sizes = [len(block) for block in before]
+        assert max(sizes) - min(sizes) <= 1
+    assert stayed >= workers
+
+
 @pytest.mark.parametrize("start", ["plain", "anneal", "grow", "consensus"])
 def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start):
     """Guessing has a perplexity near 120, the true topics one near 23; the subset begins with a

@@ -313,10 +313,10 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(KOS, sampler="auto") == ("consensus", 1250)
     assert chosen(KOS, sampler="scir") == ("consensus", 1250)
     assert chosen(KOS, sampler="sgrld", remember=True) == ("consensus", 1250)
-    assert chosen(ARXIV, topics=100, epochs=270.0)[0] == "grow"
-    assert chosen(ARXIV, topics=100, epochs=300.0)[0] == "consensus"
-    assert chosen(PUBMED, topics=100, epochs=400.0)[0] == "grow"  # documents would join too fast
-    assert chosen(PUBMED, topics=100, epochs=600.0)[0] == "consensus"
+    assert chosen(ARXIV, topics=100, epochs=440.0)[0] == "grow"  # documents would join too fast
+    assert chosen(ARXIV, topics=100, epochs=600.0)[0] == "consensus"
+    assert chosen(PUBMED, topics=100, epochs=600.0)[0] == "grow"
+    assert chosen(PUBMED, topics=100, epochs=1200.0)[0] == "consensus"
     wide = KOS | {"n_words": 400_000}  # 8 GB
     assert chosen(wide | {"memory": 40 * 10**9}, topics=100)[0] == "consensus"
     assert chosen(wide | {"memory": 30 * 10**9}, topics=100)[0] == "grow"

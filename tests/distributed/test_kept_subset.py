@@ -11,7 +11,7 @@ from topicmc.errors import UsageError
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.memory import Sizes, terms
 from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.plan import ENOUGH_SAMPLES, cost_of_start, expected_samples
+from topicmc.models.lda.plan import ENOUGH_SAMPLES, cost_of_start, draws_of_start, expected_samples
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import BURN_IN_SHARE, LEAST_START, SUBSET_SWEEPS, Members
@@ -55,11 +55,7 @@ def test_which_documents_are_drawn(small_corpus, monkeypatch, workers):
     subset = set(sweeps[on_subset - 1])
     assert abs(len(subset) - DOCUMENTS) < 5 * np.sqrt(DOCUMENTS)
     assert sizes[0] < 0.7 * len(subset) and sizes[:on_subset] == sorted(sizes[:on_subset])
-    again = [found.schedule.comes_again(sweep) for sweep in range(n_sweeps)]
-    assert again == [False] + [
-        sweeps[i] == sweeps[i - 1] and i != on_subset for i in range(1, n_sweeps)
-    ]
-    assert sum(again[:on_subset]) == 2
+    assert [n < len(subset) for n in sizes[on_subset - 4 : on_subset]] == [True] + [False] * 3
     assert sizes[on_subset:] == [small_corpus.n_docs] * LEAST_START
     factors = [found.schedule.beta_factor(found.schedule.after(s)) for s in range(n_sweeps)]
     assert factors[0] == pytest.approx(10) and factors == sorted(factors, reverse=True)
@@ -212,7 +208,8 @@ def test_a_start_that_is_chosen_can_be_asked_for():
 
 
 def test_what_it_costs():
-    """The sum of the shares of the documents that take part, and the plan counts it in."""
+    """The sum of the shares of the documents that take part, of which those of sweeps in which
+    documents join take half as long again; and the plan counts it in."""
     size = {"n_tokens": PUBMED["n_tokens"], "n_topics": 100, "n_words": PUBMED["n_words"]}
     config = chosen(PUBMED, time_budget=240.0)
     share = config.start_documents / PUBMED["n_docs"]
@@ -220,10 +217,12 @@ def test_what_it_costs():
     assert (members.number, members.end) == (1, SUBSET_SWEEPS)
     shares = [members.share(sweep) for sweep in range(105)]
     assert shares[99] == share and shares[100:] == [1.0] * 5
-    assert cost_of_start(config, **PUBMED) == pytest.approx(sum(shares))
+    assert draws_of_start(config, **PUBMED) == pytest.approx(sum(shares))
+    cost = sum(shares) + sum(s for s in shares if s < share) / 2
+    assert cost_of_start(config, **PUBMED) == pytest.approx(cost)
     plenty, brief = (
         expected_samples(replace(config, time_budget=seconds), **PUBMED, pace=PACE)
-        for seconds in (240.0, 11.7 * (sum(shares) - 1))
+        for seconds in (240.0, 11.7 * (cost - 1))
     )
     assert (plenty > ENOUGH_SAMPLES, brief) == (True, 0)
     short = Members.on_subset(3, share, **size)

@@ -10,7 +10,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed import word_orders
 from topicmc.models.lda.collapsed import worker as worker_module
 from topicmc.models.lda.collapsed.parts import Part
-from topicmc.models.lda.collapsed.word_orders import FEW_TOPICS, WordOrders
+from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.origin import padded
 from topicmc.samplers.row_prior import RowPrior
@@ -83,7 +83,7 @@ def test_documents_that_join_given_topics(n_topics, kernel, monkeypatch):
     z = joined(3)
     assert len(drawn) == 3
     np.testing.assert_array_equal(z, joined(1))
-    monkeypatch.setattr(WordOrders, "tiles", lambda *arguments, **options: [])
+    monkeypatch.setattr(WordOrders, "tiles", lambda *arguments: [])
     one_by_one = joined(1)
     assert kernel is by_word_slots or np.mean(z == one_by_one) > 0.99
 
@@ -122,34 +122,45 @@ def test_which_blocks_are_drawn_by_word(monkeypatch):
     offsets, tokens = corpus()
     orders, apart = WordOrders(tokens, 40), np.arange(0, 120, 2)
 
-    def found(docs, again=False):
-        tiles = orders.tiles(Part(docs, offsets), 32, Threads(2), again=again)
+    def found(docs):
+        tiles = orders.tiles(Part(docs, offsets), 32, Threads(2))
         return [(tile.first, tile.last) for tile in tiles]
 
     assert found(np.arange(9, 50)) == [(0, 41)]
-    assert found(apart) == []  # of a subset that grows
-    assert found(apart, again=True) == [(0, 60)]
+    assert found(apart) == [(0, 60)]
     assert found(np.arange(3)) == []  # hardly two tokens of a word
     monkeypatch.setattr(word_orders, "LONGEST", 20)
     assert found(np.arange(60, 120)) == []  # a document is too long
 
 
-def test_blocks_that_are_cut_anew():
-    """The place of a block is needed by another: what is kept of it is forgotten."""
+EVEN = np.arange(0, 120, 2)
+BLOCKS = {
+    "side by side": (np.arange(0, 60), np.arange(60, 120), np.arange(30, 90)),
+    "apart": (EVEN[:30], EVEN[30:], np.r_[0, np.arange(3, 110, 3), 118]),
+    "first and last alike": (EVEN, np.r_[0, np.arange(3, 110, 3), 118]),
+    "of both kinds": (EVEN, np.arange(20, 80), EVEN[10:50]),
+}
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_orders_are_kept_while_they_are_right(kind, monkeypatch):
+    """Disjoint blocks keep theirs, and one whose place another needs gets the same once more."""
     offsets, tokens = corpus()
+    made, order = [], word_orders.order_tile
+    monkeypatch.setattr(word_orders, "order_tile", lambda *a: made.append(a) or order(*a))
 
     def documents(orders, docs):
-        (tile,) = orders.tiles(Part(docs, offsets), 32, Threads(), again=True)
-        return tile.docs
+        (tile,) = orders.tiles(Part(docs, offsets), 32, Threads())
+        return tile.docs.copy()
 
-    for blocks in (
-        (np.arange(0, 60), np.arange(30, 90)),
-        (np.arange(0, 120, 2), np.r_[0, np.arange(3, 110, 3), 118]),  # of another set
-    ):
-        orders = WordOrders(tokens, 40)
-        first = documents(orders, blocks[0]).copy()
-        assert not np.array_equal(documents(orders, blocks[1]), first)
-        np.testing.assert_array_equal(documents(orders, blocks[0]), first)
+    orders = WordOrders(tokens, 40)
+    right = [documents(WordOrders(tokens, 40), docs) for docs in BLOCKS[kind]]
+    made.clear()
+    for number in (0, 1, 0, 1) if kind in ("side by side", "apart") else ():
+        np.testing.assert_array_equal(documents(orders, BLOCKS[kind][number]), right[number])
+        assert len(made) <= 2
+    for number in np.random.default_rng(3).integers(0, len(right), 20):
+        np.testing.assert_array_equal(documents(orders, BLOCKS[kind][number]), right[number])
 
 
 @pytest.mark.parametrize(("n_topics", "kernel"), [(20, by_word), (2_000, by_word_slots)])
@@ -161,12 +172,12 @@ def test_documents_that_lie_apart_and_come_again(n_topics, kernel, monkeypatch):
     alpha, drawn = np.full(n_topics, 0.1), []
     some = np.flatnonzero(np.arange(120) % 3 > 0)
 
-    def swept(n_threads, again):
+    def swept(n_threads):
         worker = CollapsedWorker(offsets, tokens, 7, 40, n_topics, np.uint64(9))
         options = {"one_by_one": False, "threads": Threads(n_threads)}
         worker.draw(np.arange(120), alpha, RowPrior(0.1), sweep=0, **options)
         before = worker.z.copy()
-        worker.draw(some, alpha, RowPrior(0.1), sweep=1, again=again, **options)
+        worker.draw(some, alpha, RowPrior(0.1), sweep=1, **options)
         of_some = np.isin(np.repeat(np.arange(120), np.diff(offsets)), some)
         np.testing.assert_array_equal(worker.z[~of_some], before[~of_some])
         assert np.mean(worker.z[of_some] != before[of_some]) > 0.1
@@ -178,13 +189,11 @@ def test_documents_that_lie_apart_and_come_again(n_topics, kernel, monkeypatch):
 
     redraw = kernel.redraw
     monkeypatch.setattr(kernel, "redraw", lambda *a, **b: drawn.append(a[0]) or redraw(*a, **b))
-    one_by_one = swept(1, again=False)
-    assert len(drawn) == (n_topics > FEW_TOPICS)  # which are put in order for one sweep
-    drawn.clear()
-    z = swept(3, again=True)
+    z = swept(3)
     assert len(drawn) == 3
-    np.testing.assert_array_equal(z, swept(1, again=True))
-    assert n_topics <= FEW_TOPICS or np.array_equal(z, one_by_one)
+    np.testing.assert_array_equal(z, swept(1))
+    monkeypatch.setattr(WordOrders, "tiles", lambda *arguments: [])
+    one_by_one = swept(1)
     assert kernel is by_word_slots or np.mean(z == one_by_one) > 0.99
 
 
@@ -200,7 +209,6 @@ def test_documents_that_join_under_counts_of_many_topics(n_topics, kernel, monke
 
     def joined(docs, n_threads=1, few=0):
         monkeypatch.setattr(worker_module, "FEW_TOPICS", few)
-        monkeypatch.setattr(word_orders, "FEW_TOPICS", few)
         worker = CollapsedWorker(offsets, tokens, 7, 40, n_topics, np.uint64(9))
         options = {"one_by_one": False, "threads": Threads(n_threads)}
         worker.draw(first, alpha, prior, sweep=0, **options)

@@ -8,7 +8,7 @@ from typing import Any
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.sampler_choice import choose, remembers
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.starts import start_cost, subset_draws
+from topicmc.models.lda.starts import start_cost, start_draws, subset_cost
 from topicmc.posterior.thinning import number_kept
 from topicmc.settings.values import AUTO
 
@@ -42,11 +42,22 @@ def expected_updates(config: LdaSettings, n_docs: int) -> float | None:
 
 
 def cost_of_start(config: LdaSettings, *, n_docs: int, n_tokens: int, n_words: int) -> float:
-    """What the start of a run that keeps assignments costs, in sweeps over all documents, by its
-    resolved settings."""
-    share = config.start_documents / n_docs if config.start == "subset" else 1.0
+    """The time that the start of a run that keeps assignments takes, in that of sweeps over all
+    documents, by its resolved settings."""
     size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
+    share = _share_of_start(config, n_docs)
     return start_cost(config.start, config.start_sweeps, **size, share=share)
+
+
+def draws_of_start(config: LdaSettings, *, n_docs: int, n_tokens: int, n_words: int) -> float:
+    """What it draws, in sweeps over all documents."""
+    size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
+    share = _share_of_start(config, n_docs)
+    return start_draws(config.start, config.start_sweeps, **size, share=share)
+
+
+def _share_of_start(config: LdaSettings, n_docs: int) -> float:
+    return config.start_documents / n_docs if config.start == "subset" else 1.0
 
 
 def expected_samples(
@@ -56,12 +67,12 @@ def expected_samples(
     positions = []
     if config.keeps_assignments:
         start = config.start_sweeps
-        spared = start - cost_of_start(config, n_docs=n_docs, n_tokens=n_tokens, n_words=n_words)
+        corpus = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
         sweep = config.chains * sum(pace.sweep(config, n_docs, n_tokens))
         if config.epochs is not None:
-            positions.append(config.epochs + spared)
+            positions.append(config.epochs + start - draws_of_start(config, **corpus))
         if config.time_budget is not None:
-            positions.append(config.time_budget / sweep + spared)
+            positions.append(config.time_budget / sweep + start - cost_of_start(config, **corpus))
     else:
         start = -(-burn_in_updates(config) // config.trajectory)
         tokens = n_tokens / n_docs * config.batch_size
@@ -72,7 +83,7 @@ def expected_samples(
             drawn = 0.0
             if config.start == "subset":
                 subset = config.start_documents, config.start_sweeps
-                drawn = subset_draws(*subset, n_topics=config.topics, **size)
+                drawn = subset_cost(*subset, n_topics=config.topics, **size)
             updates.append((config.time_budget - drawn * pace.token(config)) / update)
         positions += [n / config.trajectory for n in updates if n is not None]
     last = int(min(positions))

@@ -229,7 +229,6 @@ class Adlda:
                 topics=self._topics(sweep),
                 sweep=sweep,
                 begins=self.schedule.members.begins(sweep),
-                again=self.schedule.comes_again(sweep),
                 one_by_one=one_by_one,
                 threads=self.threads,
             )

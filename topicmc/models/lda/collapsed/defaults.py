@@ -23,6 +23,7 @@ from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.models.lda.starts import (
     BURN_IN_SHARE,
+    GROWTH,
     LEAST_START,
     SUBSET_SWEEPS,
     SURE_DOCUMENTS,
@@ -43,13 +44,12 @@ from topicmc.settings.values import AUTO, option, or_default
 _BLOCKS, _BLOCK_TOKENS = (4, 16), 120_000
 _MOST_BLOCKS, _LARGE_BLOCK = 64, 500_000
 _START_SWEEPS = 80  # of a start, and the most that a long time budget makes of it
-_LONGEST_START = 160
+_LONGEST_START = 105
 _WARM_SWEEPS = 20  # of a start from the topics of another run, in any budget
 _SETTLED = 60  # sweeps over all documents after which topics of a subset are taken for theirs
-# The shortest consensus start that is chosen, and the longest, in sweeps; the factor by which the
-# documents of its members grow at most from sweep to sweep, for those that join too fast take over
-# poor topics; and the most topics, for those of all members are compared.
-_CONSENSUS_SWEEPS, _CONSENSUS_GROWTH, _CONSENSUS_TOPICS = (200, 1_250), 1.2, 200
+# The shortest consensus start that is chosen, and the longest, in sweeps; and the most topics, for
+# those of all members are compared.
+_CONSENSUS_SWEEPS, _CONSENSUS_TOPICS = (200, 1_250), 200
 _CONSENSUS_MEMORY = 0.25  # of a worker's, that their comparison may take
 # Where nothing says how long to train, a run is first asked whether it has converged after what
 # people gladly wait, in seconds on two cores of the usual speed, whatever this machine has, within
@@ -176,8 +176,9 @@ def blocks_of_sweep(n_tokens: float) -> float:
 
 def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **size: int) -> bool:
     """Whether a start of a run of a collapsed sampler that may be so long, in sweeps, had better be
-    a consensus of short chains: where sweeps are cheap, nothing tells topics apart at first, and
-    the topics of all members fit into memory."""
+    a consensus of short chains: where sweeps are cheap, nothing tells topics apart at first, the
+    topics of all members fit into memory, and their documents grow no faster than others have to.
+    """
     told = config.seeds, config.topic_prior, config.from_run
     free = inf if memory is None else memory
     return (
@@ -187,7 +188,7 @@ def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **si
         and config.topics <= _CONSENSUS_TOPICS
         and member_bytes(size["n_words"], config.topics) <= _CONSENSUS_MEMORY * free
         and longest >= _CONSENSUS_SWEEPS[0]
-        and Members.of(longest, **size).growth.factor <= _CONSENSUS_GROWTH
+        and Members.of(longest, **size).growth.factor <= GROWTH
     )
 
 

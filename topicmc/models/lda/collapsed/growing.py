@@ -1,8 +1,9 @@
 """The schedule of a start: which documents are drawn when, under which topics, and under which β.
 
 A growing start begins with a random subset of the documents, which grows from sweep to sweep, new
-ones being drawn under the counts so far, while β falls from 1 to its value. Blocks and rounds are
-shares of the subset: workers synchronise more often while it is small. Which documents are in it
+ones being drawn under the counts so far, while β falls from 1 to its value. While it grows, those
+that join are blocks of their own, so that the blocks before them come again as they were, and need
+no new order. Workers synchronise more often while the subset is small. Which documents are in it
 depends on the seed and the document alone.
 
 A consensus start has members, which share `GROWN_BY` of it; after them some sweeps are drawn given
@@ -74,9 +75,12 @@ class Schedule:
             self._annealed = self.members.sweeps
         else:
             self._annealed = self.start_sweeps if grows or config.start == "anneal" else 0
-        growing = range(max(self.members.end, self._growth.n_growing))
+        self._edges: list[np.ndarray] = []  # of the sweeps in which documents may join
+        growing = range(max(self.members.end, self._growth.n_growing + self.grows))
         sizes = [config.trajectory * self._rounds_of(sweep) for sweep in growing]
         self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        for sweep, n_updates in zip(growing, sizes, strict=True):
+            self._edges.append(self._edges_of(sweep, n_updates))
 
     @property
     def grows(self) -> bool:
@@ -87,6 +91,24 @@ class Schedule:
         """Rounds of a sweep: fewer while there are few documents, but some."""
         share = self._share(sweep)
         return min(self._rounds, max(self._least, math.ceil(share * self._rounds)))
+
+    def _edges_of(self, sweep: int, n_updates: int) -> np.ndarray:
+        """`edges` of a sweep of so many updates, once those of the sweeps before are known."""
+        begins = sweep == self.members.begins(sweep)
+        share, before = self._share(sweep), 0.0 if begins else self._share(sweep - 1)
+        if share == before or (begins and share == self._share(sweep + 1)):
+            return np.zeros(0, np.float32)
+        old = np.zeros(0, np.float32) if begins else self._edges[-1][:-1]
+        if len(old) == n_updates:  # there is no update for those that join
+            old, before = old[:0], 0.0
+        new = np.linspace(before, share, n_updates - len(old) + 1)
+        return np.concatenate([old, new.astype(np.float32)])
+
+    def edges(self, sweep: int) -> np.ndarray:
+        """Where documents join, the shares of all at which the blocks of a sweep begin and the
+        last one ends, float32 (updates + 1,); none in a sweep over the documents of the one before.
+        """
+        return self._edges[sweep] if sweep < len(self._edges) else np.zeros(0, np.float32)
 
     def place(self, update: int) -> tuple[int, int, int]:
         """The sweep that an update belongs to, its number there, and how many the sweep has."""
@@ -107,11 +129,6 @@ class Schedule:
         """The first update of the first sweep that begins after so many sweeps."""
         sweep, last = math.ceil(swept), len(self._starts) - 1
         return int(self._starts[min(sweep, last)]) + max(0, sweep - last) * self.per_sweep
-
-    def comes_again(self, sweep: int) -> bool:
-        """Whether a sweep has the documents of the one before."""
-        same = sweep > self.members.begins(sweep)
-        return same and self._share(sweep) == self._share(sweep - 1)
 
     def _share(self, sweep: int) -> float:
         """The share of the documents that take part in a sweep."""
@@ -165,19 +182,41 @@ class Worker:
         self.sampler = sampler
         self.schedule = schedule
         self.update = 0
-        self._ranks = ranks  # float (D_s,): documents join in this order
-        self._active: tuple[int, np.ndarray] = (-1, np.zeros(0, np.int64))
+        self._ranks = ranks  # float32 (D_s,): documents join in this order
+        # The sweep, its documents, and where its blocks begin among them.
+        self._active = (-1, np.zeros(0, np.int64), np.zeros(1, np.int64))
+        # The sweep in which they began to join, in which order, and their ranks.
+        self._order = (-1, np.zeros(0, np.int64), np.zeros(0, np.float32))
 
     def documents(self, update: int, n_updates: int) -> np.ndarray:
-        """The documents that so many updates of one sweep, from a given one on, draw."""
+        """The documents that so many updates of one sweep, from a given one on, draw: ascending
+        int64 (n,)."""
         sweep, first, size = self.schedule.place(update)
         if self._active[0] != sweep:
-            self._active = (
-                sweep,
-                np.flatnonzero(self._turned(sweep) < self.schedule.share(update)),
-            )
-        docs = self._active[1]
-        return docs[len(docs) * first // size : len(docs) * (first + n_updates) // size]
+            edges = self.schedule.edges(sweep)
+            if len(edges):
+                blocks = self._joining_blocks(sweep, edges)
+            else:
+                blocks = self._equal_blocks(sweep, self.schedule.share(update), size)
+            self._active = (sweep, *blocks)
+        _, docs, starts = self._active
+        return np.sort(docs[starts[first] : starts[first + n_updates]])
+
+    def _equal_blocks(self, sweep: int, share: float, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """A share of the documents in their order, and where each of so many blocks begins."""
+        self._order = (-1, np.zeros(0, np.int64), np.zeros(0, np.float32))
+        docs = np.flatnonzero(self._turned(sweep) < share)
+        return docs, len(docs) * np.arange(size + 1) // size
+
+    def _joining_blocks(self, sweep: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The documents in the order in which they join, and where each block begins."""
+        begins = self.schedule.members.begins(sweep)
+        if self._order[0] != begins:
+            ranks = self._turned(sweep)
+            docs = np.argsort(ranks, kind="stable")
+            self._order = (begins, docs, ranks[docs])
+        _, docs, ranks = self._order
+        return docs, np.searchsorted(ranks, edges)
 
     def _turned(self, sweep: int) -> np.ndarray:
         """The ranks in a sweep. They are turned from member to member of a consensus start, such

@@ -167,13 +167,11 @@ class CollapsedWorker:
         threads: Threads,
         topics: tuple[np.ndarray, np.ndarray] | None = None,
         begins: int = 0,
-        again: bool = False,
     ) -> int:
         """New topics for the tokens of some documents, ascending int64 (n,); returns their number.
 
         alpha is float64 (K,), and ``prior`` that of the topics. With ``topics``, θ float32 (W, Kp)
-        and its sums (Kp,), tokens are drawn given those topics instead of the counts. ``again``
-        says that the same blocks of documents are drawn in sweep after sweep.
+        and its sums (Kp,), tokens are drawn given those topics instead of the counts.
 
         Documents that have none yet get their first: at random in sweep ``begins``, later from the
         conditional under the counts so far.
@@ -189,13 +187,13 @@ class CollapsedWorker:
             apart = topics is None and len(mixes) > FEW_TOPICS and len(old) > 0 and len(new) > 0
             at_random = sweep == begins and topics is None
             for some in (old, new) if apart else (docs,):
-                self._draw_block(some, mixes, prior, sweep, threads, topics, at_random, again)
+                self._draw_block(some, mixes, prior, sweep, threads, topics, at_random)
         self.joined[new] = True
         return int((self.offsets[docs + 1] - self.offsets[docs]).sum())
 
-    def _draw_block(self, docs, mixes, prior, sweep, threads, topics, at_random, again) -> None:
+    def _draw_block(self, docs, mixes, prior, sweep, threads, topics, at_random) -> None:
         part, new = Part(docs, self.offsets), docs[~self.joined[docs]]
-        tiles = self._tiles(part, new, threads, topics, at_random, again)
+        tiles = self._tiles(part, new, threads, topics, at_random)
         if not tiles:
             old = docs[self.joined[docs]]
             self._draw_frozen(part, old, new, mixes, prior, sweep, threads, topics, at_random)
@@ -222,16 +220,16 @@ class CollapsedWorker:
     def is_by_word(self, docs: np.ndarray, threads: Threads) -> bool:
         """Whether these documents, ascending int64 (n,), are drawn word by word in a sweep."""
         part = Part(docs, self.offsets)
-        return bool(self._tiles(part, docs[:0], threads, None, at_random=False, again=False))
+        return bool(self._tiles(part, docs[:0], threads, None, at_random=False))
 
-    def _tiles(self, part: Part, new, threads, topics, at_random, again) -> list[Tile]:
+    def _tiles(self, part: Part, new, threads, topics, at_random) -> list[Tile]:
         """The documents in the order of words, if they had better be drawn so. First topics are,
         given topics, or under counts where there are many."""
         n_padded = self.word_topic.shape[1]
         first_of_few = len(new) > 0 and topics is None and (at_random or n_padded <= FEW_TOPICS)
         if first_of_few or n_padded > by_word_slots.MOST_TOPICS:
             return []
-        return self._orders.tiles(part, n_padded, threads, again=again)
+        return self._orders.tiles(part, n_padded, threads)
 
     def _given(self, mixes, prior, topics) -> tuple[tuple[Any, ...], bool]:
         """What tokens are drawn under, the counts or topics; and whether that counts them."""
