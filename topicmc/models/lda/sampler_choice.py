@@ -23,7 +23,7 @@ _UNTIMED = 3600.0
 LEAST_SWEEPS = 20
 # Of the sweeps of a run in which documents join as slowly as they can: AD-LDA is ahead from there
 # on, although they join somewhat faster. On arXiv abstracts with 100 topics it is with 33 sweeps.
-GROWTH_SHARE = 0.75
+GROWTH_SHARE = 0.55
 # The same where they start on a subset, as minibatches would, which are ahead for some 13 sweeps.
 SUBSET_LEAST = 15
 # Tokens that minibatches are expected to draw for each weight θ_wk, below which topics are mostly

@@ -176,10 +176,10 @@ def _parts(
 
 
 def run_of_slow_growth(*, n_tokens: int, n_topics: int, n_words: int) -> float:
-    """Sweeps over all documents of the shortest run with time for a start in which the subset grows
-    no faster than it has to."""
+    """Sweeps over all documents of the shortest run of which a start in which the subset grows no
+    faster than it has to takes no more than one on a subset may."""
     growth = Growth.over(1 << 30, n_tokens=n_tokens, n_topics=n_topics, n_words=n_words)
-    return growth.cost(math.ceil(growth.n_growing / GROWN_BY)) / BURN_IN_SHARE
+    return growth.cost(math.ceil(growth.n_growing / GROWN_BY)) / SUBSET_SHARE
 
 
 def start_within(sweeps: float, n_topics: int) -> float:
