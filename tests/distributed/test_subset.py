@@ -18,8 +18,8 @@ from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import (
     SUBSET_SHARE,
     SUBSET_SWEEPS,
-    subset_cost,
     subset_documents,
+    subset_draws,
 )
 from topicmc.models.lda.subset import SubsetStart, _tokens
 from topicmc.models.lda.target import CHAINS
@@ -179,9 +179,9 @@ def test_the_subset_takes_a_third_of_what_is_drawn():
     size = PUBMED | {"n_topics": 100}
     for within in (3.5e9, 4e9, 5e9):
         documents = subset_documents(within, 100, (0, np.inf), **size)
-        draws = [subset_cost(n, 100, **size) for n in (documents, round(1.16 * documents))]
+        draws = [subset_draws(n, 100, **size) for n in (documents, round(1.16 * documents))]
         assert draws[0] <= within / 3 < draws[1]
-    assert subset_cost(0, 100, **size) == 0
+    assert subset_draws(0, 100, **size) == 0
 
 
 def test_the_smallest_subset_is_tried_too():
@@ -189,7 +189,7 @@ def test_the_smallest_subset_is_tried_too():
     size = PUBMED | {"n_topics": 100}
     least = 1.1 * 32e6 / 1.15**10
     documents = math.ceil(least * PUBMED["n_docs"] / PUBMED["n_tokens"])
-    within = subset_cost(documents, 100, **size) / SUBSET_SHARE
+    within = subset_draws(documents, 100, **size) / SUBSET_SHARE
     assert subset_documents(within, 100, (least, np.inf), **size) == documents
     assert subset_documents(0.99 * within, 100, (least, np.inf), **size) == 0
     assert subset_documents(np.inf, 100, (33e6, np.inf), **size) == 0
@@ -204,7 +204,7 @@ def test_a_run_of_few_updates_or_epochs_does_not_end_on_the_subset():
     assert chosen(PUBMED).start == "subset"
     assert chosen(PUBMED, epochs=2.0).start == "stream"
     many = chosen(PUBMED, epochs=5.0)
-    drawn = subset_cost(many.start_documents, many.start_sweeps, n_topics=100, **PUBMED)
+    drawn = subset_draws(many.start_documents, many.start_sweeps, n_topics=100, **PUBMED)
     assert many.start == "subset" and drawn <= 5 * PUBMED["n_tokens"] / 3
 
 

@@ -21,8 +21,8 @@ from topicmc.models.lda.starts import (
     SUBSET_SHARE,
     SUBSET_SWEEPS,
     least_subset,
-    subset_cost,
     subset_documents,
+    subset_draws,
 )
 from topicmc.samplers.registry import sampler_of
 from topicmc.settings.values import AUTO, option, or_default
@@ -90,7 +90,7 @@ def resolve_minibatches(
     if planned is not None:
         start = min(start, max(_LEAST_UPDATES, int(_START_SHARE * planned)))
     if config.time_budget is not None:
-        drawn = subset_cost(subset, start_sweeps, n_topics=config.topics, **size)
+        drawn = subset_draws(subset, start_sweeps, n_topics=config.topics, **size)
         update = pace.minibatch_update(tokens, sweeps, n_words * config.topics)
         left = config.time_budget - pace.token(config) * drawn
         start = min(start, max(_LEAST_UPDATES, int(BURN_IN_SHARE * left / update)))

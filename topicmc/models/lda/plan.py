@@ -8,7 +8,7 @@ from typing import Any
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.sampler_choice import choose, remembers
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.starts import start_cost, start_draws, subset_cost
+from topicmc.models.lda.starts import start_cost, start_draws, subset_draws
 from topicmc.posterior.thinning import number_kept
 from topicmc.settings.values import AUTO
 
@@ -83,7 +83,7 @@ def expected_samples(
             drawn = 0.0
             if config.start == "subset":
                 subset = config.start_documents, config.start_sweeps
-                drawn = subset_cost(*subset, n_topics=config.topics, **size)
+                drawn = subset_draws(*subset, n_topics=config.topics, **size)
             updates.append((config.time_budget - drawn * pace.token(config)) / update)
         positions += [n / config.trajectory for n in updates if n is not None]
     last = int(min(positions))

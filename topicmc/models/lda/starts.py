@@ -233,7 +233,7 @@ def subset_documents(
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     for tokens in _sizes(min(_SUBSET_PART * n_tokens, _SUBSET_TOKENS[1], bounds[1]), bounds[0]):
         documents = max(1, math.ceil(tokens * n_docs / n_tokens))
-        if subset_cost(documents, sweeps, **size) <= SUBSET_SHARE * within:
+        if subset_draws(documents, sweeps, **size) <= SUBSET_SHARE * within:
             return documents
     return 0
 
@@ -265,11 +265,10 @@ def least_subset(n_topics: int, n_words: int, usual: float = _SUBSET_TOKENS[0]) 
     return max(usual, FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
 
 
-def subset_cost(
+def subset_draws(
     documents: int, sweeps: int, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int
 ) -> float:
-    """What so many sweeps over a growing subset of some documents take: tokens that can be drawn in
-    that time."""
+    """Tokens that so many sweeps over a growing subset of some documents draw."""
     tokens = round(documents * n_tokens / max(1, n_docs))
     size = {"n_tokens": max(1, tokens), "n_topics": n_topics, "n_words": n_words}
-    return tokens * Growth.over(sweeps, **size).cost(sweeps)
+    return tokens * Growth.over(sweeps, **size).draws(sweeps)
