@@ -1,10 +1,10 @@
 """The schedule of a start: which documents are drawn when, under which topics, and under which β.
 
 A growing start begins with a random subset of the documents, which grows from sweep to sweep, new
-ones being drawn under the counts so far, while β falls from 1 to its value. While it grows, those
-that join are blocks of their own, so that the blocks before them come again as they were, and need
-no new order. Workers synchronise more often while the subset is small. Which documents are in it
-depends on the seed and the document alone.
+ones being drawn under the counts so far, while β falls from 1 to its value. As it grows, a sweep
+has more and more blocks: those that join are the new ones, and the others stay as they were, so
+that they need no new order. Workers synchronise more often while the subset is small. Which
+documents are in it depends on the seed and the document alone.
 
 A consensus start has members, which share `GROWN_BY` of it; after them some sweeps are drawn given
 what they have in common (`topicmc.models.lda.collapsed.consensus`). On large corpora each member is
