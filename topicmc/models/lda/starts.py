@@ -27,8 +27,8 @@ MEMBERS = 10  # of a consensus start, at most
 # poorer are the topics that they take over.
 BURN_IN_SHARE, GROWING_SHARE = 0.45, 0.5
 # What a sweep in which documents join takes, beside one over as many that stay: those that join are
-# drawn twice, and are put in the order of words for the next sweep. On arXiv abstracts 1.5 with 100
-# topics and 1.7 with 1,000, on Wikipedia articles 1.3 to 1.5 with 100.
+# drawn twice, and are put in the order of words for the next sweep. On arXiv abstracts 1.5 to 1.7
+# with 100 topics, on Wikipedia articles 1.3 to 1.5 (bench/joining.py).
 JOINING = 1.5
 # With more topics than these a start leaves the time of so many sweeps over all documents, or takes
 # a quarter: on arXiv abstracts with 2,000 and 10,000 a shorter one is better, with 1,000 it is not.
