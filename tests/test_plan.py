@@ -73,6 +73,22 @@ def test_minibatches_are_ahead_where_few_sweeps_fit_with_many_topics():
         assert config.sampler == sampler
 
 
+def test_the_starts_that_were_seen_to_be_ahead():
+    """On two threads, K = 100: abstracts by AD-LDA in 6 s, 23 sweeps of its start growing, and not
+    in less; a million generated documents on a subset in 20 and 40 s, and growing in 80 as well."""
+    pace = Pace(16e-9, 0.0, 7e-9)
+    million = {"n_docs": 999_000, "n_tokens": 49_972_487, "n_words": 20_000}
+    for corpus, seconds, sampler, start in (
+        (ARXIV, 4.5, "scir", "stream"), (ARXIV, 6.0, "adlda", "grow"),
+        (ARXIV, 60.0, "adlda", "grow"),
+        (million, 20.0, "adlda", "subset"), (million, 40.0, "adlda", "subset"),
+        (million, 80.0, "adlda", "grow"),
+    ):  # fmt: skip
+        timed = replace(BUDGET, sampler="auto", time_budget=seconds)
+        config = resolve(timed, **corpus, cores=2, memory=10**11, pace=pace)
+        assert (config.sampler, config.start) == (sampler, start), seconds
+
+
 @pytest.mark.parametrize(("topics", "share"), [(1_000, 0.5), (2_000, 10 / 28), (10_000, 10 / 28)])
 def test_starts_with_thousands_of_topics_leave_time_for_sweeps(topics, share):
     """In a run with time for 28 sweeps: 18 of them."""
