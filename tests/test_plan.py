@@ -12,7 +12,7 @@ from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.plan import ENOUGH_SAMPLES, cost_of_start, expected_samples, remarks
+from topicmc.models.lda.plan import ENOUGH_SAMPLES, expected_samples, remarks, work_of_start
 from topicmc.models.lda.sampler_choice import GROWTH_SHARE, SUBSET_LEAST
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import (
@@ -26,8 +26,7 @@ from topicmc.models.lda.starts import (
     longest_consensus,
     longest_start,
     run_of_slow_growth,
-    start_cost,
-    start_draws,
+    start_work,
     usual_subset,
 )
 
@@ -58,7 +57,7 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
     assert (config.sampler == "adlda") == (sweeps >= least)
     assert (samples < ENOUGH_SAMPLES) == any("past the start" in remark for remark in told)
     if config.sampler == "adlda":
-        cost = cost_of_start(config, **corpus)
+        cost = work_of_start(config, **corpus).cost
         assert samples >= ENOUGH_SAMPLES
         shortest = config.start_sweeps in (LEAST_START, SUBSET_SWEEPS + LEAST_START)
         assert shortest or cost <= GROWING_SHARE * sweeps
@@ -97,7 +96,7 @@ def test_starts_with_thousands_of_topics_leave_time_for_sweeps(topics, share):
     config = resolve(asked, **ARXIV, cores=2, pace=pace)
     assert config.start == "grow"
     longer = replace(config, start_sweeps=math.ceil(1.2 * config.start_sweeps))
-    assert cost_of_start(config, **ARXIV) <= share * 28 < cost_of_start(longer, **ARXIV)
+    assert work_of_start(config, **ARXIV).cost <= share * 28 < work_of_start(longer, **ARXIV).cost
 
 
 @pytest.mark.parametrize(
@@ -170,15 +169,15 @@ def test_what_growing_costs():
     shares = [growth.share(sweep) for sweep in range(40)]
     for sweeps in (1, 7, 40):
         drawn = shares[:sweeps]
-        assert growth.draws(sweeps) == pytest.approx(sum(drawn))
+        assert growth.work(sweeps).draws == pytest.approx(sum(drawn))
         joining = sum(share for share in drawn if share < 1)
-        assert growth.cost(sweeps) == pytest.approx(sum(drawn) + joining / 2)
-    assert NO_GROWTH.cost(40) == NO_GROWTH.draws(40) == 40
+        assert growth.work(sweeps).cost == pytest.approx(sum(drawn) + joining / 2)
+    assert NO_GROWTH.work(40) == (40, 40)
     size = {"n_tokens": 10_000_000, "n_topics": 100, "n_words": 1000}
     for within in (1.0, 9.0, 40.0, 1000.0):
         sweeps = longest_start("grow", within, 160, **size)
         assert 1 <= sweeps <= 160
-        assert sweeps == 1 or Growth.over(sweeps, **size).cost(sweeps) <= within
+        assert sweeps == 1 or Growth.over(sweeps, **size).work(sweeps).cost <= within
 
 
 @pytest.mark.parametrize(
@@ -200,14 +199,14 @@ def test_what_a_consensus_start_costs(n_tokens, sweeps):
     size = {"n_tokens": n_tokens, "n_topics": 100, "n_words": 1000}
     members = Members.of(sweeps, **size)
     shares = [members.share(sweep) for sweep in range(sweeps)]
-    assert start_draws("consensus", sweeps, **size) == pytest.approx(sum(shares))
+    assert start_work("consensus", sweeps, **size).draws == pytest.approx(sum(shares))
     cost = sum(share * (1.5 if share < 1 else 1) for share in shares)
-    assert start_cost("consensus", sweeps, **size) == pytest.approx(cost)
+    assert start_work("consensus", sweeps, **size).cost == pytest.approx(cost)
     assert sum(shares) == sweeps or n_tokens > 900_000
     if members.sweeps > 1:
         assert shares[members.sweeps - 1] == shares[members.end - 1] == 1
     found = longest_consensus(cost, 1250, **size)
-    assert start_cost("consensus", found, **size) <= cost + 1e-9
+    assert start_work("consensus", found, **size).cost <= cost + 1e-9
     assert 0.9 * sweeps - 1 <= found <= sweeps
 
 

@@ -12,7 +12,7 @@ from topicmc.models.lda.collapsed.consensus import _roots, _ward, consensus, sec
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.plan import cost_of_start
+from topicmc.models.lda.plan import work_of_start
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import BURN_IN_SHARE
@@ -340,7 +340,7 @@ def test_the_time_to_compare_members_is_part_of_the_start():
     assert 0.5 < compared < 1
     planned = resolve(config, **size, cores=2, pace=pace)
     assert planned.start == "consensus"
-    taken = cost_of_start(planned, **size) * sweep + compared
+    taken = work_of_start(planned, **size).cost * sweep + compared
     assert BURN_IN_SHARE * 20.0 - 2 * sweep < taken <= BURN_IN_SHARE * 20.0
     short = resolve(replace(config, time_budget=4.0), **size, cores=2, pace=pace)
     assert short.start == "grow"

@@ -11,7 +11,7 @@ from topicmc.errors import UsageError
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.memory import Sizes, terms
 from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.plan import ENOUGH_SAMPLES, cost_of_start, draws_of_start, expected_samples
+from topicmc.models.lda.plan import ENOUGH_SAMPLES, expected_samples, work_of_start
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import BURN_IN_SHARE, LEAST_START, SUBSET_SWEEPS, Members
@@ -165,7 +165,7 @@ def test_it_is_chosen_where_all_documents_cannot_join_slowly():
     assert 31e6 < minutes.start_documents * 89 < 33e6
     more = chosen(PUBMED, time_budget=480.0)
     assert LEAST_START < more.start_sweeps - SUBSET_SWEEPS < 20
-    assert cost_of_start(more, **PUBMED) <= BURN_IN_SHARE * 480 / (730e6 * 16e-9)
+    assert work_of_start(more, **PUBMED).cost <= BURN_IN_SHARE * 480 / (730e6 * 16e-9)
     hours = chosen(PUBMED, time_budget=36_000.0, start="subset")
     assert hours.start_sweeps == SUBSET_SWEEPS + 60
     for size, given in (
@@ -217,9 +217,9 @@ def test_what_it_costs():
     assert (members.number, members.end) == (1, SUBSET_SWEEPS)
     shares = [members.share(sweep) for sweep in range(105)]
     assert shares[99] == share and shares[100:] == [1.0] * 5
-    assert draws_of_start(config, **PUBMED) == pytest.approx(sum(shares))
+    assert work_of_start(config, **PUBMED).draws == pytest.approx(sum(shares))
     cost = sum(shares) + sum(s for s in shares if s < share) / 2
-    assert cost_of_start(config, **PUBMED) == pytest.approx(cost)
+    assert work_of_start(config, **PUBMED).cost == pytest.approx(cost)
     plenty, brief = (
         expected_samples(replace(config, time_budget=seconds), **PUBMED, pace=PACE)
         for seconds in (240.0, 11.7 * (cost - 1))

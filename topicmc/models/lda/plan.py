@@ -8,7 +8,7 @@ from typing import Any
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.sampler_choice import choose, remembers
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.starts import start_cost, start_draws, subset_draws
+from topicmc.models.lda.starts import Work, start_work, subset_draws
 from topicmc.posterior.thinning import number_kept
 from topicmc.settings.values import AUTO
 
@@ -41,23 +41,11 @@ def expected_updates(config: LdaSettings, n_docs: int) -> float | None:
     return config.epochs * n_docs / (config.batch_size * together)
 
 
-def cost_of_start(config: LdaSettings, *, n_docs: int, n_tokens: int, n_words: int) -> float:
-    """The time that the start of a run that keeps assignments takes, in that of sweeps over all
-    documents, by its resolved settings."""
+def work_of_start(config: LdaSettings, *, n_docs: int, n_tokens: int, n_words: int) -> Work:
+    """What the start of a run that keeps assignments comes to, by its resolved settings."""
     size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
-    share = _share_of_start(config, n_docs)
-    return start_cost(config.start, config.start_sweeps, **size, share=share)
-
-
-def draws_of_start(config: LdaSettings, *, n_docs: int, n_tokens: int, n_words: int) -> float:
-    """What it draws, in sweeps over all documents."""
-    size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
-    share = _share_of_start(config, n_docs)
-    return start_draws(config.start, config.start_sweeps, **size, share=share)
-
-
-def _share_of_start(config: LdaSettings, n_docs: int) -> float:
-    return config.start_documents / n_docs if config.start == "subset" else 1.0
+    share = config.start_documents / n_docs if config.start == "subset" else 1.0
+    return start_work(config.start, config.start_sweeps, **size, share=share)
 
 
 def expected_samples(
@@ -69,10 +57,11 @@ def expected_samples(
         start = config.start_sweeps
         corpus = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
         sweep = config.chains * sum(pace.sweep(config, n_docs, n_tokens))
+        work = work_of_start(config, **corpus)
         if config.epochs is not None:
-            positions.append(config.epochs + start - draws_of_start(config, **corpus))
+            positions.append(config.epochs + start - work.draws)
         if config.time_budget is not None:
-            positions.append(config.time_budget / sweep + start - cost_of_start(config, **corpus))
+            positions.append(config.time_budget / sweep + start - work.cost)
     else:
         start = -(-burn_in_updates(config) // config.trajectory)
         tokens = n_tokens / n_docs * config.batch_size

@@ -6,7 +6,7 @@ import shlex
 from typing import Any, NamedTuple
 
 from topicmc.engine.ending import fraction
-from topicmc.models.lda.plan import burn_in_updates, draws_of_start, passes
+from topicmc.models.lda.plan import burn_in_updates, passes, work_of_start
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.values import AUTO
@@ -72,7 +72,7 @@ def _of_start(config: TrainConfig, corpus: dict[str, Any], *, update: int, epoch
         return 1.0
     if config.keeps_assignments:
         size = {f"n_{name}": corpus[of] for name, of in _SIZES.items()}
-        return epochs / max(1.0, draws_of_start(config, **size))
+        return epochs / max(1.0, work_of_start(config, **size).draws)
     sweeps = config.start_sweeps if config.start == "subset" else 0
     return update / max(1, sweeps + burn_in_updates(config))
 

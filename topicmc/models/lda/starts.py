@@ -12,7 +12,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from typing import NamedTuple
 
 # The subset that a growing start begins with has at least so many tokens for each topic, and for
 # each word: fewer find poor topics, more take longer to find the same.
@@ -35,6 +35,13 @@ JOINING = 1.5
 _MANY_TOPICS, _LEFT_BY_MANY, _LEAST_SHARE = 1_500, 18, 1 / 4
 # Sweeps over all documents: a state after fewer is taken for no sample, however short the run.
 LEAST_START = 5
+
+
+class Work(NamedTuple):
+    """What some sweeps come to, in sweeps over all documents: what they draw, and their time."""
+
+    draws: float
+    cost: float
 
 
 @dataclass(frozen=True)
@@ -64,15 +71,12 @@ class Growth:
         """Sweeps before the share is the last."""
         return math.ceil(math.log(self.last / self.first) / math.log(self.factor) - 1e-9)
 
-    def draws(self, sweeps: int) -> float:
-        """What the first sweeps draw, in sweeps over all documents."""
+    def work(self, sweeps: int) -> Work:
+        """What the first sweeps come to."""
         growing = min(sweeps, self.n_growing)
-        return sum(self.share(sweep) for sweep in range(growing)) + self.last * (sweeps - growing)
-
-    def cost(self, sweeps: int) -> float:
-        """The time that the first sweeps take, in that of sweeps over all documents."""
-        joining = self.draws(min(sweeps, self.n_growing))
-        return self.draws(sweeps) + (JOINING - 1) * joining
+        joining = sum(self.share(sweep) for sweep in range(growing))
+        settled = self.last * (sweeps - growing)
+        return Work(joining + settled, JOINING * joining + settled)
 
 
 NO_GROWTH = Growth(1.0, GROWTH)
@@ -138,25 +142,18 @@ class Members:
 NO_MEMBERS = Members(0, 0)
 
 
-def start_cost(
+def start_work(
     start: str, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int, share: float = 1.0
-) -> float:
-    """The time that the sweeps of a start of that name take, in that of sweeps over all documents;
-    ``share`` is that of the documents of a subset."""
+) -> Work:
+    """What the sweeps of a start of that name come to; ``share`` is that of the documents of a
+    subset."""
     size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    return sum(
-        times * growth.cost(n) for times, growth, n in _parts(start, sweeps, share=share, **size)
-    )
-
-
-def start_draws(
-    start: str, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int, share: float = 1.0
-) -> float:
-    """What the sweeps of a start of that name draw, as in `start_cost`."""
-    size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    return sum(
-        times * growth.draws(n) for times, growth, n in _parts(start, sweeps, share=share, **size)
-    )
+    draws = cost = 0.0
+    for times, growth, n in _parts(start, sweeps, share=share, **size):
+        work = growth.work(n)
+        draws += times * work.draws
+        cost += times * work.cost
+    return Work(draws, cost)
 
 
 def _parts(
@@ -179,7 +176,7 @@ def run_of_slow_growth(*, n_tokens: int, n_topics: int, n_words: int) -> float:
     """Sweeps over all documents of the shortest run of which a start in which the subset grows no
     faster than it has to takes no more than one on a subset may."""
     growth = Growth.over(1 << 30, n_tokens=n_tokens, n_topics=n_topics, n_words=n_words)
-    return growth.cost(math.ceil(growth.n_growing / GROWN_BY)) / SUBSET_SHARE
+    return growth.work(math.ceil(growth.n_growing / GROWN_BY)).cost / SUBSET_SHARE
 
 
 def start_within(sweeps: float, n_topics: int) -> float:
@@ -199,7 +196,7 @@ def longest_start(
     same one."""
     size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     lengths = sorted({round(most / 1.15**i) for i in range(64)} - {0})
-    return max((n for n in lengths if start_cost(start, n, **size) <= within), default=1)
+    return max((n for n in lengths if start_work(start, n, **size).cost <= within), default=1)
 
 
 def longest_consensus(
@@ -208,7 +205,10 @@ def longest_consensus(
     """Sweeps, from 1 to ``most``, of a consensus start that costs ``within`` sweeps over all
     documents, or somewhat less."""
     size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    cost = partial(start_cost, "consensus", **size)
+
+    def cost(sweeps: int) -> float:
+        return start_work("consensus", sweeps, **size).cost
+
     return max(1, bisect_right(range(1, most + 1), within, key=cost))
 
 
@@ -271,4 +271,4 @@ def subset_draws(
     """Tokens that so many sweeps over a growing subset of some documents draw."""
     tokens = round(documents * n_tokens / max(1, n_docs))
     size = {"n_tokens": max(1, tokens), "n_topics": n_topics, "n_words": n_words}
-    return tokens * Growth.over(sweeps, **size).draws(sweeps)
+    return tokens * Growth.over(sweeps, **size).work(sweeps).draws

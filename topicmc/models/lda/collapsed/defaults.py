@@ -31,7 +31,7 @@ from topicmc.models.lda.starts import (
     longest_consensus,
     longest_start,
     run_of_slow_growth,
-    start_cost,
+    start_work,
     start_within,
     subset_documents,
     usual_subset,
@@ -146,7 +146,7 @@ def resolve_collapsed(
     if config.start == "subset":
         config = replace(config, start_documents=documents)
         share = documents / n_docs
-        spent = start_cost("subset", SUBSET_SWEEPS + LEAST_START, share=share, **size)
+        spent = start_work("subset", SUBSET_SWEEPS + LEAST_START, share=share, **size).cost
         left = BURN_IN_SHARE * sweeps - spent + LEAST_START
         start = SUBSET_SWEEPS + int(between(left, (LEAST_START, _SETTLED)))
     if config.anneal_updates != "auto":
