@@ -59,6 +59,35 @@ def test_only_the_sums_asked_for_are_made(kernel):
     assert of_words.doc_topic is None and of_documents.word_topic is None
 
 
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_what_memory_held_before_does_not_matter(monkeypatch, n_threads):
+    tokens = np.repeat(np.arange(0, 60, 2, dtype=np.uint32), 6)
+    batch = Minibatch(np.arange(2), np.array([0, 90, 180]), tokens, np.arange(60, dtype=np.int32))
+    theta = np.random.default_rng(0).gamma(0.5, size=(60, 20)).astype(np.float32)
+    threads, options = Threads(n_threads), {"key": stream_key(0, "gibbs"), "update": 3}
+
+    def drawn(held):
+        def empty(shape, dtype):
+            return np.full(shape, held, dtype)
+
+        for module in (gibbs, by_word_batch):
+            monkeypatch.setattr(module, "aligned_empty", empty)
+        rows = gibbs.topic_rows(theta, theta.sum(axis=0), batch.words, threads)
+        got = by_word_batch.sample_assignments(
+            batch, rows, padded_topics(np.ones(20)), sweeps=3, burn_in=1, threads=threads, **options
+        )
+        return rows, got.word_topic
+
+    for clean, dirty in zip(drawn(0), drawn(77), strict=True):
+        np.testing.assert_array_equal(clean, dirty)
+    nothing = Minibatch(np.arange(0), np.zeros(1, np.int64), tokens[:0], batch.words)
+    none = by_word_batch.sample_assignments(
+        nothing, drawn(77)[0], padded_topics(np.ones(20)), sweeps=3, burn_in=1, threads=threads,
+        **options,
+    )  # fmt: skip
+    assert not none.word_topic.any()
+
+
 def test_words_that_come_up_often_are_drawn_word_by_word(monkeypatch):
     tokens, drawn = np.repeat(np.arange(5, dtype=np.uint32), 6), []
     rows, alpha = np.ones((5, 16), np.float32), padded_topics(np.ones(4))

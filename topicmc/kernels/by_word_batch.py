@@ -15,7 +15,7 @@ from topicmc.kernels import by_word, by_word_slots, by_word_start
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.gibbs import Assignments, check
-from topicmc.kernels.lanes import aligned_zeros
+from topicmc.kernels.lanes import aligned_empty
 from topicmc.kernels.prior import no_prior
 from topicmc.kernels.threads import Threads
 from topicmc.kernels.word_order import LONGEST, cut, of_words, order_tile, word_ranges
@@ -98,12 +98,13 @@ def sample_assignments(
 
 def _word_topic_sums(drawn: list[Any], shape: tuple[int, ...], threads: Threads) -> np.ndarray:
     """n_kw summed over the sweeps kept of each tile: int32 of the ``shape`` (B, Kp)."""
-    sums = aligned_zeros(shape, np.int32)
+    sums = aligned_empty(shape, np.int32)
     # One table of sums, of which each thread has rows of its own.
     n_parts = _PARTS * threads.n_threads if threads.n_threads > 1 else 1
-    parts = word_ranges(drawn[0][0], n_parts, shape[0]) if drawn else []
+    parts = word_ranges(drawn[0][0], n_parts, shape[0]) if drawn else [(0, shape[0])]
 
     def count(i: int) -> None:
+        sums[slice(*parts[i])] = 0
         for tile, topics in drawn:
             here, start = of_words(tile, *parts[i])
             for after in topics:

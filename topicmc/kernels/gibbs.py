@@ -17,6 +17,7 @@ from topicmc.kernels.lanes import (
     LANES,
     TABLE_HEAD,
     add,
+    aligned_empty,
     aligned_zeros,
     close,
     div,
@@ -75,7 +76,7 @@ def topic_rows(
     """φ_kw = θ_wk / Σ_w θ_wk of the given words, times `UNIT`: float32 (B, Kp), zero in the padding
     columns."""
     n_topics = theta.shape[1]
-    rows = aligned_zeros((len(words), padded_size(n_topics)), np.float32)
+    rows = aligned_empty((len(words), padded_size(n_topics)), np.float32)
     inverse = (UNIT / topic_sums).astype(np.float32)
 
     def divide(first: int, last: int, i: int) -> None:
@@ -272,6 +273,8 @@ def _divide_rows(theta, inverse, words, rows):
     for i in range(len(words)):
         for k in range(len(inverse)):
             rows[i, k] = theta[words[i], k] * inverse[k]
+        for k in range(len(inverse), rows.shape[1]):
+            rows[i, k] = 0
 
 
 @njit(inline="always")

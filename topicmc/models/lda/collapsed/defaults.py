@@ -31,8 +31,8 @@ from topicmc.models.lda.starts import (
     longest_consensus,
     longest_start,
     run_of_slow_growth,
-    start_work,
     start_within,
+    start_work,
     subset_documents,
     usual_subset,
 )
