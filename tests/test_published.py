@@ -181,7 +181,7 @@ def test_rest_is_two_doublings_that_bring_little():
 
 def test_the_level_is_that_of_the_worse_mode():
     """Each contender that has come to rest gets there; who has not does not set it, unless none
-    has."""
+    has; and who has no topics yet does not, unless none has."""
     low, high = curve(1100, 1000, 1000, 1000), curve(1300, 1201, 1200, 1200)
     moving = curve(2000, 1700, 1400)
     level, rests = growth.common_level({"a": [low], "b": [high]}, 3000)
@@ -189,6 +189,9 @@ def test_the_level_is_that_of_the_worse_mode():
     assert growth.common_level({"a": [low], "b": [moving]}, 3000) == (1.02 * 1000, True)
     moves = growth.common_level({"a": [low, moving], "b": [moving]}, 3000)
     assert moves == (1.02 * 1400, False)
+    blunt = curve(2990, 2980, 2950)
+    assert growth.common_level({"a": [moving], "b": [blunt]}, 3000) == (1.02 * 1400, False)
+    assert growth.common_level({"a": [blunt], "b": [blunt]}, 3000) == (1.02 * 2950, False)
 
 
 def test_who_is_late_is_said_to_be_so():

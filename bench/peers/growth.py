@@ -3,9 +3,10 @@
 At each point of a curve the contenders take turns on longer and longer budgets until each is at
 rest (`at_rest`) or has had the cap. Asked is when each is at one common level: 2 % above the worst
 of the perplexities at which contenders have come to rest, or, where none has within the cap, of
-those that they end at. Every contender that rests reaches it, so none is asked for what the other's
-mode alone gives it; and none is there soon only because it stops early and high, as it would be
-with 2 % above its own end. A contender that is not there within the cap is said to be so.
+those that they end at with topics that have formed (`BLUNT`). Every contender that rests reaches
+it, so none is asked for what the other's mode alone gives it; and none is there soon only because
+it stops early and high, as it would be with 2 % above its own end. A contender that is not there
+within the cap is said to be so.
 """
 
 from __future__ import annotations
@@ -149,13 +150,14 @@ def at_rest(curve: Curve, unigram: float) -> bool:
 def common_level(by_name: Mapping[str, Sequence[Curve]], unigram: float) -> tuple[float, bool]:
     """The perplexity that contenders are asked for, by the curves of their seeds, and whether it is
     that of one which is at rest with all its seeds."""
-    resting = {
-        name: mine
+    ends = {name: median(max(curve)[1] for curve in mine) for name, mine in by_name.items()}
+    resting = [
+        ends[name]
         for name, mine in by_name.items()
         if all(at_rest(curve, unigram) for curve in mine)
-    }
-    finals = [median(max(curve)[1] for curve in mine) for mine in (resting or by_name).values()]
-    return WITHIN * max(finals), bool(resting)
+    ]
+    formed = [end for end in ends.values() if end < BLUNT * unigram]
+    return WITHIN * max(resting or formed or ends.values()), bool(resting)
 
 
 @dataclass(frozen=True)
