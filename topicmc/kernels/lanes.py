@@ -13,6 +13,8 @@ not depend on the processor.
 Indices count array elements and are never checked: the caller does that, once per kernel.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
@@ -436,19 +438,19 @@ def surround(kept: np.ndarray, n_padded: int) -> np.ndarray:
 
 def aligned_zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
     """Zeros that start at a cache line, so that no vector of a row straddles two."""
-    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    return _aligned(np.zeros(n_bytes + 64, np.uint8), n_bytes, dtype, shape)
+    return _aligned(np.zeros, shape, dtype)
 
 
 def aligned_empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
     """As `aligned_zeros`, with whatever was there: threads write it sooner than one clears it."""
-    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    return _aligned(np.empty(n_bytes + 64, np.uint8), n_bytes, dtype, shape)
+    return _aligned(np.empty, shape, dtype)
 
 
 def _aligned(
-    raw: np.ndarray, n_bytes: int, dtype: DTypeLike, shape: int | tuple[int, ...]
+    make: Callable[..., np.ndarray], shape: int | tuple[int, ...], dtype: DTypeLike
 ) -> np.ndarray:
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = make(n_bytes + 64, np.uint8)
     start = -raw.ctypes.data % 64
     return raw[start : start + n_bytes].view(dtype).reshape(shape)
 
