@@ -16,7 +16,6 @@ from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.plan import expected_samples
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import (
-    SUBSET_SHARE,
     SUBSET_SWEEPS,
     subset_documents,
     subset_draws,
@@ -137,14 +136,15 @@ def test_it_is_chosen_where_the_corpus_is_large():
     assert (minutes.start, minutes.start_sweeps) == ("subset", SUBSET_SWEEPS)
     tokens = minutes.start_documents * 89
     assert 31e6 < tokens < 33e6
-    fewer = chosen(PUBMED, time_budget=100.0).start_documents
-    assert 6e6 < fewer * 89 < 16e6
+    fewer = chosen(PUBMED, time_budget=50.0).start_documents
+    assert 12e6 < fewer * 89 < 16e6
+    assert chosen(ARXIV, time_budget=600.0).start_documents == ARXIV["n_docs"]
     for size, given in (
-        (PUBMED, {"time_budget": 20.0}),  # too few documents would fit in
+        (PUBMED, {"time_budget": 9.0}),  # too few documents would fit in
+        (ARXIV, {"time_budget": 7.0}),
         (PUBMED, {"time_budget": 600.0, "start": "stream"}),
         (PUBMED, {"time_budget": 600.0, "anneal_updates": 50}),
         (PUBMED, {"time_budget": 600.0, "workers": 2, "groups": 2}),
-        (ARXIV, {"time_budget": 600.0}),
     ):
         config = chosen(size, **given)
         assert config.start == "stream", given
@@ -152,8 +152,8 @@ def test_it_is_chosen_where_the_corpus_is_large():
     assert chosen(PUBMED, time_budget=600.0, sampler="sgrld").start == "plain"
     assert chosen(PUBMED | {"memory": 300_000_000}, time_budget=600.0).start_documents * 89 < 1e7
     told = chosen(ARXIV, start="subset", start_sweeps=30)
-    assert (told.start_sweeps, told.start_documents) == (30, round(93_095 / 4))
-    short = chosen(ARXIV, start="subset", time_budget=10.0)
+    assert (told.start_sweeps, told.start_documents) == (30, ARXIV["n_docs"])
+    short = chosen(ARXIV, start="subset", time_budget=5.0)
     assert 9_000 < short.start_documents < 14_000  # though that is few
     assert chosen(ARXIV, start_documents=200_000).start_documents == ARXIV["n_docs"]
     again = resolve(TrainConfig(**minutes.as_dict()), **PUBMED)
@@ -175,12 +175,12 @@ def test_its_memory_is_stated():
     assert not any("subset" in term.name for term in terms(other, sizes, 1))
 
 
-def test_the_subset_takes_a_third_of_what_is_drawn():
+def test_the_subset_is_the_largest_that_fits_in():
     size = PUBMED | {"n_topics": 100}
-    for within in (3.5e9, 4e9, 5e9):
+    for within in (1.2e9, 1.3e9, 1.7e9):
         documents = subset_documents(within, 100, (0, np.inf), **size)
         draws = [subset_draws(n, 100, **size) for n in (documents, round(1.16 * documents))]
-        assert draws[0] <= within / 3 < draws[1]
+        assert draws[0] <= within < draws[1]
     assert subset_draws(0, 100, **size) == 0
 
 
@@ -189,7 +189,7 @@ def test_the_smallest_subset_is_tried_too():
     size = PUBMED | {"n_topics": 100}
     least = 1.1 * 32e6 / 1.15**10
     documents = math.ceil(least * PUBMED["n_docs"] / PUBMED["n_tokens"])
-    within = subset_draws(documents, 100, **size) / SUBSET_SHARE
+    within = subset_draws(documents, 100, **size)
     assert subset_documents(within, 100, (least, np.inf), **size) == documents
     assert subset_documents(0.99 * within, 100, (least, np.inf), **size) == 0
     assert subset_documents(np.inf, 100, (33e6, np.inf), **size) == 0
@@ -199,13 +199,14 @@ def test_the_smallest_subset_is_tried_too():
 
 def test_a_run_of_few_updates_or_epochs_does_not_end_on_the_subset():
     """A sweep over the subset is an update, and its documents are drawn."""
-    assert chosen(PUBMED, updates=299).start == "stream"
-    assert chosen(PUBMED, updates=300).start == "subset"
+    assert chosen(PUBMED, updates=166).start == "stream"
+    few = chosen(PUBMED, updates=167)
+    assert (few.start, few.start_sweeps, few.anneal_updates) == ("subset", 100, 44)
     assert chosen(PUBMED).start == "subset"
-    assert chosen(PUBMED, epochs=2.0).start == "stream"
+    assert chosen(PUBMED, epochs=1.0).start == "stream"
     many = chosen(PUBMED, epochs=5.0)
     drawn = subset_draws(many.start_documents, many.start_sweeps, n_topics=100, **PUBMED)
-    assert many.start == "subset" and drawn <= 5 * PUBMED["n_tokens"] / 3
+    assert many.start == "subset" and 1.3 < drawn / PUBMED["n_tokens"] <= 5 / 3
 
 
 def test_what_is_expected_counts_the_subset_in():

@@ -18,7 +18,6 @@ from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.settings import WHOLE, LdaSettings, Resolved
 from topicmc.models.lda.starts import (
     BURN_IN_SHARE,
-    SUBSET_SHARE,
     SUBSET_SWEEPS,
     least_subset,
     subset_documents,
@@ -40,7 +39,10 @@ _SWEEPS = 8
 # group need fewer by its size: averaging lets each learn from the documents of all.
 _ANNEAL_UPDATES = 400
 _WARM_UPDATES = 100  # of a start from the topics of another run
-# What the tokens of a start on a subset may take of a worker's memory, and bytes of each.
+# Of a start on a subset: the share of a run that it may take, and of told epochs, and the tokens of
+# the smallest that is worth it. A larger one finds better topics, though it leaves fewer updates.
+_SUBSET_SHARE, _EPOCHS_SHARE, _SUBSET_TOKENS = 3 / 5, 1 / 3, 2_500_000
+# What its tokens may take of a worker's memory, and bytes of each.
 _SUBSET_MEMORY, _TOKEN_OF_START = 0.25, 8
 _LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
@@ -69,11 +71,11 @@ def resolve_minibatches(
         planned = config.epochs * n_docs / (chains * batch_size)
     pace = pace or Pace.reckoned(config, n_words, cores)
     tokens = n_tokens / n_docs * batch_size
-    within = inf if planned is None else planned * chains * tokens * (sweeps + 1)
-    if config.epochs is not None:
-        within = min(within, config.epochs * n_tokens)  # a sweep over the subset counts, too
+    within = inf if planned is None else _SUBSET_SHARE * planned * chains * tokens * (sweeps + 1)
+    if config.epochs is not None:  # of which a sweep over the subset takes its share, too
+        within = min(within, _EPOCHS_SHARE * config.epochs * n_tokens)
     if config.time_budget is not None:
-        within = min(within, config.time_budget / pace.token(config))
+        within = min(within, _SUBSET_SHARE * config.time_budget / pace.token(config))
     start_sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
     subset = 0
@@ -87,10 +89,12 @@ def resolve_minibatches(
         step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
         step_offset += _ANNEAL_UPDATES
     start = max(1, most * groups // chains)
+    drawn = subset_draws(subset, start_sweeps, n_topics=config.topics, **size)
     if planned is not None:
+        if subset:  # a sweep over which is an update, and its documents are drawn
+            planned -= start_sweeps if updates is not None else drawn / (chains * tokens)
         start = min(start, max(_LEAST_UPDATES, int(_START_SHARE * planned)))
     if config.time_budget is not None:
-        drawn = subset_draws(subset, start_sweeps, n_topics=config.topics, **size)
         update = pace.minibatch_update(tokens, sweeps, n_words * config.topics)
         left = config.time_budget - pace.token(config) * drawn
         start = min(start, max(_LEAST_UPDATES, int(BURN_IN_SHARE * left / update)))
@@ -170,8 +174,8 @@ def _documents_of_start(
     config: LdaSettings, within: float, memory: int | None, *, n_docs: int, n_tokens: int,
     n_words: int,
 ) -> int:  # fmt: skip
-    """Documents of a start on a subset of them, of a run that draws ``within`` tokens: as many as
-    were told, or as suit the run; 0 where it had better begin in another way."""
+    """Documents of a start on a subset of them, which may draw ``within`` tokens: as many as were
+    told, or as suit the run; 0 where it had better begin in another way."""
     told = config.start == "subset" or (config.start_sweeps, config.start_documents) != (AUTO, AUTO)
     if told and config.groups != 1:
         raise UsageError(
@@ -181,10 +185,12 @@ def _documents_of_start(
     if config.start_documents != AUTO:
         return told_documents(config, n_docs, n_tokens)
     sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
-    short = config.updates is not None and sweeps > SUBSET_SHARE * config.updates
+    short = config.updates is not None and sweeps > _SUBSET_SHARE * config.updates
     if not told and (config.groups != 1 or config.anneal_updates != AUTO or short):
         return 0
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words, "n_topics": config.topics}
-    most = inf if memory is None else _SUBSET_MEMORY * memory / _TOKEN_OF_START
-    least = 10 * config.topics if told else least_subset(config.topics, n_words)
+    most = float(n_tokens)
+    if memory is not None:
+        most = min(most, _SUBSET_MEMORY * memory / _TOKEN_OF_START)
+    least = 10 * config.topics if told else least_subset(config.topics, n_words, _SUBSET_TOKENS)
     return subset_documents(within, sweeps, (least, most), **size)

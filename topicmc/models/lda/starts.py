@@ -212,11 +212,11 @@ def longest_consensus(
     return max(1, bisect_right(range(1, most + 1), within, key=cost))
 
 
-# Of a start on a subset of the documents: sweeps over it; the share of a run that it may take; the
-# tokens of the smallest that is worth it, and of the largest; its share of a corpus, at most.
-_LEFT_FOR_SAMPLES = 3  # sweeps
-SUBSET_SWEEPS, SUBSET_SHARE = 100, 1 / 3
-_SUBSET_TOKENS, _SUBSET_PART = (6_000_000, 32_000_000), 1 / 4
+# Of a start on a subset of the documents: sweeps over it, and the tokens of the largest.
+SUBSET_SWEEPS, _LARGEST_SUBSET = 100, 32_000_000
+# And where all documents are drawn thereafter: the share of a run that it may take; the tokens of
+# the smallest that is worth it; its share of a corpus, at most; and sweeps that are left.
+SUBSET_SHARE, _SUBSET_TOKENS, _SUBSET_PART, _LEFT_FOR_SAMPLES = 1 / 3, 6_000_000, 1 / 4, 3
 SURE_DOCUMENTS = 50  # of which each is in it by chance: never none (1e-20)
 # In runs of fewer sweeps over all documents than these a smaller one is worth it, in proportion:
 # documents that join faster take over poorer topics. But one of so many tokens at least.
@@ -227,13 +227,13 @@ def subset_documents(
     within: float, sweeps: int, bounds: tuple[float, float], *, n_docs: int, n_tokens: int,
     n_topics: int, n_words: int,
 ) -> int:  # fmt: skip
-    """Documents of the largest subset over which so many sweeps fit into a run that draws
-    ``within`` tokens, of as many tokens as lie within the bounds; 0 if none does. Sizes are some
-    15 % apart, as in `longest_start`, down to the least."""
+    """Documents of the largest subset over which so many sweeps draw at most ``within`` tokens, of
+    as many tokens as lie within the bounds; 0 if there is none. Sizes are some 15 % apart, as in
+    `longest_start`, down to the least."""
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    for tokens in _sizes(min(_SUBSET_PART * n_tokens, _SUBSET_TOKENS[1], bounds[1]), bounds[0]):
+    for tokens in _sizes(min(_LARGEST_SUBSET, bounds[1]), bounds[0]):
         documents = max(1, math.ceil(tokens * n_docs / n_tokens))
-        if subset_draws(documents, sweeps, **size) <= SUBSET_SHARE * within:
+        if subset_draws(documents, sweeps, **size) <= within:
             return documents
     return 0
 
@@ -252,15 +252,24 @@ def usual_subset(sweeps: float, *, n_docs: int, n_tokens: int, n_topics: int, n_
     """Documents of the start of a run that keeps assignments and makes so many sweeps over all
     documents, of which some are left for samples; 0 where no subset suits it."""
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    usual = max(_TOKENS_OF_FEW, _SUBSET_TOKENS[0] * min(1.0, sweeps / _MANY_SWEEPS))
+    usual = max(_TOKENS_OF_FEW, _SUBSET_TOKENS * min(1.0, sweeps / _MANY_SWEEPS))
     least = least_subset(n_topics, n_words, usual)
     left = sweeps - LEAST_START - _LEFT_FOR_SAMPLES
-    within = min(sweeps, left / SUBSET_SHARE) * n_tokens
-    documents = subset_documents(within, SUBSET_SWEEPS, (least, math.inf), **size)
+    documents = fitting_subset(min(SUBSET_SHARE * sweeps, left), least, **size)
     return documents if documents >= SURE_DOCUMENTS else 0
 
 
-def least_subset(n_topics: int, n_words: int, usual: float = _SUBSET_TOKENS[0]) -> float:
+def fitting_subset(
+    sweeps: float, least: float, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int
+) -> int:
+    """Documents of the largest subset, of at least so many tokens, that such a run has, if its
+    sweeps may draw what ``sweeps`` over all documents do; 0 if none fits in."""
+    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
+    bounds = least, _SUBSET_PART * n_tokens
+    return subset_documents(sweeps * n_tokens, SUBSET_SWEEPS, bounds, **size)
+
+
+def least_subset(n_topics: int, n_words: int, usual: float) -> float:
     """Tokens of the smallest subset that finds good topics: what is ``usual``, or more."""
     return max(usual, FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
 

@@ -25,15 +25,16 @@ from topicmc.models.lda.starts import (
     BURN_IN_SHARE,
     GROWTH,
     LEAST_START,
+    SUBSET_SHARE,
     SUBSET_SWEEPS,
     SURE_DOCUMENTS,
     Members,
+    fitting_subset,
     longest_consensus,
     longest_start,
     run_of_slow_growth,
     start_within,
     start_work,
-    subset_documents,
     usual_subset,
 )
 from topicmc.settings.values import AUTO, option, or_default
@@ -218,7 +219,7 @@ def _documents_of_start(
         return documents
     if config.start == "subset":  # which was asked for, however few documents fit in
         least = 10.0 * n_topics
-        fitting = subset_documents(sweeps * n_tokens, SUBSET_SWEEPS, (least, inf), **size)
+        fitting = fitting_subset(SUBSET_SHARE * sweeps, least, **size)
         return max(enough, fitting or math.ceil(least * n_docs / n_tokens))
     return usual_subset(sweeps, **size)
 
