@@ -18,8 +18,8 @@ from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.settings import WHOLE, LdaSettings, Resolved
 from topicmc.models.lda.starts import (
     BURN_IN_SHARE,
+    FIRST_TOKENS,
     SUBSET_SWEEPS,
-    least_subset,
     subset_documents,
     subset_draws,
 )
@@ -39,9 +39,11 @@ _SWEEPS = 8
 # group need fewer by its size: averaging lets each learn from the documents of all.
 _ANNEAL_UPDATES = 400
 _WARM_UPDATES = 100  # of a start from the topics of another run
-# Of a start on a subset: the share of a run that it may take, and of told epochs, and the tokens of
-# the smallest that is worth it. A larger one finds better topics, though it leaves fewer updates.
-_SUBSET_SHARE, _EPOCHS_SHARE, _SUBSET_TOKENS = 3 / 5, 1 / 3, 2_500_000
+# Of a start on a subset: the share of a run that it may take, and of told epochs; and the tokens of
+# the smallest that is worth it, in all and for each word. A larger one finds better topics, though
+# it leaves fewer updates.
+_SUBSET_SHARE, _EPOCHS_SHARE = 3 / 5, 1 / 3
+_SUBSET_TOKENS, _SUBSET_WORD_TOKENS = 2_500_000, 40
 # What its tokens may take of a worker's memory, and bytes of each.
 _SUBSET_MEMORY, _TOKEN_OF_START = 0.25, 8
 _LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
@@ -192,5 +194,6 @@ def _documents_of_start(
     most = float(n_tokens)
     if memory is not None:
         most = min(most, _SUBSET_MEMORY * memory / _TOKEN_OF_START)
-    least = 10 * config.topics if told else least_subset(config.topics, n_words, _SUBSET_TOKENS)
+    usual = max(_SUBSET_TOKENS, FIRST_TOKENS * config.topics, _SUBSET_WORD_TOKENS * n_words)
+    least = 10 * config.topics if told else usual
     return subset_documents(within, sweeps, (least, most), **size)

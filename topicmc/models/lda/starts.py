@@ -253,7 +253,7 @@ def usual_subset(sweeps: float, *, n_docs: int, n_tokens: int, n_topics: int, n_
     documents, of which some are left for samples; 0 where no subset suits it."""
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     usual = max(_TOKENS_OF_FEW, _SUBSET_TOKENS * min(1.0, sweeps / _MANY_SWEEPS))
-    least = least_subset(n_topics, n_words, usual)
+    least = max(usual, FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
     left = sweeps - LEAST_START - _LEFT_FOR_SAMPLES
     documents = fitting_subset(min(SUBSET_SHARE * sweeps, left), least, **size)
     return documents if documents >= SURE_DOCUMENTS else 0
@@ -267,11 +267,6 @@ def fitting_subset(
     size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     bounds = least, _SUBSET_PART * n_tokens
     return subset_documents(sweeps * n_tokens, SUBSET_SWEEPS, bounds, **size)
-
-
-def least_subset(n_topics: int, n_words: int, usual: float) -> float:
-    """Tokens of the smallest subset that finds good topics: what is ``usual``, or more."""
-    return max(usual, FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
 
 
 def subset_draws(
