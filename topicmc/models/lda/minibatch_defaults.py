@@ -42,10 +42,11 @@ _WARM_UPDATES = 100  # of a start from the topics of another run
 # Of a start on a subset: the share of a run that it may take, and of told epochs; and the tokens of
 # the smallest that is worth it, in all and for each word. A larger one finds better topics, though
 # it leaves fewer updates.
-_SUBSET_SHARE, _EPOCHS_SHARE = 3 / 5, 1 / 3
+_SUBSET_SHARE, _EPOCHS_SHARE = 1 / 2, 1 / 3
 _SUBSET_TOKENS, _SUBSET_WORD_TOKENS = 2_500_000, 40
 # What its tokens may take of a worker's memory, and bytes of each.
 _SUBSET_MEMORY, _TOKEN_OF_START = 0.25, 8
+_AFTER_SUBSET = 0.3  # of the time that is left, which burn-in takes
 _LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
 
@@ -99,7 +100,8 @@ def resolve_minibatches(
     if config.time_budget is not None:
         update = pace.minibatch_update(tokens, sweeps, n_words * config.topics)
         left = config.time_budget - pace.token(config) * drawn
-        start = min(start, max(_LEAST_UPDATES, int(BURN_IN_SHARE * left / update)))
+        share = _AFTER_SUBSET if subset else BURN_IN_SHARE
+        start = min(start, max(_LEAST_UPDATES, int(share * left / update)))
     start = or_default(config.anneal_updates, start)
     average_until = config.average_until
     if average_until is None:
