@@ -75,9 +75,10 @@ def measured(
     """Perplexities after so many seconds, and what the estimate is like at the end."""
     estimate, _, start_kind = contender.partition(":")
     by_sweeps = estimate in ("remembered", "adlda")
+    start_kind = start_kind or ("auto" if by_sweeps else "stream")
     settings = TrainConfig(
         topics=options.topics, sampler="adlda" if estimate == "adlda" else "scir", alpha=ALPHA,
-        beta=BETA, learn="none", threads=1, seed=options.seed, start=start_kind or "auto",
+        beta=BETA, learn="none", threads=1, seed=options.seed, start=start_kind,
         estimate="plain" if estimate == "adlda" else estimate,
         batch_size="auto" if by_sweeps else options.batch_size or "auto",
         epochs=10_000 if by_sweeps else None, updates=None if by_sweeps else 100_000,

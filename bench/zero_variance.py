@@ -75,6 +75,7 @@ def main() -> None:
     settings = TrainConfig(
         topics=options.topics, sampler="scir", alpha=0.1, beta=0.01, learn="none",
         seed=options.seed, threads=1, batch_size=options.batch_size or "auto", updates=options.warm,
+        start="stream",
     )  # fmt: skip
     sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
     config = resolve(settings, **sizes)
