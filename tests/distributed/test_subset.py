@@ -207,6 +207,22 @@ def test_a_run_of_few_updates_or_epochs_does_not_end_on_the_subset():
     many = chosen(PUBMED, epochs=5.0)
     drawn = subset_draws(many.start_documents, many.start_sweeps, n_topics=100, **PUBMED)
     assert many.start == "subset" and 1.3 < drawn / PUBMED["n_tokens"] <= 5 / 3
+    large = chosen(PUBMED, epochs=2.0, batch_size=100_000)
+    drawn = subset_draws(large.start_documents, large.start_sweeps, n_topics=100, **PUBMED)
+    left = (2 - drawn / PUBMED["n_tokens"]) * PUBMED["n_docs"] / large.batch_size
+    assert large.anneal_updates == int(2 / 3 * left) < 100
+
+
+@pytest.mark.parametrize(
+    ("n_words", "topics", "short", "enough"),
+    [(20_000, 100, 9, 11), (80_000, 100, 11, 16), (20_000, 500, 28, 48)],
+)
+def test_the_smallest_subset_of_minibatches_grows_with_words_and_topics(
+    n_words, topics, short, enough
+):
+    size = {"n_docs": 3_000_000, "n_tokens": 150_000_000, "n_words": n_words}
+    starts = [chosen(size, topics=topics, time_budget=float(s)).start for s in (short, enough)]
+    assert starts == ["stream", "subset"]
 
 
 def test_burn_in_leaves_a_third_of_the_time_for_samples():
