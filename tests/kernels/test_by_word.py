@@ -17,7 +17,7 @@ from topicmc.kernels.lanes import pick_block, tables
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.prior import no_prior
 from topicmc.kernels.random import stream_key
-from topicmc.kernels.word_order import BATCH, BEGINS, order_tile
+from topicmc.kernels.word_order import BATCH, BEGINS, PIECE, cut, order_tile
 
 KEY = stream_key(3, "by word")
 both = pytest.mark.parametrize("kernel", [by_word, by_word_slots])
@@ -100,6 +100,19 @@ def test_the_order_of_tokens(first, last):
         batch = [d] if begins else [*batch, d]
         expected.append(begins)
     assert (tile.docs >= BEGINS).tolist() == expected
+
+
+def test_each_thread_has_a_tile_and_small_ones_are_left_for_the_end():
+    offsets = 50 * np.arange(10_001)
+    tiles = cut(0, 10_000, offsets, 16, 2)
+    assert [end - begin for begin, end in tiles] == [3750, 3750, 1250, 1250]
+    assert [tiles[0][0], *(end for _, end in tiles)] == [0, 3750, 7500, 8750, 10_000]
+    assert cut(0, 10_000, offsets, 16, 1) == [(0, 10_000)]
+    # Where a small one would be too small, or where there are many anyway, all are alike.
+    few = 8 * PIECE // 50 - 2
+    assert cut(0, few, offsets, 16, 2) == [(0, few // 2), (few // 2, few)]
+    many = cut(0, 10_000, 3 * offsets, 208, 2)
+    assert [end - begin for begin, end in many] == [2500] * 4
 
 
 def test_words_must_ascend():

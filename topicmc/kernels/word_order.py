@@ -27,6 +27,7 @@ _NO_WORD = np.uint32(0xFFFFFFFF)
 PIECE = 24_000
 """Tokens that are worth a thread's while, as each makes the rows of its words."""
 _STATE = 1 << 20  # bytes of counts of a tile's documents, which should stay in a core's own cache
+_LAST = 1 / 4  # of a thread's share, left for whoever is done first
 _MOST_TOKENS = 1 << 20  # of a tile, about: what is random takes four bytes of each
 
 
@@ -44,7 +45,8 @@ def cut(
     first: int, last: int, offsets: np.ndarray, n_padded: int, n_threads: int, piece: int = PIECE
 ) -> list[tuple[int, int]]:
     """Documents first … last − 1 as ranges of as many tokens each, which make good tiles for so
-    many threads; a thread's share is at least ``piece`` tokens."""
+    many threads; a thread's share is at least ``piece`` tokens. Where each would have one, there
+    are small ones besides."""
     starts = offsets[first : last + 1]
     n_tokens = int(starts[-1] - starts[0])
     # Two bytes a topic, or four for each that a document has.
@@ -52,7 +54,11 @@ def cut(
     at_once = max(1, min(n_threads, n_tokens // piece))
     n = max(-(-n_bytes // _STATE), -(-n_tokens // _MOST_TOKENS), at_once)
     n = at_once * -(-n // at_once)
-    edges = np.searchsorted(starts, starts[0] + n_tokens * np.arange(1, n) // n)
+    shares = np.ones(n)
+    if n == at_once > 1 and _LAST * n_tokens >= n * piece:
+        shares = np.repeat([1 - _LAST, _LAST], n)
+    inner = (n_tokens * np.cumsum(shares)[:-1] / n).astype(np.int64)
+    edges = np.searchsorted(starts, starts[0] + inner)
     edges = np.unique([0, *edges, last - first])
     return [
         (first + part, first + min(part + MOST_DOCUMENTS, end))
