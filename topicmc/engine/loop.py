@@ -151,13 +151,15 @@ class Training:
             at = (self.clock.seconds, self.update)
             due = evaluation(*at) and self._affordable()
             averaged = due and self._scores_samples()
-            interrupted, evaluate, averaged, save = self._agree(
-                interrupt.requested, due, averaged, checkpoint(*at)
+            interrupted, evaluate, averaged, save, late = self._agree(
+                interrupt.requested, due, averaged, checkpoint(*at), self._start_is_late()
             )
             if evaluate and not interrupted:
                 self._evaluate(averaged)
             if save and not interrupted:
                 self._checkpoint()
+            if late:
+                self._end_start()
         if not interrupted and self._record.get("round") != self.rounds:
             self._evaluate()
         self._checkpoint()
@@ -194,6 +196,16 @@ class Training:
             if due and self.config.until == "converged":
                 self._converged = has_converged(self.run)
             self.listener.progress(self._status())
+
+    def _start_is_late(self) -> bool:
+        is_late = getattr(self.method, "is_late", None)  # of methods whose start can end early
+        return is_late is not None and is_late(self.clock.seconds)
+
+    def _end_start(self) -> None:
+        with self.clock.running():
+            said = self.method.end_start()  # type: ignore[attr-defined]
+        if self.transport.is_root:
+            self.listener.message(said)
 
     def _affordable(self, states: int = 0) -> bool:
         """Whether to evaluate when it is due: always, unless when was left to the program, and

@@ -37,6 +37,9 @@ from topicmc.samplers.state import Chain
 from topicmc.storage.checkpoints import Checkpoint
 
 _GATHERED = 65_536  # documents at a time
+# Of a time budget, in which the sweeps over the subset must be over, however many there are by
+# then: a machine that has become slower leaves time for samples, too.
+_LATEST = 0.6
 
 Tokens = tuple[np.ndarray, np.ndarray, int]
 
@@ -65,7 +68,8 @@ class Found:
 class SubsetStart:
     """The method of chains of minibatches that start on a subset (`topicmc.engine.method.Method`).
 
-    Its clock goes by sweeps over the subset, and then by the trajectories of the chains.
+    Its clock goes by sweeps over the subset, and then by the trajectories of the chains. The sweeps
+    end early where they take too much of a time budget (`end_start`); those left out count as made.
 
     Args:
         config: resolved settings, whose start is ``"subset"``.
@@ -149,8 +153,27 @@ class SubsetStart:
         """A round over the subset, after whose last sweep the chains begin, or one of theirs."""
         done = self._now.round()
         if self._then is None and self._now.position >= self._sweeps:
-            self._then, self._first = self._chains(self._found()), None
+            self._go_on()
         return done
+
+    def is_late(self, seconds: float) -> bool:
+        """Whether the subset has taken more of the time budget than it may, after so many seconds
+        of training."""
+        budget = self._config.time_budget
+        return self._then is None and budget is not None and seconds > _LATEST * budget
+
+    def end_start(self) -> str:
+        """Begins the chains with the topics of the subset as they are, as if all its sweeps had
+        been made; returns what there is to say about that. Collective."""
+        made = self._now.position
+        self._go_on()
+        return (
+            f"the start on a subset of the documents took longer than planned: it ended after"
+            f" {made} of {self._sweeps} sweeps, to leave time for samples"
+        )
+
+    def _go_on(self) -> None:
+        self._then, self._first = self._chains(self._found()), None
 
     def _found(self) -> Found:
         """θ_wk = (n_k + W β) φ_wk, with n_k = n · share_k, of the topics of the subset."""
