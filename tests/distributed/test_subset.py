@@ -1,15 +1,12 @@
 """A start on a subset of the documents: which, what minibatches begin with, and where it suits."""
 
 import math
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from test_training import StopAfter, kept_bits, opened, train
 
-from topicmc.engine import loop
-from topicmc.engine.clock import Clock
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.models.lda.defaults import resolve
@@ -122,34 +119,6 @@ def test_it_goes_on_on_another_number_of_workers(small_corpus, tmp_path, rounds,
     )
     assert outcome.samples > 0
     assert min(entry["position"] for entry in run.sample_index()) > SWEEPS + BURN_IN
-
-
-class Ticks(Clock):
-    """Each round takes a second."""
-
-    @contextmanager
-    def running(self):
-        yield
-        self.seconds += 1.0
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("rounds", [4, 12, 13, 14, 17])
-def test_a_start_that_is_late_ends_and_leaves_time_for_samples(
-    small_corpus, tmp_path, monkeypatch, rounds, workers
-):
-    """After three fifths of the time budget; its other sweeps count as made. A run that is stopped
-    before, then or after goes on to the same bits."""
-    monkeypatch.setattr(loop, "Clock", Ticks)
-    slow = replace(CONFIG, updates=None, time_budget=20.0, start_sweeps=50, anneal_updates=3)
-    slow = replace(slow, workers=workers)
-    run, outcome = train(slow, small_corpus, tmp_path / "whole")
-    assert (outcome.seconds, outcome.update) == (20, 50 + 6)
-    assert {entry["position"] for entry in run.sample_index()} <= {53, 54, 55, 56}
-    assert outcome.samples > 0 and not any(entry["burn_in"] for entry in run.sample_index())
-    train(slow, small_corpus, tmp_path / "run", StopAfter(rounds))
-    again, _ = train(slow, small_corpus, tmp_path / "run", resume=True)
-    assert kept_bits(again) == kept_bits(run)
 
 
 def test_threads_change_nothing(small_corpus, tmp_path):

@@ -35,6 +35,9 @@ JOINING = 1.5
 _MANY_TOPICS, _LEFT_BY_MANY, _LEAST_SHARE = 1_500, 18, 1 / 4
 # Sweeps over all documents: a state after fewer is taken for no sample, however short the run.
 LEAST_START = 5
+# Of a time budget: a start that has taken more leaves out what it can. A machine that has become
+# slower since it was planned leaves time for samples, too.
+_LATEST = 0.6
 
 
 class Work(NamedTuple):
@@ -186,6 +189,19 @@ def start_within(sweeps: float, n_topics: int) -> float:
     if n_topics <= _MANY_TOPICS:
         return most
     return min(most, max(sweeps - _LEFT_BY_MANY, _LEAST_SHARE * sweeps))
+
+
+def is_late(seconds: float, time_budget: float | None) -> bool:
+    """Whether so many seconds of training are more of a time budget than a start may take."""
+    return time_budget is not None and seconds > _LATEST * time_budget
+
+
+def told_late(made: int, left_out: int, sweeps: int) -> str:
+    """That a start which is late leaves out some of its sweeps."""
+    return (
+        f"the start takes longer than planned: after {made:,} of {sweeps:,} sweeps"
+        f" {left_out:,} are left out, for samples need time, too"
+    )
 
 
 def longest_start(

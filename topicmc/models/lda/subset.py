@@ -31,15 +31,13 @@ from topicmc.models.lda.collapsed.growing import Extent
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import LdaSettings, Resolved
+from topicmc.models.lda.starts import is_late, told_late
 from topicmc.models.lda.workers import WorkerDocuments
 from topicmc.samplers.row_prior import Additions
 from topicmc.samplers.state import Chain
 from topicmc.storage.checkpoints import Checkpoint
 
 _GATHERED = 65_536  # documents at a time
-# Of a time budget, in which the sweeps over the subset must be over, however many there are by
-# then: a machine that has become slower leaves time for samples, too.
-_LATEST = 0.6
 
 Tokens = tuple[np.ndarray, np.ndarray, int]
 
@@ -157,20 +155,15 @@ class SubsetStart:
         return done
 
     def is_late(self, seconds: float) -> bool:
-        """Whether the subset has taken more of the time budget than it may, after so many seconds
-        of training."""
-        budget = self._config.time_budget
-        return self._then is None and budget is not None and seconds > _LATEST * budget
+        """Whether the subset takes too long after so many seconds of training."""
+        return self._then is None and is_late(seconds, self._config.time_budget)
 
     def end_start(self) -> str:
         """Begins the chains with the topics of the subset as they are, as if all its sweeps had
         been made; returns what there is to say about that. Collective."""
         made = self._now.position
         self._go_on()
-        return (
-            f"the start on a subset of the documents took longer than planned: it ended after"
-            f" {made} of {self._sweeps} sweeps, to leave time for samples"
-        )
+        return told_late(made, self._sweeps - made, self._sweeps)
 
     def _go_on(self) -> None:
         self._then, self._first = self._chains(self._found()), None

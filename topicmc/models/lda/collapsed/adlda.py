@@ -41,6 +41,7 @@ from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior
 from topicmc.models.lda.origin import Origin, padded
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
+from topicmc.models.lda.starts import is_late, told_late
 from topicmc.models.lda.workers import expand
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.state import Chain
@@ -90,6 +91,7 @@ class Adlda:
         self.prior = RowPrior(config.beta, additions)
         self._origin = origin
         self._pool: list[np.ndarray] = []  # counts (W, K) of members of the start
+        self._ended = 0  # members; if the start is late, more than there are counts of
         self._given: tuple[np.ndarray, np.ndarray] | None = None  # topics, while drawn under
         self._given_beta: float | None = None  # of those of members: β may be learned meanwhile
         if origin is not None:
@@ -157,12 +159,41 @@ class Adlda:
         """Keeps the counts of a member of the start that has ended, and lets the next one begin, or
         the chain itself."""
         schedule = self.schedule
-        if position > schedule.given.start or len(self._pool) == schedule.members.ended(position):
+        ended = schedule.members.ended(position)
+        if position > schedule.given.start or self._ended == ended:
             return
+        self._ended = ended
         self._pool.append(self.reconciliation.counts()[:, : self.config.topics].copy())
+        self._clear()
+
+    def _clear(self) -> None:
         for sampler in self.samplers.values():
             sampler.clear()
         self._share_all()
+
+    def is_late(self, seconds: float) -> bool:
+        """Whether the start takes too long after so many seconds of training, and can do without
+        some of its sweeps."""
+        made = self.position
+        late = is_late(seconds, self.config.time_budget)
+        return late and self.schedule.next_if_late(made) > made
+
+    def end_start(self) -> str:
+        """Leaves out sweeps of the start; returns what there is to say about that. A member that is
+        under way is forgotten, unless it is the first. Collective."""
+        made, members = self.position, self.schedule.members
+        sweep = self.schedule.next_if_late(made)
+        if made < members.end and self._pool:
+            self._ended = members.number
+            self._clear()
+        self._go_to(self.schedule.after(sweep))
+        return told_late(made, sweep - made, self.schedule.start_sweeps)
+
+    def _go_to(self, update: int) -> None:
+        """Goes on with an update that a round begins with."""
+        self.round_number = update // self.config.trajectory
+        for worker in self.workers.values():
+            worker.update = update
 
     def _topics(self, sweep: int) -> tuple[np.ndarray, np.ndarray] | None:
         """θ float32 (W, Kp) and its sums, for tokens to be drawn given them in a sweep; None: the
@@ -349,6 +380,7 @@ class Adlda:
             "alpha": self.alpha.tolist(),
             "beta": self.prior.base,
             "members": len(self._pool),
+            "members_ended": self._ended,
             "given_beta": self._given_beta,
             "swept": max(self.schedule.swept(worker.update) for worker in self.workers.values()),
         }
@@ -367,6 +399,7 @@ class Adlda:
         if parts[0].get("members"):
             self._pool = list(checkpoint.array("members"))
             self._given_beta = parts[0].get("given_beta")
+            self._ended = parts[0].get("members_ended", len(self._pool))
         alike = self._shared_out_alike(checkpoint, len(updates))
         if alike and all(map(self._on_the_same_clock, parts)):
             self.round_number = parts[0]["round"]
@@ -378,12 +411,10 @@ class Adlda:
         z = [checkpoint.array(f"z-{number:03d}", mmap=True) for number in sorted(updates)]
         sizes = self.transport.gather({n: len(s.tokens) for n, s in self.samplers.items()})
         ends = np.cumsum(sizes).astype(np.int64)
-        start = self.schedule.after(max(part["swept"] for part in parts))
-        self.round_number = start // self.config.trajectory
+        self._go_to(self.schedule.after(max(part["swept"] for part in parts)))
         for number, worker in self.workers.items():
             first, last = ends[number] - int(sizes[number]), ends[number]
             worker.sampler.adopt(*_between(z, first, last))
-            worker.update = start
         self._share_all()
         made = f"This run was made on {len(updates)} workers and goes on with {self.config.workers}"
         if alike:

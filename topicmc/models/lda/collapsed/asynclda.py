@@ -99,6 +99,10 @@ class AsyncLda(Adlda):
         updates = self.transport.gather({n: w.update for n, w in self.workers.items()})
         self._mean_update, self._least_update = float(updates.mean()), int(updates.min())
 
+    def _go_to(self, update: int) -> None:
+        super()._go_to(update)
+        self._meet()
+
     def metrics(self) -> dict[str, Any]:
         return {**super().metrics(), "reproducible": self.transport.n_processes == 1}
 

@@ -29,7 +29,14 @@ from topicmc.models.lda.origin import GIVEN_SWEEPS
 from topicmc.models.lda.pace import ROUNDS
 from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import Resolved
-from topicmc.models.lda.starts import GROWN_BY, NO_GROWTH, NO_MEMBERS, Growth, Members
+from topicmc.models.lda.starts import (
+    GROWN_BY,
+    LEAST_START,
+    NO_GROWTH,
+    NO_MEMBERS,
+    Growth,
+    Members,
+)
 
 FIRST_BETA = 1.0  # what an annealed start begins with
 
@@ -154,6 +161,13 @@ class Schedule:
     def _start(self) -> int:
         """Sweeps of the start. A state that was drawn given topics is one of it, however short."""
         return max(self.start_sweeps, self.given.stop)
+
+    def next_if_late(self, position: int) -> int:
+        """The sweep that a start goes on with after so many, if it is late: that after its members,
+        or one of its last few, in which all documents join."""
+        if position < self.given.stop:
+            return max(position, self.members.end)
+        return max(position, self.start_sweeps - LEAST_START)
 
     def learns(self, before: int, after: int) -> bool:
         """Whether priors are learned when the sweeps completed go from ``before`` to ``after``: at

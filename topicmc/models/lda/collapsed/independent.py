@@ -71,6 +71,17 @@ class IndependentChains:
         """As `Adlda.is_start`."""
         return self._members[0].is_start(position)
 
+    def is_late(self, seconds: float) -> bool:
+        """As `Adlda.is_late`; all go on alike."""
+        return self._members[0].is_late(seconds)
+
+    def end_start(self) -> str:
+        """As `Adlda.end_start`."""
+        said = ""
+        for member in self._members:
+            said = member.end_start()
+        return said
+
     def log_joints(self) -> dict[int, float]:
         """Those of all chains."""
         return {n: joint for member in self._members for n, joint in member.log_joints().items()}

@@ -1,0 +1,136 @@
+"""A start that takes more of a time budget than it may leaves out sweeps, and samples are kept."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_training import StopAfter, kept_bits, opened, train
+
+from topicmc.engine import loop
+from topicmc.engine.clock import Clock
+from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.starts import is_late, told_late
+
+BUDGET, LATE = 60.0, 37  # seconds, and the first that is more than three fifths of them
+CONFIG = TrainConfig(
+    topics=5, sampler="adlda", start="grow", start_sweeps=100, time_budget=BUDGET, alpha=0.3,
+    beta=0.1, seed=3, threads=1, batch_size=150, trajectory=1, balance=False, samples=50,
+    evaluate_every="10m", checkpoint_every="10m",
+)  # fmt: skip
+MINIBATCHES = {
+    "sampler": "scir", "remember": False, "start": "subset", "start_documents": 70,
+    "batch_size": 20, "anneal_updates": 3,
+}  # fmt: skip
+STARTS = {
+    "grow": {},
+    "grow, four workers": {"workers": 4},
+    "grow, two chains": {"chains": 2},
+    "grow, scir": {"sampler": "scir", "remember": True},
+    "anneal": {"start": "anneal"},
+    "consensus, in its third member": {"start": "consensus", "start_sweeps": 110},
+    "consensus, in its first member": {"start": "consensus", "start_sweeps": 300},
+    "subset": {"start": "subset", "start_documents": 70, "start_sweeps": 160},
+    "asynclda": {"sampler": "asynclda", "workers": 2},
+    "subset, minibatches": MINIBATCHES,
+    "subset, minibatches, two workers": {**MINIBATCHES, "workers": 2},
+}
+
+
+class Ticks(Clock):
+    """Each round takes a second."""
+
+    @contextmanager
+    def running(self):
+        yield
+        self.seconds += 1.0
+
+
+@pytest.fixture(autouse=True)
+def ticks(monkeypatch):
+    monkeypatch.setattr(loop, "Clock", Ticks)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_start_that_is_late_leaves_time_for_samples(small_corpus, tmp_path, start):
+    config = replace(CONFIG, **STARTS[start])
+    run, outcome = train(config, small_corpus, tmp_path / "run")
+    entries = run.sample_index()
+    assert outcome.samples > 0 and not any(entry["burn_in"] for entry in entries)
+    assert min(entry["position"] for entry in entries) >= config.start_sweeps
+    assert outcome.score_averaged < 80  # uniform guessing has some 120
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("rounds", [LATE - 1, LATE, LATE + 1, LATE + 2])
+def test_a_run_that_was_stopped_then_goes_on_to_the_same_bits(
+    small_corpus, tmp_path, start, rounds
+):
+    config = replace(CONFIG, **STARTS[start])
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    train(config, small_corpus, tmp_path / "run", StopAfter(rounds))
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole) != []
+
+
+def test_when_it_is_late():
+    assert not is_late(36.0, BUDGET) and is_late(36.1, BUDGET)
+    assert not is_late(1e9, None)
+    assert "after 1,200 of 1,500 sweeps 295 are left out" in told_late(1200, 295, 1500)
+
+
+def late(start, corpus):
+    """A method whose start has become late."""
+    method = opened(replace(CONFIG, **STARTS[start]), corpus)
+    for _ in range(LATE):
+        method.round()
+    assert method.is_late(LATE)
+    return method
+
+
+@pytest.mark.parametrize(
+    ("start", "sweep"),
+    [("grow", 95), ("grow, two chains", 95), ("asynclda", 95), ("subset", 100)],
+)
+def test_all_chains_go_on_with_the_same_sweep(small_corpus, start, sweep):
+    method = late(start, small_corpus)
+    made = method.position
+    assert f"after {made} of" in method.end_start() and method.position == sweep > made
+    assert {chain.position for chain in getattr(method, "_members", [method])} == {sweep}
+
+
+@pytest.mark.parametrize(("which", "ended"), [("third", 2), ("first", 1)])
+def test_members_that_have_ended_are_what_the_chain_goes_on_with(small_corpus, which, ended):
+    """The one under way is forgotten, unless there is no other."""
+    method = late(f"consensus, in its {which} member", small_corpus)
+    members = [counts.copy() for counts in method._pool]
+    if which == "first":
+        members.append(method.reconciliation.counts()[:, :5].copy())
+    method.end_start()
+    assert method.position == method.schedule.given.start
+    method.round()
+    assert len(members) == len(method._pool) == ended and all(map(np.any, members))
+    for mine, theirs in zip(members, method._pool, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    drawn = sum(int(sampler.joined.sum()) for sampler in method.samplers.values())
+    assert drawn == small_corpus.n_docs // 2  # a block of two: the others have no topics any more
+
+
+@pytest.mark.parametrize("start", ["grow", "consensus, in its third member", "subset"])
+def test_all_documents_take_part_at_last(small_corpus, start):
+    """Every token has a topic, and the counts are theirs, some sweeps before the first sample."""
+    method = opened(replace(CONFIG, **STARTS[start]), small_corpus)
+    for seconds in range(1, int(BUDGET)):
+        method.round()
+        if method.is_late(seconds):
+            assert "sweeps" in method.end_start()
+        if not method.in_burn_in:
+            break
+    else:
+        pytest.fail("the start does not end")
+    counts = np.zeros((small_corpus.n_words, 5), int)
+    for sampler in method.samplers.values():
+        assert sampler.joined.all()
+        np.add.at(counts, (sampler.tokens, sampler.z), 1)
+    assert counts.sum() == small_corpus.n_tokens
+    np.testing.assert_array_equal(method.reconciliation.counts()[:, :5], counts)
