@@ -40,10 +40,12 @@ STARTS = {
 class Ticks(Clock):
     """Each round takes a second."""
 
+    ROUND = 1.0
+
     @contextmanager
     def running(self):
         yield
-        self.seconds += 1.0
+        self.seconds += self.ROUND
 
 
 @pytest.fixture(autouse=True)
@@ -99,14 +101,26 @@ def test_all_chains_go_on_with_the_same_sweep(small_corpus, start, sweep):
     assert {chain.position for chain in getattr(method, "_members", [method])} == {sweep}
 
 
+@pytest.mark.parametrize("start", ["grow", "subset, minibatches"])
+def test_what_ends_within_its_start_is_left_alone(small_corpus, tmp_path, start, monkeypatch):
+    """The last round goes from less than three fifths of the budget to its end."""
+    monkeypatch.setattr(Ticks, "ROUND", 30.0)
+    run, outcome = train(replace(CONFIG, **STARTS[start]), small_corpus, tmp_path / "run")
+    assert outcome.seconds == BUDGET and outcome.samples == 0
+    assert [entry["position"] for entry in run.sample_index()] == [run.metrics()[-1]["position"]]
+    assert run.metrics()[-1]["position"] <= 3
+
+
 @pytest.mark.parametrize(("which", "ended"), [("third", 2), ("first", 1)])
 def test_members_that_have_ended_are_what_the_chain_goes_on_with(small_corpus, which, ended):
     """The one under way is forgotten, unless there is no other."""
     method = late(f"consensus, in its {which} member", small_corpus)
     members = [counts.copy() for counts in method._pool]
+    before = method.reconciliation.counts()[:, :5].copy()
     if which == "first":
-        members.append(method.reconciliation.counts()[:, :5].copy())
+        members.append(before)
     method.end_start()
+    np.testing.assert_array_equal(method.reconciliation.counts()[:, :5], before)  # if it stops now
     assert method.position == method.schedule.given.start
     method.round()
     assert len(members) == len(method._pool) == ended and all(map(np.any, members))

@@ -199,7 +199,7 @@ class Training:
 
     def _start_is_late(self) -> bool:
         is_late = getattr(self.method, "is_late", None)  # of methods whose start can end early
-        return is_late is not None and is_late(self.clock.seconds)
+        return is_late is not None and not self._is_over() and is_late(self.clock.seconds)
 
     def _end_start(self) -> None:
         with self.clock.running():

@@ -91,7 +91,7 @@ class Adlda:
         self.prior = RowPrior(config.beta, additions)
         self._origin = origin
         self._pool: list[np.ndarray] = []  # counts (W, K) of members of the start
-        self._ended = 0  # members; if the start is late, more than there are counts of
+        self._ended = 0  # members, of some of which there are no counts if the start is late
         self._given: tuple[np.ndarray, np.ndarray] | None = None  # topics, while drawn under
         self._given_beta: float | None = None  # of those of members: β may be learned meanwhile
         if origin is not None:
@@ -157,16 +157,14 @@ class Adlda:
 
     def _begin_again(self, position: int) -> None:
         """Keeps the counts of a member of the start that has ended, and lets the next one begin, or
-        the chain itself."""
+        the chain itself. Where members are left out, the one that was under way is forgotten."""
         schedule = self.schedule
         ended = schedule.members.ended(position)
         if position > schedule.given.start or self._ended == ended:
             return
+        if ended == self._ended + 1 or not self._pool:
+            self._pool.append(self.reconciliation.counts()[:, : self.config.topics].copy())
         self._ended = ended
-        self._pool.append(self.reconciliation.counts()[:, : self.config.topics].copy())
-        self._clear()
-
-    def _clear(self) -> None:
         for sampler in self.samplers.values():
             sampler.clear()
         self._share_all()
@@ -179,13 +177,9 @@ class Adlda:
         return late and self.schedule.next_if_late(made) > made
 
     def end_start(self) -> str:
-        """Leaves out sweeps of the start; returns what there is to say about that. A member that is
-        under way is forgotten, unless it is the first. Collective."""
-        made, members = self.position, self.schedule.members
+        """Leaves out sweeps of the start; returns what there is to say about that. Collective."""
+        made = self.position
         sweep = self.schedule.next_if_late(made)
-        if made < members.end and self._pool:
-            self._ended = members.number
-            self._clear()
         self._go_to(self.schedule.after(sweep))
         return told_late(made, sweep - made, self.schedule.start_sweeps)
 
