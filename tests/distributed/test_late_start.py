@@ -20,7 +20,7 @@ CONFIG = TrainConfig(
 )  # fmt: skip
 MINIBATCHES = {
     "sampler": "scir", "remember": False, "start": "subset", "start_documents": 70,
-    "batch_size": 20, "anneal_updates": 3,
+    "batch_size": 20, "anneal_updates": 3, "time_budget": 80.0,
 }  # fmt: skip
 STARTS = {
     "grow": {},
@@ -64,11 +64,12 @@ def test_a_start_that_is_late_leaves_time_for_samples(small_corpus, tmp_path, st
 
 
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("rounds", [LATE - 1, LATE, LATE + 1, LATE + 2])
+@pytest.mark.parametrize("rounds", [-1, 0, 1, 2])
 def test_a_run_that_was_stopped_then_goes_on_to_the_same_bits(
     small_corpus, tmp_path, start, rounds
 ):
     config = replace(CONFIG, **STARTS[start])
+    rounds += int(LATE / BUDGET * config.time_budget)
     whole, _ = train(config, small_corpus, tmp_path / "whole")
     train(config, small_corpus, tmp_path / "run", StopAfter(rounds))
     run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
@@ -104,9 +105,10 @@ def test_all_chains_go_on_with_the_same_sweep(small_corpus, start, sweep):
 @pytest.mark.parametrize("start", ["grow", "subset, minibatches"])
 def test_what_ends_within_its_start_is_left_alone(small_corpus, tmp_path, start, monkeypatch):
     """The last round goes from less than three fifths of the budget to its end."""
-    monkeypatch.setattr(Ticks, "ROUND", 30.0)
-    run, outcome = train(replace(CONFIG, **STARTS[start]), small_corpus, tmp_path / "run")
-    assert outcome.seconds == BUDGET and outcome.samples == 0
+    config = replace(CONFIG, **STARTS[start])
+    monkeypatch.setattr(Ticks, "ROUND", config.time_budget / 2)
+    run, outcome = train(config, small_corpus, tmp_path / "run")
+    assert outcome.seconds == config.time_budget and outcome.samples == 0
     assert [entry["position"] for entry in run.sample_index()] == [run.metrics()[-1]["position"]]
     assert run.metrics()[-1]["position"] <= 3
 

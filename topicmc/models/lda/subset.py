@@ -31,7 +31,6 @@ from topicmc.models.lda.collapsed.growing import Extent
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.starts import is_late, told_late
 from topicmc.models.lda.workers import WorkerDocuments
 from topicmc.samplers.row_prior import Additions
 from topicmc.samplers.state import Chain
@@ -66,8 +65,7 @@ class Found:
 class SubsetStart:
     """The method of chains of minibatches that start on a subset (`topicmc.engine.method.Method`).
 
-    Its clock goes by sweeps over the subset, and then by the trajectories of the chains. The sweeps
-    end early where they take too much of a time budget (`end_start`); those left out count as made.
+    Its clock goes by sweeps over the subset, and then by the trajectories of the chains.
 
     Args:
         config: resolved settings, whose start is ``"subset"``.
@@ -101,6 +99,7 @@ class SubsetStart:
             _settings(config, subset), subset, transport, threads, slow, scratch, tokens=tokens,
             additions=additions,
         )  # fmt: skip
+        self._first.time_budget = config.time_budget
         self._then: Dsgld | None = None
 
     @property
@@ -151,22 +150,17 @@ class SubsetStart:
         """A round over the subset, after whose last sweep the chains begin, or one of theirs."""
         done = self._now.round()
         if self._then is None and self._now.position >= self._sweeps:
-            self._go_on()
+            self._then, self._first = self._chains(self._found()), None
         return done
 
     def is_late(self, seconds: float) -> bool:
-        """Whether the subset takes too long after so many seconds of training."""
-        return self._then is None and is_late(seconds, self._config.time_budget)
+        """Whether the sweeps over the subset take too long, as `Adlda.is_late`."""
+        return self._first is not None and self._first.is_late(seconds)
 
     def end_start(self) -> str:
-        """Begins the chains with the topics of the subset as they are, as if all its sweeps had
-        been made; returns what there is to say about that. Collective."""
-        made = self._now.position
-        self._go_on()
-        return told_late(made, self._sweeps - made, self._sweeps)
-
-    def _go_on(self) -> None:
-        self._then, self._first = self._chains(self._found()), None
+        """Leaves out sweeps over the subset, as `Adlda.end_start`."""
+        assert self._first is not None
+        return self._first.end_start()
 
     def _found(self) -> Found:
         """θ_wk = (n_k + W β) φ_wk, with n_k = n · share_k, of the topics of the subset."""

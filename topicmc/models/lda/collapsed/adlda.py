@@ -91,6 +91,8 @@ class Adlda:
         self.prior = RowPrior(config.beta, additions)
         self._origin = origin
         self._pool: list[np.ndarray] = []  # counts (W, K) of members of the start
+        self.time_budget = config.time_budget
+        """Seconds, of which a start may take a part; or None."""
         self._ended = 0  # members, of some of which there are no counts if the start is late
         self._given: tuple[np.ndarray, np.ndarray] | None = None  # topics, while drawn under
         self._given_beta: float | None = None  # of those of members: β may be learned meanwhile
@@ -173,7 +175,7 @@ class Adlda:
         """Whether the start takes too long after so many seconds of training, and can do without
         some of its sweeps."""
         made = self.position
-        late = is_late(seconds, self.config.time_budget)
+        late = is_late(seconds, self.time_budget)
         return late and self.schedule.next_if_late(made) > made
 
     def end_start(self) -> str:
