@@ -63,6 +63,22 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
         assert shortest or cost <= GROWING_SHARE * sweeps
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"sampler": "adlda", "start": "grow", "start_sweeps": 200},
+        {"sampler": "scir", "remember": False, "start_documents": 90_000, "anneal_updates": 20},
+    ],
+)
+def test_what_is_expected_knows_that_a_start_is_cut(told):
+    """One that would take all of a time budget leaves two fifths of it, but for its last sweeps."""
+    pace = Pace(USUAL, 0.0, 7e-9)
+    config = resolve(replace(BUDGET, time_budget=12.0, **told), **ARXIV, cores=2, pace=pace)
+    assert expected_samples(config, **ARXIV, pace=pace) >= ENOUGH_SAMPLES
+    if told["sampler"] == "adlda":
+        assert work_of_start(config, **ARXIV).cost * USUAL * ARXIV["n_tokens"] > 30
+
+
 def test_minibatches_are_ahead_where_few_sweeps_fit_with_many_topics():
     """Seen with 1,000 topics on two threads: minibatches for 10 s, AD-LDA from 14 s on."""
     asked = replace(BUDGET, topics=1_000, sampler="auto")

@@ -8,7 +8,7 @@ from typing import Any
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.sampler_choice import choose, remembers
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.starts import Work, start_work, subset_draws
+from topicmc.models.lda.starts import LATEST, LEAST_START, Work, start_work, subset_draws
 from topicmc.posterior.thinning import number_kept
 from topicmc.settings.values import AUTO
 
@@ -61,7 +61,8 @@ def expected_samples(
         if config.epochs is not None:
             positions.append(config.epochs + start - work.draws)
         if config.time_budget is not None:
-            positions.append(config.time_budget / sweep + start - work.cost)
+            sweeps = config.time_budget / sweep
+            positions.append(sweeps + start - min(work.cost, LATEST * sweeps + LEAST_START))
     else:
         start = -(-burn_in_updates(config) // config.trajectory)
         tokens = n_tokens / n_docs * config.batch_size
@@ -73,7 +74,8 @@ def expected_samples(
             if config.start == "subset":
                 subset = config.start_documents, config.start_sweeps
                 drawn = subset_draws(*subset, n_topics=config.topics, **size)
-            updates.append((config.time_budget - drawn * pace.token(config)) / update)
+            subset_seconds = min(drawn * pace.token(config), LATEST * config.time_budget)
+            updates.append((config.time_budget - subset_seconds) / update)
         positions += [n / config.trajectory for n in updates if n is not None]
     last = int(min(positions))
     return number_kept(start, last, config.samples)

@@ -37,7 +37,7 @@ _MANY_TOPICS, _LEFT_BY_MANY, _LEAST_SHARE = 1_500, 18, 1 / 4
 LEAST_START = 5
 # Of a time budget: a start that has taken more leaves out what it can. A machine that has become
 # slower since it was planned leaves time for samples, too.
-_LATEST = 0.6
+LATEST = 0.6
 
 
 class Work(NamedTuple):
@@ -193,7 +193,7 @@ def start_within(sweeps: float, n_topics: int) -> float:
 
 def is_late(seconds: float, time_budget: float | None) -> bool:
     """Whether so many seconds of training are more of a time budget than a start may take."""
-    return time_budget is not None and seconds > _LATEST * time_budget
+    return time_budget is not None and seconds > LATEST * time_budget
 
 
 def told_late(made: int, left_out: int, sweeps: int) -> str:
