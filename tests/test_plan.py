@@ -67,7 +67,8 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
     "told",
     [
         {"sampler": "adlda", "start": "grow", "start_sweeps": 200},
-        {"sampler": "scir", "remember": False, "start_documents": 90_000, "anneal_updates": 20},
+        {"sampler": "scir", "remember": False, "start_documents": 90_000, "anneal_updates": 1_000},
+        {"sampler": "scir", "remember": False, "start": "stream", "anneal_updates": 1_000},
     ],
 )
 def test_what_is_expected_knows_that_a_start_is_cut(told):

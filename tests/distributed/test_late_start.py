@@ -1,4 +1,4 @@
-"""A start that takes more of a time budget than it may leaves out sweeps, and samples are kept."""
+"""A start that takes more of a time budget than it may is cut short, and samples are kept."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,6 +35,30 @@ STARTS = {
     "subset, minibatches": MINIBATCHES,
     "subset, minibatches, two workers": {**MINIBATCHES, "workers": 2},
 }
+LONG = {
+    "sampler": "scir", "remember": False, "batch_size": 20, "anneal_updates": 100,
+    "start_sweeps": "auto",
+}  # fmt: skip
+UPDATES = {
+    "stream": {**LONG, "start": "stream"},
+    "anneal": {**LONG, "sampler": "sgrld", "start": "anneal"},
+    "anneal, priors learned": {**LONG, "start": "anneal", "learn": "both"},
+    "stream, two workers averaged": {**LONG, "start": "stream", "workers": 2, "trajectory": 3},
+    "after a subset": {**LONG, "start": "subset", "start_documents": 70, "start_sweeps": 2},
+    "after a late subset": {**MINIBATCHES, "anneal_updates": 100, "time_budget": 120.0},
+}
+# Sweeps over the subset, and the update at which the start of the chains ends: a sixth of it comes
+# after three fifths of the budget, or what a subset has, but no less than 20.
+ENDS = {
+    "stream": (0, 37 + 7),
+    "anneal": (0, 37 + 7),
+    "anneal, priors learned": (0, 37 + 7),
+    "stream, two workers averaged": (0, 3 * 37 + 22),
+    "after a subset": (2, 36 + 7),
+    "after a late subset": (100, 20),
+}
+UPDATES["stream, two workers averaged"]["anneal_updates"] = 300
+STARTED = {**STARTS, **UPDATES}
 
 
 class Ticks(Clock):
@@ -63,12 +87,27 @@ def test_a_start_that_is_late_leaves_time_for_samples(small_corpus, tmp_path, st
     assert outcome.score_averaged < 80  # uniform guessing has some 120
 
 
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("start", UPDATES)
+def test_updates_of_a_late_start_are_left_out(small_corpus, tmp_path, start):
+    config = replace(CONFIG, **UPDATES[start])
+    run, outcome = train(config, small_corpus, tmp_path / "run")
+    sweeps, end = ENDS[start]
+    first = sweeps + -(-end // config.trajectory)
+    rounds = [(row["position"], row["burn_in"]) for row in run.trace()]
+    assert [burns for _, burns in rounds] == [position < first for position, _ in rounds]
+    kept = run.sample_index()
+    assert kept and min(entry["position"] for entry in kept) in (first, first + 1)
+    has_mean = config.sampler == "scir"  # of updates past the start
+    assert any("mean" in entry for entry in kept) == has_mean
+    assert outcome.score_averaged < 100  # uniform guessing has some 120
+
+
+@pytest.mark.parametrize("start", STARTED)
 @pytest.mark.parametrize("rounds", [-1, 0, 1, 2])
 def test_a_run_that_was_stopped_then_goes_on_to_the_same_bits(
     small_corpus, tmp_path, start, rounds
 ):
-    config = replace(CONFIG, **STARTS[start])
+    config = replace(CONFIG, **STARTED[start])
     rounds += int(LATE / BUDGET * config.time_budget)
     whole, _ = train(config, small_corpus, tmp_path / "whole")
     train(config, small_corpus, tmp_path / "run", StopAfter(rounds))

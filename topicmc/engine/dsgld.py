@@ -118,6 +118,7 @@ class Dsgld:
         self.round_number = 0
         self.balance = Balance(config, transport)
         self.positions = dict.fromkeys(transport.workers, 0)
+        self.average_until = config.average_until or 0
         self._waited = WaitFraction(transport)
         self.held = self._hosted(0, target.initial)
 
@@ -216,7 +217,7 @@ class Dsgld:
 
     def _averages(self, update: int) -> bool:
         """Whether a round that ends at that update averages groups."""
-        return 0 < update <= (self.config.average_until or 0)
+        return 0 < update <= self.average_until
 
     def distinct(self) -> list[int]:
         """The chains whose states differ now: after averaging, the first of each group."""

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from topicmc.corpora import Corpus
-from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.collapsed.asynclda import AsyncLda
 from topicmc.models.lda.collapsed.independent import IndependentChains
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
+from topicmc.models.lda.minibatch_chains import MinibatchChains
 from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.subset import SubsetStart
 from topicmc.models.lda.target import Beginning, TopicChains
 from topicmc.samplers.row_prior import Additions
 
-LdaMethod = Adlda | IndependentChains | Dsgld | SubsetStart
+LdaMethod = Adlda | IndependentChains | MinibatchChains | SubsetStart
 
 
 def open_method(
@@ -46,9 +46,9 @@ def open_method(
     """
     if not config.keeps_assignments:
 
-        def chains(beginning: Beginning | None) -> Dsgld:
+        def chains(beginning: Beginning | None) -> MinibatchChains:
             target = TopicChains(config, corpus, transport.workers, threads, additions, beginning)
-            method = Dsgld(target, config, transport, slow)
+            method = MinibatchChains(target, config, transport, slow)
             target.has_begun()
             return method
 

@@ -19,6 +19,7 @@ from topicmc.models.lda.settings import WHOLE, LdaSettings, Resolved
 from topicmc.models.lda.starts import (
     BURN_IN_SHARE,
     FIRST_TOKENS,
+    LEAST_UPDATES,
     SUBSET_SWEEPS,
     subset_documents,
     subset_draws,
@@ -47,7 +48,6 @@ _SUBSET_TOKENS, _SUBSET_WORD_TOKENS = 2_500_000, 40
 # What its tokens may take of a worker's memory, and bytes of each.
 _SUBSET_MEMORY, _TOKEN_OF_START = 0.25, 8
 _AFTER_SUBSET = 0.3  # of the time that is left, which burn-in takes
-_LEAST_UPDATES = 20  # a state after fewer is taken for no sample, however short the run
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
 
 
@@ -96,12 +96,12 @@ def resolve_minibatches(
     if planned is not None:
         if subset:  # a sweep over which is an update, and its documents are drawn
             planned -= start_sweeps if updates is not None else drawn / (chains * tokens)
-        start = min(start, max(_LEAST_UPDATES, int(_START_SHARE * planned)))
+        start = min(start, max(LEAST_UPDATES, int(_START_SHARE * planned)))
     if config.time_budget is not None:
         update = pace.minibatch_update(tokens, sweeps, n_words * config.topics)
         left = config.time_budget - pace.token(config) * drawn
         share = _AFTER_SUBSET if subset else BURN_IN_SHARE
-        start = min(start, max(_LEAST_UPDATES, int(share * left / update)))
+        start = min(start, max(LEAST_UPDATES, int(share * left / update)))
     start = or_default(config.anneal_updates, start)
     average_until = config.average_until
     if average_until is None:

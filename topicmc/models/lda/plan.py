@@ -8,7 +8,15 @@ from typing import Any
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.sampler_choice import choose, remembers
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.starts import LATEST, LEAST_START, Work, start_work, subset_draws
+from topicmc.models.lda.starts import (
+    LATEST,
+    LEAST_START,
+    Work,
+    end_if_late,
+    latest_of_minibatches,
+    start_work,
+    subset_draws,
+)
 from topicmc.posterior.thinning import number_kept
 from topicmc.settings.values import AUTO
 
@@ -76,6 +84,9 @@ def expected_samples(
                 drawn = subset_draws(*subset, n_topics=config.topics, **size)
             subset_seconds = min(drawn * pace.token(config), LATEST * config.time_budget)
             updates.append((config.time_budget - subset_seconds) / update)
+            late = latest_of_minibatches(config.start) * config.time_budget
+            ends = end_if_late(int((late - subset_seconds) / update))
+            start = min(start, -(-ends // config.trajectory))
         positions += [n / config.trajectory for n in updates if n is not None]
     last = int(min(positions))
     return number_kept(start, last, config.samples)

@@ -35,9 +35,11 @@ JOINING = 1.5
 _MANY_TOPICS, _LEFT_BY_MANY, _LEAST_SHARE = 1_500, 18, 1 / 4
 # Sweeps over all documents: a state after fewer is taken for no sample, however short the run.
 LEAST_START = 5
+LEAST_UPDATES = 20  # of chains of minibatches, likewise
 # Of a time budget: a start that has taken more leaves out what it can. A machine that has become
 # slower since it was planned leaves time for samples, too.
-LATEST = 0.6
+# Chains of minibatches that begin on a subset have some of what is left then for their burn-in.
+LATEST, LATEST_AFTER_SUBSET = 0.6, 0.72
 
 
 class Work(NamedTuple):
@@ -191,15 +193,26 @@ def start_within(sweeps: float, n_topics: int) -> float:
     return min(most, max(sweeps - _LEFT_BY_MANY, _LEAST_SHARE * sweeps))
 
 
-def is_late(seconds: float, time_budget: float | None) -> bool:
+def is_late(seconds: float, time_budget: float | None, latest: float = LATEST) -> bool:
     """Whether so many seconds of training are more of a time budget than a start may take."""
-    return time_budget is not None and seconds > LATEST * time_budget
+    return time_budget is not None and seconds > latest * time_budget
 
 
-def told_late(made: int, left_out: int, sweeps: int) -> str:
-    """That a start which is late leaves out some of its sweeps."""
+def latest_of_minibatches(start: str) -> float:
+    """As `LATEST`, of chains of minibatches that start so."""
+    return LATEST_AFTER_SUBSET if start == "subset" else LATEST
+
+
+def end_if_late(made: int) -> int:
+    """The update at which the start of chains of minibatches ends if it is late after so many: a
+    sixth of them are to come, so that an annealed one comes to its end."""
+    return max(LEAST_UPDATES, made + max(1, made // 5))
+
+
+def told_late(made: int, left_out: int, planned: int, unit: str = "sweeps") -> str:
+    """That a start which is late leaves out some of its sweeps, or updates."""
     return (
-        f"the start takes longer than planned: after {made:,} of {sweeps:,} sweeps"
+        f"the start takes longer than planned: after {made:,} of {planned:,} {unit}"
         f" {left_out:,} are left out, for samples need time, too"
     )
 

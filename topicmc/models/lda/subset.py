@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.method import RoundInfo
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.collapsed.growing import Extent
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.minibatch_chains import MinibatchChains
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.models.lda.workers import WorkerDocuments
@@ -84,7 +84,7 @@ class SubsetStart:
         corpus: Corpus,
         transport: Transport,
         threads: Threads,
-        chains: Callable[[Found | None], Dsgld],
+        chains: Callable[[Found | None], MinibatchChains],
         slow: Mapping[int, float] | None = None,
         scratch: Path | None = None,
         additions: Additions | None = None,
@@ -100,10 +100,10 @@ class SubsetStart:
             additions=additions,
         )  # fmt: skip
         self._first.time_budget = config.time_budget
-        self._then: Dsgld | None = None
+        self._then: MinibatchChains | None = None
 
     @property
-    def _now(self) -> Adlda | Dsgld:
+    def _now(self) -> Adlda | MinibatchChains:
         method = self._then or self._first
         assert method is not None
         return method
@@ -154,13 +154,12 @@ class SubsetStart:
         return done
 
     def is_late(self, seconds: float) -> bool:
-        """Whether the sweeps over the subset take too long, as `Adlda.is_late`."""
-        return self._first is not None and self._first.is_late(seconds)
+        """Whether the sweeps over the subset, or the updates after it, take too long."""
+        return self._now.is_late(seconds)
 
     def end_start(self) -> str:
-        """Leaves out sweeps over the subset, as `Adlda.end_start`."""
-        assert self._first is not None
-        return self._first.end_start()
+        """Leaves out some of these sweeps, or updates."""
+        return self._now.end_start()
 
     def _found(self) -> Found:
         """θ_wk = (n_k + W β) φ_wk, with n_k = n · share_k, of the topics of the subset."""

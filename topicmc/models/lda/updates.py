@@ -52,6 +52,13 @@ class Updates:
         self._sampler_under: Callable[..., Sampler] = sampler_of(config.sampler)
         self._n_tokens = n_tokens
         self._prior = prior
+        self._start_ends = config.anneal_updates
+        self._averaged_until = config.average_until or 0
+
+    def end_start(self, update: int) -> None:
+        """Has the start of every chain, and averaging, end at that update, if not before."""
+        self._start_ends = min(self._start_ends, update)
+        self._averaged_until = min(self._averaged_until, update)
 
     def step_size(self, update: int) -> float:
         """The step of that update."""
@@ -69,17 +76,17 @@ class Updates:
     def learns(self, update: int) -> bool:
         """Whether a chain learns its priors at that update."""
         config = self.config
-        if config.learn == "none" or update < _LEARN_FROM * config.anneal_updates:
+        if config.learn == "none" or update < _LEARN_FROM * self._start_ends:
             return False
         return config.learn_until == "end" or self.in_burn_in(update)
 
     def in_burn_in(self, update: int) -> bool:
         """Whether a chain at that update is still in its start, of whatever kind."""
-        return update < self.config.anneal_updates
+        return update < self._start_ends
 
     def is_start(self, update: int) -> bool:
         """Whether a chain at that update is in its start, or is averaged with others."""
-        return self.in_burn_in(update) or update <= (self.config.average_until or 0)
+        return self.in_burn_in(update) or update <= self._averaged_until
 
     def move(
         self, chain: Chain, batch: Minibatch, scale: float, *, mean_update: int,
@@ -152,10 +159,9 @@ class Updates:
             updates.move(tiny, batch, 1.0, mean_update=0)
 
     def _sampler(self, chain: Chain) -> Sampler:
-        config = self.config
         prior = self._prior_of(chain)
         if self.anneals(chain.update):
-            beta = annealed_beta(chain.update, prior.base, config.anneal_updates)
+            beta = annealed_beta(chain.update, prior.base, self._start_ends)
             prior = prior.with_base(beta)
         if self.streams(chain.update):
             return StreamingScir(prior)

@@ -1,0 +1,59 @@
+"""Chains of minibatches: D-SGLD whose start ends early where it takes too much of a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from topicmc.engine.dsgld import Dsgld
+from topicmc.engine.transport.base import Transport
+from topicmc.models.lda.plan import burn_in_updates
+from topicmc.models.lda.settings import Resolved
+from topicmc.models.lda.starts import end_if_late, is_late, latest_of_minibatches, told_late
+from topicmc.models.lda.target import TopicChains
+from topicmc.storage.checkpoints import Checkpoint
+
+
+class MinibatchChains(Dsgld):
+    """As `topicmc.engine.dsgld.Dsgld`, of topics."""
+
+    def __init__(
+        self,
+        target: TopicChains,
+        config: Resolved,
+        transport: Transport,
+        slow: Mapping[int, float] | None = None,
+    ) -> None:
+        super().__init__(target, config, transport, slow)
+        self._topics, self._settings = target, config
+        self._start_ends: int | None = None  # the update, of a start that was late
+
+    def is_late(self, seconds: float) -> bool:
+        """Whether the start takes too long after so many seconds of training, and can do without
+        some of its updates."""
+        config, end = self._settings, end_if_late(self.update)
+        late = is_late(seconds, config.time_budget, latest_of_minibatches(config.start))
+        return late and self._start_ends is None and end < burn_in_updates(config)
+
+    def end_start(self) -> str:
+        """Leaves out updates of the start; returns what there is to say about that."""
+        made, planned = self.update, burn_in_updates(self._settings)
+        end = end_if_late(made)
+        self._end_start_at(end)
+        return told_late(made, planned - end, planned, "updates")
+
+    def _end_start_at(self, update: int) -> None:
+        self._start_ends = update
+        self.average_until = min(self.average_until, update)
+        self._topics.updates.end_start(update)
+
+    def facts(self) -> dict[str, Any]:
+        """Those of any chains, and where a start that was late ends."""
+        return {**super().facts(), "start_ends": self._start_ends}
+
+    def restore(self, checkpoint: Checkpoint) -> str | None:
+        """As `Dsgld.restore`."""
+        end = checkpoint.facts(next(checkpoint.parts())).get("start_ends")
+        if end is not None:
+            self._end_start_at(end)
+        return super().restore(checkpoint)
