@@ -9,7 +9,7 @@ from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.transport.base import Transport
 from topicmc.models.lda.plan import burn_in_updates
 from topicmc.models.lda.settings import Resolved
-from topicmc.models.lda.starts import end_if_late, is_late, latest_of_minibatches, told_late
+from topicmc.models.lda.starts import end_if_late, is_late, latest, told_late
 from topicmc.models.lda.target import TopicChains
 from topicmc.storage.checkpoints import Checkpoint
 
@@ -32,7 +32,7 @@ class MinibatchChains(Dsgld):
         """Whether the start takes too long after so many seconds of training, and can do without
         some of its updates."""
         config, end = self._settings, end_if_late(self.update)
-        late = is_late(seconds, config.time_budget, latest_of_minibatches(config.start))
+        late = is_late(seconds, config.time_budget, latest(config.start, False))
         return late and self._start_ends is None and end < burn_in_updates(config)
 
     def end_start(self) -> str:

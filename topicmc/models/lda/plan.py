@@ -13,7 +13,7 @@ from topicmc.models.lda.starts import (
     LEAST_START,
     Work,
     end_if_late,
-    latest_of_minibatches,
+    latest,
     start_work,
     subset_draws,
 )
@@ -70,7 +70,8 @@ def expected_samples(
             positions.append(config.epochs + start - work.draws)
         if config.time_budget is not None:
             sweeps = config.time_budget / sweep
-            positions.append(sweeps + start - min(work.cost, LATEST * sweeps + LEAST_START))
+            late = latest(config.start, True) * sweeps + LEAST_START
+            positions.append(sweeps + start - min(work.cost, late))
     else:
         start = -(-burn_in_updates(config) // config.trajectory)
         tokens = n_tokens / n_docs * config.batch_size
@@ -84,7 +85,7 @@ def expected_samples(
                 drawn = subset_draws(*subset, n_topics=config.topics, **size)
             subset_seconds = min(drawn * pace.token(config), LATEST * config.time_budget)
             updates.append((config.time_budget - subset_seconds) / update)
-            late = latest_of_minibatches(config.start) * config.time_budget
+            late = latest(config.start, False) * config.time_budget
             ends = end_if_late(int((late - subset_seconds) / update))
             start = min(start, -(-ends // config.trajectory))
         positions += [n / config.trajectory for n in updates if n is not None]

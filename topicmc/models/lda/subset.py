@@ -31,6 +31,7 @@ from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.minibatch_chains import MinibatchChains
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import LdaSettings, Resolved
+from topicmc.models.lda.starts import LATEST
 from topicmc.models.lda.workers import WorkerDocuments
 from topicmc.samplers.row_prior import Additions
 from topicmc.samplers.state import Chain
@@ -99,7 +100,7 @@ class SubsetStart:
             _settings(config, subset), subset, transport, threads, slow, scratch, tokens=tokens,
             additions=additions,
         )  # fmt: skip
-        self._first.time_budget = config.time_budget
+        self._first.time_budget, self._first.latest = config.time_budget, LATEST
         self._then: MinibatchChains | None = None
 
     @property

@@ -41,7 +41,7 @@ from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior
 from topicmc.models.lda.origin import Origin, padded
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.settings import Resolved
-from topicmc.models.lda.starts import is_late, told_late
+from topicmc.models.lda.starts import is_late, latest, told_late
 from topicmc.models.lda.workers import expand
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.state import Chain
@@ -92,7 +92,9 @@ class Adlda:
         self._origin = origin
         self._pool: list[np.ndarray] = []  # counts (W, K) of members of the start
         self.time_budget = config.time_budget
-        """Seconds, of which a start may take a part; or None."""
+        """Seconds, or None."""
+        self.latest = latest(config.start, keeps_assignments=True)
+        """The share of them that the start may take."""
         self._ended = 0  # members, of some of which there are no counts if the start is late
         self._given: tuple[np.ndarray, np.ndarray] | None = None  # topics, while drawn under
         self._given_beta: float | None = None  # of those of members: β may be learned meanwhile
@@ -175,7 +177,7 @@ class Adlda:
         """Whether the start takes too long after so many seconds of training, and can do without
         some of its sweeps."""
         made = self.position
-        late = is_late(seconds, self.time_budget)
+        late = is_late(seconds, self.time_budget, self.latest)
         return late and self.schedule.next_if_late(made) > made
 
     def end_start(self) -> str:
