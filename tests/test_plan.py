@@ -16,7 +16,7 @@ from topicmc.models.lda.plan import ENOUGH_SAMPLES, expected_samples, remarks, w
 from topicmc.models.lda.sampler_choice import GROWTH_SHARE, SUBSET_LEAST
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import (
-    GROWING_SHARE,
+    ANNEALED_SHARE,
     GROWTH,
     LEAST_START,
     NO_GROWTH,
@@ -61,7 +61,7 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
         cost = work_of_start(config, **corpus).cost
         assert samples >= ENOUGH_SAMPLES
         shortest = config.start_sweeps in (LEAST_START, SUBSET_SWEEPS + LEAST_START)
-        assert shortest or cost <= GROWING_SHARE * sweeps
+        assert shortest or cost <= ANNEALED_SHARE * sweeps
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,12 @@ _FULL_SWEEPS, _SPARED_TOPICS = 40, 100
 GROWTH = 1.12  # by which the subset grows from sweep to sweep, at least
 GROWN_BY = 0.8  # share of the start by whose end all documents must be in, or members have ended
 MEMBERS = 10  # of a consensus start, at most
-# Of a time budget, which a start may take, and one in which documents join, for β falls while they
-# do, and the slower it falls, the better are the topics: on arXiv abstracts and Wikipedia articles
-# perplexity is lower than with a half. But it leaves so many sweeps, or a half.
-BURN_IN_SHARE, GROWING_SHARE = 0.45, 0.7
-_LEFT_BY_GROWING = 8
+# Of a time budget, which a start may take, and one over whose whole length β falls: the slower it
+# does, the better are the topics, and on arXiv abstracts and Wikipedia articles perplexity is lower
+# than with a half. But such a start leaves the time of so many sweeps, or half of the budget.
+ANNEALED = ("grow", "anneal")
+BURN_IN_SHARE, ANNEALED_SHARE = 0.45, 0.7
+_LEFT_BY_ANNEALED = 8
 # What a sweep in which documents join takes, beside one over as many that stay: those that join are
 # drawn twice, and are put in the order of words for the next sweep. On arXiv abstracts 1.5 to 1.7
 # with 100 topics, on Wikipedia articles 1.3 to 1.5 (bench/joining.py).
@@ -41,7 +42,7 @@ LEAST_UPDATES = 20  # of chains of minibatches, likewise
 # Of a time budget: a start that has taken more leaves out what it can. A machine that has become
 # slower since it was planned leaves time for samples, too.
 # Chains of minibatches that begin on a subset have some of what is left then for their burn-in.
-LATEST, LATEST_GROWING, LATEST_AFTER_SUBSET = 0.6, GROWING_SHARE, 0.72
+LATEST, LATEST_ANNEALED, LATEST_AFTER_SUBSET = 0.6, ANNEALED_SHARE, 0.72
 
 
 class Work(NamedTuple):
@@ -187,9 +188,9 @@ def run_of_slow_growth(*, n_tokens: int, n_topics: int, n_words: int) -> float:
 
 
 def start_within(sweeps: float, n_topics: int) -> float:
-    """What a start in which documents join may cost, in sweeps over all documents, in a run with
+    """What a start over whose length β falls may cost, in sweeps over all documents, in a run with
     time for so many."""
-    most = min(GROWING_SHARE * sweeps, max(sweeps - _LEFT_BY_GROWING, sweeps / 2))
+    most = min(ANNEALED_SHARE * sweeps, max(sweeps - _LEFT_BY_ANNEALED, sweeps / 2))
     if n_topics <= _MANY_TOPICS:
         return most
     return min(most, max(sweeps - _LEFT_BY_MANY, _LEAST_SHARE * sweeps))
@@ -204,7 +205,7 @@ def latest(start: str, keeps_assignments: bool) -> float:
     """The share of a time budget after which a start of that name is late."""
     if not keeps_assignments:
         return LATEST_AFTER_SUBSET if start == "subset" else LATEST
-    return LATEST if start in ("consensus", "subset") else LATEST_GROWING
+    return LATEST_ANNEALED if start in ANNEALED else LATEST
 
 
 def end_if_late(made: int) -> int:

@@ -22,6 +22,7 @@ from topicmc.models.lda.pace import Pace, documents_of_round
 from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.models.lda.starts import (
+    ANNEALED,
     BURN_IN_SHARE,
     GROWTH,
     LEAST_START,
@@ -155,7 +156,10 @@ def resolve_collapsed(
     elif config.start not in ("consensus", "subset"):
         if config.time_budget is not None:
             most = start if warm else _LONGEST_START
-            start = longest_start(config.start, start_within(within, config.topics), most, **size)
+            may = BURN_IN_SHARE * within
+            if config.start in ANNEALED:
+                may = start_within(within, config.topics)
+            start = longest_start(config.start, may, most, **size)
         if epochs is not None:
             start = min(start, int(epochs / 2))
     start = max(LEAST_START, start)
