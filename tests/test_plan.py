@@ -86,6 +86,17 @@ def test_a_growing_start_takes_seven_tenths_but_leaves_eight_sweeps_or_a_half(sw
     assert start_within(sweeps, 100) == pytest.approx(start)
 
 
+@pytest.mark.parametrize(
+    ("start", "epochs", "sweeps"),
+    [("grow", 32, 32), ("grow", 200, 80), ("anneal", 50, 35), ("plain", 32, 16), ("grow", 4, 5)],
+)
+def test_the_start_of_so_many_epochs(start, epochs, sweeps):
+    """Of 32 a growing one may draw 22.4: its first 18 sweeps draw 7.4, and 14 follow, not 15."""
+    asked = replace(BUDGET, sampler="adlda", start=start, epochs=epochs)
+    config = resolve(asked, **ARXIV, cores=2)
+    assert config.start_sweeps == sweeps
+
+
 def test_minibatches_are_ahead_where_few_sweeps_fit_with_many_topics():
     """Seen with 1,000 topics on two threads: minibatches for 10 s, AD-LDA from 14 s on."""
     asked = replace(BUDGET, topics=1_000, sampler="auto")

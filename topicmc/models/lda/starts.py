@@ -233,6 +233,21 @@ def longest_start(
     return max((n for n in lengths if start_work(start, n, **size).cost <= within), default=1)
 
 
+def longest_start_of_epochs(
+    start: str, epochs: float, most: int, *, n_tokens: int, n_topics: int, n_words: int
+) -> int:
+    """Sweeps, from 1 to ``most``, of the start of that name of a run that draws so many documents:
+    as of one with time for as many sweeps, or half of them if β does not fall over it."""
+    if start not in ANNEALED:
+        return max(1, min(most, int(epochs / 2)))
+    size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
+
+    def draws(sweeps: int) -> float:
+        return start_work(start, sweeps, **size).draws
+
+    return max(1, bisect_right(range(1, most + 1), start_within(epochs, n_topics), key=draws))
+
+
 def longest_consensus(
     within: float, most: int, *, n_tokens: int, n_topics: int, n_words: int
 ) -> int:

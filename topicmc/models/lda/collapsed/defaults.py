@@ -33,6 +33,7 @@ from topicmc.models.lda.starts import (
     fitting_subset,
     longest_consensus,
     longest_start,
+    longest_start_of_epochs,
     run_of_slow_growth,
     start_within,
     start_work,
@@ -161,7 +162,7 @@ def resolve_collapsed(
                 may = start_within(within, config.topics)
             start = longest_start(config.start, may, most, **size)
         if epochs is not None:
-            start = min(start, int(epochs / 2))
+            start = longest_start_of_epochs(config.start, epochs, start, **size)
     start = max(LEAST_START, start)
     return Resolved.of(
         replace(
