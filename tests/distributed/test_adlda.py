@@ -309,10 +309,10 @@ def test_the_start_is_annealed_and_grows(small_corpus):
     assert isinstance(schedule, Schedule)
     assert schedule.per_sweep == 10
     assert schedule.beta_factor(0) == pytest.approx(20)
-    assert schedule.beta_factor(500) == 1
-    shares = [schedule.share(update) for update in range(0, 510, 10)]
+    assert schedule.beta_factor(700) == 1 < schedule.beta_factor(690)
+    shares = [schedule.share(update) for update in range(0, 710, 10)]
     assert shares == sorted(shares) and shares[-1] == 1
-    assert [schedule.in_burn_in(update) for update in (0, 499, 500)] == [True, True, False]
+    assert [schedule.in_burn_in(update) for update in (0, 699, 700)] == [True, True, False]
     plain = method(replace(config, start="plain"), small_corpus).schedule
     assert plain.share(0) == 1 and plain.beta_factor(0) == 1
     assert [plain.in_burn_in(update) for update in (0, 499, 500)] == [True, True, False]

@@ -1,5 +1,6 @@
 """A start on a subset of the documents: which, what minibatches begin with, and where it suits."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import pytest
 from test_training import StopAfter, kept_bits, opened, train
 
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.errors import UsageError
+from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.memory import Sizes, terms
 from topicmc.models.lda.model import look_of
@@ -262,3 +263,11 @@ def test_what_is_expected_counts_the_subset_in():
 def test_what_it_does_not_go_with(given, said):
     with pytest.raises(UsageError, match=said):
         chosen(ARXIV, **given)
+
+
+def test_a_checkpoint_without_parts_is_refused(small_corpus, tmp_path):
+    train(CONFIG, small_corpus, tmp_path / "run", StopAfter(8))
+    place = tmp_path / "run" / "checkpoint" / "current.json"
+    place.write_text(json.dumps(json.loads(place.read_text()) | {"files": {}}))
+    with pytest.raises(DataError, match="holds no state of this run"):
+        train(CONFIG, small_corpus, tmp_path / "run", resume=True)

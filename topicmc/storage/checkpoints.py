@@ -83,7 +83,9 @@ def believed(checkpoint: Checkpoint) -> Iterator[None]:
 
     try:
         yield
-    except (LookupError, ValueError, TypeError, AttributeError, OverflowError, NumbaError) as error:
+    except (
+        LookupError, ValueError, TypeError, AttributeError, OverflowError, StopIteration, NumbaError
+    ) as error:  # fmt: skip
         what = f"{type(error).__name__}: {error}".splitlines()[0]
         raise DataError(
             f"{checkpoint.folder}: holds no state of this run ({what}); start again with --force"

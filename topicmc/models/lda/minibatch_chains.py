@@ -53,7 +53,8 @@ class MinibatchChains(Dsgld):
 
     def restore(self, checkpoint: Checkpoint) -> str | None:
         """As `Dsgld.restore`."""
+        notice = super().restore(checkpoint)
         end = checkpoint.facts(next(checkpoint.parts())).get("start_ends")
         if end is not None:
             self._end_start_at(end)
-        return super().restore(checkpoint)
+        return notice
