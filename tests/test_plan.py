@@ -81,8 +81,8 @@ def test_what_is_expected_knows_that_a_start_is_cut(told):
         assert work_of_start(config, **ARXIV).cost * USUAL * ARXIV["n_tokens"] > 2 * 12.0
 
 
-@pytest.mark.parametrize(("sweeps", "start"), [(100, 70), (20, 12), (12, 6)])
-def test_a_growing_start_takes_seven_tenths_but_leaves_eight_sweeps_or_a_half(sweeps, start):
+@pytest.mark.parametrize(("sweeps", "start"), [(100, 60), (18, 10), (12, 6)])
+def test_a_growing_start_takes_three_fifths_but_leaves_eight_sweeps_or_a_half(sweeps, start):
     assert start_within(sweeps, 100) == pytest.approx(start)
 
 
@@ -122,7 +122,7 @@ def test_the_starts_that_were_seen_to_be_ahead():
         assert (config.sampler, config.start) == (sampler, start), seconds
 
 
-@pytest.mark.parametrize(("topics", "share"), [(1_000, 0.7), (2_000, 10 / 28), (10_000, 10 / 28)])
+@pytest.mark.parametrize(("topics", "share"), [(1_000, 0.6), (2_000, 10 / 28), (10_000, 10 / 28)])
 def test_starts_with_thousands_of_topics_leave_time_for_sweeps(topics, share):
     """In a run with time for 28 sweeps: 18 of them."""
     asked = replace(BUDGET, topics=topics, time_budget=20.0)

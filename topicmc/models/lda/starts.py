@@ -25,9 +25,11 @@ GROWN_BY = 0.8  # share of the start by whose end all documents must be in, or m
 MEMBERS = 10  # of a consensus start, at most
 # Of a time budget, which a start may take, and one over whose whole length β falls: the slower it
 # does, the better are the topics, and on arXiv abstracts and Wikipedia articles perplexity is lower
-# than with a half. But such a start leaves the time of so many sweeps, or half of the budget.
+# than with a half. But such a start leaves the time of so many sweeps, or half of the budget. Runs
+# have been some 20 % slower than the pace that they are planned by, so that it takes the same share
+# of their sweeps as of told epochs.
 ANNEALED = ("grow", "anneal")
-BURN_IN_SHARE, ANNEALED_SHARE = 0.45, 0.7
+BURN_IN_SHARE, ANNEALED_SHARE, EPOCHS_SHARE = 0.45, 0.6, 0.7
 _LEFT_BY_ANNEALED = 8
 # What a sweep in which documents join takes, beside one over as many that stay: those that join are
 # drawn twice, and are put in the order of words for the next sweep. On arXiv abstracts 1.5 to 1.7
@@ -42,7 +44,7 @@ LEAST_UPDATES = 20  # of chains of minibatches, likewise
 # Of a time budget: a start that has taken more leaves out what it can. A machine that has become
 # slower since it was planned leaves time for samples, too.
 # Chains of minibatches that begin on a subset have some of what is left then for their burn-in.
-LATEST, LATEST_ANNEALED, LATEST_AFTER_SUBSET = 0.6, ANNEALED_SHARE, 0.72
+LATEST, LATEST_ANNEALED, LATEST_AFTER_SUBSET = 0.6, 0.7, 0.72
 
 
 class Work(NamedTuple):
@@ -187,10 +189,10 @@ def run_of_slow_growth(*, n_tokens: int, n_topics: int, n_words: int) -> float:
     return growth.work(math.ceil(growth.n_growing / GROWN_BY)).cost / SUBSET_SHARE
 
 
-def start_within(sweeps: float, n_topics: int) -> float:
+def start_within(sweeps: float, n_topics: int, share: float = ANNEALED_SHARE) -> float:
     """What a start over whose length β falls may cost, in sweeps over all documents, in a run with
     time for so many."""
-    most = min(ANNEALED_SHARE * sweeps, max(sweeps - _LEFT_BY_ANNEALED, sweeps / 2))
+    most = min(share * sweeps, max(sweeps - _LEFT_BY_ANNEALED, sweeps / 2))
     if n_topics <= _MANY_TOPICS:
         return most
     return min(most, max(sweeps - _LEFT_BY_MANY, _LEAST_SHARE * sweeps))
@@ -245,7 +247,8 @@ def longest_start_of_epochs(
     def draws(sweeps: int) -> float:
         return start_work(start, sweeps, **size).draws
 
-    return max(1, bisect_right(range(1, most + 1), start_within(epochs, n_topics), key=draws))
+    within = start_within(epochs, n_topics, EPOCHS_SHARE)
+    return max(1, bisect_right(range(1, most + 1), within, key=draws))
 
 
 def longest_consensus(
