@@ -86,6 +86,16 @@ def test_a_growing_start_takes_three_fifths_but_leaves_eight_sweeps_or_a_half(sw
     assert start_within(sweeps, 100) == pytest.approx(start)
 
 
+@pytest.mark.parametrize(("start", "share"), [("grow", 0.6), ("anneal", 0.6), ("plain", 0.45)])
+def test_what_a_start_takes_of_a_time_budget(start, share):
+    """In a run with time for a hundred sweeps; lengths are some 15 % apart."""
+    pace = Pace(1 / ARXIV["n_tokens"], 0.0, 7e-9)
+    asked = replace(BUDGET, sampler="adlda", start=start, time_budget=100.0)
+    config = resolve(asked, **ARXIV, cores=2, pace=pace)
+    longer = replace(config, start_sweeps=math.ceil(1.2 * config.start_sweeps))
+    assert work_of_start(config, **ARXIV).cost <= 100 * share < work_of_start(longer, **ARXIV).cost
+
+
 @pytest.mark.parametrize(
     ("start", "epochs", "sweeps"),
     [("grow", 32, 32), ("grow", 200, 80), ("anneal", 50, 35), ("plain", 32, 16), ("grow", 4, 5)],

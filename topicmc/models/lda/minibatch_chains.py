@@ -25,7 +25,7 @@ class MinibatchChains(Dsgld):
         slow: Mapping[int, float] | None = None,
     ) -> None:
         super().__init__(target, config, transport, slow)
-        self._topics, self._settings = target, config
+        self._updates, self._settings = target.updates, config
         self._start_ends: int | None = None  # the update, of a start that was late
 
     def is_late(self, seconds: float) -> bool:
@@ -45,7 +45,7 @@ class MinibatchChains(Dsgld):
     def _end_start_at(self, update: int) -> None:
         self._start_ends = update
         self.average_until = min(self.average_until, update)
-        self._topics.updates.end_start(update)
+        self._updates.end_start(update)
 
     def facts(self) -> dict[str, Any]:
         """Those of any chains, and where a start that was late ends."""

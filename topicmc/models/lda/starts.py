@@ -25,11 +25,10 @@ GROWN_BY = 0.8  # share of the start by whose end all documents must be in, or m
 MEMBERS = 10  # of a consensus start, at most
 # Of a time budget, which a start may take, and one over whose whole length β falls: the slower it
 # does, the better are the topics, and on arXiv abstracts and Wikipedia articles perplexity is lower
-# than with a half. But such a start leaves the time of so many sweeps, or half of the budget. Runs
-# have been some 20 % slower than the pace that they are planned by, so that it takes the same share
-# of their sweeps as of told epochs.
+# than with a half. But such a start leaves the time of so many sweeps, or half of the budget. Told
+# epochs are drawn for certain; a pace is off by some 15 %, so the share of a budget is smaller.
 ANNEALED = ("grow", "anneal")
-BURN_IN_SHARE, ANNEALED_SHARE, EPOCHS_SHARE = 0.45, 0.6, 0.7
+BURN_IN_SHARE, ANNEALED_SHARE, _SHARE_OF_EPOCHS = 0.45, 0.6, 0.7
 _LEFT_BY_ANNEALED = 8
 # What a sweep in which documents join takes, beside one over as many that stay: those that join are
 # drawn twice, and are put in the order of words for the next sweep. On arXiv abstracts 1.5 to 1.7
@@ -247,7 +246,7 @@ def longest_start_of_epochs(
     def draws(sweeps: int) -> float:
         return start_work(start, sweeps, **size).draws
 
-    within = start_within(epochs, n_topics, EPOCHS_SHARE)
+    within = start_within(epochs, n_topics, _SHARE_OF_EPOCHS)
     return max(1, bisect_right(range(1, most + 1), within, key=draws))
 
 
