@@ -57,7 +57,7 @@ class LazyScir:
     start: ClassVar[str] = "stream"
     waits: ClassVar[bool] = True
     free_scale: ClassVar[bool] = False
-    tokens_per_move: ClassVar[float] = 1.5
+    tokens_per_move: ClassVar[float] = 3.0
 
     @classmethod
     def whole(cls) -> type[Scir]:
