@@ -145,7 +145,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--until", click.Choice(UNTIL), "end, or once converged [auto: by length given].")
 @setting("--evaluate-every", str, "Held-out perplexity every 10s, or every N updates [auto].")
 @setting("--checkpoint-every", str, "A checkpoint every 30s, or every N updates.")
-@setting("--samples", int, "Posterior samples of a chain to keep at most [32].")
+@setting("--samples", int, "Posterior samples of a chain to keep at most [32; mixture: 64].")
 @setting("--seed", int, "The same seed gives the same topics [0].")
 @setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")
 @setting("--workers", int, "Workers that share the corpus out [1].")

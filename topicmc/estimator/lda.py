@@ -50,18 +50,18 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         α, the Dirichlet prior of a document's topic mix. None: learned, a value for each topic,
         or 0.1 in `partial_fit`.
     topic_word_prior : float or array-like of shape (n_components, n_features), default=None
-        β, that of a topic's words. None: learned, or 0.01 in `partial_fit`.
+        β, that of a topic's words. None: learned, or 0.01 to 0.1 by the size in `partial_fit`.
     seeds : dict, default=None
         Words that topics begin with, by the names of the topics, which come first:
         ``{"sport": ["match", "team"]}``, or with weights in tokens, ``{"sport": {"match": 20}}``.
         ``"econom*"`` stands for all words that begin so. X has to say its words.
     seed_weight : float, default=None
-        Tokens that a seed word adds to the prior of its topic. None: a two-hundredth of the tokens
-        of a topic of mean size.
+        Tokens that a seed word adds to the prior of its topic. None: n / 200, or √n where that
+        is more, with n tokens in a topic of mean size.
     sampler : {"auto", "scir", "sgrld", "adlda"}, default="auto"
         That of `fit`, as in `topicmc train`.
     max_iter : int, default=None
-        Passes over the documents in `fit`. None: enough for the size of the corpus.
+        Passes over the documents in `fit`. None: until it has converged, or for `time_budget`.
     time_budget : float, default=None
         Seconds of training after which `fit` stops.
     batch_size : int, default=None
@@ -81,8 +81,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         stderr elsewhere.
     callback : callable, default=None
         Called by `fit` at each evaluation with a `topicmc.estimator.Evaluation`; if it returns
-        True, training ends and what there is is kept. There are up to forty, fewer where they would
-        take more than 15 % of the time.
+        True, training ends and what there is is kept. There are forty, and one every minute
+        besides, fewer where they would take more than 15 % of the time.
     random_state : int, RandomState instance or None, default=None
 
     Attributes

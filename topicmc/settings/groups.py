@@ -21,7 +21,7 @@ UNTIL = ("end", "converged")
 LENGTHS = ("updates", "epochs", "time_budget")
 RESUMABLE = (*LENGTHS, "until", "threads", "evaluate_every", "checkpoint_every", "workers")
 """What may be another when a run goes on, whatever the model."""
-EVALUATIONS = 40  # of a run, at least, that is not told otherwise: enough to see it come to rest
+EVALUATIONS = 40  # of a run that is not told otherwise, at least: enough to see it come to rest
 
 
 @dataclass(frozen=True, kw_only=True)

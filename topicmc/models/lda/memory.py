@@ -22,6 +22,7 @@ from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.by_word_batch import come_up_often
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.padding import padded_size
+from topicmc.models.lda.collapsed.word_orders import TOKENS_A_WORD
 from topicmc.models.lda.completion import BURN_IN, SWEEPS
 from topicmc.models.lda.pace import ROUNDS
 from topicmc.models.lda.settings import COLLAPSED, WHOLE, Resolved
@@ -37,8 +38,7 @@ MPI = 8_000_000
 COMPILING = 75_000_000
 """More while kernels are compiled, once after installation."""
 _SPELLED = 90  # bytes of a word of the vocabulary, as text
-_TOKENS_A_WORD = 5  # of a block that is drawn word by word (`…collapsed.word_orders`), at least
-_TRACED_WORDS = 5_000  # at most (`topicmc.models.lda.tracing`)
+_TRACED_WORDS = 5_000  # at most (`topicmc.models.lda.scalars`)
 _NUMBER = 32  # bytes of a number in a list
 ALWAYS, END = "always", "the end"
 _READ = "θ of a state", "the table of counts"
@@ -179,7 +179,7 @@ def _collapsed(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     yield Term(ALWAYS, "orders of tokens by word", chains * hosted * _in_memory(2 * tokens))
     # Of each tile its words, and where their tokens end.
     tiles = config.threads * sizes.n_docs / config.batch_size
-    in_tiles = min(sizes.n_tokens / _TOKENS_A_WORD, tiles * sizes.n_words)
+    in_tiles = min(sizes.n_tokens / TOKENS_A_WORD, tiles * sizes.n_words)
     yield Term(ALWAYS, "words of blocks", 12 * in_tiles * chains * hosted / workers)
     yield Term("drawing", "a block of documents, in order", 60 * config.batch_size)
     at_once = min(chains, config.threads) if workers == 1 else 1

@@ -6,9 +6,10 @@ corpus and W words,
 
     θ_wk = (n_k + W β) φ_wk,    n_k = n · share_k,
 
-and a word that RUN lacks has the same probability in each of its topics, that of a word without
-tokens: its first tokens go by the mix of their document. A topic beyond those of RUN begins as the
-mean of these, with 1 / W for words that they lack, each word times an Exp(1) of its own. So it gets
+with n_k K_0 / K in place of n_k, and n / K for a fresh topic, where RUN has K_0 < K topics. A word
+that RUN lacks has the same probability in each of its topics, that of a word without tokens: its
+first tokens go by the mix of their document. A topic beyond those of RUN begins as the mean of
+these, with 1 / W for words that they lack, each word times an Exp(1) of its own. So it gets
 documents that the others explain worse than chance would, and no two of such topics begin alike.
 
 It is all kept in the new run's own folder, for RUN may change or vanish.

@@ -11,7 +11,7 @@ from topicmc.models.lda.collapsed.parts import Part
 # Of blocks that are drawn by word, in the mean. With five, blocks of arXiv abstracts gain 13 % at
 # K = 100 and a third at 1,000; with 3.3 nothing at K = 100 and 400, where to make the rows of words
 # takes it away.
-_TOKENS_A_WORD = 4
+TOKENS_A_WORD = 4
 # Up to so many, documents get their first topics under counts one after another: to put in order
 # those that join takes away what it brings. Sweeps of a growing start on arXiv abstracts in which
 # all documents are put in order anew take 6 % longer with 200 topics, as long with 400, and 70 to
@@ -72,7 +72,7 @@ class WordOrders:
         """The tiles of a part, whose documents by word are ``kept``."""
         offsets, tokens = part.offsets, part.of(self._tokens)
         n_words = count_words(tokens, self._n_words)
-        few = len(tokens) < _TOKENS_A_WORD * max(1, n_words)
+        few = len(tokens) < TOKENS_A_WORD * max(1, n_words)
         if few or int(np.diff(offsets).max()) > LONGEST:
             return []
         ranges = cut(0, len(part.docs), offsets, n_padded, threads.n_threads)
