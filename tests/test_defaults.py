@@ -65,6 +65,7 @@ def test_the_sampler_that_suits(corpus, machine, settings, sampler, why):
         (ARXIV, {"time_budget": 5.0}, False),  # too short for sweeps
         (ARXIV, {"workers": 2}, False),
         (ARXIV, {"workers": 2, "estimate": "remembered"}, True),
+        (ARXIV, {"from_run": "run"}, True),
         # Settings of minibatches.
         (ARXIV, {"batch_size": 500}, False),
         (ARXIV, {"updates": 500}, False),

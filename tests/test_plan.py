@@ -12,6 +12,7 @@ from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.pace import Pace
+from topicmc.models.lda.partition import DocumentRange
 from topicmc.models.lda.plan import ENOUGH_SAMPLES, expected_samples, remarks, work_of_start
 from topicmc.models.lda.sampler_choice import GROWTH_SHARE, SUBSET_LEAST
 from topicmc.models.lda.settings import TrainConfig
@@ -286,9 +287,29 @@ def test_the_pace_is_that_of_the_blocks_that_are_drawn(small_corpus, monkeypatch
 
     monkeypatch.setattr(CollapsedWorker, "draw", draw)
     config = TrainConfig(topics=5, batch_size=40)
-    measured(small_corpus, config, 1, LocalTransport(1))  # of the 100 documents of a shard
-    blocks = [(0, 40), (40, 40), (80, 20)]
-    assert drawn[:6] == [(sweep, *block) for sweep in (0, 1) for block in blocks]
+    measured(small_corpus, config, 1, LocalTransport(1))
+    n_docs = small_corpus.n_docs
+    blocks = [(first, min(40, n_docs - first)) for first in range(0, n_docs, 40)]
+    assert drawn[: 2 * len(blocks)] == [(sweep, *block) for sweep in (0, 1) for block in blocks]
+
+
+def test_the_pace_is_taken_over_all_ranges_of_a_worker(small_corpus, monkeypatch):
+    """The first may be a few documents at the edge of a shard."""
+    drawn = []
+    ranges = [[DocumentRange(0, 97, 100), DocumentRange(1, 0, 60)]]
+    monkeypatch.setattr(CollapsedWorker, "draw", lambda self, docs, *_, **__: drawn.extend(docs))
+    monkeypatch.setattr(calibration, "share_out", lambda *_: ranges)
+    measured(small_corpus, TrainConfig(topics=5, batch_size=40), 1, LocalTransport(1))
+    assert max(drawn) == 62
+
+
+def test_processes_with_other_threads_come_to_one_pace(small_corpus, monkeypatch):
+    """Each value is that of the slowest."""
+    monkeypatch.setattr(LocalTransport, "exchange", lambda self, own: [own, [0.25, 3.0, 0.5]])
+    config = TrainConfig(topics=5, batch_size=40)
+    for threads in (1, 2):
+        pace = measured(small_corpus, config, threads, LocalTransport(1))
+        assert (pace.draw, pace.exchange, pace.move) == (0.25, 3.0, 0.5)
 
 
 def test_the_pace_is_taken_for_a_while(small_corpus, monkeypatch):

@@ -59,6 +59,17 @@ def tiny_corpus(tmp_path_factory):
     return prepare([source], folder / "corpus", n_heldout=0, stopwords="none")
 
 
+def test_a_worker_without_documents_is_ready(tiny_corpus):
+    """As one of a process that has none of a subset."""
+    found = method(replace(CONFIG, topics=2), tiny_corpus)
+    tokens = found.workers[0].sampler.tokens[:0]
+    orders = word_orders.WordOrders(tokens, 3, np.zeros(0, np.uint16))
+    found.workers[0].sampler = collapsed.CollapsedWorker(
+        np.zeros(1, np.int64), tokens, 0, 3, 2, np.uint64(1), orders=orders
+    )
+    found.warm_up()
+
+
 def test_beta_is_learned_from_the_counts(tiny_corpus):
     """From β = 5, where W β is as much as the tokens of a topic."""
     config = replace(
@@ -179,7 +190,7 @@ def many(monkeypatch):
     """As with many topics, documents that join are drawn word by word, and however few they are."""
     for module in (collapsed, word_orders):
         monkeypatch.setattr(module, "FEW_TOPICS", 0)
-    monkeypatch.setattr(word_orders, "_TOKENS_A_WORD", 0)
+    monkeypatch.setattr(word_orders, "TOKENS_A_WORD", 0)
     monkeypatch.setattr(word_orders, "cut", partial(word_order.cut, piece=200))
     joined, start = [], by_word_start.start
     monkeypatch.setattr(by_word_start, "start", lambda *a, **b: joined.append(a) or start(*a, **b))

@@ -10,6 +10,12 @@ from test_training import StopAfter, kept_bits, opened, train
 
 from topicmc.engine import loop
 from topicmc.engine.clock import Clock
+from topicmc.engine.listeners import Silent
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
+from topicmc.models.lda import jobs
+from topicmc.models.lda.model import training_of
+from topicmc.models.lda.progress import reached
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import is_late, told_late
 
@@ -31,6 +37,12 @@ STARTS = {
     "anneal": {"start": "anneal"},
     "consensus, in its third member": {"start": "consensus", "start_sweeps": 110},
     "consensus, in its first member": {"start": "consensus", "start_sweeps": 300},
+    "consensus, in its last member": {"start": "consensus", "start_sweeps": 25},
+    "consensus, as a member ends": {
+        "start": "consensus",
+        "start_sweeps": 125,
+        "time_budget": 65.0,
+    },
     "subset": {"start": "subset", "start_documents": 70, "start_sweeps": 160},
     "asynclda": {"sampler": "asynclda", "workers": 2},
     "subset, minibatches": MINIBATCHES,
@@ -92,8 +104,43 @@ def test_a_start_that_is_late_leaves_time_for_samples(small_corpus, tmp_path, st
     run, outcome = train(config, small_corpus, tmp_path / "run")
     entries = run.sample_index()
     assert outcome.samples > 0 and not any(entry["burn_in"] for entry in entries)
-    assert min(entry["position"] for entry in entries) >= config.start_sweeps
+    last = run.metrics()[-1]
+    left_out = last["sweep"] - last["position"] if config.keeps_assignments else 0
+    assert min(entry["position"] for entry in entries) >= config.start_sweeps - left_out
     assert outcome.score_averaged < 80  # uniform guessing has some 120
+    assert reached(run).of_start >= 1
+
+
+@pytest.mark.parametrize("start", ["grow", "grow, four workers", "grow, two chains", "asynclda"])
+def test_sweeps_that_were_left_out_are_no_updates(small_corpus, tmp_path, start):
+    config = replace(CONFIG, updates=150, **STARTS[start])
+    train(config, small_corpus, tmp_path / "run", StopAfter(first_late(start) + 3))
+    run, outcome = train(config, small_corpus, tmp_path / "run", resume=True)
+    last = run.metrics()[-1]
+    assert outcome.seconds == BUDGET and last["sweep"] > 100 > last["position"]
+    assert last["update"] == last["round"] == BUDGET - 1  # it takes a second to leave them out
+
+
+def test_a_start_of_thousands_of_sweeps_leaves_samples_near_each_other(small_corpus, tmp_path):
+    """They are thinned by the sweeps that were made."""
+    config = replace(CONFIG, start_sweeps=5_000)
+    run, outcome = train(config, small_corpus, tmp_path / "run")
+    positions = [entry["position"] for entry in run.sample_index()]
+    assert positions == list(range(positions[0], positions[0] + outcome.samples))
+    assert outcome.samples >= 4
+
+
+def test_averaging_goes_on_where_that_is_asked_for_later(small_corpus, tmp_path):
+    """The updates of the start that were left out do not come back."""
+    start = "stream, two workers averaged"
+    config = replace(CONFIG, **UPDATES[start])
+    train(config, small_corpus, tmp_path / "run", StopAfter(first_late(start) + 2))
+    transport = LocalTransport(2)
+    told = {"average_until": 156}
+    config, corpus, run = jobs.resume(tmp_path / "run", told, transport, small_corpus.path)
+    training_of(config, corpus, run, transport, Silent(), resume=True).train(Interrupt())
+    burns = [row["position"] for row in run.trace() if row["burn_in"]]
+    assert max(burns) == 156 / config.trajectory
 
 
 @pytest.mark.parametrize("start", UPDATES)
@@ -146,8 +193,8 @@ def late(start, corpus):
 def test_all_chains_go_on_with_the_same_sweep(small_corpus, start, sweep):
     method = late(start, small_corpus)
     made = method.position
-    assert f"after {made} of" in method.end_start() and method.position == sweep > made
-    assert {chain.position for chain in getattr(method, "_members", [method])} == {sweep}
+    assert f"after {made} of" in method.end_start() and method.position == made < sweep
+    assert {chain.sweep for chain in getattr(method, "_members", [method])} == {sweep}
 
 
 @pytest.mark.parametrize("start", ["grow", "subset, minibatches"])
@@ -161,17 +208,25 @@ def test_what_ends_within_its_start_is_left_alone(small_corpus, tmp_path, start,
     assert run.metrics()[-1]["position"] <= 3
 
 
-@pytest.mark.parametrize(("which", "ended"), [("third", 2), ("first", 1)])
+@pytest.mark.parametrize(
+    ("which", "ended"),
+    [
+        ("in its third member", 2),
+        ("in its first member", 1),
+        ("in its last member", 9),
+        ("as a member ends", 2),
+    ],
+)
 def test_members_that_have_ended_are_what_the_chain_goes_on_with(small_corpus, which, ended):
     """The one under way is forgotten, unless there is no other."""
-    method = late(f"consensus, in its {which} member", small_corpus)
+    method = late(f"consensus, {which}", small_corpus)
     members = [counts.copy() for counts in method._pool]
     before = method.reconciliation.counts()[:, :5].copy()
-    if which == "first":
+    if len(members) < ended:
         members.append(before)
     method.end_start()
     np.testing.assert_array_equal(method.reconciliation.counts()[:, :5], before)  # if it stops now
-    assert method.position == method.schedule.given.start
+    assert method.sweep == method.schedule.given.start
     method.round()
     assert len(members) == len(method._pool) == ended and all(map(np.any, members))
     for mine, theirs in zip(members, method._pool, strict=True):

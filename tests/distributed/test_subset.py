@@ -237,6 +237,31 @@ def test_burn_in_leaves_a_third_of_the_time_for_samples():
     assert 60 < start <= 65
 
 
+def test_what_was_asked_for_begins_on_the_smallest_where_none_fits():
+    """Ten tokens for each topic."""
+    for asked in ({"start": "subset"}, {"start_sweeps": 100}):
+        config = chosen(ARXIV, topics=400, epochs=0.1, **asked)
+        assert (config.start, config.start_sweeps) == ("subset", 100)
+        assert config.start_documents == math.ceil(4_000 * ARXIV["n_docs"] / ARXIV["n_tokens"])
+
+
+@pytest.mark.parametrize(("updates", "trajectory", "samples"), [(SWEEPS + 24, 1, 15), (40, 2, 12)])
+def test_what_is_expected_is_what_is_kept(small_corpus, tmp_path, updates, trajectory, samples):
+    """Sweeps over the subset are positions, as trajectories are."""
+    size = {name: getattr(small_corpus, name) for name in ("n_docs", "n_tokens", "n_words")}
+    config = resolve(replace(CONFIG, updates=updates, trajectory=trajectory), **size)
+    pace = Pace.reckoned(config, small_corpus.n_words, 1)
+    _, outcome = train(config, small_corpus, tmp_path / "run")
+    assert expected_samples(config, **size, pace=pace) == outcome.samples == samples
+
+
+def test_sweeps_over_the_subset_leave_no_sample():
+    config = chosen(ARXIV, start="subset", updates=110)
+    assert expected_samples(config, **ARXIV, pace=Pace.reckoned(config, 20_367, 2)) == 0
+    epochs = replace(config, updates=None, epochs=0.9)
+    assert expected_samples(epochs, **ARXIV, pace=Pace.reckoned(config, 20_367, 2)) == 0
+
+
 def test_what_is_expected_counts_the_subset_in():
     config = chosen(PUBMED, time_budget=600.0)
     pace = Pace.reckoned(config, PUBMED["n_words"], 2)

@@ -19,7 +19,7 @@ from topicmc.kernels.padding import padded_size
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.pace import MOVE, Pace
-from topicmc.models.lda.partition import share_out
+from topicmc.models.lda.partition import DocumentRange, share_out
 from topicmc.models.lda.settings import Resolved
 from topicmc.models.lda.workers import expand
 from topicmc.samplers.row_prior import RowPrior
@@ -41,19 +41,23 @@ def measured(corpus: Corpus, config: Resolved, threads: int, transport: Transpor
     draw = _draw(corpus, config, Threads(threads), transport.workers[0])
     entries = corpus.n_words * padded_size(config.topics)
     exchange = _exchange(min(entries, _ENTRIES), transport) * max(1.0, entries / _ENTRIES)
-    everyone = transport.exchange([draw, exchange])
-    draw, exchange = (max(values) for values in zip(*everyone, strict=True))
-    return Pace(draw, exchange, MOVE / threads / 1e9, len(transport.workers))
+    # Processes may have other numbers of threads, and must come to the same plan.
+    everyone = transport.exchange([draw, exchange, MOVE / threads / 1e9])
+    draw, exchange, move = (max(values) for values in zip(*everyone, strict=True))
+    return Pace(draw, exchange, move, len(transport.workers))
 
 
 def _draw(corpus: Corpus, config: Resolved, threads: Threads, worker: int) -> float:
     """Seconds to draw a token of a worker's first documents, counts and all, in blocks of the size
     that they are drawn in: what is done once a block tells where these are small."""
-    shard, first, last = share_out(corpus, config.workers)[worker][0]
-    corpus.check([shard])
-    share = _TOKENS / (corpus.n_tokens / corpus.n_docs)
-    last = min(last, first + max(1, round(share)))
-    offsets, tokens, number = expand(corpus, [(shard, first, last)])
+    ranges, wanted = [], max(1, round(_TOKENS / (corpus.n_tokens / corpus.n_docs)))
+    for shard, first, last in share_out(corpus, config.workers)[worker]:
+        ranges.append(DocumentRange(shard, first, min(last, first + wanted)))
+        wanted -= ranges[-1].last - first
+        if wanted == 0:
+            break
+    corpus.check([r.shard for r in ranges])
+    offsets, tokens, number = expand(corpus, ranges)
     key, alpha = np.uint64(0), np.full(config.topics, 0.1)
     sampler = CollapsedWorker(offsets, tokens, number, corpus.n_words, config.topics, key)
     n_docs, size = len(offsets) - 1, config.batch_size

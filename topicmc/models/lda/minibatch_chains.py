@@ -48,13 +48,17 @@ class MinibatchChains(Dsgld):
         self._updates.end_start(update)
 
     def facts(self) -> dict[str, Any]:
-        """Those of any chains, and where a start that was late ends."""
-        return {**super().facts(), "start_ends": self._start_ends}
+        """Those of any chains, and where a start that was late ends, with what was asked of
+        averaging then."""
+        asked = self._settings.average_until
+        return {**super().facts(), "start_ends": self._start_ends, "average_until": asked}
 
     def restore(self, checkpoint: Checkpoint) -> str | None:
         """As `Dsgld.restore`."""
         notice = super().restore(checkpoint)
-        end = checkpoint.facts(next(checkpoint.parts())).get("start_ends")
-        if end is not None:
-            self._end_start_at(end)
+        facts, asked = checkpoint.facts(next(checkpoint.parts())), self.average_until
+        if facts.get("start_ends") is not None:
+            self._end_start_at(facts["start_ends"])
+            if facts.get("average_until", asked) != asked:  # told anew
+                self.average_until = asked
         return notice

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
+from math import ceil, inf
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.chain_defaults import (
@@ -197,5 +197,8 @@ def _documents_of_start(
     if memory is not None:
         most = min(most, _SUBSET_MEMORY * memory / _TOKEN_OF_START)
     usual = max(_SUBSET_TOKENS, FIRST_TOKENS * config.topics, _SUBSET_WORD_TOKENS * n_words)
-    least = 10 * config.topics if told else usual
-    return subset_documents(within, sweeps, (least, most), **size)
+    least = float(10 * config.topics if told else usual)
+    fitting = subset_documents(within, sweeps, (least, most), **size)
+    if told and not fitting:  # the smallest, however long it takes
+        return min(n_docs, ceil(least * n_docs / n_tokens))
+    return fitting

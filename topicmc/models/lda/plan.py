@@ -76,19 +76,23 @@ def expected_samples(
         start = -(-burn_in_updates(config) // config.trajectory)
         tokens = n_tokens / n_docs * config.batch_size
         update = pace.minibatch_update(tokens, config.sweeps, n_words * config.topics)
-        updates = [expected_updates(config, n_docs)]
-        if config.time_budget is not None:
+        sweeps, drawn = 0, 0.0  # of a subset, and tokens of these
+        if config.start == "subset":
             size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
-            drawn = 0.0
-            if config.start == "subset":
-                subset = config.start_documents, config.start_sweeps
-                drawn = subset_draws(*subset, n_topics=config.topics, **size)
+            sweeps = config.start_sweeps
+            drawn = subset_draws(config.start_documents, sweeps, n_topics=config.topics, **size)
+        updates = [expected_updates(config, n_docs)]
+        if updates[0] is not None:  # a sweep is an update, and its documents are drawn
+            of_epochs = drawn / (config.chains * tokens)
+            updates[0] -= sweeps if config.updates is not None else of_epochs
+        if config.time_budget is not None:
             subset_seconds = min(drawn * pace.token(config), LATEST * config.time_budget)
             updates.append((config.time_budget - subset_seconds) / update)
             late = latest(config.start, False) * config.time_budget
             ends = end_if_late(int((late - subset_seconds) / update))
             start = min(start, -(-ends // config.trajectory))
-        positions += [n / config.trajectory for n in updates if n is not None]
+        start += sweeps
+        positions += [sweeps + n / config.trajectory for n in updates if n is not None]
     last = int(min(positions))
     return number_kept(start, last, config.samples)
 

@@ -61,6 +61,8 @@ def reached(run: TopicRun) -> Reached | None:
     else:
         told = f"{seconds:.0f} of {config.time_budget or seconds:g} seconds"
     of_start = _of_start(config, facts["corpus"], update=update, epochs=documents / epoch)
+    if any(not entry["burn_in"] for entry in run.sample_index()):  # one that was late is shorter
+        of_start = max(1.0, of_start)
     return Reached(done, of_start, seconds, told, _has_converged(run, config, update))
 
 

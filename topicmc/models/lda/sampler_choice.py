@@ -106,7 +106,9 @@ def remembers(config: LdaSettings, **machine: Any) -> str | None:
         return None
     if config.start not in ("auto", "grow", "consensus", "warm"):
         return None
-    start = "grow" if config.start == "auto" else config.start
+    start = config.start
+    if start == "auto":
+        start = "grow" if config.from_run is None else "warm"
     sampler, why = choose(replace(config, sampler="auto", start=start), **machine)
     return why.removeprefix("which ") if sampler == "adlda" else None
 

@@ -150,7 +150,7 @@ class SubsetStart:
     def round(self) -> RoundInfo:
         """A round over the subset, after whose last sweep the chains begin, or one of theirs."""
         done = self._now.round()
-        if self._then is None and self._now.position >= self._sweeps:
+        if self._first is not None and self._first.sweep >= self._sweeps:
             self._then, self._first = self._chains(self._found()), None
         return done
 

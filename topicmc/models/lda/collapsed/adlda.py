@@ -49,6 +49,7 @@ from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.scratch import scratch_array
 
 _ROWS = 2_048  # of counts that are worth a thread's while
+_CUT = -1  # instead of how many members have ended
 _STEPS = 5  # of the fixed point that priors are learned by, after each sweep
 
 
@@ -95,7 +96,8 @@ class Adlda:
         """Seconds, or None."""
         self.latest = latest(config.start, keeps_assignments=True)
         """The share of them that the start may take."""
-        self._ended = 0  # members, of some of which there are no counts if the start is late
+        self._ended = 0  # members; _CUT once the others are left out
+        self._left_out = np.zeros(2, np.int64)  # updates and sweeps of a late start
         self._given: tuple[np.ndarray, np.ndarray] | None = None  # topics, while drawn under
         self._given_beta: float | None = None  # of those of members: β may be learned meanwhile
         if origin is not None:
@@ -142,11 +144,16 @@ class Adlda:
     @property
     def update(self) -> int:
         """Updates that each worker has made."""
+        return self._clock - int(self._left_out[0])
+
+    @property
+    def _clock(self) -> int:
+        """The update of the schedule, from which those of a late start are not missing."""
         return self.round_number * self.config.trajectory
 
     def round(self) -> RoundInfo:
         """`trajectory` updates of every hosted worker, then everyone's counts become one."""
-        before = self.position
+        before = self.sweep
         self._begin_again(before)
         documents = tokens = 0
         for number in self.workers:
@@ -159,15 +166,15 @@ class Adlda:
         self._forget()
         return RoundInfo(self.config.trajectory * len(self.workers), (documents, tokens))
 
-    def _begin_again(self, position: int) -> None:
+    def _begin_again(self, sweep: int) -> None:
         """Keeps the counts of a member of the start that has ended, and lets the next one begin, or
         the chain itself. Where members are left out, the one that was under way is forgotten."""
         schedule = self.schedule
-        ended = schedule.members.ended(position)
-        if position > schedule.given.start or self._ended == ended:
+        ended = schedule.members.ended(sweep)
+        if sweep > schedule.given.start or self._ended == ended:
             return
         if ended == self._ended + 1 or not self._pool:
-            self._pool.append(self.reconciliation.counts()[:, : self.config.topics].copy())
+            self._pool.append(self._counts().copy())
         self._ended = ended
         for sampler in self.samplers.values():
             sampler.clear()
@@ -176,16 +183,20 @@ class Adlda:
     def is_late(self, seconds: float) -> bool:
         """Whether the start takes too long after so many seconds of training, and can do without
         some of its sweeps."""
-        made = self.position
         late = is_late(seconds, self.time_budget, self.latest)
-        return late and self.schedule.next_if_late(made) > made
+        return late and self.schedule.next_if_late(self.sweep) > self.sweep
 
     def end_start(self) -> str:
         """Leaves out sweeps of the start; returns what there is to say about that. Collective."""
-        made = self.position
-        sweep = self.schedule.next_if_late(made)
-        self._go_to(self.schedule.after(sweep))
-        return told_late(made, sweep - made, self.schedule.start_sweeps)
+        made, sweep, clock = self.position, self.sweep, self._clock
+        if sweep < self.schedule.members.end:
+            if self.schedule.members.ended(sweep) > self._ended:  # one ends just now
+                self._pool.append(self._counts().copy())
+            self._ended = _CUT
+        self._go_to(self.schedule.after(self.schedule.next_if_late(sweep)))
+        left_out = self.sweep - sweep
+        self._left_out += [self._clock - clock, left_out]
+        return told_late(made, left_out, self.schedule.start_sweeps)
 
     def _go_to(self, update: int) -> None:
         """Goes on with an update that a round begins with."""
@@ -221,14 +232,14 @@ class Adlda:
 
     def _forget(self) -> None:
         """Lets go of the topics that no token will be drawn under any more."""
-        if self.position >= self.schedule.given.stop:
+        if self.sweep >= self.schedule.given.stop:
             self._given = self._given_beta = None
             self._pool.clear()
 
     def _learn(self, before: int) -> None:
         """New priors if a sweep has ended since ``before``, while they are to be learned."""
         config = self.config
-        if not self.schedule.learns(before, self.position):
+        if not self.schedule.learns(before, self.sweep):
             return
         if config.learn in ("alpha", "both"):
             histogram = np.sum([s.mix_histogram() for s in self.samplers.values()], axis=0)
@@ -270,18 +281,23 @@ class Adlda:
     # ---- what the loop asks
 
     @property
+    def sweep(self) -> int:
+        """Sweeps of the schedule completed, or left out."""
+        return self.schedule.position(self._clock)
+
+    @property
     def position(self) -> int:
         """Sweeps completed."""
-        return self.schedule.position(self.update)
+        return self.sweep - int(self._left_out[1])
 
     @property
     def in_burn_in(self) -> bool:
         """Whether the start is not over, so that no state is a sample yet."""
-        return self.schedule.in_burn_in(self.update)
+        return self.schedule.in_burn_in(self._clock)
 
     def is_start(self, position: int) -> bool:
         """Whether a state after so many sweeps is no sample."""
-        return self.schedule.is_start(position)
+        return self.schedule.is_start(position + int(self._left_out[1]))
 
     def log_joints(self) -> dict[int, float]:
         """The log joint of the one chain, on every process."""
@@ -316,7 +332,7 @@ class Adlda:
 
     def _theta(self, words: np.ndarray | None = None) -> np.ndarray:
         """n_kw + b_kw of all words or of some: float32 (n, K)."""
-        counts = self.reconciliation.counts()[:, : self.config.topics]
+        counts = self._counts()
         rows = counts if words is None else counts[words]
         theta = np.empty(rows.shape, np.float32)
 
@@ -327,9 +343,13 @@ class Adlda:
         self.prior.add_to(theta, words)
         return theta
 
+    def _counts(self) -> np.ndarray:
+        """n_wk as all workers know it: int32 (W, K)."""
+        return self.reconciliation.counts()[:, : self.config.topics]
+
     def _sizes(self) -> np.ndarray:
         """The tokens of each topic: int64 (K,)."""
-        counts = self.reconciliation.counts()[:, : self.config.topics]
+        counts = self._counts()
         sums = np.zeros((self.threads.n_threads, counts.shape[1]), np.int64)
 
         def add(first: int, last: int, i: int) -> None:
@@ -345,12 +365,12 @@ class Adlda:
     def metrics(self) -> dict[str, Any]:
         """Where the start and the sweeps stand, and how the workers fare."""
         facts: dict[str, Any] = {
-            "sweep": round(self.schedule.swept(self.update), 3),
-            "joined": round(self.schedule.share(max(0, self.update - 1)), 4),
+            "sweep": round(self.schedule.swept(self._clock), 3),
+            "joined": round(self.schedule.share(max(0, self._clock - 1)), 4),
             "burn_in": self.in_burn_in,
             **prior_metrics(self.config.learn, self.alpha, self.prior.base),
         }
-        made = self.schedule.position(max(0, self.update - 1))
+        made = self.schedule.position(max(0, self._clock - 1))
         of = self.schedule.members
         if made < of.end:
             facts["stage"] = "on a subset"
@@ -379,6 +399,7 @@ class Adlda:
             "beta": self.prior.base,
             "members": len(self._pool),
             "members_ended": self._ended,
+            "left_out": self._left_out.tolist(),
             "given_beta": self._given_beta,
             "swept": max(self.schedule.swept(worker.update) for worker in self.workers.values()),
         }
@@ -398,6 +419,7 @@ class Adlda:
             self._pool = list(checkpoint.array("members"))
             self._given_beta = parts[0].get("given_beta")
             self._ended = parts[0].get("members_ended", len(self._pool))
+        self._left_out[:] = parts[0].get("left_out", 0)
         alike = self._shared_out_alike(checkpoint, len(updates))
         if alike and all(map(self._on_the_same_clock, parts)):
             self.round_number = parts[0]["round"]
@@ -410,6 +432,7 @@ class Adlda:
         sizes = self.transport.gather({n: len(s.tokens) for n, s in self.samplers.items()})
         ends = np.cumsum(sizes).astype(np.int64)
         self._go_to(self.schedule.after(max(part["swept"] for part in parts)))
+        self._left_out[0] = self._left_out[0] * self._clock // max(1, *updates.values())
         for number, worker in self.workers.items():
             first, last = ends[number] - int(sizes[number]), ends[number]
             worker.sampler.adopt(*_between(z, first, last))
@@ -478,7 +501,8 @@ class Adlda:
     def _draws_by_word(self, sampler: CollapsedWorker) -> bool:
         """Whether the first block of a sweep over all documents is drawn word by word."""
         n_docs = max(1, len(sampler.joined) // self.schedule.per_sweep)
-        return sampler.is_by_word(np.arange(min(n_docs, len(sampler.joined))), self.threads)
+        docs = np.arange(min(n_docs, len(sampler.joined)))
+        return len(docs) > 0 and sampler.is_by_word(docs, self.threads)
 
 
 def _between(parts: list[np.ndarray], first: int, last: int) -> list[np.ndarray]:

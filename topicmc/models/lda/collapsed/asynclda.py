@@ -61,11 +61,11 @@ class AsyncLda(Adlda):
     @property
     def update(self) -> int:
         """Updates in the mean over workers, which may stand at different ones."""
-        return int(self._mean_update)
+        return int(self._mean_update) - int(self._left_out[0])
 
     @property
-    def position(self) -> int:
-        """Sweeps that every worker has completed."""
+    def sweep(self) -> int:
+        """Sweeps that every worker has completed, or left out."""
         return self.schedule.position(self._least_update)
 
     @property
@@ -74,7 +74,7 @@ class AsyncLda(Adlda):
 
     def round(self) -> RoundInfo:
         """Trajectories of every hosted worker, each followed by its synchronisation."""
-        before = self.position
+        before = self.sweep
         updates = documents = tokens = 0
         until = time.perf_counter() + (SLICE if self.transport.n_processes > 1 else 0)
         while True:

@@ -4,8 +4,8 @@ Each chain has assignments, counts, priors and random numbers of its own, and ch
 communicate. So where their samples agree, the posterior does; where not, what each shows of itself
 is less than the uncertainty there is, and the mean of their predictions is mostly better than each.
 
-On one worker with no more threads than chains, the chains are spread over the threads, each drawn by
-one, so no thread waits. Else every chain has all threads, and chains take turns.
+On one worker with no more threads than chains, the chains are spread over the threads, each drawn
+by one, so no thread waits. Else every chain has all threads, and chains take turns.
 """
 
 from __future__ import annotations
