@@ -80,8 +80,10 @@ def infer(
     from topicmc.inference.groups import infer_groups
     from topicmc.inference.mixes import Totals, infer_under
     from topicmc.kernels.threads import Threads
+    from topicmc.storage.files import check_no_source
 
     check_place(output, sd=se, force=force)
+    check_no_source(output, sources)
     groups, opened, labels = _opened(run, se, chain)
     facts = opened.facts()
     known = _corpus(opened, corpus, needed=not sources)

@@ -132,6 +132,13 @@ def test_views_and_runs_that_go_on_keep_names_and_seeds(small_corpus, tmp_path):
     assert Labels.of(view).names == {1: "one"}
     told = seed_words(view)
     assert list(told) == [3, 1] and all(seed.verdict == "accepted" for seed in told[1])
+    priors = [run.prior(entry["beta"]).matrix(6, 120).T for entry in run.sample_index()]
+    states = [run.read_sample(entry) for entry in run.sample_index()]
+    counts = np.mean([np.rint(s - p) for s, p in zip(states, priors, strict=True)], axis=0)
+    for topic, parts in ((3, [0, 3]), (1, [1])):
+        for seed in told[topic]:
+            row = counts[run.vocabulary().index(seed.word)]  # also what is not shown
+            assert seed.share == pytest.approx(row[parts].sum() / row.sum(), abs=1e-4)
     config = TrainConfig(from_run=str(run.path), topics=8, sampler="adlda", epochs=6, seed=5)
     again, _ = train(config, small_corpus, tmp_path / "again")
     assert again.labels == run.labels

@@ -107,10 +107,11 @@ def predict(
     )
     from topicmc.models.factors.reading import Columns
     from topicmc.models.factors.run import FactorRun
-    from topicmc.storage.files import check_new_file
+    from topicmc.storage.files import check_new_file, check_no_source
 
     if output is not None:
         check_new_file(output, SUFFIXES, force)
+        check_no_source(output, [pairs])
     opened = FactorRun.open(run)
     columns = Columns(user, item)
     found = predictions_of(opened, pairs, columns, delimiter=checked_delimiter(delimiter))

@@ -55,7 +55,8 @@ def _numbers(
     except (ValueError, OverflowError):
         return _by_line(documents, path, n_words, base, real)
     ids = ids - base
-    sound = text.count(b":") == len(pairs) and b"_" not in text
+    sound = text.count(b":") == len(pairs) and all(b":" in pair for pair in pairs)
+    sound = sound and b"_" not in text
     if sound and (
         len(pairs) == 0
         or (ids.min() >= 0 and ids.max() < n_words and counts.min() >= 1 and counts.max() < 1 << 31)

@@ -46,7 +46,7 @@ class ParquetReader(FieldReader):
 
     def _records(self, batch: pa.RecordBatch, columns: Columns, tally: Tally) -> Iterator[Record]:
         strings = [_strings(batch, name) for name in columns[:4]]
-        kept = [_values(batch.column(name)) for name in columns.kept]
+        kept = [self._values(batch, name) for name in columns.kept]
         for i, (text, title, time, id) in enumerate(zip(*strings, strict=True)):
             tally.n_read += 1
             tally.row += 1
@@ -60,6 +60,15 @@ class ParquetReader(FieldReader):
                 if kept
                 else "",
             )
+
+    def _values(self, batch: pa.RecordBatch, name: str) -> list[Any]:
+        try:
+            return _values(batch.column(name))
+        except (ValueError, OverflowError) as error:  # of times in lists or structs
+            raise DataError(
+                f"{self.path}: column {name} holds what cannot be text ({error}); leave it out of"
+                " --keep."
+            ) from None
 
     def _columns(self, schema: pa.Schema) -> Columns:
         """The columns to read; DataError when one of them does not hold what can be text."""

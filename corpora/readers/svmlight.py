@@ -12,7 +12,7 @@ from topicmc.corpora.streams import Stream, line_blocks
 from topicmc.errors import DataError
 
 _LABEL = re.compile(rb"[-+]?[\d.]+([eE][-+]?\d+)?(,[-+]?[\d.]+([eE][-+]?\d+)?)*")
-_INDEX_ZERO = re.compile(rb"\s0+:")
+_INDEX_ZERO = re.compile(rb"(?m)^(?:[^#\n]*[^\S\n])?0+:")  # before a comment
 
 
 class SvmlightReader:

@@ -66,6 +66,8 @@ USAGE = [
         "--chain 3: .* of 0 only",
     ),
     (("evaluate",), "name a RUN"),
+    (("evaluate", "run", "run"), "give each run once"),
+    (("topics", "run", "run", "--uncertainty"), "give each run once"),
     (("evaluate", "--corpus", "corpus"), "--corpus alone"),
     (("evaluate", "--corpus", "corpus", "--topics-file", "x.npy"), "needs --alpha F"),
     (("evaluate", "run", "--alpha", 0.1), "--alpha goes with --topics-file"),

@@ -182,6 +182,13 @@ def test_threads_change_nothing(run, command):
     assert Path("mixes-1.parquet").read_bytes() == Path("mixes-3.parquet").read_bytes()
 
 
+def test_what_is_read_is_not_replaced(run, command):
+    before = Path("new.jsonl").read_bytes()
+    refused = command("infer", "run", "new.jsonl", "-o", "new.jsonl", "--force")
+    assert refused.status == 2 and "is what is read" in one_sentence(refused)
+    assert Path("new.jsonl").read_bytes() == before
+
+
 def test_another_chain_has_other_topics(run, command):
     assert command("infer", "run", "new.jsonl", "-o", "m.npy", "--chain", 1).status == 0
     np.testing.assert_allclose(np.load("m.npy"), mixes_of(run, 1), atol=1e-6)

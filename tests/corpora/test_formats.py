@@ -167,6 +167,13 @@ def test_real_and_pattern_matrix_market(tmp_path):
     assert bags.training(prepared(pattern)) == [{2: 1}, {0: 1}]
 
 
+def test_what_a_comment_of_svmlight_says_is_no_index(tmp_path):
+    path = tmp_path / "x.svmlight"
+    path.write_text("1 1:2 3:1 # crawled 2020-05-01 00:15\n1 2:1\n")
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    assert bags.training(prepared(path)) == [{0: 2, 2: 1}, {1: 1}]
+
+
 def test_svmlight_from_zero_with_real_counts_and_queries(tmp_path):
     path = tmp_path / "x.svmlight"
     path.write_text("# made by hand\n-1.5 qid:3 0:2.0 4:1\n1,2 29:3e0\n\n")

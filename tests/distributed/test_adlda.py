@@ -59,6 +59,15 @@ def tiny_corpus(tmp_path_factory):
     return prepare([source], folder / "corpus", n_heldout=0, stopwords="none")
 
 
+@pytest.mark.parametrize("z", [[1, 255, 0, 1, 0, 1], [255, 1, 0, 1, 0, 1], [2, 1, 0, 1, 0, 1]])
+def test_assignments_that_no_run_has_are_refused(tiny_corpus, z):
+    """Of a document some tokens have topics, or there is no such topic; nothing is counted."""
+    found = method(replace(CONFIG, topics=2), tiny_corpus)
+    with pytest.raises(ValueError, match="some tokens have topics|beyond the 2 topics"):
+        found.workers[0].sampler.adopt(np.array(z, np.uint8))
+    assert not found.workers[0].sampler.word_topic.any()
+
+
 def test_a_worker_without_documents_is_ready(tiny_corpus):
     """As one of a process that has none of a subset."""
     found = method(replace(CONFIG, topics=2), tiny_corpus)

@@ -28,6 +28,17 @@ ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
 PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}
 
 
+def test_members_of_blocks_of_one_document_begin_at_topics_of_their_own(small_corpus):
+    """A fifth of the tokens begin alike, by chance: within 3 standard errors (of 9,000 tokens)."""
+    found = opened(replace(CONFIG, batch_size=1, beta=50.0, alpha=50.0), small_corpus)
+    firsts = []
+    while len(firsts) < 2:
+        found.round()
+        if found.sweep == len(firsts) * OF_MEMBER + 1:
+            firsts.append(found.samplers[0].z.copy())
+    assert (firsts[0] == firsts[1]).mean() < 0.3
+
+
 def counted(found) -> np.ndarray:
     """What the tokens' topics come to, over all workers."""
     total = np.zeros(found.reconciliation.counts().shape, np.int64)

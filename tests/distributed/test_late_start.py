@@ -14,6 +14,7 @@ from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
+from topicmc.models.lda.collapsed import asynclda
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.progress import reached
 from topicmc.models.lda.settings import TrainConfig
@@ -128,6 +129,19 @@ def test_a_start_of_thousands_of_sweeps_leaves_samples_near_each_other(small_cor
     positions = [entry["position"] for entry in run.sample_index()]
     assert positions == list(range(positions[0], positions[0] + outcome.samples))
     assert outcome.samples >= 4
+
+
+def test_updates_of_a_slice_are_counted_when_a_start_is_late(small_corpus, monkeypatch):
+    """Of several processes a round of Async-LDA is many updates."""
+    method = opened(replace(CONFIG, **{**STARTS["asynclda"], "batch_size": 10}), small_corpus)
+    monkeypatch.setattr(method.transport, "n_processes", 2)
+    monkeypatch.setattr(asynclda, "SLICE", 0.05)
+    for _ in range(3):
+        method.round()
+    before, sweep = method.update, method.metrics()["sweep"]
+    assert before > 3 and sweep == round(method.schedule.swept(before), 3)
+    method.end_start()
+    assert method.update == before and method.sweep == 95
 
 
 def test_averaging_goes_on_where_that_is_asked_for_later(small_corpus, tmp_path):

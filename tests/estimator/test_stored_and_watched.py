@@ -3,6 +3,8 @@
 import logging
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -221,6 +223,22 @@ def test_what_cannot_be_saved(fitted, tmp_path):
     nameless.save(tmp_path / "run", vocabulary=WORDS)
     with pytest.raises(UsageError, match="a run is there already; .* force=True"):
         fitted.save(tmp_path / "run")
+    fitted.save(tmp_path / "run", force=True)
+    assert LDA.from_run(tmp_path / "run").vocabulary_ == WORDS
+    (tmp_path / "run/notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="holds notes.txt, which is no part of a run"):
+        fitted.save(tmp_path / "run", force=True)
+    (tmp_path / "run/notes.txt").unlink()
+    take = "import sys, pathlib; from topicmc.storage.lease import Lease"
+    take += "; lease = Lease(pathlib.Path(sys.argv[1])); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", take, tmp_path / "run"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as other:  # fmt: skip
+        other.stdout.readline()
+        with pytest.raises(UsageError, match=f"process {other.pid}"):
+            fitted.save(tmp_path / "run", force=True)
+        other.communicate(b"\n")
     fitted.save(tmp_path / "run", force=True)
     assert LDA.from_run(tmp_path / "run").vocabulary_ == WORDS
     (tmp_path / "mine").mkdir()

@@ -103,7 +103,7 @@ def assert_alike(run, other):
     """The same samples, last states and evaluations. Held-out logarithms are summed rank by rank,
     so perplexities differ by rounding."""
     assert bits(run) == bits(other)
-    names = ("update", "documents", "perplexity", "perplexity_averaged")
+    names = ("update", "documents", "tokens", "perplexity", "perplexity_averaged")
     figures = [
         np.array([[record[n] for n in names] for record in TopicRun(one).metrics()], float)
         for one in (run, other)

@@ -1,12 +1,18 @@
 """The report of a mixture in a real browser, over words and titles that would like to be markup."""
 
 import contextlib
+import copy
+import json
 import time
 
+import numpy as np
 import pytest
 from browser import chromium, resize
 from report_runs import HOSTILE, hostile_corpus
 
+from topicmc.cli import main
+from topicmc.corpora import prepare
+from topicmc.errors import UsageError
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.report import write_report
 from topicmc.report.groups import GroupPosterior, gather_groups
@@ -14,8 +20,6 @@ from topicmc.report.groups import GroupPosterior, gather_groups
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    from topicmc.cli import main
-
     folder = tmp_path_factory.mktemp("mixture")
     corpus = hostile_corpus(folder)
     asked = ("train", corpus.path, "-o", folder / "run", "--model", "mixture", "--updates", 120)
@@ -34,6 +38,36 @@ def page(run, tmp_path_factory):
     data = gather_groups([opened], corpus, title=HOSTILE[0])
     write_report(data, path)
     return path, data
+
+
+def test_groups_whose_documents_have_no_time(tmp_path):
+    """Where theirs is the last number, too."""
+    rng = np.random.default_rng(1)
+    rows = [{"text": " ".join(rng.choice(["ant", "bee", "cow"], 12)), "time": f"200{i % 2}-05-01"}
+            for i in range(60)]  # fmt: skip
+    rows += [
+        {"text": " ".join(rng.choice(["dog", "eel", "fox"], 12)), "time": ""} for _ in range(20)
+    ]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    corpus = prepare(
+        [tmp_path / "x.jsonl"], tmp_path / "corpus", n_heldout=0, time="time", max_df=1.0
+    )
+    made = ["train", corpus.path, "-o", tmp_path / "run", "--model", "mixture", "--updates", 300]
+    with contextlib.suppress(SystemExit):
+        main([str(argument) for argument in (*made, "--threads", 1, "--progress", "none")])
+    run = MixtureRun.open(tmp_path / "run")
+    partitions = [run.read_sample(entry).groups for entry in run.sample_index()]
+    assert any(max(groups[60:]) > max(groups[:60]) for groups in partitions)
+    data = gather_groups([run], corpus)
+    trends = np.array([topic["trend"] for topic in data["topics"]], float)
+    assert np.nanmax(trends[1, :, 0]) < 0.1 and np.nanmin(trends[0, :, 0]) > 0.9
+
+
+def test_names_of_one_run_are_not_put_on_groups_of_several(run):
+    opened = copy.copy(run[0])
+    opened.labels = {0: "News"}
+    with pytest.raises(UsageError, match="has names for the groups of one run"):
+        GroupPosterior([opened, opened], 0.9)
 
 
 def test_a_browser_shows_groups_and_how_many(page):

@@ -186,7 +186,9 @@ class Training:
         before = self.method.position
         with self.clock.running():
             info = self.method.round()
-            drawn = self.transport.sum(np.array(info.drawn, np.int64))
+            mine = np.zeros_like(self.drawn)  # of a process without a chain, too
+            mine[: len(info.drawn)] = info.drawn
+            drawn = self.transport.sum(mine)
         self.rounds += 1
         self.drawn += drawn
         self.samples.keep(self.method, self.rounds)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from topicmc.models.lda.settings import COLLAPSED, TrainConfig
 from topicmc.posterior.traces import trace_alone
 from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.storage.lease import NAME as LEASE
+from topicmc.storage.lease import Lease
 from topicmc.storage.runs import made_by
 from topicmc.topics.reading import write_topics
 
@@ -176,7 +179,7 @@ def write(
         raise ValueError(f"the word {odd!r} cannot stand on a line of text: leave it out")
     if not force and (path / "run.json").is_file():
         raise UsageError(f"{path}: a run is there already; give another path, or force=True")
-    TopicRun.check_free(path, force)
+    _check_place(path, force)
     facts: dict[str, Any] = {
         **made_by(*jobs.PACKAGES),
         "corpus": record.corpus,
@@ -185,7 +188,7 @@ def write(
     }
     if record.labels:
         facts["labels"] = {str(k): name for k, name in record.labels.items()}
-    with staging(path, is_folder=True) as place:
+    with _held(path), staging(path, is_folder=True) as place:
         run = TopicRun.create(place, facts, words=words, additions=record.additions)
         entries = []
         for entry, phi, sums in zip(record.entries, phis, record.sums, strict=True):
@@ -200,6 +203,30 @@ def write(
             run.append_trace(line)
         last = record.metrics[-1] if record.metrics else {}
         write_topics(run, last.get("update", entries[-1]["round"]))
+
+
+def _check_place(path: Path, force: bool) -> None:
+    """UsageError where a run must not be written, as `TopicRun.check_free` has it, or a folder
+    holds what is no part of one, which would be lost with it."""
+    TopicRun.check_free(path, force)
+    own = {*TopicRun.files, "samples", "checkpoint", LEASE}
+    others = sorted(p.name for p in path.iterdir() if p.name not in own) if path.is_dir() else []
+    if others:
+        raise UsageError(
+            f"{path}: holds {others[0]}, which is no part of a run, so it is left alone; give"
+            " another path"
+        )
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """UsageError where a run is being made; meanwhile nobody makes one."""
+    lease = Lease(path) if path.exists() else None
+    try:
+        yield
+    finally:
+        if lease is not None:
+            lease.release()
 
 
 def _encodes(word: str) -> bool:

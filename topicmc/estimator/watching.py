@@ -11,6 +11,7 @@ import numpy as np
 
 from topicmc.engine.loop import Listener, Status
 from topicmc.host.interrupts import Interrupt
+from topicmc.storage.run_fields import scored
 
 logger = logging.getLogger("topicmc")
 
@@ -76,7 +77,7 @@ class Watcher:
         taken = ("update", "seconds", "perplexity", "perplexity_averaged", "samples")
         found = self._callback(
             Evaluation(
-                **{name: record[name] for name in taken},
+                **{name: scored(record, name) for name in taken},
                 epochs=record["documents"] / self._n_docs,
                 fraction=self._fraction,
                 tokens_per_second=record["tokens_per_second"],

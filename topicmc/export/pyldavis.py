@@ -28,7 +28,7 @@ def write(source: Source, path: Path) -> None:
     """Writes the file."""
     library("pyLDAvis", "pyldavis")
     data = prepared_data(source.topics)
-    told = _page(data) if path.suffix in (".html", ".htm") else _json(data)
+    told = _page(data) if path.suffix.lower() in (".html", ".htm") else _json(data)
     path.write_text(told, encoding="utf-8")
     source.name_indices()
 

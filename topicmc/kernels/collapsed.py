@@ -103,6 +103,7 @@ def assign(
     docs: np.ndarray | None = None,
     first_id: int = 0,
     sequential: bool = False,
+    sweep: int = 0,
 ) -> None:
     """First topics for the tokens of documents that are not in the counts yet, and counts them.
 
@@ -111,7 +112,7 @@ def assign(
     """
     n_topics = int(np.flatnonzero(alpha)[-1]) + 1
     _assign(*_arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs), first_id,
-            np.uint64(key), n_topics, sequential)  # fmt: skip
+            np.uint64(key), n_topics, sequential, sweep)  # fmt: skip
 
 
 def count_changes(
@@ -271,7 +272,7 @@ def _sweep(
 @njit(nogil=True, cache=True, error_model="numpy")
 def _assign(
     docs, offsets, tokens, z, word_topic, totals, alpha, entries, smooth, scratch, first_id, key,
-    n_topics, sequential,
+    n_topics, sequential, sweep,
 ):  # fmt: skip
     mix, counts, inverse, table, uniforms = scratch
     n_padded = len(mix)
@@ -283,7 +284,7 @@ def _assign(
         _enter(mix, counts, inverse, alpha)
         for i in range(offsets[d + 1] - first):
             if i & 63 == 0:
-                philox_lanes(key, i >> 2, 0, first_id + d, 1, uniforms, 0)
+                philox_lanes(key, i >> 2, sweep, first_id + d, 1, uniforms, 0)
             word = np.intp(tokens[first + i])
             row = word * n_padded
             uniform = peek(uniforms, i & 63)

@@ -66,6 +66,11 @@ class GroupPosterior:
         self.share_low, self.share_high = np.array(ends).T
         self.alpha = np.full(len(self.phi), np.nan)
         self.groups: dict[str, Any] = {}
+        if len(runs) > 1 and runs[0].labels:
+            raise UsageError(
+                f"{runs[0].place}: has names for the groups of one run, and those of several are"
+                " numbered anew; leave the other runs out, or give the run in place of its view"
+            )
         self.labels = Labels.of_groups(runs[0], len(self.phi))
         chains = [found[self.samples.chain == chain] for chain in range(self.n_chains)]
         self.found = np.array([chain.mean(axis=0) >= 0.5 for chain in chains])
@@ -210,11 +215,11 @@ def _trends(posterior: GroupPosterior, shown: np.ndarray, corpus: Corpus, by: st
     n_groups, n = len(posterior.phi), len(samples.entries)
     shares = np.empty((n, len(found.names), n_groups))
     for i, (run, entry) in enumerate(samples.entries):
-        partition = run.read_sample(entry).groups[dated]
+        partition = run.read_sample(entry).groups
         number = np.full(int(partition.max()) + 1, n_groups)
         known = np.flatnonzero(samples.stick[i] >= 0)
         number[samples.stick[i, known]] = known
-        cells = found.of[dated] * (n_groups + 1) + number[partition]
+        cells = found.of[dated] * (n_groups + 1) + number[partition[dated]]
         counts = np.bincount(cells, minlength=len(sizes) * (n_groups + 1))
         shares[i] = counts.reshape(len(sizes), -1)[:, :-1] / np.maximum(sizes, 1)[:, None]
     shares[:, sizes < LEAST_DOCUMENTS] = np.nan

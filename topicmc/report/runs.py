@@ -14,6 +14,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.report.numbers import digits
+from topicmc.storage.run_fields import scored
 from topicmc.storage.runs import RunDirectory
 
 MOST_EVALUATIONS = 300
@@ -147,7 +148,7 @@ def _columns(
     return {
         "burn_in_until": None if until is None else float(until),
         "seconds": [record["seconds"] for record in few],
-        **{name: digits((record.get(name) for record in few), 6) for name in names},
+        **{name: digits((scored(record, name) for record in few), 6) for name in names},
     }
 
 

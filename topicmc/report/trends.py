@@ -178,8 +178,12 @@ def _mixed(
     batch = batch._replace(doc_ids=batch.doc_ids + first)
     sizes = np.diff(batch.offsets)[:, None]
     z = np.full(batch.n_tokens, UNASSIGNED)
+    n_topics = 0
     for number, (sample, shown) in enumerate(draws):
-        sweeps = (_SETTLE if number else _BURN_IN) + 1
+        sweeps = (_SETTLE if len(sample.alpha) == n_topics else _BURN_IN) + 1
+        if len(sample.alpha) != n_topics:  # of another run, of which a view shows as many
+            n_topics = len(sample.alpha)
+            z[:] = UNASSIGNED
         drawn = sample_assignments(
             batch, topic_rows(sample.theta, sample.sums, batch.words),
             padded_topics(sample.alpha), sweeps=sweeps, burn_in=sweeps - 1,

@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -99,6 +99,13 @@ def check_new_file(path: Path, endings: Collection[str], force: bool = False) ->
         temporary = folder / f".{path.name}.{os.getpid()}.tmp"
         temporary.touch()
         temporary.unlink()
+
+
+def check_no_source(path: Path, sources: Iterable[Path]) -> None:
+    """UsageError where a file that is to be written is one of those that are read for it."""
+    for source in sources:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise UsageError(f"-o {path}: is what is read, and would be lost; give another -o")
 
 
 def put_in_place(temporary: Path, place: Path) -> None:

@@ -6,7 +6,7 @@ may not. What those of one model hold besides is checked in its folder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +69,11 @@ def check_line(path: Path, line: int, record: Any, counted: Sequence[str], figur
             for value in chains.record(chain).value.values():
                 if value is not None and type(value) not in (int, float):
                     raise DataError(f"{path}, line {line}: {shown(value)} is no number; remake it")
+
+
+def scored(record: Mapping[str, Any], name: str) -> Any:
+    """A figure of a line of ``metrics.jsonl``; None where it is missing, or is said to be averaged
+    and no sample was scored."""
+    if name.endswith("_averaged") and record.get("averaged_over") == 0:
+        return None
+    return record.get(name)

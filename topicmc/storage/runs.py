@@ -23,11 +23,11 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -74,6 +74,26 @@ def files_of(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     mean, if it keeps one."""
     both = [part for entry in entries for part in (entry, entry.get("mean"))]
     return [part["file"] for part in both if part is not None]
+
+
+class Shown(Protocol):
+    """A run, or a view of it that lies in another ``place``."""
+
+    path: Path
+    place: Path
+
+
+def check_distinct(runs: Sequence[Shown]) -> None:
+    """UsageError where a run comes twice, as itself or as a view: its chains would count as several
+    that are independent."""
+    seen: dict[Path, Shown] = {}
+    for run in runs:
+        first = seen.setdefault(run.path.resolve(), run)
+        if first is not run:
+            raise UsageError(
+                f"{run.place}: is the run of {first.place}, and says nothing more of it; give each"
+                " run once"
+            )
 
 
 class RunDirectory:

@@ -21,6 +21,7 @@ import numpy as np
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import beta_of, samples_of, share_of
 from topicmc.models.lda.seeds import found_in
+from topicmc.models.lda.views import View
 
 ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "cannot be told"
 SURE = 0.9
@@ -80,6 +81,7 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
     vocabulary = run.vocabulary()
     found = found_in(seeds, vocabulary, lenient=True)
     column = {number: place for place, number in enumerate(run.numbers)}
+    shown = len(column)  # topics that a view has dropped stand behind these
     homes = [run.view.home(k) if run.view else k for k in range(len(found.names))]
     here = [
         (k, list(words)) for k, words in zip(homes, found.weights, strict=True) if k is not None
@@ -102,7 +104,8 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
             refusing = float(refused.mean())
             known = sums[row] > 0
             shares = counts[:, row].mean(axis=0) / max(sums[row], 1e-30)
-            rival = int(np.where(np.arange(len(shares)) == column[k], -1.0, shares).argmax())
+            rivals = np.where(np.arange(shown) == column[k], -1.0, shares[:shown])
+            rival = int(rivals.argmax())
             told.setdefault(k, []).append(
                 SeedWord(
                     word=vocabulary[w],
@@ -127,17 +130,29 @@ def _verdict(accepting: float, refusing: float, n_samples: int, n_tokens: float)
 
 def _counts(run: TopicRun, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """n_kw of some words, float64 (samples, n, topics), and a_kw, float64 (n, topics). Samples are
-    those of all chains: seeded topics have the same numbers in each."""
+    those of all chains: seeded topics have the same numbers in each. Of a view, n_kw of a merged
+    topic is the sum over its parts, and topics that were dropped come last."""
+    whole = run if run.view is None else TopicRun.open(run.path)
     n_tokens, n_words = run.facts()["corpus"]["tokens"], len(run.vocabulary())
     counts, added = [], np.zeros(())
     for entry in samples_of(run):
-        theta = run.read_sample(entry)
-        prior = run.prior(beta_of(run, entry))
-        sizes = share_of(run, entry, theta) * n_tokens + prior.totals(n_words, theta.shape[1])
+        theta = whole.read_sample(entry)
+        prior = whole.prior(beta_of(whole, entry))
+        sizes = share_of(whole, entry, theta) * n_tokens + prior.totals(n_words, theta.shape[1])
         phi = theta[words] / theta.sum(axis=0, dtype=np.float64)
         added = np.zeros(phi.shape) if prior.additions is None else prior.additions.of(words)
-        counts.append(np.maximum(phi * sizes - prior.base - added, 0.0))
+        found = np.maximum(phi * sizes - prior.base - added, 0.0)
+        if run.view is not None:
+            found, added = (_of_view(run.view, n, entry["chain"]) for n in (found, added))
+        counts.append(found)
     return np.stack(counts), added
+
+
+def _of_view(view: View, counts: np.ndarray, chain: int) -> np.ndarray:
+    """Counts (n, K) of a chain by topic of the view, and then by topic that it has dropped."""
+    order = view.orders.get(chain, np.arange(view.n_topics))
+    dropped = counts[:, order[list(view.dropped)]]
+    return np.concatenate([view.summed(counts, chain), dropped], axis=1)
 
 
 def sentences(words: dict[int, list[SeedWord]], tags: dict[int, str]) -> list[str]:

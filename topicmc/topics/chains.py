@@ -17,6 +17,7 @@ import numpy as np
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import add_phi, alpha_of, beta_of, samples_of, share_of
+from topicmc.storage.runs import check_distinct
 from topicmc.topics.matching import SAME, assign, distances
 
 
@@ -87,6 +88,7 @@ def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _check_alike(runs: Sequence[TopicRun]) -> None:
+    check_distinct(runs)
     first = runs[0]
     for run in runs[1:]:
         if run.facts()["vocabulary"] != first.facts()["vocabulary"]:

@@ -20,6 +20,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.posterior.convergence import ENOUGH, aligned, ess, rhat
 from topicmc.posterior.traces import traces
+from topicmc.storage.run_fields import scored
 from topicmc.topics.matching import SAME, distances
 from topicmc.topics.uncertainty import Posterior, posterior_of
 from topicmc.topics.verdict import FIT, Evidence, judge
@@ -109,7 +110,7 @@ def _values(record: dict[str, Any]) -> list[tuple[str, float]]:
     scores = record.get("log_likelihood") or []
     several = len(scores) > 1
     named = [
-        *((name, record.get(name)) for name in ("perplexity", "perplexity_averaged")),
+        *((name, scored(record, name)) for name in ("perplexity", "perplexity_averaged")),
         *((f"{FIT}, chain {i}" if several else FIT, score) for i, score in enumerate(scores)),
         *((name, value) for name, value in record.items() if name.startswith("step_size")),
     ]

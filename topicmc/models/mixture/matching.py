@@ -18,6 +18,7 @@ import numpy as np
 from topicmc.errors import UsageError
 from topicmc.models.mixture.reading import Groups, most_central, variation_of_information
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.storage.runs import check_distinct
 
 __all__ = ["FOUND", "GroupSamples", "Paired", "adjusted_rand", "pairs", "variation_of_information"]
 
@@ -158,7 +159,8 @@ def central(run: MixtureRun) -> Groups:
 
 
 def check_alike(runs: Sequence[MixtureRun]) -> None:
-    """UsageError unless runs were trained on the same documents."""
+    """UsageError unless runs were trained on the same documents, and are several."""
+    check_distinct(runs)
     first = runs[0].facts()["corpus"]
     for run in runs[1:]:
         if run.facts()["corpus"]["fingerprint"] != first["fingerprint"]:

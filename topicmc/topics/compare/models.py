@@ -162,7 +162,7 @@ class MatrixModel(Model):
 
     def __init__(self, path: Path, words: Sequence[str], alpha: float) -> None:
         phi = check_topics(read_array(path), len(words), str(path))
-        known = np.flatnonzero((phi > 0).any(axis=0))
+        known = np.flatnonzero((phi.astype(np.float32) > 0).any(axis=0))  # as they are scored
         super().__init__(str(path), [words[w] for w in known.tolist()], phi[:, known])
         self._alpha = np.full(len(phi), alpha)
 

@@ -61,7 +61,11 @@ class AsyncLda(Adlda):
     @property
     def update(self) -> int:
         """Updates in the mean over workers, which may stand at different ones."""
-        return int(self._mean_update) - int(self._left_out[0])
+        return super().update
+
+    @property
+    def _clock(self) -> int:
+        return int(self._mean_update)
 
     @property
     def sweep(self) -> int:

@@ -90,7 +90,8 @@ class CollapsedWorker:
 
     def adopt(self, *z: np.ndarray) -> None:
         """Takes over saved assignments, one part after another; the counts become those of these
-        tokens alone. ValueError unless they are topics of as many tokens."""
+        tokens alone. ValueError unless they are topics of as many tokens, of all of a document's or
+        none."""
         # Of another type they fit all the same, and what says "no topic" remains what says it.
         np.concatenate(z, out=self.z, casting="unsafe")
         for first in range(0, len(self.z), _CHECKED):
@@ -101,6 +102,11 @@ class CollapsedWorker:
         self.joined = (np.diff(self.offsets) == 0) | (self.z[starts] != self.unassigned)
         self.word_topic[:] = 0
         self.topic_totals[:] = 0
+        for first in range(0, len(self.joined), _ADOPTED):
+            ends = self.offsets[first : first + _ADOPTED + 1]
+            drawn = self.z[ends[0] : ends[-1]] != self.unassigned
+            if (np.repeat(self.joined[first : first + _ADOPTED], np.diff(ends)) != drawn).any():
+                raise ValueError("a document of which some tokens have topics")
         for first in range(0, len(self.joined), _ADOPTED):
             docs = first + np.flatnonzero(self.joined[first : first + _ADOPTED])
             if len(docs):
@@ -215,7 +221,8 @@ class CollapsedWorker:
         if len(old):
             collapsed_sweep(*state, docs=old, sweep=sweep, key=key, first_id=first_id)
         if len(new):
-            assign(*state, docs=new, sequential=sequential, key=key, first_id=first_id)
+            first_topics = {"sequential": sequential, "sweep": sweep}
+            assign(*state, docs=new, key=key, first_id=first_id, **first_topics)
 
     def is_by_word(self, docs: np.ndarray, threads: Threads) -> bool:
         """Whether these documents, ascending int64 (n,), are drawn word by word in a sweep."""
