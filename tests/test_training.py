@@ -21,8 +21,10 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.models.lda.scoring import score_run
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.report.runs import run_of
 from topicmc.storage.runs import files_of
 from topicmc.topics.compare.models import RunModel
+from topicmc.topics.diagnostics import evaluations
 
 SMALL = TrainConfig(
     sampler="scir",
@@ -204,6 +206,9 @@ def test_samples_that_are_dear_to_score_are_thinned_and_wait_for_the_end(
     monkeypatch.setattr(Training, "_affordable", lambda self, states=0: states == 0)
     due, _ = train(replace(config, evaluate_every="10"), small_corpus, tmp_path / "due")
     assert [record["averaged_over"] for record in due.metrics()] == [0, 0, 0, 3]
+    shown = run_of(due, "due")["metrics"]["perplexity_averaged"]  # of those that were averaged
+    assert shown[:3] == [None] * 3 and shown[3] > 0
+    assert len(evaluations([due])["perplexity_averaged"]) == 1
 
 
 @pytest.mark.parametrize("chains", [1, 2])

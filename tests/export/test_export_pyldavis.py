@@ -70,9 +70,9 @@ class Scripts(HTMLParser):
 
 
 def test_a_page_that_needs_no_network_and_that_no_word_breaks(made, tmp_path):
-    export(made.source(), "pyldavis", tmp_path / "topics.html")
+    export(made.source(), "pyldavis", tmp_path / "topics.HTML")
     page = Scripts()
-    page.feed((tmp_path / "topics.html").read_text(encoding="utf-8"))
+    page.feed((tmp_path / "topics.HTML").read_text(encoding="utf-8"))
     assert page.tags == ["script", "script", "link", "div", "script"]
     assert [place.split(";")[0] for place in page.places] == [
         "data:text/javascript", "data:text/javascript", "data:text/css",

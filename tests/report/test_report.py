@@ -6,15 +6,18 @@ import re
 import numpy as np
 import pytest
 from report_runs import HOSTILE, hostile_corpus, made_up_run
+from synthetic import documents_of
 
 from topicmc.corpora import Corpus
 from topicmc.errors import UsageError
+from topicmc.inference.deviations import Sample
+from topicmc.kernels.threads import Threads
 from topicmc.report import check_free, write_report
 from topicmc.report.documents import pick
 from topicmc.report.gather import gather
 from topicmc.report.page import assemble, embedded
 from topicmc.report.topics import SHOWN, STEP, reachable
-from topicmc.report.trends import periods
+from topicmc.report.trends import _Draw, _mixed, periods
 from topicmc.topics.layout import plane
 from topicmc.topics.ranking import relevance
 
@@ -32,6 +35,18 @@ def run(corpus, tmp_path_factory):
 @pytest.fixture(scope="module")
 def data(run, corpus):
     return gather([run], corpus, n_documents=3)
+
+
+def test_draws_of_a_view_beside_a_run_of_fewer_topics(corpus):
+    """Each begins anew where the number of its topics is another."""
+    rng = np.random.default_rng(2)
+    documents, draws = documents_of([{0: 30, 4: 10}, {2: 20}]), []
+    for n, merged in ((60, lambda mix: mix.reshape(-1, 3, 20).sum(axis=1)), (20, lambda mix: mix)):
+        theta = rng.gamma(np.ones((corpus.n_words, n))).astype(np.float32)
+        draws.append(_Draw(Sample(theta, theta.sum(axis=0), np.full(n, 0.1)), merged))
+    for order in (draws, draws[::-1]):
+        found = list(_mixed(documents, order, 0, Threads(1)))
+        assert [tokens.sum(axis=1).tolist() for tokens in found] == [pytest.approx([40, 20])] * 2
 
 
 # ---- the page

@@ -18,7 +18,7 @@ function showFacts() {
     [many, whole.format(data.n_topics)],
     [data.chains === 1 ? "chain" : "chains", `${data.chains}`],
     [data.samples === 1 ? "sample" : "samples", `${data.samples}`],
-    [data.terms.score, range(final(data.terms.averaged))],
+    [data.terms.score, range([data.terms.averaged, data.terms.newest].map(final).find((known) => known.length) ?? [])],
     ["of training", duration(final("seconds").reduce((a, b) => a + b, 0))],
   ];
   byId("facts").append(...facts.map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value))));
@@ -100,7 +100,7 @@ function showTraces() {
   const x = { name: "seconds of training", format: (v) => `${rounded.format(v)} s` };
   const traces = [
     [capital(data.terms.score), "Lower is better", number, data.runs.length > 1
-      ? series((m) => [m[data.terms.averaged]], ofRun)
+      ? series((m) => [m[data.terms.newest]], ofRun)
       : series((m) => [m[data.terms.averaged], m[data.terms.newest]], (_, c) => ["averaged over samples", "newest sample"][c])],
     ["Log-likelihood of each chain", "Mean log p of a scored held-out token", (v) => v.toFixed(3).replace("-", "−"),
       series((m) => m.log_likelihood, (r, c, n) => [ofRun(r), n > 1 || !ofRun(r) ? `chain ${c}` : ""].filter(Boolean).join(" "))],
