@@ -29,7 +29,7 @@ class Evaluation:
             held-out documents of a prepared corpus, or else of some of the documents trained on,
             and then lower than that of new ones.
         perplexity_averaged: the same, averaged over the samples kept so far that are past the point
-            at which their chain comes to rest.
+            at which their chain comes to rest; None where none was scored, as during the start.
         samples: posterior samples kept so far; 0 during the start.
         tokens_per_second: since the last evaluation.
     """

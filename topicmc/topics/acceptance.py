@@ -91,6 +91,10 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
     own = np.zeros(counts.shape[1:], bool)
     for k, words in here:
         own[np.searchsorted(rows, words), column[k]] = True
+    hidden = run.view.dropped if run.view else ()
+    for place, k in enumerate(hidden):
+        if k < len(found.names):
+            own[np.searchsorted(rows, list(found.weights[k])), shown + place] = True
     unseeded = np.where(own, 0.0, counts).max(axis=2)  # (samples, words)
     sums = counts.mean(axis=0).sum(axis=1)
     told: dict[int, list[SeedWord]] = {}
