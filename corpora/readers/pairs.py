@@ -1,5 +1,6 @@
 """Lines of one document each, as "id:count" pairs: the ground of LDA-C and SVMlight."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from topicmc.corpora.readers.fields import check_count, shown, whole
 from topicmc.corpora.streams import Stream, line_blocks
 from topicmc.errors import DataError
 
+_TWO_COLONS = re.compile(rb":[^ ]*:")  # of one pair, where blanks part them
 # The pairs of a line, given where the line stands; None for a line that holds no document.
 Split = Callable[[bytes, str], list[bytes] | None]
 
@@ -55,8 +57,7 @@ def _numbers(
     except (ValueError, OverflowError):
         return _by_line(documents, path, n_words, base, real)
     ids = ids - base
-    sound = text.count(b":") == len(pairs) and all(b":" in pair for pair in pairs)
-    sound = sound and b"_" not in text
+    sound = text.count(b":") == len(pairs) and not _TWO_COLONS.search(text) and b"_" not in text
     if sound and (
         len(pairs) == 0
         or (ids.min() >= 0 and ids.max() < n_words and counts.min() >= 1 and counts.max() < 1 << 31)

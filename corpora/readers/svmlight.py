@@ -12,7 +12,7 @@ from topicmc.corpora.streams import Stream, line_blocks
 from topicmc.errors import DataError
 
 _LABEL = re.compile(rb"[-+]?[\d.]+([eE][-+]?\d+)?(,[-+]?[\d.]+([eE][-+]?\d+)?)*")
-_INDEX_ZERO = re.compile(rb"(?m)^(?:[^#\n]*[^\S\n])?0+:")  # before a comment
+_INDEX_ZERO, _COMMENT = re.compile(rb"\s0+:"), re.compile(rb"#[^\n]*")
 
 
 class SvmlightReader:
@@ -26,7 +26,8 @@ class SvmlightReader:
 
     def _base(self) -> int:
         with Stream(self.path) as stream:
-            return 0 if any(_INDEX_ZERO.search(block) for block in line_blocks(stream)) else 1
+            blocks = (_COMMENT.sub(b"", block) for block in line_blocks(stream))
+            return 0 if any(map(_INDEX_ZERO.search, blocks)) else 1
 
 
 def _split(line: bytes, where: str) -> list[bytes] | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
@@ -23,7 +24,7 @@ from topicmc.posterior.traces import trace_alone
 from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.storage.lease import NAME as LEASE
-from topicmc.storage.lease import Lease
+from topicmc.storage.lease import held
 from topicmc.storage.runs import made_by
 from topicmc.topics.reading import write_topics
 
@@ -188,7 +189,8 @@ def write(
     }
     if record.labels:
         facts["labels"] = {str(k): name for k, name in record.labels.items()}
-    with _held(path), staging(path, is_folder=True) as place:
+    taken = held(path, LocalTransport()) if path.exists() else nullcontext()
+    with taken, staging(path, is_folder=True) as place:
         run = TopicRun.create(place, facts, words=words, additions=record.additions)
         entries = []
         for entry, phi, sums in zip(record.entries, phis, record.sums, strict=True):
@@ -209,24 +211,13 @@ def _check_place(path: Path, force: bool) -> None:
     """UsageError where a run must not be written, as `TopicRun.check_free` has it, or a folder
     holds what is no part of one, which would be lost with it."""
     TopicRun.check_free(path, force)
-    own = {*TopicRun.files, "samples", "checkpoint", LEASE}
+    own = {*TopicRun.files, *TopicRun.folders, LEASE}
     others = sorted(p.name for p in path.iterdir() if p.name not in own) if path.is_dir() else []
     if others:
         raise UsageError(
             f"{path}: holds {others[0]}, which is no part of a run, so it is left alone; give"
             " another path"
         )
-
-
-@contextmanager
-def _held(path: Path) -> Iterator[None]:
-    """UsageError where a run is being made; meanwhile nobody makes one."""
-    lease = Lease(path) if path.exists() else None
-    try:
-        yield
-    finally:
-        if lease is not None:
-            lease.release()
 
 
 def _encodes(word: str) -> bool:

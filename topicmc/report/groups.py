@@ -56,6 +56,11 @@ class GroupPosterior:
     def __init__(self, runs: Sequence[MixtureRun], level: float) -> None:
         if not 0 < level < 1:
             raise UsageError(f"--level {level:g}: the probability of intervals is between 0 and 1")
+        if len(runs) > 1 and runs[0].labels:
+            raise UsageError(
+                f"{runs[0].place}: has names for the groups of one run, and those of several are"
+                " numbered anew; leave the other runs out, or give the run in place of its view"
+            )
         self.level, self.samples = level, group_samples(runs)
         self.vocabulary = runs[0].vocabulary()
         found = self.samples.stick >= 0
@@ -66,11 +71,6 @@ class GroupPosterior:
         self.share_low, self.share_high = np.array(ends).T
         self.alpha = np.full(len(self.phi), np.nan)
         self.groups: dict[str, Any] = {}
-        if len(runs) > 1 and runs[0].labels:
-            raise UsageError(
-                f"{runs[0].place}: has names for the groups of one run, and those of several are"
-                " numbered anew; leave the other runs out, or give the run in place of its view"
-            )
         self.labels = Labels.of_groups(runs[0], len(self.phi))
         chains = [found[self.samples.chain == chain] for chain in range(self.n_chains)]
         self.found = np.array([chain.mean(axis=0) >= 0.5 for chain in chains])

@@ -108,6 +108,7 @@ class RunDirectory:
     figure: ClassVar[str] = ""
     """What its metrics call the score on held-out data."""
     files: ClassVar[tuple[str, ...]] = ("run.json", "metrics.jsonl", "trace.jsonl")
+    folders: ClassVar[tuple[str, ...]] = ("samples", "checkpoint")
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -132,8 +133,8 @@ class RunDirectory:
         with user_errors_for(run.path):
             run._clear()
             run.path.mkdir(parents=True, exist_ok=True)
-            (run.path / "samples").mkdir()
-            (run.path / "checkpoint").mkdir()
+            for name in cls.folders:
+                (run.path / name).mkdir()
         run.write_sample_index([])
         return run
 
@@ -189,7 +190,7 @@ class RunDirectory:
     def _clear(self) -> None:
         for name in self.files:
             (self.path / name).unlink(missing_ok=True)
-        for name in ("samples", "checkpoint"):
+        for name in self.folders:
             if (self.path / name).exists():
                 shutil.rmtree(self.path / name)
         remove_temporaries(self.path)

@@ -198,7 +198,5 @@ def _documents_of_start(
         most = min(most, _SUBSET_MEMORY * memory / _TOKEN_OF_START)
     usual = max(_SUBSET_TOKENS, FIRST_TOKENS * config.topics, _SUBSET_WORD_TOKENS * n_words)
     least = float(10 * config.topics if told else usual)
-    fitting = subset_documents(within, sweeps, (least, most), **size)
-    if told and not fitting:  # the smallest, however long it takes
-        return min(n_docs, ceil(least * n_docs / n_tokens))
-    return fitting
+    smallest = min(n_docs, ceil(least * n_docs / n_tokens)) if told else 0  # however long it takes
+    return subset_documents(within, sweeps, (least, most), **size) or smallest

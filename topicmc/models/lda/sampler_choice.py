@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from topicmc.errors import UsageError
-from topicmc.models.lda.chain_defaults import open_to_subset
+from topicmc.models.lda.chain_defaults import open_to_subset, usual_start
 from topicmc.models.lda.minibatch_defaults import minibatch_tokens
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.settings import LdaSettings, Resolved
@@ -106,9 +106,7 @@ def remembers(config: LdaSettings, **machine: Any) -> str | None:
         return None
     if config.start not in ("auto", "grow", "consensus", "warm"):
         return None
-    start = config.start
-    if start == "auto":
-        start = "grow" if config.from_run is None else "warm"
+    start = usual_start(config, "grow")
     sampler, why = choose(replace(config, sampler="auto", start=start), **machine)
     return why.removeprefix("which ") if sampler == "adlda" else None
 

@@ -159,7 +159,7 @@ def central(run: MixtureRun) -> Groups:
 
 
 def check_alike(runs: Sequence[MixtureRun]) -> None:
-    """UsageError unless runs were trained on the same documents, and are several."""
+    """UsageError unless runs were trained on the same documents, and none comes twice."""
     check_distinct(runs)
     first = runs[0].facts()["corpus"]
     for run in runs[1:]:

@@ -59,12 +59,8 @@ class AsyncLda(Adlda):
         return SharedCounts(self.transport, shape)
 
     @property
-    def update(self) -> int:
-        """Updates in the mean over workers, which may stand at different ones."""
-        return super().update
-
-    @property
     def _clock(self) -> int:
+        """In the mean over workers, which may stand at different updates."""
         return int(self._mean_update)
 
     @property

@@ -221,8 +221,7 @@ class CollapsedWorker:
         if len(old):
             collapsed_sweep(*state, docs=old, sweep=sweep, key=key, first_id=first_id)
         if len(new):
-            first_topics = {"sequential": sequential, "sweep": sweep}
-            assign(*state, docs=new, key=key, first_id=first_id, **first_topics)
+            assign(*state, docs=new, sequential=sequential, sweep=sweep, key=key, first_id=first_id)
 
     def is_by_word(self, docs: np.ndarray, threads: Threads) -> bool:
         """Whether these documents, ascending int64 (n,), are drawn word by word in a sweep."""
