@@ -131,6 +131,16 @@ def test_a_start_of_thousands_of_sweeps_leaves_samples_near_each_other(small_cor
     assert outcome.samples >= 4
 
 
+def test_updates_are_those_of_as_many_workers_as_go_on(small_corpus, tmp_path):
+    """Two workers make half as many of the same sweeps, and leave out half as many."""
+    config = replace(CONFIG, **STARTS["grow"])
+    _, outcome = train(config, small_corpus, tmp_path / "run", StopAfter(first_late("grow") + 5))
+    transport = LocalTransport(2)
+    settings = jobs.resume(tmp_path / "run", {"workers": 2}, transport, small_corpus.path)
+    training = training_of(*settings, transport, Silent(), resume=True)
+    assert abs(training.update - outcome.update / 2) <= 1
+
+
 def test_updates_of_a_slice_are_counted_when_a_start_is_late(small_corpus, monkeypatch):
     """Of several processes a round of Async-LDA is many updates."""
     method = opened(replace(CONFIG, **{**STARTS["asynclda"], "batch_size": 10}), small_corpus)

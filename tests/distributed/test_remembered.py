@@ -31,6 +31,17 @@ def method(config, corpus, additions=None):
     )
 
 
+@pytest.mark.parametrize(("sampler", "tokens"), [("scir", 3.0), ("sgrld", 0.3)])
+def test_topics_move_when_enough_has_been_drawn(small_corpus, sampler, tokens):
+    """So many tokens for each of the 600 weights; a round draws a thirtieth of the corpus."""
+    config = replace(CONFIG, sampler=sampler, start="plain", batch_size=10, trajectory=1)
+    found = method(config, small_corpus)
+    apart = max(1, round(tokens * 600 * 30 / small_corpus.n_tokens))
+    for _ in range(60):
+        found.round()
+    assert found._chain.update == 60 // apart
+
+
 UNEVEN = np.array([[0.3, 2.5], [0.9, 0.3], [0.3, 0.3]])
 
 
