@@ -43,6 +43,45 @@ def metadata_rows(facts: dict[str, Any]) -> dict[str, str]:
     return rows
 
 
+def left_out(told: dict[str, Any]) -> str:
+    """What the provenance says of rows that made no document, by why, as a list."""
+    notes = {**dropped_notes(told["dropped"]), **told["skipped"]}
+    return ", ".join(f"{number:,} {what}" for what, number in notes.items() if number)
+
+
+def warn_of_reading(told: dict[str, Any]) -> None:
+    """What the provenance says of sources that people would stumble over later."""
+    if told["cut_short"]:
+        click.echo(f"Warning: {told['cut_short']}.", err=True)
+    if told["times_unread"]:
+        click.echo(
+            f"Warning: times that cannot be read: {told['times_unread']:,}, the first "
+            f"{told['time_unread']}; write years, or dates as 2020-12-31.",
+            err=True,
+        )
+    _warn_of_text(told)
+    if told["duplicates_split"]:
+        click.echo(
+            "Warning: so many documents are equal that some are both trained on and held out; "
+            "--duplicates drop keeps one of each.",
+            err=True,
+        )
+    warn_of_ids(told)
+
+
+def _warn_of_text(told: dict[str, Any]) -> None:
+    """Markup, and clauses for words."""
+    from topicmc.corpora.scripts import advice
+
+    names = {"html": "HTML", "latex": "LaTeX"}
+    if told["markup"]:
+        found = " and ".join(f"{n:,} {names[kind]}" for kind, n in told["markup"].items())
+        option = f"--strip {','.join(told['markup'])}"
+        click.echo(f"Note: some documents hold markup ({found}), which {option} removes.", err=True)
+    if told["uncut"]:
+        click.echo(f"Warning: {advice(told['uncut'])}.", err=True)
+
+
 def warn_of_ids(told: dict[str, Any]) -> None:
     """What the provenance says of rows whose ids do not name them."""
     if told.get("ids_repeated"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 
 from topicmc.cli.configuration import settings_of
 from topicmc.cli.options import json_option, output_option, print_json
-from topicmc.cli.tables import print_table
+from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.cli.train import PROGRESS, Number, setting
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import SAMPLERS
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from topicmc.topics.choose.choice import Point
 
 COLUMNS = ("topics", "perplexity", "±", "NPMI", "diversity", "stable", "converged", "seconds")
+LENGTHS = ("updates", "epochs", "time_budget")  # options that say how long a run is
 
 
 class Numbers(click.ParamType):
@@ -74,12 +76,14 @@ def choose(
     """
     from topicmc.engine.listeners import listener
     from topicmc.host.interrupts import interruptible
-    from topicmc.topics.choose.choice import Point, advice, write_plot
+    from topicmc.topics.choose.choice import advice, points_of, write_plot
     from topicmc.topics.choose.selection import Grid
 
     if len(set(topics)) < 2:
         raise UsageError("--topics: name two numbers or more; for one there is topicmc train")
     settings = settings_of(given, config_file)
+    lengths = [name for name in LENGTHS if settings.get(name) is not None] or ["epochs"]
+    budget = " and ".join(f"--{name.replace('_', '-')}" for name in lengths)
     for name in ("topics", "seed"):
         if name in settings:
             raise UsageError(f"{config_file}: leave out {name}, which topicmc choose varies")
@@ -93,8 +97,8 @@ def choose(
             err=True,
         )
         sys.exit(130)
-    points = [Point.of(grid.runs(n_topics), grid.corpus) for n_topics in grid.topics]
-    told = {"topics": [point.as_dict() for point in points], "advice": advice(points)}
+    points = points_of([grid.runs(n_topics) for n_topics in grid.topics], grid.corpus)
+    told = {"topics": [point.as_dict() for point in points], "advice": advice(points, budget)}
     grid.write(**told)
     plot = write_plot(output, points)
     if as_json:
@@ -109,7 +113,7 @@ def _row(point: Point) -> Sequence[str]:
     spread = point.spread("perplexity")
     return (
         f"{point.topics}",
-        f"{point.mean('perplexity'):,.1f}",
+        UNTOLD if isnan(point.mean("perplexity")) else f"{point.mean('perplexity'):,.1f}",
         "" if spread is None else f"{spread:,.1f}",
         f"{point.mean('npmi'):.3f}",
         f"{point.mean('diversity'):.2f}",

@@ -72,7 +72,7 @@ def _converted(settings: dict[str, Any]) -> dict[str, Any]:
 
     settings = dict(settings)
     for name in ("from_run", "topic_prior"):
-        if settings.get(name) is not None:
+        if isinstance(settings.get(name), str | Path):
             settings[name] = str(Path(settings[name]).resolve())
     if isinstance(settings.get("seeds"), str | Path):
         settings["seeds"] = read_seeds(Path(settings["seeds"]))

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.accounts import dropped_notes, duplicates_row, metadata_rows, warn_of_ids
+from topicmc.cli.accounts import (
+    dropped_notes,
+    duplicates_row,
+    left_out,
+    metadata_rows,
+    warn_of_reading,
+)
 from topicmc.cli.options import (
     columns_of,
     force_option,
@@ -124,7 +130,10 @@ def add(
     options["columns"] = columns_of(keep)
     made = maintenance.add(corpus, sources, output, n_heldout=heldout, **options)
     step = made.provenance["history"][-1]
-    warn_of_ids(step)
+    warn_of_reading(step)
+    aside = left_out(step)
+    read = f"{step['documents_read']:,} documents read{f', {aside}' if aside else ''}"
+    click.echo(f"{read}; {step['tokens_unknown']:,} tokens of words left out", err=True)
     if "words_new" in step:
         click.echo(f"{step['words_new']:,} new words", err=True)
     _print_made(made, as_json)

@@ -70,7 +70,7 @@ def export(
         from topicmc.models.mixture.run import MixtureRun
 
         refuse(
-            {"--chain": None if chain is None else f"{chain}"},
+            {"--chain": chain},
             "does not go with a mixture, whose groups are of the central sample of all chains",
         )
         source: Source = GroupSource([MixtureRun.open(run) for run in runs], **options)

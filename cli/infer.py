@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("--chain", type=click.IntRange(0), default=0, help="Which chain's topics [0].")
 @rereading_options
 @corpus_option
-@click.option("--seed", type=click.IntRange(0), default=0, help="Of the draws behind --se [0].")
+@click.option("--seed", type=click.IntRange(0), help="Of the draws behind --se [0].")
 @threads_option
 @force_option
 @json_option
@@ -54,7 +54,7 @@ def infer(
     vocab: Path | None,
     keep: tuple[str, ...],
     corpus: Path | None,
-    seed: int,
+    seed: int | None,
     threads: int | None,
     tokens: str | None,
     tokenizer: str | None,
@@ -82,6 +82,8 @@ def infer(
     from topicmc.kernels.threads import Threads
     from topicmc.storage.files import check_no_source
 
+    if seed is not None and not se:
+        raise UsageError(f"--seed {seed} is that of draws; add --se")
     check_place(output, sd=se, force=force)
     check_no_source(output, sources)
     groups, opened, labels = _opened(run, se, chain)
@@ -115,7 +117,7 @@ def infer(
             rows = infer_groups(groups, stream, totals)
         else:
             rows = infer_under(
-                opened, stream, totals, chain=chain, sd=se, seed=seed, threads=workers
+                opened, stream, totals, chain=chain, sd=se, seed=seed or 0, threads=workers
             )
         write_mixes(output, labels.columns(), rows, sd=se)
     if stream.ids and not totals.named:
@@ -139,7 +141,7 @@ def _opened(path: Path, se: bool, chain: int) -> tuple[Groups | None, Any, Label
         from topicmc.models.mixture.matching import central
         from topicmc.models.mixture.run import MixtureRun
 
-        refuse({"--se": se, "--chain": chain and f"{chain}"}, "does not go with a mixture")
+        refuse({"--se": se, "--chain": chain or None}, "does not go with a mixture")
         run = MixtureRun.open(path)
         groups = central(run)
         n = len(groups.sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.accounts import dropped_notes, duplicates_row, metadata_rows, warn_of_ids
+from topicmc.cli.accounts import duplicates_row, left_out, metadata_rows, warn_of_reading
 from topicmc.cli.options import (
     force_option,
     json_option,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from topicmc.corpora.readers import Progress, Tally
 
 _FORMATS = "auto docword npz mm ldac svmlight text jsonl csv parquet wikipedia".split()  # noqa: SIM905
+
+_NUMBER = re.compile(r"[+-]?\d+")
 
 
 @click.command()
@@ -132,47 +135,19 @@ def prepare(
             **options,
         )
     told = corpus.provenance
-    if told["cut_short"]:
-        click.echo(f"Warning: {told['cut_short']}.", err=True)
-    if told["times_unread"]:
-        click.echo(
-            f"Warning: times that cannot be read: {told['times_unread']:,}, the first "
-            f"{told['time_unread']}; write years, or dates as 2020-12-31.",
-            err=True,
-        )
-    _warn_of_text(told)
-    if told["duplicates_split"]:
-        click.echo(
-            "Warning: so many documents are equal that some are both trained on and held out; "
-            "--duplicates drop keeps one of each.",
-            err=True,
-        )
-    warn_of_ids(told)
+    warn_of_reading(told)
     if as_json:
         print_json(_summary(corpus))
     else:
         _print_summary(corpus, _summary(corpus))
 
 
-def _warn_of_text(told: dict[str, Any]) -> None:
-    """What readers of the corpus would stumble over: markup, and clauses for words."""
-    from topicmc.corpora.scripts import advice
-
-    names = {"html": "HTML", "latex": "LaTeX"}
-    if told["markup"]:
-        found = " and ".join(f"{n:,} {names[kind]}" for kind, n in told["markup"].items())
-        option = f"--strip {','.join(told['markup'])}"
-        click.echo(f"Note: some documents hold markup ({found}), which {option} removes.", err=True)
-    if told["uncut"]:
-        click.echo(f"Warning: {advice(told['uncut'])}.", err=True)
-
-
 def _kept(values: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
     """What --keep asks for: a number of words, and names of fields."""
-    numbers = [int(value) for value in values if value.strip().lstrip("+-").isdecimal()]
+    numbers = [int(value) for value in values if _NUMBER.fullmatch(value.strip())]
     if len(numbers) > 1:
         raise click.UsageError("--keep: give one number of words.")
-    fields = [value for value in values if not value.strip().lstrip("+-").isdecimal()]
+    fields = [value for value in values if not _NUMBER.fullmatch(value.strip())]
     return (numbers[0] if numbers else None), names_of(fields)
 
 
@@ -232,8 +207,7 @@ def _summary(corpus: Corpus) -> dict[str, Any]:
 
 def _print_summary(corpus: Corpus, facts: dict[str, Any]) -> None:
     told = corpus.provenance
-    notes = {**dropped_notes(told["dropped"]), **told["skipped"]}
-    aside = ", ".join(f"{number:,} {what}" for what, number in notes.items() if number)
+    aside = left_out(told)
     rows = {
         "documents": f"{corpus.n_docs:,} to train on, {corpus.n_heldout:,} held out"
         + (f"; of {told['documents_read']:,} read, {aside}" if aside else ""),

@@ -40,7 +40,7 @@ TREE_WORDS = 6  # of each topic of a tree
     default="probability",
     help="Which words are a topic's first ones [probability].",
 )
-@click.option("--relevance", "weight", type=float, default=0.6, help="Weight of relevance [0.6].")
+@click.option("--relevance", "weight", type=float, help="Weight of relevance [0.6].")
 @click.option("--details", is_flag=True, help="Add coherence, exclusivity and the nearest topic.")
 @click.option(
     "--coherence",
@@ -50,7 +50,7 @@ TREE_WORDS = 6  # of each topic of a tree
 )
 @click.option("--documents", "n_documents", type=click.IntRange(1), help="Add N documents a topic.")
 @click.option("--uncertainty", is_flag=True, help="Add credible intervals, from all chains.")
-@click.option("--level", type=float, default=0.9, help="Probability of the intervals [0.9].")
+@click.option("--level", type=float, help="Probability of the intervals [0.9].")
 @click.option("--topic", "numbers", type=int, multiple=True, help="All about this topic.")
 @click.option("--tree", is_flag=True, help="Add which topics are near each other, as a tree.")
 @corpus_option
@@ -60,12 +60,12 @@ def topics(
     n_words: int,
     sort: str,
     by: str,
-    weight: float,
+    weight: float | None,
     details: bool,
     coherence: tuple[str, ...],
     n_documents: int | None,
     uncertainty: bool,
-    level: float,
+    level: float | None,
     numbers: tuple[int, ...],
     tree: bool,
     corpus: Path | None,
@@ -78,7 +78,9 @@ def topics(
     if are_mixtures(runs):
         from topicmc.cli.mixture.read import topics as show
 
-        _refuse_for_mixture(sort, by, details, coherence, n_documents, uncertainty, numbers, tree)
+        _refuse_for_mixture(
+            sort, by, weight, details, coherence, n_documents, uncertainty, level, numbers, tree
+        )
         show(only_one(runs), n_words, as_json)
         return
     from topicmc.models.lda.jobs import open_corpus
@@ -87,15 +89,22 @@ def topics(
     from topicmc.topics.acceptance import seed_words
     from topicmc.topics.acceptance import sentences as seed_sentences
     from topicmc.topics.labels import Labels
+    from topicmc.topics.ranking import WEIGHT
     from topicmc.topics.reading import describe
     from topicmc.topics.shown import facts_of, sentences
     from topicmc.topics.tree import joins_of, tree_of
     from topicmc.topics.uncertainty import posterior_of
 
-    opened = [TopicRun.open(run) for run in runs]
-    note_progress(opened)
     pages = bool(numbers or n_documents)
     several = uncertainty or pages or len(runs) > 1
+    full = details or pages or by != "probability"
+    if level is not None and not several:
+        raise UsageError(f"--level {level:g} is that of intervals; add --uncertainty")
+    if weight is not None and not full:
+        raise UsageError(f"--relevance {weight:g} weighs words by relevance; add --by relevance")
+    level = 0.9 if level is None else level
+    opened = [TopicRun.open(run) for run in runs]
+    note_progress(opened)
     posterior = posterior_of(opened, level) if several else None
     model = posterior or posterior_mean(opened[0])
     labels = Labels.of(opened[0])
@@ -104,9 +113,13 @@ def topics(
     documents = open_corpus(opened[0], corpus) if reads else None
     representative = None
     if n_documents and documents is not None:
-        from topicmc.inference.mixes import representative_documents
+        from topicmc.inference.mixes import representative_documents, whole_of
 
-        representative = representative_documents(model.phi, model.alpha, documents, n_documents)
+        whole, shown = whole_of(opened[0])
+        mean = posterior_mean(whole) if opened[0].view is not None else model
+        representative = representative_documents(
+            mean.phi, mean.alpha, documents, n_documents, shown=shown
+        )
     described = describe(
         model.phi,
         model.share,
@@ -115,8 +128,8 @@ def topics(
         sort=sort,
         corpus=documents,
         coherence=coherence,
-        details=details or pages or by != "probability",
-        weight=weight,
+        details=full,
+        weight=WEIGHT if weight is None else weight,
         documents=representative,
         labels=labels,
     )
@@ -158,16 +171,18 @@ def topics(
 
 
 def _refuse_for_mixture(
-    sort, by, details, coherence, n_documents, uncertainty, numbers, tree
+    sort, by, weight, details, coherence, n_documents, uncertainty, level, numbers, tree
 ) -> None:
     refuse(
         {
             "--sort": None if sort == "size" else sort,
             "--by": None if by == "probability" else by,
+            "--relevance": weight,
             "--details": details,
             "--coherence": coherence,
             "--documents": n_documents,
             "--uncertainty": uncertainty,
+            "--level": level,
             "--topic": numbers,
             "--tree": tree,
         },

@@ -208,6 +208,8 @@ def train(
 
     if resume and force:
         raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
+    if resume and dry_run:
+        raise UsageError("--dry-run shows the settings of a new run; leave out it or --resume")
     output = output or Path("topicmc-run")
     model = _model(given.pop("model"), output, resume)
     if model == "mixture":

@@ -53,6 +53,9 @@ def find(
         return _wikipedia((mirror or WIKIMEDIA).rstrip("/"), language, date)
     if name not in _UCI_ABOUT:
         raise UsageError(f"{name}: the corpora are {', '.join(NAMES)}.")
+    for option, given, usual in (("language", language, "en"), ("date", date, "latest")):
+        if given != usual:
+            raise UsageError(f"--{option} {given}: only wikipedia has several; leave it out.")
     base = (mirror or UCI).rstrip("/")
     files = (f"vocab.{name}.txt", f"docword.{name}.txt.gz")
     return Collection(

@@ -37,7 +37,7 @@ _QUESTIONS = 3
 _PAUSE = 1.0  # seconds before the second attempt, doubled each time
 _PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 # What a connection that breaks looks like from here.
-_CUT = (OSError, http.client.HTTPException)
+_CUT = (OSError, http.client.HTTPException, UnicodeError)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class _Part:
         """``url`` and ``validator`` (an ETag or a date), when both are known."""
         try:
             note = json.loads(self.note.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return note if isinstance(note, dict) else {}
 

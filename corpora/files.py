@@ -65,6 +65,7 @@ def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
     On any exception, Ctrl-C and SIGTERM included, it is removed and ``output`` is as it was. What
     exists is replaced only with ``force``, and only when it holds ``marker``.
     """
+    output = output.resolve() if output.is_symlink() else output
     prefix = f".{output.name}.{socket.gethostname()}-"
     folder = output.parent / f"{prefix}{os.getpid()}.partial"
     try:

@@ -158,6 +158,8 @@ def write_index(
         **{name: value for name, value in of_rows.items() if value},
         "provenance": provenance,
     }
+    # Names of files and columns may hold what UTF-8 cannot write.
+    index = json.loads(json.dumps(index, ensure_ascii=False).encode("utf-8", "replace"))
     index["fingerprint"] = content_fingerprint(index)
     index["checksum"] = own_checksum(index)
     write_text(root / INDEX, json.dumps(index, indent=1, ensure_ascii=False) + "\n")

@@ -73,12 +73,13 @@ def ingest_known(
     spool: Spool,
     tally: Tally,
     report: Progress,
+    phrases: Any = None,
 ) -> Ingested:
-    """Text over a given vocabulary: other words are left out at once."""
+    """Text over a given vocabulary: other words are left out at once; ``phrases`` are joined."""
     index = spelled(words)
     doc_freq = np.zeros(len(words), dtype=np.int64)
     n_tokens = 0
-    for batch, documents, reasons in counted(readers, tokenizer, tally):
+    for batch, documents, reasons in counted(readers, tokenizer, tally, phrases):
         new_ids = np.fromiter((index.get(word, -1) for word in batch.words), dtype=np.int64)
         known = new_ids >= 0
         doc_freq[new_ids[known]] += batch.doc_freq[known]
@@ -99,7 +100,7 @@ def ingest_new(
 ) -> Ingested:
     """Text whose vocabulary is still to be built: words get ids in order of appearance.
 
-    ``phrases`` of `learn_phrases` are words, too.
+    ``phrases`` of `topicmc.corpora.phrases` are words, too.
     """
     table = WordTable()
     for batch, documents, reasons in counted(readers, tokenizer, tally, phrases):

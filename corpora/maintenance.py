@@ -31,7 +31,7 @@ from topicmc.corpora.preparation import default_pruning, prepare
 from topicmc.corpora.readers.sources import ID_READERS, open_sources
 from topicmc.corpora.remembered import fields_like, pruning_of
 from topicmc.corpora.store import Corpus
-from topicmc.errors import DataError
+from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
 
 _NOT_OF_PREPARE = ("tokens", "likely")  # the tokenizer says the one, the format the other
@@ -154,6 +154,8 @@ def add(
     corpus = _opened(source)
     target = Path(source) if output is None else Path(output)
     words = corpus.vocabulary
+    if seed and not n_heldout:
+        raise UsageError(f"--seed {seed} chooses the held-out documents: add --heldout N.")
     cut = corpus.tokenizer.again(tokens, tokenizer)
     fields = fields_like(corpus, **options)
     how = {name: value for name, value in fields._asdict().items() if name not in _NOT_OF_PREPARE}
@@ -164,8 +166,10 @@ def add(
         format, _ = open_sources(paths, format, fields._replace(tokens=cut.field))
         is_text = format not in ID_READERS
         unpruned: dict[str, Any] = {}
+        if is_text and vocab is not None:
+            raise UsageError(f"--vocab {vocab}: only sources of word ids need one; this is text.")
         if is_text and new_words:
-            vocab, unpruned = None, _UNPRUNED
+            unpruned = _UNPRUNED
         elif is_text:
             vocab = corpus.path / corpus.index["vocabulary"]["name"]
         new = prepare(
@@ -176,6 +180,7 @@ def add(
             tokenizer=None if cut.owner and not is_text else cut,
             n_heldout=n_heldout,
             seed=seed,
+            phrases=words if is_text and corpus.provenance.get("phrases") else False,
             **how,
             **unpruned,
         )
@@ -195,6 +200,8 @@ def add(
         )
         shutil.rmtree(folder / "new")
         _finish(folder, corpus, words, dtypes, tables, step)
+        if output is None and Corpus.open(target).index != corpus.index:
+            raise DataError(f"{source}: was changed meanwhile; give the same command again.")
     return Corpus.open(target)
 
 

@@ -26,7 +26,7 @@ from topicmc.corpora.ingestion import (
     without_rows,
 )
 from topicmc.corpora.naming import Places
-from topicmc.corpora.phrases import learn_phrases
+from topicmc.corpora.phrases import learn_phrases, phrases_among
 from topicmc.corpora.pipes import readable
 from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.named_fields import Fields
@@ -63,7 +63,7 @@ def prepare(
     duplicates: str = "keep",
     n_shards: int | None = None,
     n_heldout: int | None = None,
-    phrases: bool = False,
+    phrases: bool | Sequence[str] = False,
     optional: Collection[str] = (),
     seed: int = 0,
     force: bool = False,
@@ -73,10 +73,11 @@ def prepare(
 
     Where the vocabulary is given, by ``vocab`` or beside a file of word ids, it is kept as it is
     unless pruning is asked for; a vocabulary built from text is pruned by default
-    (`default_pruning`); ``phrases`` may be words of it. ``n_heldout`` documents, chosen uniformly
-    by ``seed``, stay out of the shards. ``field``, ``title``, ``time`` and ``id`` name the fields
-    of a document's text, title, time and id, and ``columns`` those that are kept with it, ("all",)
-    for all others; titles are kept unasked where they are at hand, unless ``title`` is "none".
+    (`default_pruning`); ``phrases`` may be words of it, those found in the text or those among some
+    words. ``n_heldout`` documents, chosen uniformly by ``seed``, stay out of the shards. ``field``,
+    ``title``, ``time`` and ``id`` name the fields of a document's text, title, time and id, and
+    ``columns`` those that are kept with it, ("all",) for all others; titles are kept unasked where
+    they are at hand, unless ``title`` is "none".
     What ``optional`` names of all these, and of delimiter and encoding, is used only where it fits.
     ``tokenizer`` says how texts are cut into words, ``delimiter`` is that of CSV and ``encoding``
     that of text, UTF-8 by default. Equal documents are counted and stay on one side of the split;
@@ -90,7 +91,8 @@ def prepare(
     options = {"min_df": min_df, "max_df": max_df, "keep": keep, "stopwords": stopwords}
     asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     Pruning(**asked)  # bad options fail before anything is read
-    stop = stop_words(asked.get("stopwords", "english" if phrases else "none"))
+    finds = phrases is True
+    stop = stop_words(asked.get("stopwords", "english" if finds else "none"))
     cut = tokenizer or Tokenizer()
     cut.load()
     if seed < 0:
@@ -115,8 +117,8 @@ def prepare(
         given = given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
         report = progress or _silent
-        found = None
-        if phrases:
+        found = None if isinstance(phrases, bool) else phrases_among(phrases)
+        if finds:
             if given is not None:
                 raise UsageError("--phrases goes with text whose vocabulary is built: no --vocab.")
             found = learn_phrases(readers, cut, stop, Tally(), report)
@@ -229,7 +231,7 @@ def _ingest(
         return ingest_new(readers, tokenizer, spool, tally, report, phrases)
     if is_ids:
         return ingest_ids(readers, given[1], spool, tally, report)
-    return ingest_known(readers, tokenizer, given[1], spool, tally, report)
+    return ingest_known(readers, tokenizer, given[1], spool, tally, report, phrases)
 
 
 def _kept_columns(readers: list[Any]) -> list[str]:

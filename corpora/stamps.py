@@ -48,6 +48,6 @@ def _stamp(root: Path, name: str, digest: str) -> list[int | str] | None:
 def _read(root: Path) -> dict[str, list[int | str]]:
     try:
         known = json.loads((root / NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return known if isinstance(known, dict) else {}

@@ -77,7 +77,7 @@ class Corpus:
         if sha256(path) != self.index["vocabulary"]["sha256"]:
             raise DataError(f"{path} was changed or damaged: prepare the corpus again.")
         try:
-            words = path.read_text(encoding="utf-8").split("\n")[:-1]
+            words = path.read_bytes().decode().split("\n")[:-1]
         except UnicodeDecodeError as error:
             raise damaged(path, "it is not UTF-8") from error
         if len(words) != self.n_words:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Generic, TypeVar, overload
 
 import numpy as np
@@ -14,6 +14,7 @@ from topicmc.corpora.offsets import offsets as running
 from topicmc.corpora.offsets import spans
 
 T = TypeVar("T")
+_BYTES = 1 << 20  # that are taken at a time, but for longer texts
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,15 @@ class Strings:
 
     def take(self, rows: np.ndarray) -> Strings:
         """Some texts, int64 (n,), in the order given."""
-        lengths = self.lengths[rows]
-        return Strings(self.text[spans(self.offsets[rows], lengths)], running(lengths))
+        starts, lengths = self.offsets[rows], self.lengths[rows]
+        offsets = running(lengths)
+        text = np.empty(offsets[-1], np.uint8)
+        # Some at a time, as the place of a byte takes eight.
+        edges = np.searchsorted(offsets, np.arange(0, len(text), _BYTES))
+        for first, last in pairwise(np.unique([*edges, len(rows)]).tolist()):
+            here = slice(first, last)
+            text[offsets[first] : offsets[last]] = self.text[spans(starts[here], lengths[here])]
+        return Strings(text, offsets)
 
     def part(self, start: int, stop: int) -> Strings:
         """Texts start to stop − 1."""

@@ -136,7 +136,11 @@ class Tokenizer:
         by a function that is."""
         if field is None and function is None:
             return self
-        return Tokenizer(field=field, function=function, strip=() if field else self.strip)
+        return replace(
+            Tokenizer(field=field, function=function, strip=() if field else self.strip),
+            min_length=self.min_length,
+            max_length=self.max_length,
+        )
 
     def load(self) -> None:
         """Imports what it needs. UsageError when that cannot be, or is a function that only a file

@@ -126,3 +126,9 @@ def test_a_batch_fits_into_a_workers_share():
         TrainConfig(batch_size=500, workers=4), n_docs=1000, n_tokens=100_000, n_words=1000
     )
     assert config.batch_size == 250
+
+
+@pytest.mark.parametrize("name", ["epochs", "alpha", "beta", "step_size"])
+def test_no_setting_is_infinite(name):
+    with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} inf is out of range.*finite"):
+        TrainConfig(**{name: float("inf")})

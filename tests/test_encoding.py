@@ -8,7 +8,7 @@ from priors import prior, uneven
 
 from topicmc.models.lda import encoding
 from topicmc.models.lda.encoding import SPAN, decode, encode_counts, encode_weights
-from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.row_prior import Additions, RowPrior
 
 
 @given(st.integers(0, 2**31), st.sampled_from([2, 255, 256, 300]), st.sampled_from([0.01, 0.5, 20]))
@@ -69,3 +69,12 @@ def test_weights_that_are_better_known_than_codes_can_tell():
     """Where a million tokens speak for a word, rounding would add more than a hundredth."""
     theta = np.random.default_rng(3).gamma(1e6, 1, (5, 2)).astype(np.float32)
     np.testing.assert_array_equal(decode(encode_weights(theta, 1e6)), theta)
+
+
+def test_no_count_is_below_zero_where_priors_are_rounded():
+    """16,777,217 is no float32: θ lacks one token of it."""
+    additions = Additions(np.array([1, 0], np.int32), np.array([[0, 0], [16_777_217.0, 0]]))
+    over = RowPrior(0.01, additions)
+    theta = np.zeros((2, 2), np.float32)
+    over.add_to(theta)
+    assert encode_counts(theta, over)["counts"].max(initial=0) == 0

@@ -202,3 +202,22 @@ def test_kill_9_leaves_a_whole_checkpoint(tmp_path, delay):
     assert (checkpoint.array("theta") == number).all()
     assert [record["round"] for record in run.metrics()][:3] == [1, 2, 3]
     json.dumps(run.metrics())
+
+
+def test_headers_that_numpy_cannot_parse(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(3))
+    path.write_bytes(path.read_bytes().replace(b"}", b"|", 1))
+    with pytest.raises(DataError, match=r"a\.npy: not a readable"):
+        read_array(path)
+
+
+def test_lines_that_are_no_utf8_are_damaged(tmp_path):
+    run = TopicRun.create(tmp_path / "run", FACTS, words=["a", "b"])
+    for update in range(3):
+        run.append_metrics({"round": update, "update": update, "seconds": 1.0})
+    lines = (run.path / "metrics.jsonl").read_bytes().split(b"\n")
+    lines[1] = b"\xff" + lines[1][1:]
+    (run.path / "metrics.jsonl").write_bytes(b"\n".join(lines))
+    with pytest.raises(DataError, match=r"metrics\.jsonl, line 2: not JSON"):
+        run.metrics()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -67,7 +68,7 @@ HEADINGS = {
 @click.option(
     "--duplicates",
     type=click.Choice(DUPLICATES),
-    default="refuse",
+    default=None,
     help="Ratings of an item by the same user [refuse].",
 )
 @click.option(
@@ -109,7 +110,7 @@ def train(
     item: str | None,
     rating: str | None,
     delimiter: str | None,
-    duplicates: str,
+    duplicates: str | None,
     scale: tuple[float, float] | None,
     transport: str,
     resume: bool,
@@ -135,10 +136,22 @@ def train(
         raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
     if not resume and ratings is None:
         raise UsageError("RATINGS is missing: name the file of ratings")
-    if resume and (ratings is not None or heldout is not None):
-        raise UsageError("--resume goes on with the ratings of the run; leave RATINGS out")
-    if scale is not None and not scale[0] < scale[1]:
-        raise UsageError(f"--scale {scale[0]:g} {scale[1]:g}: the first must be the lesser")
+    if resume:
+        _refuse_reading(
+            {
+                "RATINGS": ratings,
+                "--heldout": heldout,
+                "--user": user,
+                "--item": item,
+                "--rating": rating,
+                "--delimiter": delimiter,
+                "--duplicates": duplicates,
+                "--scale": scale,
+            }
+        )
+    if scale is not None and not -math.inf < scale[0] < scale[1] < math.inf:
+        ends = f"{scale[0]:g} {scale[1]:g}"
+        raise UsageError(f"--scale {ends}: give two numbers, the first of them the lesser")
     settings = _settings(given)
     workers = settings.get("workers")
     if workers is None and launched_size() == 1:
@@ -166,7 +179,7 @@ def train(
                         channel,
                         columns=Columns(user, item, rating),
                         delimiter=checked_delimiter(delimiter),
-                        duplicates=duplicates,
+                        duplicates=duplicates or "refuse",
                         heldout=0.1 if heldout is None else heldout,
                         scale=scale,
                         force=force,
@@ -176,6 +189,13 @@ def train(
         finally:
             told.close()
     sys.exit(status)
+
+
+def _refuse_reading(given: dict[str, Any]) -> None:
+    """UsageError for the first that was given of what says how ratings are read."""
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"--resume goes on with the ratings of the run; leave {name} out")
 
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:

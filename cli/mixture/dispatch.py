@@ -51,7 +51,7 @@ def refuse(options: dict[str, object], why: str = "means nothing to a mixture") 
     """UsageError for the first of some options, by their names, that was given: whose value is
     not empty."""
     for name, value in options.items():
-        if value not in (None, False, (), ""):
+        if value is not None and value is not False and value not in ((), ""):
             raise UsageError(f"{name} {why}; leave it out")
 
 

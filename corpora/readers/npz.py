@@ -1,10 +1,12 @@
 """SciPy CSR matrices saved by ``scipy.sparse.save_npz``: rows are documents, columns are words."""
 
+import lzma
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO
 
 import numpy as np
@@ -34,6 +36,9 @@ _DAMAGE = (
     OverflowError,
     RuntimeError,
     MemoryError,
+    SyntaxError,
+    TokenError,
+    lzma.LZMAError,
 )
 
 

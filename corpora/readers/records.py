@@ -108,7 +108,18 @@ def read_id(value: Any, where: str) -> str:
 def columns_text(values: dict[str, Any]) -> str:
     """What is kept of a row, as JSON; what JSON has no word for, as text."""
     try:
-        return json.dumps(values, ensure_ascii=False, allow_nan=False, default=str)
+        return _json(values)
     except ValueError:  # not a number, or infinite
-        told = {name: json.dumps(value, default=str) for name, value in values.items()}
-        return json.dumps(told, ensure_ascii=False)
+        return _json({name: _told(value) for name, value in values.items()})
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _told(value: Any) -> Any:
+    try:
+        _json(value)
+    except ValueError:
+        return json.dumps(value, default=str)
+    return value

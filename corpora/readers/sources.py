@@ -54,7 +54,10 @@ def open_sources(paths: Sequence[Path], format: str, fields: Fields) -> tuple[st
     if format not in FORMATS:
         raise UsageError(f"--format {format}: it is one of auto, {', '.join(FORMATS)}.")
     _check_fields(format, fields, paths)
-    return format, [_reader(format, path, fields) for path in paths]
+    readers = [_reader(format, path, fields) for path in paths]
+    if format == "svmlight":
+        SvmlightReader.read_together(readers)
+    return format, readers
 
 
 def _files_of(path: Path, format: str) -> list[Path]:

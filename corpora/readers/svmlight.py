@@ -1,7 +1,8 @@
 """SVMlight: each line a document, "label index:count … # comment"; labels are passed over."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from topicmc.corpora.documents import Documents
@@ -16,18 +17,40 @@ _INDEX_ZERO, _COMMENT = re.compile(rb"\s0+:"), re.compile(rb"#[^\n]*")
 
 
 class SvmlightReader:
-    """Indices start at 1, as the format has it, unless some index of the file is 0."""
+    """Indices start at 1, as the format has it, unless some index of the files that are read
+    together is 0."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._indices = _Indices([path])
 
     def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
-        return pair_blocks(self.path, _split, n_words, tally, base=self._base(), real=True)
+        return pair_blocks(self.path, _split, n_words, tally, base=self._indices.base, real=True)
 
-    def _base(self) -> int:
-        with Stream(self.path) as stream:
-            blocks = (_COMMENT.sub(b"", block) for block in line_blocks(stream))
-            return 0 if any(map(_INDEX_ZERO.search, blocks)) else 1
+    @staticmethod
+    def read_together(readers: "Sequence[SvmlightReader]") -> None:
+        """Lets some readers number words alike."""
+        indices = _Indices([reader.path for reader in readers])
+        for reader in readers:
+            reader._indices = indices
+
+
+class _Indices:
+    """Of some files."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+
+    @cached_property
+    def base(self) -> int:
+        """The first."""
+        return 0 if any(map(_has_zero, self._paths)) else 1
+
+
+def _has_zero(path: Path) -> bool:
+    with Stream(path) as stream:
+        blocks = (_COMMENT.sub(b"", block) for block in line_blocks(stream))
+        return any(map(_INDEX_ZERO.search, blocks))
 
 
 def _split(line: bytes, where: str) -> list[bytes] | None:

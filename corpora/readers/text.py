@@ -1,5 +1,6 @@
 """Plain text in UTF-8: a folder of files, one document each, or a file of one document a line."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,12 +54,25 @@ class TextReader(RecordReader):
 
 
 def text_files(folder: Path) -> list[Path]:
-    """All files below folder by name, hidden ones and those in hidden folders left out."""
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and not any(p.startswith(".") for p in path.relative_to(folder).parts)
-    )
+    """All files below folder by name, hidden ones and those in hidden folders left out. DataError
+    for what cannot be read, or is a link to a folder or to nothing: it would be missing."""
+
+    def fail(error: OSError) -> None:
+        raise DataError(f"{error.filename}: {error.strerror}; let it be read, or hide it.")
+
+    found = []
+    for root, folders, files in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        shown = [Path(root, name) for name in files if not name.startswith(".")]
+        for path in [*(Path(root, name) for name in folders), *shown]:
+            if path.is_symlink() and not path.is_file():
+                what = "a folder" if path.is_dir() else "nothing that is there"
+                raise DataError(
+                    f"{path}: is a link to {what}, which is not followed; put the files themselves"
+                    " there, or remove it."
+                )
+        found += [path for path in shown if path.is_file()]
+    return sorted(found)
 
 
 def _text(raw: bytes, path: Path) -> str:

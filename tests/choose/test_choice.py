@@ -1,5 +1,6 @@
 """What is made of the figures, and how they are drawn."""
 
+import math
 from xml.etree import ElementTree
 
 import pytest
@@ -82,3 +83,11 @@ def test_dots_lie_where_values_are_and_text_is_escaped(tmp_path):
     assert len({y for _, y in level}) == 1
     mean = root.find(f"{SVG}polyline").get("points").split()[0].split(",")
     assert float(mean[1]) == pytest.approx((ys[0] + ys[1]) / 2, abs=0.2)
+
+
+def test_a_run_without_a_sample_has_no_perplexity():
+    young = point(50, [None, 900.0], converged=None)
+    assert math.isnan(young.mean("perplexity")) and young.as_dict()["perplexity"] is None
+    told = advice([point(20, [1000.0, 1001.0]), young])
+    assert "lowest at K = 20 (1,000.5)" in told and "K = 50 cannot be judged yet" in told
+    assert advice([young], "--updates").startswith("No run has a perplexity yet. But K = 50")

@@ -10,7 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from shell import TOPICMC, one_sentence, tree
 
-SETTINGS = 'batch-size = 40\nupdates = 8\nthreads = 1\nstart = "plain"\n'
+from topicmc.models.lda.run import TopicRun
+
+SETTINGS = 'batch-size = 40\nupdates = 60\nthreads = 1\nstart = "plain"\n'
 QUIET = ("--config", "settings.toml", "--progress", "none")
 
 
@@ -42,7 +44,7 @@ def test_each_number_is_trained_with_each_seed_and_compared(choose, command):
         for one in point["runs"]:
             scored = json.loads(command("evaluate", one["path"], "--json").stdout)
             assert one["perplexity"] == pytest.approx(scored["perplexity_averaged"], rel=1e-9)
-            assert one["updates"] == 8
+            assert one["updates"] == 60
             perplexities.append(one["perplexity"])
         assert point["perplexity"] == pytest.approx(sum(perplexities) / 2)
         assert point["perplexity_spread"] == pytest.approx(
@@ -70,8 +72,38 @@ def test_runs_that_have_ended_are_kept_and_others_added(choose):
 
 def test_a_larger_budget_goes_on_with_the_same_runs(choose):
     assert choose("--topics", "3,5").status == 0
-    told = json.loads(choose("--topics", "3,5", "--updates", 11, "--json").stdout)
-    assert [point["runs"][0]["updates"] for point in told["topics"]] == [11, 11]
+    told = json.loads(choose("--topics", "3,5", "--updates", 66, "--json").stdout)
+    assert [point["runs"][0]["updates"] for point in told["topics"]] == [66, 66]
+
+
+def test_perplexities_are_averaged_over_the_same_number_of_samples(choose, command):
+    """Training averages over fewer where topics are many: here it is made to say so of one run."""
+    told = json.loads(choose("--topics", "3,5", "--json").stdout)["topics"]
+    metrics = Path("ks/k5-seed0/metrics.jsonl")
+    *before, last = metrics.read_text().splitlines()
+    record = json.loads(last)
+    assert record["averaged_over"] > 1
+    metrics.write_text("\n".join([*before, json.dumps({**record, "averaged_over": 1}), ""]))
+    few, many = json.loads(choose("--topics", "3,5", "--json").stdout)["topics"]
+    assert many["perplexity"] == told[1]["perplexity"]
+    newest = json.loads(command("evaluate", "ks/k3-seed0", "--json").stdout)["perplexity"]
+    assert few["perplexity"] == pytest.approx(newest, rel=1e-9)
+    assert few["perplexity"] != told[0]["perplexity"]
+
+
+def test_the_advice_names_the_budget_that_was_given(choose):
+    assert "twice the --updates trains" in choose(
+        "--topics", "3,5", "--updates", 66
+    ).stdout.replace("\n", " ")
+
+
+def test_runs_go_on_with_the_sampler_that_they_began_with(choose):
+    """Whatever would be chosen now."""
+    assert choose("--topics", "3,5", "--sampler", "sgrld").status == 0
+    told = json.loads(choose("--topics", "3,5,7", "--json").stdout)
+    assert len(told["topics"]) == 3
+    samplers = {TopicRun.open(path).facts()["config"]["sampler"] for path in Path("ks").glob("k*")}
+    assert samplers == {"sgrld"}
 
 
 def test_an_interruption_prints_the_command_that_goes_on(choose, tmp_path):

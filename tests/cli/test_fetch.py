@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from topicmc.cli.fetch import _NAMES, fetch
 from topicmc.corpora import download, prepare
 from topicmc.corpora.catalogue import NAMES
-from topicmc.errors import DataError
+from topicmc.errors import DataError, UsageError
 
 # The server stands beside the tests of the downloads themselves.
 sys.path.append(str(Path(__file__).parents[1] / "corpora"))
@@ -66,3 +66,9 @@ def test_usage(tmp_path):
     assert run("reuters", "-o", tmp_path).exit_code == 2
     assert run("kos").exit_code == 2
     assert tuple(_NAMES) == NAMES
+
+
+@pytest.mark.parametrize("option", [("--language", "de"), ("--date", "20200101")])
+def test_what_only_wikipedia_has_is_refused(tmp_path, option):
+    with pytest.raises(UsageError, match=f"{option[0]} {option[1]}: only wikipedia"):
+        run("kos", "-o", tmp_path, *option)

@@ -252,3 +252,9 @@ def test_the_first_rows_are_there_before_the_last_documents_are_read(run):
         assert taken == list(range(i + 1))
         assert rows.first == 2 * i
     assert (totals.documents, totals.empty, totals.tokens) == (6, 3, 3)
+
+
+def test_a_seed_is_that_of_standard_errors(run, command):
+    result = command("infer", "run", "new.jsonl", "-o", "mixes.csv", "--seed", 3)
+    assert result.status == 2 and "--seed 3 is that of draws; add --se" in result.stderr
+    assert not Path("mixes.csv").exists()

@@ -1,6 +1,7 @@
 """topicmc prepare and topicmc corpus, as a user meets them."""
 
 import json
+import os
 import re
 
 import pytest
@@ -160,6 +161,9 @@ def test_dump_that_ends_too_early_is_told(tmp_path):
     result = run(prepare, tmp_path / "x.xml", "-o", tmp_path / "out")
     assert "Warning: " in result.stderr and "read up to page 2 ('B')" in result.stderr
     assert "of 2 read, 1 redirects" in result.stdout
+    added = run(corpus, "add", tmp_path / "out", tmp_path / "x.xml")
+    assert "read up to page 2 ('B')" in added.stderr
+    assert "2 documents read, 1 redirects; 0 tokens of words left out" in added.stderr
 
 
 def test_errors_go_up(source, tmp_path):
@@ -215,3 +219,22 @@ def test_info_and_verify_json(source, tmp_path):
     assert json.loads(checked.stdout)["sound"] is True
     assert json.loads(checked.stdout)["fingerprint"] == facts["fingerprint"] == made["fingerprint"]
     assert "checking shards/00000" in checked.stderr
+
+
+def test_names_that_are_no_utf8(tmp_path):
+    """Of files, as old archives have them, and of fields."""
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    text = json.dumps({"text": "red green", "\ud800": 1})
+    (folder / "x.jsonl").write_text(text + "\n" + text + "\n")
+    result = run(prepare, folder / "x.jsonl", "-o", tmp_path / "out", "--keep", "all")
+    assert result.exit_code == 0
+    run(corpus, "verify", tmp_path / "out")
+    (column,) = Corpus.open(tmp_path / "out").index["columns"]
+    assert column == "?"
+
+
+def test_a_number_of_words_has_one_sign(source, tmp_path):
+    assert run(prepare, source, "-o", tmp_path / "out", "--keep", "+3").exit_code == 0
+    with pytest.raises(UsageError, match="keep"):
+        run(prepare, source, "-o", tmp_path / "new", "--keep=+-5")

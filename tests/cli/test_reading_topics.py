@@ -163,6 +163,8 @@ def test_a_terminal_gets_a_table_that_fits(finished):
         (("topics", "run", "--topic", -1), "--topic -1: the topics are 0 to 4"),
         (("topics", "run", "--uncertainty", "--level", 90), "--level 90: .* between 0 and 1"),
         (("topics", "run", "--by", "relevance", "--relevance", 2), "--relevance 2: .* from 0 to 1"),
+        (("topics", "run", "--level", 0.5), "--level 0.5 is that of intervals; add --uncertainty"),
+        (("topics", "run", "--relevance", 1), "--relevance 1 .*; add --by relevance"),
         (("evaluate", "run", "run", "--topics-file", "phi.npy"), "one RUN"),
     ],
 )

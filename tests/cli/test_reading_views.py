@@ -227,3 +227,14 @@ def test_names_by_a_model_come_back_as_they_went(run, command):
     assert TopicRun.open(Path("view")).labels == {
         topic["topic"]: topic["name"] for topic in told["topics"]
     }
+
+
+def test_documents_of_topics_are_those_that_infer_says(view, run, command):
+    said(command("infer", "view", "corpus", "-o", "mixes.csv"))
+    table = pd.read_csv("mixes.csv")
+    table = table[~table["heldout"]]
+    for topic in json.loads(said(command("topics", "view", "--documents", 2, "--json")))["topics"]:
+        name = next(c for c in table if c.startswith(f"topic_{topic['topic']}"))
+        best = sorted(table[name], reverse=True)[:2]
+        numbers = [document["document"] for document in topic["documents"]]
+        assert [table[name].iloc[n] for n in numbers] == pytest.approx(best, abs=1e-6)

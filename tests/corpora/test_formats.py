@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import tempfile
 from functools import partial
@@ -19,6 +20,8 @@ from hypothesis import strategies as st
 
 from topicmc.corpora import prepare, streams, verify
 from topicmc.corpora.readers import pairs, triplets
+from topicmc.corpora.readers.records import columns_text
+from topicmc.errors import DataError
 
 N_WORDS = 30
 ids = st.integers(0, N_WORDS - 1)
@@ -215,3 +218,34 @@ def test_content_is_recognised_without_a_telling_name(name, tmp_path):
     corpus = prepared(path, vocab=tmp_path / "vocab.txt")
     assert corpus.provenance["format"] == name
     assert bags.training(corpus) == FULL
+
+
+def test_files_of_svmlight_that_are_read_together_count_from_the_same_number(tmp_path):
+    (tmp_path / "a.svmlight").write_text("1 0:2 1:1\n")
+    (tmp_path / "b.svmlight").write_text("1 1:3 2:1\n")
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    sources = [tmp_path / "a.svmlight", tmp_path / "b.svmlight"]
+    for order in (sources, sources[::-1]):
+        corpus = prepare(order, tmp_path / "out", n_heldout=0, n_shards=1, force=True)
+        found = bags.training(corpus)
+        assert sorted(found, key=min) == [{0: 2, 1: 1}, {1: 3, 2: 1}]
+
+
+@pytest.mark.parametrize("kind", ["link to a folder", "link to nothing"])
+def test_what_would_be_missing_of_a_folder_of_texts_is_refused(tmp_path, kind):
+    texts, other = tmp_path / "texts", tmp_path / "other"
+    for folder in (texts, other):
+        folder.mkdir()
+        (folder / "a.txt").write_text("red green\n")
+    (texts / "b").symlink_to(other if "folder" in kind else tmp_path / "gone")
+    (texts / ".hidden").symlink_to(tmp_path / "gone")
+    with pytest.raises(DataError, match=r"texts/b: is a link to "):
+        prepare(texts, tmp_path / "out", n_heldout=0)
+    (texts / "b").unlink()
+    assert prepare(texts, tmp_path / "out", n_heldout=0, min_df=1, max_df=1.0).n_docs == 1
+
+
+def test_what_json_has_no_word_for_does_not_change_the_rest_of_its_row():
+    kept = {"category": "cs.LG", "year": 2020, "score": float("nan"), "list": [1, float("inf")]}
+    told = json.loads(columns_text(kept), parse_constant=pytest.fail)
+    assert told == {"category": "cs.LG", "year": 2020, "score": "NaN", "list": "[1, Infinity]"}

@@ -1,6 +1,8 @@
 """Merging, adding and cutting anew against the same done by hand, and nothing half-made."""
 
 import json
+import subprocess
+import sys
 
 import bags
 import numpy as np
@@ -216,3 +218,52 @@ def test_interrupted(tmp_path, first, action, monkeypatch):
             maintenance.reshard(first.path, tmp_path / "c", 3)
     assert {p.name for p in tmp_path.iterdir()} == before
     assert verify(first.path).fingerprint == first.fingerprint
+
+
+@pytest.mark.parametrize("new_words", [False, True])
+def test_phrases_of_a_corpus_are_joined_in_what_is_added(tmp_path, new_words):
+    fillers = bags.words(300)
+    lines = [
+        " ".join([*fillers[i : i + 9], "new york", *fillers[i + 9 : i + 20]])
+        for i in range(0, 280, 7)
+    ]
+    (tmp_path / "a.txt").write_text("\n".join(lines) + "\n")
+    first = prepare([tmp_path / "a.txt"], tmp_path / "a", phrases=True, min_df=1, max_df=1.0)
+    assert "new_york" in first.vocabulary
+    (tmp_path / "b.txt").write_text(f"new york new york {fillers[0]}\n" * 3)
+    made = maintenance.add(first.path, [tmp_path / "b.txt"], tmp_path / "c", new_words=new_words)
+    assert spelled(made)[-3:] == [{"new_york": 2, fillers[0]: 1}] * 3
+    assert made.vocabulary == first.vocabulary
+
+
+def test_a_corpus_that_was_changed_meanwhile_is_not_overwritten(tmp_path, first, monkeypatch):
+    sources = [write(tmp_path, name, [{0: 1, 1: 2}], WORDS) for name in ("b", "c")]
+    concatenate = maintenance.concatenate
+    other = (
+        "import sys; from topicmc.corpora.maintenance import add; add(sys.argv[1], sys.argv[2:])"
+    )
+
+    def interrupted(*arguments, **options):
+        subprocess.run([sys.executable, "-c", other, first.path, sources[1]], check=True)
+        return concatenate(*arguments, **options)
+
+    monkeypatch.setattr(maintenance, "concatenate", interrupted)
+    with pytest.raises(DataError, match="changed meanwhile; give the same command again"):
+        maintenance.add(first.path, [sources[0]])
+    assert verify(first.path).n_docs == first.n_docs + 1
+
+
+def test_what_is_added_through_a_link_is_in_the_corpus(tmp_path, first):
+    (tmp_path / "link").symlink_to(first.path)
+    source = write(tmp_path, "more", [{0: 1, 1: 2}], WORDS)
+    maintenance.add(tmp_path / "link", [source])
+    assert (tmp_path / "link").is_symlink()
+    assert verify(first.path).n_docs == first.n_docs + 1
+
+
+def test_options_that_add_has_no_use_for(tmp_path, first):
+    (tmp_path / "x.txt").write_text(f"{WORDS[0]}\n")
+    with pytest.raises(UsageError, match="--vocab .*: only sources of word ids need one"):
+        maintenance.add(first.path, [tmp_path / "x.txt"], vocab=tmp_path / "x.txt")
+    with pytest.raises(UsageError, match="--seed 5 chooses the held-out documents"):
+        maintenance.add(first.path, [tmp_path / "x.txt"], seed=5)

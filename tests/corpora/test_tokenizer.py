@@ -253,3 +253,8 @@ def test_stop_words_of_languages(tmp_path, monkeypatch):
     for name, told in {"deu": "mean de?", "germann": "mean german?", "xx": "af, ar"}.items():
         with pytest.raises(UsageError, match=told.replace("?", r"\?")):
             stop_words(name)
+
+
+def test_another_field_or_function_keeps_the_lengths():
+    again = Tokenizer(min_length=3, max_length=7).again("words", None)
+    assert (again.field, again.min_length, again.max_length) == ("words", 3, 7)

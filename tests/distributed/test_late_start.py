@@ -49,6 +49,8 @@ STARTS = {
     "subset, minibatches": MINIBATCHES,
     "subset, minibatches, two workers": {**MINIBATCHES, "workers": 2},
 }
+BLOCKS = 4
+"""Rounds of a sweep over the subset of minibatches."""
 LONG = {
     "sampler": "scir", "remember": False, "batch_size": 20, "anneal_updates": 100,
     "start_sweeps": "auto",
@@ -61,15 +63,15 @@ UPDATES = {
     "after a subset": {**LONG, "start": "subset", "start_documents": 70, "start_sweeps": 2},
     "after a late subset": {**MINIBATCHES, "anneal_updates": 100, "time_budget": 120.0},
 }
-# Sweeps over the subset, and the update at which the start of the chains ends: a sixth of it comes
-# after three fifths of the budget, or what a subset has, but no less than 20.
+# Sweeps over the subset that are made, and the update at which the start of the chains ends: a
+# sixth of it comes after three fifths of the budget, or what a subset has, but no less than 20.
 ENDS = {
     "stream": (0, 37 + 7),
     "anneal": (0, 37 + 7),
     "anneal, priors learned": (0, 37 + 7),
     "stream, two workers averaged": (0, 3 * 37 + 22),
     "after a subset": (2, 36 + 7),
-    "after a late subset": (100, 20),
+    "after a late subset": (73 // BLOCKS + 5, 20),
 }
 UPDATES["stream, two workers averaged"]["anneal_updates"] = 300
 STARTED = {**STARTS, **UPDATES}
@@ -106,7 +108,9 @@ def test_a_start_that_is_late_leaves_time_for_samples(small_corpus, tmp_path, st
     entries = run.sample_index()
     assert outcome.samples > 0 and not any(entry["burn_in"] for entry in entries)
     last = run.metrics()[-1]
-    left_out = last["sweep"] - last["position"] if config.keeps_assignments else 0
+    left_out = 95 - first_late(start) // BLOCKS
+    if config.keeps_assignments:
+        left_out = last["sweep"] - last["position"]
     assert min(entry["position"] for entry in entries) >= config.start_sweeps - left_out
     assert outcome.score_averaged < 80  # uniform guessing has some 120
     assert reached(run).of_start >= 1
@@ -120,6 +124,19 @@ def test_sweeps_that_were_left_out_are_no_updates(small_corpus, tmp_path, start)
     last = run.metrics()[-1]
     assert outcome.seconds == BUDGET and last["sweep"] > 100 > last["position"]
     assert last["update"] == last["round"] == BUDGET - 1  # it takes a second to leave them out
+
+
+@pytest.mark.parametrize("start", ["subset, minibatches", "subset, minibatches, two workers"])
+def test_sweeps_over_a_subset_that_were_left_out_are_no_updates(small_corpus, tmp_path, start):
+    config = replace(CONFIG, updates=150, **STARTS[start])
+    train(config, small_corpus, tmp_path / "run", StopAfter(first_late(start) + 9))
+    run, outcome = train(config, small_corpus, tmp_path / "run", resume=True)
+    last, made = run.metrics()[-1], first_late(start) // BLOCKS + 100 - 95
+    assert outcome.seconds == config.time_budget
+    rounds = last["round"] - first_late(start) - BLOCKS * (100 - 95)  # after the subset
+    assert last["update"] == last["position"] == made + rounds
+    kept = [entry["position"] for entry in run.sample_index()]
+    assert made + config.anneal_updates <= min(kept) < made + config.anneal_updates + 2
 
 
 def test_a_start_of_thousands_of_sweeps_leaves_samples_near_each_other(small_corpus, tmp_path):

@@ -296,3 +296,17 @@ def test_a_checkpoint_without_parts_is_refused(small_corpus, tmp_path):
     place.write_text(json.dumps(json.loads(place.read_text()) | {"files": {}}))
     with pytest.raises(DataError, match="holds no state of this run"):
         train(CONFIG, small_corpus, tmp_path / "run", resume=True)
+
+
+def test_the_smallest_subset_trains(small_corpus, tmp_path):
+    """Its documents have ten tokens for each topic in the mean, and so now and then fewer."""
+    mean = small_corpus.n_tokens / small_corpus.n_docs
+    number, topics = next(
+        (n, topics)
+        for n in range(2, 70)
+        for topics in range(2, 60)
+        if len(_tokens(small_corpus, n, 1, LocalTransport(1))[0][1]) < 10 * topics <= mean * n
+    )
+    config = replace(CONFIG, topics=topics, start_documents=number)
+    _, outcome = train(config, small_corpus, tmp_path / "run")
+    assert outcome.update == CONFIG.updates

@@ -1,6 +1,7 @@
 """`topicmc.LDA` as scikit-learn's users expect it, on everything that it reads."""
 
 import io
+import json
 import pickle
 import subprocess
 import sys
@@ -244,6 +245,23 @@ def test_the_score_is_that_of_held_out_tokens(fitted):
 def test_a_start_that_was_cut_short_is_said():
     with pytest.warns(ConvergenceWarning, match="ended during its start"):
         LDA(2, sampler="scir", max_iter=3, random_state=0, n_jobs=1).fit(TOKENS)
+
+
+def test_numbers_of_numpy_are_numbers():
+    settings = {"max_iter": np.int64(5), "n_samples": np.int32(4), "doc_topic_prior": np.float32(1)}
+    model = LDA(np.int64(2), **settings, random_state=0, n_jobs=1).fit(TOKENS)
+    assert model.components_.shape[0] == 2 and json.dumps(model._record.config)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("kind", ["tokens", "bags"])
+def test_documents_that_can_be_read_once_are_refused(place, kind):
+    documents = [["tea", "milk"], ["rain", "wind"]]
+    if kind == "bags":
+        documents = [[(0, 1), (1, 2)], [(1, 1), (2, 3)]]
+    documents[place] = iter(documents[place])
+    with pytest.raises(TypeError, match=rf"X\[{place}\] can be read only once: give a list"):
+        LDA(2).fit(documents)
 
 
 # --- documents as they come -----------------------------------------------------------------------

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from topicmc.estimator.incremental import LEAST_START, MOST_START
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import split_documents, token_probabilities
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import posterior_mean
+from topicmc.models.lda.samples import posterior_mean, share_of
 from topicmc.posterior.traces import LOG_LIKELIHOOD, chain_trace
 
 TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
@@ -197,6 +198,7 @@ def test_a_run_of_train_is_read_chain_by_chain(small_corpus, tmp_path):
         second.components_, posterior_mean(tmp_path / "run", 1).phi, rtol=1e-5
     )
     assert (first.components_ != second.components_).any()
+    assert first.n_iter_ == second.n_iter_ == 12
     second.save(tmp_path / "second")
     past = chain_trace(TopicRun(tmp_path / "run"), LOG_LIKELIHOOD, 1)
     assert len(past[0]) > 5
@@ -258,7 +260,61 @@ def test_a_saved_model_is_not_resumed(fitted, tmp_path):
     assert TopicRun.open(tmp_path / "run").sample_index() == samples
 
 
+def test_a_fit_that_ended_in_its_start_goes_on_with_one():
+    model = LDA(2, sampler="scir", max_iter=3, total_samples=40, random_state=0, n_jobs=1)
+    with pytest.warns(ConvergenceWarning, match="during its start"):
+        model.fit(TOKENS)
+    before = model.components_
+    assert stream(model, LEAST_START + 2) == list(range(LEAST_START - 1))
+    assert model._record.entries[-1]["burn_in"] is False and (model.components_ != before).any()
+
+
+@pytest.mark.parametrize("total", [40.0, np.int64(40)])
+def test_a_total_may_be_any_whole_number(total, tmp_path):
+    model = LDA(2, total_samples=total, vocabulary=WORDS, random_state=1, n_jobs=1)
+    assert stream(model, 2) == [0, 1]
+    model.save(tmp_path / "run")
+    assert TopicRun.open(tmp_path / "run").facts()["corpus"]["documents"] == 40
+
+
+@pytest.mark.parametrize("total", [0, -3, 2.5, float("nan"), float("inf"), "40", True])
+def test_other_totals_are_refused(total):
+    with pytest.raises(ValueError, match="total_samples .* is not a whole number from 1 on"):
+        LDA(2, total_samples=total, vocabulary=WORDS).partial_fit(TOKENS)
+
+
+def test_priors_of_a_stream_come_back(tmp_path):
+    prior = np.linspace(0.1, 2, 2 * len(WORDS)).reshape(2, -1)
+    given = {"doc_topic_prior": [0.1, 0.4], "topic_word_prior": prior}
+    model = LDA(2, **given, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
+    stream(model, LEAST_START)
+    model.save(tmp_path / "run")
+    read = LDA.from_run(tmp_path / "run")
+    np.testing.assert_allclose(read.topic_word_prior, prior)
+    assert read.doc_topic_prior == [0.1, 0.4]
+    # A topic's share is that of its tokens, without what its prior adds.
+    sizes = model._record.sums[-1] - prior.sum(axis=1)
+    run = TopicRun.open(tmp_path / "run")
+    entry = run.sample_index()[-1]
+    share = share_of(run, {**entry, "share": None}, run.read_sample(entry))
+    np.testing.assert_allclose(share, np.maximum(sizes, 0) / np.maximum(sizes, 0).sum(), rtol=1e-2)
+
+
+def test_a_saved_model_is_not_advised_to_be_resumed(tmp_path, capsys):
+    told = {"max_iter": 2000, "callback": lambda now: now.samples > 3}
+    LDA(2, **told, random_state=0, n_jobs=1).fit(TOKENS).save(tmp_path / "run")
+    for command in ("topics", "evaluate"):
+        with pytest.raises((SystemExit, DataError)) if command == "evaluate" else nullcontext():
+            commands.main([command, str(tmp_path / "run")], standalone_mode=False)
+    told = capsys.readouterr()
+    assert "LDA.from_run and partial_fit in Python" in told.err and "--resume" not in told.err
+
+
 # --- watching and stopping ------------------------------------------------------------------------
+
+
+def chain_trace_of(model: LDA) -> list[dict]:
+    return [next(iter(line["chains"].values())) for line in model._record.trace]
 
 
 def test_watching_changes_nothing(fitted, caplog, capsys):
@@ -266,6 +322,9 @@ def test_watching_changes_nothing(fitted, caplog, capsys):
     with caplog.at_level(logging.INFO, logger="topicmc"):
         model = LDA(**QUICK, verbose=1, callback=seen.append).fit(TOKENS)
     assert (model.samples_ == fitted.samples_).all()
+    # By these the run is judged, and its mean made.
+    watched, alone = (chain_trace_of(one) for one in (model, fitted))
+    assert watched == alone and LOG_LIKELIHOOD in alone[-1]
     last = seen[-1]
     assert (last.fraction, last.epochs) == (1, pytest.approx(20, abs=1))
     assert 1 < last.perplexity < 6 and last.samples == len(model.samples_)

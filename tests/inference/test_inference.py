@@ -14,6 +14,7 @@ from topicmc.corpora import Documents
 from topicmc.corpora.reading import Known
 from topicmc.inference import mixes as inference
 from topicmc.inference.deviations import Sample, deviations, spread
+from topicmc.inference.facts import free_names
 from topicmc.inference.mixes import Totals, infer, infer_under, representative_documents
 from topicmc.kernels import mixes
 from topicmc.kernels.padding import padded_size, padded_topics
@@ -322,3 +323,19 @@ def test_of_a_large_corpus_every_so_many_documents_are_looked_at(small_corpus, t
     monkeypatch.setattr(inference, "_MOST_TOKENS", small_corpus.n_tokens // 3 + 1)
     found = representative_documents(*topics, small_corpus, 4)
     assert (found == 3 * np.argsort(-shares, axis=0, kind="stable")[:4].T).all()
+
+
+def test_columns_of_sources_give_way_to_those_of_mixes():
+    names = ["row", "row_", "topic_0", "sd_3", "topic_3_Sport", "year"]
+    assert free_names(names) == {
+        "row": "row_", "row_": "row__", "topic_0": "_topic_0", "sd_3": "_sd_3",
+        "topic_3_Sport": "_topic_3_Sport", "year": "year",
+    }  # fmt: skip
+
+
+def test_documents_of_a_view_are_mixed_under_all_topics(small_corpus, topics):
+    """As `infer` has them: what was dropped has its share of a document."""
+    shards = [small_corpus.shard(number) for number in range(small_corpus.n_shards)]
+    shares = mix_of(topics[0], shards, topics[1])[:, [3, 0]]
+    found = representative_documents(*topics, small_corpus, 6, shown=lambda mix: mix[:, [3, 0]])
+    assert (found == np.argsort(-shares, axis=0, kind="stable")[:6].T).all()

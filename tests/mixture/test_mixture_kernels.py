@@ -14,7 +14,8 @@ from topicmc.kernels import mixture as kernels
 from topicmc.kernels import partitions
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.reading import Groups, most_central, variation_of_information
-from topicmc.models.mixture.score import averaged, log_predictive
+from topicmc.models.mixture.run import Sample
+from topicmc.models.mixture.score import averaged, log_predictive, of_sample
 from topicmc.models.mixture.state import bags_of
 
 LEVEL = 1e-6
@@ -139,3 +140,13 @@ def test_a_split_undone_is_a_merger_and_counts_follow():
             assert sizes[k] == (groups == k).sum()
             assert (words[k] == x[groups == k].sum(axis=0)).all()
     assert splits and mergers
+
+
+def test_a_word_that_no_group_has_does_not_make_a_score_infinite():
+    """Weights and shares too small to be kept are 0 in a sample."""
+    bags = documents(np.array([[2, 1, 0], [0, 0, 1]]))
+    phi = np.array([[0.5, 0.5, 0], [1, 0, 0]], np.float32)
+    sample = Sample(np.zeros(2, np.int64), np.array([0.5, 0.5]), phi, 1.0, 0.01)
+    assert sample.left == 0
+    scores = of_sample(sample, bags, Threads(1))
+    assert np.isfinite(scores).all() and scores[0] == pytest.approx(np.log(0.5 * 0.125))

@@ -28,7 +28,7 @@ from topicmc.models.lda.model import training_of
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.storage.files import temporary_folder
 
-_WATCHED = 200  # documents at most, spread over those trained on, whose perplexity is told
+_HELD_OUT = 200  # documents at most, spread over those trained on
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,12 @@ def train_on(
     config: TrainConfig,
     watcher: Watcher,
     prior: np.ndarray | None = None,
-    *,
-    watched: bool,
 ) -> Trained:
-    """The same for documents in memory, those without words left out. If they are ``watched``,
-    copies of some are held out, so that there is a perplexity to tell."""
+    """The same for documents in memory, those without words left out. Copies of some are held out:
+    by their likelihood it is told when the chain has come to rest, and how it goes."""
     filled = select(documents, documents.lengths > 0)
     dtypes = id_dtype(n_words), count_dtype(int(filled.counts.max(initial=1)))
-    copies = _spread(filled, _WATCHED if watched else 0)
+    copies = _spread(filled, _HELD_OUT)
     with _unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
         tables = write_parts(
             iter([copies, filled]),

@@ -37,6 +37,11 @@ _STEP = 0.5, 20.0, 0.6  # a, b, c of the step of update t, a (1 + t/b)^−c
 _SWEEPS, _BURN_IN = 5, 2
 
 
+def length_of_start(n_batches: float) -> int:
+    """Updates of a start, where so many minibatches make up the corpus."""
+    return min(max(round(n_batches), LEAST_START), MOST_START)
+
+
 @dataclass
 class Stream:
     """A chain and the samples kept of it by the law of `topicmc.posterior.thinning`."""
@@ -74,7 +79,25 @@ class Stream:
         """At its start, for a corpus of some ``n_tokens`` tokens in some ``n_batches``."""
         n_topics, n_tokens = len(alpha), round(n_tokens)
         chain = initial_chain(0, n_words, n_topics, prior=prior, n_tokens=n_tokens, seed=seed)
-        start = min(max(round(n_batches), LEAST_START), MOST_START)
+        start = length_of_start(n_batches)
+        return cls(chain, alpha, prior, n_samples, seed, start, first=start)
+
+    @classmethod
+    def begin_with(
+        cls,
+        alpha: np.ndarray,
+        prior: RowPrior,
+        *,
+        phi: np.ndarray,
+        sums: np.ndarray,
+        n_batches: float,
+        n_samples: int,
+        seed: int,
+    ) -> Stream:
+        """At its start, with topics φ (K, W) that are no posterior sample, of sums (K,) of θ."""
+        theta = np.ascontiguousarray(phi.T) * sums.astype(np.float32)
+        start = length_of_start(n_batches)
+        chain = Chain(0, theta, sum_topics(theta), 0)
         return cls(chain, alpha, prior, n_samples, seed, start, first=start)
 
     @classmethod

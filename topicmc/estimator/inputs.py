@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import from_entries, kept_lengths, remap, select
 from topicmc.corpora.offsets import offsets
-from topicmc.estimator.kinds import check_tokens, check_words, kind, rows_of
+from topicmc.estimator.kinds import check_once, check_tokens, check_words, kind, rows_of
 
 _MOST = (1 << 31) - 1
 
@@ -159,7 +159,10 @@ def from_bags(
     """gensim's bags of words, (id, count) pairs, and the number of words: that given, or one more
     than the largest id. Larger ids are left out."""
     most = _MOST if n_words is None else n_words
-    documents = _documents(((i, n) for i, n in bag if n and i < most) for bag in X)
+    documents = _documents(
+        ((i, n) for i, n in check_once(number, bag) if n and i < most)
+        for number, bag in enumerate(X)
+    )
     if n_words is None:
         n_words = int(documents.word_ids.max()) + 1 if documents.n_entries else 0
     return documents, n_words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 
+_ONCE = "{} can be read only once: give a list"
 _TEXTS = "X holds texts{}: give a list of tokens for each, or use CountVectorizer"
 
 
@@ -34,9 +35,9 @@ def kind(X: Any) -> str:
     if hasattr(X, "__array__") or hasattr(X, "tocsr") or not isinstance(X, Iterable):
         _refuse_texts(X)
         return "matrix"
-    if iter(X) is X:
-        raise TypeError("X can be read only once: give a list, or a corpus that can be read again")
-    first = next((document for document in X if _filled(document)), ())
+    if isinstance(X, Iterator):
+        raise TypeError(_ONCE.format("X") + ", or a corpus that can be read again")
+    first = next((check_once(i, doc) for i, doc in enumerate(X) if _filled(doc)), ())
     if isinstance(first, str):
         raise TypeError(_TEXTS.format(""))
     element = next(iter(first), "") if isinstance(first, Iterable) else first
@@ -57,6 +58,13 @@ def check_tokens(number: int, document: Any) -> Any:
             f"X[{number}] is {_brief(document)}: give a list of tokens, an empty one where there is"
             " no text"
         )
+    return check_once(number, document)
+
+
+def check_once(number: int, document: Any) -> Any:
+    """A document; TypeError where it is gone once it has been read."""
+    if isinstance(document, Iterator):
+        raise TypeError(_ONCE.format(f"X[{number}]"))
     return document
 
 

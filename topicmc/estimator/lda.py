@@ -26,8 +26,9 @@ from topicmc.estimator.priors import (
     is_matrix,
     matrix_of,
 )
-from topicmc.estimator.settings import SETTINGS, in_own_words
+from topicmc.estimator.settings import SETTINGS, in_own_words, plain
 from topicmc.estimator.stored import Record, read, write
+from topicmc.models.lda.plan import passes
 from topicmc.models.lda.settings import TrainConfig
 
 _SEEDS = 2**31 - 1
@@ -195,7 +196,6 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                     config,
                     watcher,
                     matrix_of(self),
-                    watched=watched,
                 )
         trained.record.name(self.seeds, trained.record.config.get("seed_weight"))
         self._set_trained(trained.record, trained.phis, n_docs, trained.passes)
@@ -230,12 +230,13 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         record, phis = read(run, chain)
         config, metrics = record.config, run.metrics()
         learned, beta = config.get("learn", "none"), config["beta"]
-        if config.get("topic_prior") is not None:
+        is_matrix_prior = record.additions is not None and not config.get("seeds")
+        if is_matrix_prior:
             beta = record.prior.matrix(config["topics"], len(run.vocabulary()))
         model = cls(
             config["topics"],
             doc_topic_prior=None if learned in ("alpha", "both") else config["alpha"],
-            topic_word_prior=None if learned in ("beta", "both") else beta,
+            topic_word_prior=beta if is_matrix_prior or learned in ("none", "alpha") else None,
             seeds=config.get("seeds"),
             seed_weight=config.get("seed_weight"),
             sampler=config["sampler"],
@@ -248,7 +249,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         model.n_features_in_ = len(model.vocabulary_)
         n_docs = record.corpus.get("documents", 1)
         visited = metrics[-1].get("documents", 0) if metrics else 0
-        model._set_trained(record, phis, n_docs, visited / n_docs)
+        n_passes = visited / n_docs / passes(TrainConfig.from_dict(config))
+        model._set_trained(record, phis, n_docs, n_passes)
         if record.is_starting:
             model._warn(f"{path}: the run is in its start, without a sample of the posterior yet")
         return model
@@ -286,7 +288,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _config(self, evaluate_every: str = "24h") -> TrainConfig:
         """The settings of a run; UsageError for a parameter out of range."""
-        given = {name: getattr(self, parameter) for parameter, name in SETTINGS.items()}
+        given = {name: plain(getattr(self, parameter)) for parameter, name in SETTINGS.items()}
         given["alpha"] = alpha_of(self.doc_topic_prior)
         if is_matrix(self.topic_word_prior):
             given |= {"beta": None, "topic_prior": IN_MEMORY}

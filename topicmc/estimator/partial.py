@@ -13,8 +13,8 @@ from topicmc.corpora import Documents
 from topicmc.corpora.documents import select
 from topicmc.estimator import inputs
 from topicmc.estimator.fitted import Fitted
-from topicmc.estimator.priors import is_matrix, row_prior
-from topicmc.estimator.settings import in_own_words
+from topicmc.estimator.priors import IN_MEMORY, is_matrix, row_prior
+from topicmc.estimator.settings import in_own_words, whole_number
 from topicmc.estimator.stored import of_stream
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.seeds import usual_weight
@@ -39,6 +39,7 @@ class PartialFit(Fitted):
     vocabulary: Any
     n_iter_: int
     _passes: float
+    _total: int | None
 
     def partial_fit(self, X, y=None):
         """Goes on with the documents of X, or begins with them.
@@ -47,10 +48,13 @@ class PartialFit(Fitted):
         `total_samples` documents; so they should come in random order. A model that begins here
         first finds its topics: for as many updates as minibatches make up `total_samples`
         documents, 50 at least and 128 at most, `samples_` holds the present state, and each call
-        warns (ConvergenceWarning). After `fit` there is no such start: from the first update on
-        new samples take the place of the oldest, until none of `fit` is left. Lists of tokens and
-        bags of words need `vocabulary`. Where X fits in memory, `fit` finds better topics.
+        warns (ConvergenceWarning). After a `fit` that has samples there is no such start: from the
+        first update on new samples take the place of the oldest, until none of `fit` is left. Lists
+        of tokens and bags of words need `vocabulary`. Where X fits in memory, `fit` finds better
+        topics.
         """
+        total = self.total_samples
+        self._total = None if total is None else whole_number("total_samples", total)
         X = inputs.rows_of(X)
         is_new = not hasattr(self, "components_")
         if is_new:
@@ -69,10 +73,12 @@ class PartialFit(Fitted):
         stream = self._stream
         if stream is None:
             raise ValueError("X holds no words to train on")
-        record = of_stream(stream, self.total_samples or self._n_seen)
+        record = of_stream(stream, self._total or self._n_seen)
         record.name(self.seeds, self._seed_weight)
+        if is_matrix(self.topic_word_prior):
+            record.config["topic_prior"] = IN_MEMORY
         self._set(record, stream.samples)
-        one_pass = self.total_samples or self._n_fitted or self._n_seen
+        one_pass = self._total or self._n_fitted or self._n_seen
         self.n_iter_ = math.ceil(self._passes + self._n_streamed / one_pass)
         if stream.is_starting:
             self._warn(
@@ -98,7 +104,7 @@ class PartialFit(Fitted):
     def _update(self, documents: Documents, threads: Threads) -> None:
         self._n_seen += documents.n_docs
         self._n_streamed += documents.n_docs
-        scale = max(1.0, (self.total_samples or self._n_seen) / max(1, documents.n_docs))
+        scale = max(1.0, (self._total or self._n_seen) / max(1, documents.n_docs))
         documents = select(documents, documents.lengths > 0)
         if documents.n_docs == 0:
             return
@@ -117,6 +123,9 @@ class PartialFit(Fitted):
             samples = [self._draw(i) for i in range(len(self.samples_))]
             sums = list(self._record.sums)
             priors = self.doc_topic_prior_, self._record.prior
+            if self._record.is_starting:  # no posterior sample, so the start is still to come
+                settings["n_batches"] = n_batches
+                return Stream.begin_with(*priors, phi=samples[-1], sums=sums[-1], **settings)
             return Stream.go_on(*priors, samples=samples, sums=sums, **settings)
         alpha, beta = self.doc_topic_prior, self.topic_word_prior
         alpha = np.full(self.n_components, DOC_TOPIC_PRIOR if alpha is None else alpha, np.float64)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.estimator.settings import plain
 from topicmc.models.lda.given_priors import MOST_PRIOR, over_base
 from topicmc.models.lda.seed_settings import Seeds, checked_seeds
 from topicmc.models.lda.seeds import SeedWords, found_in
@@ -20,7 +21,7 @@ IN_MEMORY = "an array in memory"
 def alpha_of(doc_topic_prior: Any) -> Any:
     """α as settings have it: a number, or a list of them."""
     if np.ndim(doc_topic_prior) == 0:
-        return doc_topic_prior
+        return plain(doc_topic_prior)
     return np.asarray(doc_topic_prior, np.float64).ravel().tolist()
 
 

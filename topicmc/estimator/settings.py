@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
 
 from topicmc.errors import UsageError
 
@@ -19,6 +23,20 @@ SETTINGS = {
     "batch_size": "batch_size",
     "n_samples": "samples",
 }
+
+
+def plain(value: Any) -> Any:
+    """Numbers of NumPy's types as Python's own, which JSON knows."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def whole_number(name: str, value: Any) -> int:
+    """A parameter as a whole number from 1 on; ValueError where it is none."""
+    value = plain(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 1 <= value < math.inf or value % 1 != 0:
+        raise ValueError(f"{name} {value!r} is not a whole number from 1 on")
+    return int(value)
 
 
 @contextmanager

@@ -46,6 +46,7 @@ class Record:
         trace: the lines of a run of this chain alone.
         additions: to the prior of the topics.
         labels: names of topics by number.
+        inherited: seeds that topics have from another run, which the settings do not say.
         n_at_rest: of how many of the newest samples means are made
             (`topicmc.posterior.truncation`); None: of all.
     """
@@ -58,6 +59,7 @@ class Record:
     trace: list[dict[str, Any]] = field(default_factory=list)
     additions: Additions | None = None
     labels: dict[int, str] = field(default_factory=dict)
+    inherited: dict[str, Any] = field(default_factory=dict)
     n_at_rest: int | None = None
 
     def name(self, seeds: Any, weight: float | None) -> None:
@@ -125,6 +127,7 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
         facts["corpus"],
         additions=run.additions(),
         labels=dict(run.labels),
+        inherited=facts.get("seeds") or {},
         trace=trace_alone(run, chain),
         n_at_rest=len(at_rest(run, samples)),
     )
@@ -136,12 +139,12 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
 def of_stream(stream: Stream, n_docs: int) -> Record:
     """What a stream knows of its samples, after ``n_docs`` documents."""
     n_words, n_topics = stream.chain.theta.shape
-    prior = stream.prior.totals(n_words, n_topics).sum()
+    prior, alpha = stream.prior.totals(n_words, n_topics).sum(), stream.alpha.tolist()
     n_tokens = max(10 * n_topics, round(float(stream.sums[-1].sum() - prior)))
     config = TrainConfig(
         topics=n_topics,
         sampler="scir",
-        alpha=float(stream.alpha.mean()),
+        alpha=alpha[0] if len(set(alpha)) == 1 else alpha,
         beta=stream.prior.base,
         updates=max(1, stream.position),
         samples=stream.n_samples,
@@ -154,7 +157,7 @@ def of_stream(stream: Stream, n_docs: int) -> Record:
             "round": position,
             "position": position,
             "burn_in": stream.is_starting,
-            "alpha": stream.alpha.tolist(),
+            "alpha": alpha,
             "beta": stream.prior.base,
         }
         for position in stream.positions
@@ -189,6 +192,8 @@ def write(
     }
     if record.labels:
         facts["labels"] = {str(k): name for k, name in record.labels.items()}
+    if record.inherited:
+        facts["seeds"] = record.inherited
     taken = held(path, LocalTransport()) if path.exists() else nullcontext()
     with taken, staging(path, is_folder=True) as place:
         run = TopicRun.create(place, facts, words=words, additions=record.additions)

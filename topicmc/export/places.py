@@ -46,9 +46,15 @@ def staging(path: Path, is_folder: bool) -> Iterator[Path]:
             (target if is_folder else temporary).mkdir(parents=True)
             yield target
             sync_tree(temporary)
+            replaced = temporary / "replaced"
             if is_folder and place.exists():
-                place.rename(temporary / "replaced")
-            put_in_place(target, place)
+                place.rename(replaced)
+            try:
+                put_in_place(target, place)
+            except BaseException:
+                if replaced.exists() and not place.exists():
+                    replaced.rename(place)
+                raise
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
             if is_new:

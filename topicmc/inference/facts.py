@@ -11,9 +11,11 @@ from topicmc.corpora.metadata import Metadata
 from topicmc.corpora.naming import read_columns
 from topicmc.corpora.reading import Known, Reading, tokens
 
-_TAKEN = re.compile(
-    r"document|id|file|row|title|tokens|unknown|heldout|dropped|mix|sd|(topic|sd)_\d+(_.*)?"
-)
+_TAKEN = {
+    "document", "id", "file", "row", "title", "tokens", "unknown", "heldout", "dropped", "mix",
+    "sd",
+}  # fmt: skip
+_OF_TOPICS = re.compile(r"(topic|sd)_\d+(_.*)?")  # which may end in a name, so in underscores
 
 
 def facts_of(reading: Reading, known: Known, block: slice, first: int) -> dict[str, Sequence[Any]]:
@@ -48,8 +50,8 @@ def free_names(columns: Iterable[str]) -> dict[str, str]:
     where a column of ours has that name."""
     names: dict[str, str] = {}
     for name in columns:
-        free = name
-        while _TAKEN.fullmatch(free) or free in names.values():
+        free = f"_{name}" if _OF_TOPICS.fullmatch(name) else name
+        while free in _TAKEN or free in names.values():
             free += "_"
         names[name] = free
     return names

@@ -6,7 +6,7 @@ They are those of `topicmc.models.lda.mixes`; how sure they are, is the business
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
@@ -28,6 +28,8 @@ from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
 from topicmc.storage.scratch import IN_MEMORY, scratch_array
 
 _MOST_TOKENS = 50_000_000
+
+Shown = Callable[[np.ndarray], np.ndarray]
 
 
 def infer(
@@ -96,15 +98,11 @@ def infer_under(
 
     Raises UsageError when there is no such chain, DataError when a sample is missing or damaged.
     """
-    whole = TopicRun.open(run.path) if run.view is not None else run
+    whole, shown = whole_of(run, chain)
     phi, _, alpha, _ = posterior_mean(whole, chain)
     threads = threads or Threads(available_cores())
     mixer = Mixer(phi, alpha, threads)
     samples = drawn_samples(whole, chain) if sd else []
-
-    def shown(mix: np.ndarray) -> np.ndarray:
-        return mix if run.view is None else run.view.summed(mix, chain)
-
     reading = stream if isinstance(stream, Reading) else Reading(iter(stream))
     for known in reading:
         if totals.stop is not None:
@@ -125,6 +123,15 @@ def infer_under(
             totals.add(np.array(facts["tokens"]), np.array(facts["unknown"]))
             totals.named += sum(map(bool, facts.get("id", ())))
             yield rows
+
+
+def whole_of(run: TopicRun, chain: int = 0) -> tuple[TopicRun, Shown]:
+    """The run that a view shows, or the run itself, and what makes mixes of a chain under its
+    topics, float64 (n, K), those of the topics shown."""
+    view = run.view
+    if view is None:
+        return run, lambda mix: mix
+    return TopicRun.open(run.path), lambda mix: view.summed(mix, chain)
 
 
 def drawn_samples(run: TopicRun, chain: int) -> list[Sample]:
@@ -153,6 +160,7 @@ def representative_documents(
     corpus: Corpus,
     n: int,
     *,
+    shown: Shown | None = None,
     threads: Threads | None = None,
 ) -> np.ndarray:
     """The training documents with the largest share of each topic: int64 (K, n) numbers, largest
@@ -165,17 +173,20 @@ def representative_documents(
         phi, alpha: as for `Mixer`, over the vocabulary of the corpus.
         corpus: an open corpus; DataError when a file of it is damaged.
         n: documents a topic.
+        shown: makes the mixes of K topics those of the topics to look at, as of `whole_of`.
         threads: as for `Mixer`.
     """
     corpus.check(range(corpus.n_shards))
     mixer = Mixer(phi, alpha, threads)
     every = max(1, -(-corpus.n_tokens // _MOST_TOKENS))
-    best = np.empty((mixer.n_topics, 0))
-    numbers = np.empty((mixer.n_topics, 0), np.int64)
+    n_topics = mixer.n_topics if shown is None else shown(np.zeros((1, mixer.n_topics))).shape[1]
+    best = np.empty((n_topics, 0))
+    numbers = np.empty((n_topics, 0), np.int64)
     for first, documents in _numbered(corpus, mixer.block * every):
         mine = np.arange(first, first + documents.n_docs)
         chosen = mine % every == 0
-        shares = mixer.mixes(select(documents, chosen) if every > 1 else documents).T
+        mixes = mixer.mixes(select(documents, chosen) if every > 1 else documents)
+        shares = (mixes if shown is None else shown(mixes)).T
         best = np.hstack([best, shares])
         numbers = np.hstack([numbers, np.broadcast_to(mine[chosen], shares.shape)])
         top = np.argpartition(-best, min(n, best.shape[1]) - 1, axis=1)[:, :n]

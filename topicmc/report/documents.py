@@ -11,9 +11,10 @@ from topicmc.corpora import Corpus
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.naming import one_line
 from topicmc.corpora.offsets import offsets
-from topicmc.inference.mixes import representative_documents
+from topicmc.inference.mixes import representative_documents, whole_of
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.mixes import Mixer
+from topicmc.models.lda.samples import posterior_mean
 from topicmc.report.numbers import digits
 from topicmc.report.topics import Shown
 from topicmc.topics.uncertainty import Posterior
@@ -30,9 +31,19 @@ def documents_of(
     of the document."""
     if n == 0:
         return [[] for _ in shown]
-    phi, alpha = posterior.phi, posterior.alpha
-    numbers = representative_documents(phi, alpha, corpus, n, threads=threads)[shown]
-    return tell(posterior, shown, corpus, numbers, Mixer(phi, alpha, threads).mixes)
+    phi, alpha, of_view = posterior.phi, posterior.alpha, None
+    run = posterior.chains[0].run
+    if run.view is not None:  # whose dropped topics have their share of documents, too
+        whole, of_view = whole_of(run)
+        phi, _, alpha, _ = posterior_mean(whole)
+    numbers = representative_documents(phi, alpha, corpus, n, shown=of_view, threads=threads)
+    mixer = Mixer(phi, alpha, threads)
+
+    def shares(documents: Documents) -> np.ndarray:
+        mixes = mixer.mixes(documents)
+        return mixes if of_view is None else of_view(mixes)
+
+    return tell(posterior, shown, corpus, numbers[shown], shares)
 
 
 def tell(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,9 +79,11 @@ def in_range(
     if value == "auto":
         return
     too_low = value <= low if exclusive else value < low
-    if too_low or value > high or value != value:
+    if too_low or value > high or value != value or value == math.inf:
         bound = f"above {low:g}" if exclusive else f"at least {low:g}"
         if high != float("inf"):
             bound += f" and at most {high:g}"
+        elif value == math.inf:
+            bound += " and finite"
         reason = f" ({why})" if why else ""
         raise UsageError(f"{option} {value} is out of range: it must be {bound}{reason}")

@@ -239,7 +239,7 @@ def _read(path: Path) -> Holder | None:
             return holder
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     return Holder("", "", "", 0, "", "", f"{facts.st_ino:x}-{facts.st_mtime_ns:x}")
 

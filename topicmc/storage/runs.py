@@ -269,7 +269,8 @@ class RunDirectory:
         if not path.exists():
             return []
         records = []
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # What is no UTF-8 is found at its line.
+        lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
         for number, line in enumerate(lines, start=1):
             try:
                 record = json.loads(line)

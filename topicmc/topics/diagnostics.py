@@ -183,7 +183,8 @@ def _collapsed(posterior: Posterior) -> list[str]:
     """Topics that hardly have tokens, or fewer than their prior counts for."""
     chain = posterior.chains[0]
     share, mass, prior = (a.mean(axis=0) for a in (chain.share, chain.mass, chain.prior_mass))
-    topics = np.flatnonzero((share * len(share) < TINY) | (mass < 2 * prior))
+    number = chain.run.facts()["config"]["topics"]  # a view may show fewer
+    topics = np.flatnonzero((share * number < TINY) | (mass < 2 * prior))
     if len(topics) == 0:
         return []
     return [

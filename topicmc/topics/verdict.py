@@ -193,6 +193,8 @@ def _command(run: TopicRun, at: Reached | None, option: str, twice: bool) -> tup
     if twice and at and at.of_start:
         times *= max(1.0, round(at.done, 1), ceil(at.done / at.of_start))
     length = _length(run, times) if twice else ""
+    if run.facts().get("saved"):  # which knows no options
+        length = option = ""
     seconds = (times / at.done - 1) * at.seconds if at and at.done else 0.0
     return f"{resume_command(run)}{length}{option}", seconds
 

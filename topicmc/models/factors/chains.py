@@ -244,7 +244,7 @@ class FactorChains:
             for state in held[side].values():
                 chain, first, last = self._place_of(state)
                 rows[chain, first:last] = self._read(state).factors[: last - first]
-                if first == 0:
+                if state.index % self.layout.n_parts == 0:
                     drawn[chain] = state.precision
                     if side == "users":
                         mine[chain] = state.tau, state.update

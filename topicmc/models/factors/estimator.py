@@ -250,7 +250,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         if self.scale is None:
             return None, None
         low, high = map(float, self.scale)
-        if not low < high:
+        if not -np.inf < low < high < np.inf:
             raise ValueError(f"scale {self.scale!r}: give the least rating and the greatest")
         if values.min() < low or values.max() > high:
             raise ValueError(f"y holds ratings outside the scale from {low:g} to {high:g}")

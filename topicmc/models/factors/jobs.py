@@ -15,7 +15,13 @@ from topicmc.host import machine
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.reading import Columns, read_ratings
 from topicmc.models.factors.run import FactorRun
-from topicmc.models.factors.settings import FactorConfig, FactorSettings, Resolved, resolve
+from topicmc.models.factors.settings import (
+    FactorConfig,
+    FactorSettings,
+    Resolved,
+    check_honoured,
+    resolve,
+)
 from topicmc.settings.groups import LENGTHS
 from topicmc.storage.files import remove_temporaries
 from topicmc.storage.lease import held
@@ -53,6 +59,7 @@ def start(
 
     Raises UsageError or DataError before anything is overwritten where it can be known by then.
     """
+    check_honoured(config)
     low, high = scale or (None, None)
     if transport.is_root:
         FactorRun.check_free(run_path, force)
@@ -109,7 +116,7 @@ def resume(
     config.check_changes(changes, run_path)
     asked = FactorConfig.from_dict(config.as_dict())
     if any(name in changes for name in LENGTHS):
-        asked = replace(asked, updates=None, epochs=None, time_budget=None)
+        asked = replace(asked, updates=None, epochs=None, time_budget=None, until="end")
     resolved = _decided(
         replace(_on_workers(asked, transport.n_workers), **changes),
         len(data.training),

@@ -85,6 +85,13 @@ class FactorSettings(DsgldSettings[Open]):
         return self.precision == AUTO
 
 
+_OF_PRECISION = ("precision_shape", "precision_rate", "precision_every")
+_OF_SGLD = (
+    "batch_size", "step_size", "step_offset", "step_decay", "trajectory", "balance",
+    "precision_every",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, kw_only=True)
 class FactorConfig(FactorSettings[Any]):
     """What a run is asked to do; raises UsageError on any value outside its range."""
@@ -94,6 +101,18 @@ class FactorConfig(FactorSettings[Any]):
 class Resolved(FactorSettings[Never]):
     """What a run does: nothing is left open but ``evaluate_every``, and ``precision`` where it is
     drawn."""
+
+
+def check_honoured(asked: FactorSettings) -> None:
+    """UsageError for a setting that was asked for and that the sampler has no use for."""
+    unused = dict.fromkeys(_OF_SGLD if asked.sampler == "gibbs" else (), "--sampler gibbs")
+    if asked.sampler == "sgd":
+        unused |= dict.fromkeys(_OF_PRECISION, "--sampler sgd")
+    elif not asked.draws_precision:
+        unused |= dict.fromkeys(_OF_PRECISION, "--precision F")
+    for name, why in unused.items():
+        if getattr(asked, name) != getattr(FactorSettings, name):
+            raise UsageError(f"{option(name)} has no meaning with {why}; leave it out")
 
 
 def resolve(config: FactorSettings, n_ratings: int, cores: int) -> Resolved:

@@ -33,7 +33,7 @@ def encode_counts(theta: np.ndarray, prior: RowPrior) -> Arrays:
         rest = theta[words] - np.float32(prior.base)
         if prior.additions is not None:
             rest -= prior.additions.of(words)
-        part = np.rint(rest).astype(np.int64)
+        part = np.rint(np.maximum(rest, 0)).astype(np.int64)  # a large prior is rounded in θ
         rows, columns = np.nonzero(part)
         sizes.append(np.bincount(rows, minlength=len(part)))
         topics.append(columns.astype(np.min_scalar_type(n_topics - 1)))

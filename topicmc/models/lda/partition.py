@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from topicmc.corpora import Corpus, Documents
+from topicmc.corpora.documents import blocks
 from topicmc.errors import UsageError
-
-_CHUNK = 65_536  # documents that are looked at together
 
 
 @lru_cache(maxsize=4)
@@ -32,7 +31,7 @@ def share_out(corpus: Corpus, n_workers: int) -> list[list[DocumentRange]]:
     def lengths(shard: int) -> np.ndarray:
         corpus.check([shard])
         whole = [(shard, 0, corpus.shard_sizes[shard])]
-        return np.concatenate([token_lengths(documents) for documents in pieces(corpus, whole)])
+        return np.concatenate([documents.sizes for documents in pieces(corpus, whole)])
 
     return partition(corpus.shard_sizes, tokens, n_workers, lengths)
 
@@ -121,12 +120,4 @@ def _ranges(files: list[int], starts: np.ndarray, first: int, last: int) -> list
 def pieces(corpus: Corpus, ranges: Sequence[tuple[int, int, int]]) -> Iterator[Documents]:
     """The documents of the ranges, some at a time, as they are mapped."""
     for shard, first, last in ranges:
-        documents = corpus.shard(shard)
-        for start in range(first, last, _CHUNK):
-            yield documents.part(start, min(start + _CHUNK, last))
-
-
-def token_lengths(documents: Documents) -> np.ndarray:
-    """Tokens of each document: int64 (D,)."""
-    ends = np.concatenate([[0], np.cumsum(documents.counts, dtype=np.int64)])
-    return np.diff(ends[documents.indptr])
+        yield from blocks(corpus.shard(shard).part(first, last))

@@ -18,7 +18,9 @@ _SIZES = {"docs": "documents", "tokens": "tokens", "words": "words"}
 
 def resume_command(run: TopicRun) -> str:
     """The command that goes on with a run; where its corpus is gone, CORPUS stands for the new
-    place of it."""
+    place of it. For one that was saved from Python, what goes on there."""
+    if run.facts().get("saved"):
+        return "LDA.from_run and partial_fit in Python"
     gone = not (run.path / run.facts()["corpus"]["path"]).exists()
     return f"topicmc train {'CORPUS ' * gone}-o {shlex.quote(str(run.path))} --resume"
 

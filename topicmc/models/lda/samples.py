@@ -115,8 +115,9 @@ def share_of(run: TopicRun, entry: Mapping[str, Any], theta: np.ndarray) -> np.n
     share = entry.get("share")
     if share is None:
         theta = theta if run.view is None else run.read_state(entry)
-        prior = len(theta) * beta_of(run, entry)
-        sizes = np.maximum(theta.sum(axis=0, dtype=np.float64) - prior, 0)
+        prior = RowPrior(beta_of(run, entry), run.additions())
+        sums = theta.sum(axis=0, dtype=np.float64)
+        sizes = np.maximum(sums - prior.totals(*theta.shape), 0)
     else:
         sizes = np.array(share, np.float64)
     total = sizes.sum()

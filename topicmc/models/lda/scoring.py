@@ -59,15 +59,17 @@ def score_run(
     model_words: list[str],
     threads: Threads,
     track: Callable[[Sequence[Entry]], Iterable[Entry]] | None = None,
+    most: int | None = None,
 ) -> Score:
     """The kept samples of all chains of a run, on the held-out documents of ``corpus``.
 
     ``model_words`` is the vocabulary of the run; the corpus may have another one: words are matched
     by spelling, and those that the model does not know are counted. ``track`` is given the samples
-    to go through, and may show how far that is.
+    to go through, and may show how far that is. ``most`` is how many samples of a chain are scored
+    at most, evenly spread, and the newest [all].
     """
     every = samples_of(run)
-    entries = at_rest(run, every)
+    entries = _spread(at_rest(run, every), most)
     rows = _rows_of(corpus.vocabulary, model_words)
     known = rows >= 0
     split = _split(corpus, known)
@@ -108,17 +110,31 @@ def score_topics(path: Path, corpus: Corpus, alpha: float | np.ndarray, threads:
             f"{path}: has {len(phi)} topics, and RUN has learned priors of {np.size(alpha)}; give"
             " --alpha F"
         )
-    known = (phi > 0).any(axis=0)
-    split = _split(corpus, known)
+    rows = np.ascontiguousarray(phi.T, dtype=np.float32)  # where the least numbers are 0
+    split = _split(corpus, (rows > 0).any(axis=1))
     probabilities = token_probabilities(
         split,
-        np.ascontiguousarray(phi.T, dtype=np.float32),
+        rows,
         np.ones(len(phi)),
         np.broadcast_to(np.asarray(alpha, np.float64), len(phi)).copy(),
         seed=SPLIT_SEED,
         threads=threads,
     )
     return _score(split, perplexity(probabilities), perplexity(probabilities), None, None, 1, 1)
+
+
+def _spread(entries: Sequence[Entry], most: int | None) -> Sequence[Entry]:
+    """Of each chain's entries, oldest first, at most so many."""
+    if most is None:
+        return entries
+    chains: dict[int, list[Entry]] = {}
+    for entry in entries:
+        chains.setdefault(entry["chain"], []).append(entry)
+    chosen = []
+    for own in chains.values():
+        number = min(most, len(own))
+        chosen += [own[-1 - i * len(own) // number] for i in range(number)]
+    return [entry for entry in entries if entry in chosen]
 
 
 def _split(corpus, known):

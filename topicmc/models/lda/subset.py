@@ -102,6 +102,7 @@ class SubsetStart:
         )  # fmt: skip
         self._first.time_budget, self._first.latest = config.time_budget, LATEST
         self._then: MinibatchChains | None = None
+        self._sweeps = 0  # over the subset, that were made before the chains began
 
     @property
     def _now(self) -> Adlda | MinibatchChains:
@@ -117,11 +118,7 @@ class SubsetStart:
     @property
     def position(self) -> int:
         """Sweeps over the subset, and trajectories of each chain."""
-        return self._now.position + (0 if self._then is None else self._sweeps)
-
-    @property
-    def _sweeps(self) -> int:
-        return self._config.start_sweeps
+        return self._sweeps + self._now.position
 
     @property
     def in_burn_in(self) -> bool:
@@ -150,7 +147,8 @@ class SubsetStart:
     def round(self) -> RoundInfo:
         """A round over the subset, after whose last sweep the chains begin, or one of theirs."""
         done = self._now.round()
-        if self._first is not None and self._first.sweep >= self._sweeps:
+        if self._first is not None and self._first.sweep >= self._config.start_sweeps:
+            self._sweeps = self._first.position
             self._then, self._first = self._chains(self._found()), None
         return done
 
@@ -182,12 +180,15 @@ class SubsetStart:
         return self._now.arrays()
 
     def facts(self) -> dict[str, Any]:
-        """Of what goes on now, and whether that is the subset."""
-        return {"subset": self._then is None, "of": self._now.facts()}
+        """Of what goes on now, whether that is the subset, and how many sweeps were made there."""
+        return {"subset": self._then is None, "sweeps": self._sweeps, "of": self._now.facts()}
 
     def restore(self, checkpoint: Checkpoint) -> str | None:
         """Goes on over the subset, or with the chains."""
-        if not checkpoint.facts(next(checkpoint.parts()))["subset"]:
+        facts = checkpoint.facts(next(checkpoint.parts()))
+        if not facts["subset"]:
+            # Earlier versions counted those that a late start had left out.
+            self._sweeps = facts.get("sweeps", self._config.start_sweeps)
             self._then, self._first = self._chains(None), None
         return self._now.restore(_Inside(checkpoint))
 
@@ -219,8 +220,9 @@ def _settings(config: Resolved, subset: Extent) -> Resolved:
         seed=config.seed, workers=config.workers, threads=config.threads,
     )  # fmt: skip
     return resolve(
-        asked, n_docs=subset.n_docs, n_tokens=subset.n_tokens, n_words=subset.n_words,
-        cores=config.threads,
+        # The smallest subsets have as many tokens as they need in the mean only.
+        asked, n_docs=subset.n_docs, n_tokens=max(subset.n_tokens, 10 * config.topics),
+        n_words=subset.n_words, cores=config.threads,
     )  # fmt: skip
 
 

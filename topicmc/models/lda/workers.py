@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
-from topicmc.corpora.documents import take
+from topicmc.corpora.documents import blocks, take
 from topicmc.corpora.offsets import offsets as offsets_of
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.partition import pieces, token_lengths
+from topicmc.models.lda.partition import pieces
 from topicmc.storage.scratch import scratch_array
 
 
@@ -41,8 +41,9 @@ class WorkerDocuments:
     def token_offsets(self) -> np.ndarray:
         """Where the tokens of each document would begin if all were one array: int64 (D_s + 1,)."""
         lengths = [
-            token_lengths(documents.part(first, first + int(size)))
+            block.sizes
             for (documents, first), size in zip(self._pieces, np.diff(self._bounds), strict=True)
+            for block in blocks(documents.part(first, first + int(size)))
         ]
         return offsets_of(np.concatenate([[], *lengths]).astype(np.int64))
 
@@ -105,7 +106,7 @@ def expand(
         tokens: word ids (T,), of the corpus's own type.
         first: the number of the first document in the whole corpus.
     """
-    lengths = [token_lengths(documents) for documents in pieces(corpus, ranges)]
+    lengths = [documents.sizes for documents in pieces(corpus, ranges)]
     offsets = offsets_of(np.concatenate([[], *lengths]).astype(np.int64))
     dtype = np.dtype(corpus.index["dtypes"]["word_ids"])
     tokens = scratch_array(int(offsets[-1]), dtype, scratch)

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
+from topicmc.models.lda.scoring import score_run
+from topicmc.storage.run_fields import scored
 from topicmc.topics.choose.plots import Panel, write_panels
 from topicmc.topics.coherence import document_counts, npmi
 from topicmc.topics.diagnostics import diagnose
@@ -29,28 +32,35 @@ CAUTION = (
 
 @dataclass(frozen=True)
 class RunFigures:
-    """One run: held-out perplexity averaged over its samples, mean NPMI coherence of its topics'
-    ten likeliest words, share of different words among their 25 likeliest, training seconds."""
+    """One run: held-out perplexity averaged over some of its samples, None where it has none yet or
+    nothing can be scored; mean NPMI coherence of its topics' ten likeliest words, share of
+    different words among their 25 likeliest, training seconds."""
 
     path: str
     seed: int
     updates: int
     seconds: float
-    perplexity: float
+    perplexity: float | None
     npmi: float
     diversity: float
 
     @classmethod
-    def of(cls, run: TopicRun, corpus: Corpus) -> RunFigures:
-        """Those of a run that has ended."""
+    def of(cls, run: TopicRun, corpus: Corpus, samples: int) -> RunFigures:
+        """Those of a run that has ended, with its perplexity over so many samples at most."""
         phi = posterior_mean(run).phi
         record = run.metrics()[-1]
+        perplexity = scored(record, "perplexity_averaged")
+        if perplexity is not None and samples < _averaged_over(run):
+            config = run.facts()["config"]
+            threads, most = Threads(config["threads"]), -(-samples // config["chains"])
+            score = score_run(run, corpus, run.vocabulary(), threads, most=most)
+            perplexity = score.perplexity_averaged
         return cls(
             path=str(run.path),
             seed=run.facts()["config"]["seed"],
             updates=record["update"],
             seconds=record["seconds"],
-            perplexity=record["perplexity_averaged"],
+            perplexity=perplexity,
             npmi=float(npmi(document_counts(top(phi, TOP), corpus)).mean()),
             diversity=diversity(top(phi, 25)),
         )
@@ -72,34 +82,36 @@ class Point:
     converged: bool | None
 
     @classmethod
-    def of(cls, runs: Sequence[TopicRun], corpus: Corpus) -> Point:
+    def of(cls, runs: Sequence[TopicRun], corpus: Corpus, samples: int) -> Point:
         """That of runs that have ended, one for each seed."""
         posterior = posterior_of(runs)
         return cls(
             topics=len(posterior.phi),
-            runs=tuple(RunFigures.of(run, corpus) for run in runs),
+            runs=tuple(RunFigures.of(run, corpus, samples) for run in runs),
             stable=float(posterior.stable.mean()) if posterior.n_chains > 1 else None,
             converged=_all_converged(runs),
         )
 
     def mean(self, figure: str) -> float:
-        """The mean of a figure over the seeds."""
-        return float(np.mean(self.values(figure)))
+        """The mean of a figure over the seeds; NaN where one of them has none."""
+        values = self.values(figure)
+        return float(np.mean(values)) if len(values) == len(self.runs) else np.nan
 
     def spread(self, figure: str) -> float | None:
-        """Its standard deviation over the seeds; None with a single one."""
+        """Its standard deviation over the seeds that have it; None with a single one."""
         values = self.values(figure)
         return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
     def values(self, figure: str) -> list[float]:
-        """A figure of each run."""
-        return [getattr(run, figure) for run in self.runs]
+        """A figure of each run that has it."""
+        values = [getattr(run, figure) for run in self.runs]
+        return [value for value in values if value is not None]
 
     def as_dict(self) -> dict[str, Any]:
         """Means and spreads, and each run's own figures, as JSON values."""
         return {
             "topics": self.topics,
-            "perplexity": self.mean("perplexity"),
+            "perplexity": None if np.isnan(self.mean("perplexity")) else self.mean("perplexity"),
             "perplexity_spread": self.spread("perplexity"),
             "npmi": self.mean("npmi"),
             "diversity": self.mean("diversity"),
@@ -108,6 +120,21 @@ class Point:
             "seconds": self.mean("seconds"),
             "runs": [vars(run) for run in self.runs],
         }
+
+
+def points_of(grid: Sequence[Sequence[TopicRun]], corpus: Corpus) -> list[Point]:
+    """A point for each number of topics, of whose runs all have ended.
+
+    The more samples a perplexity is averaged over, the lower it is, and training averages over
+    fewer where topics are many. So all are averaged over as many as the run that has the fewest.
+    """
+    numbers = [_averaged_over(run) for runs in grid for run in runs]
+    fewest = min([number for number in numbers if number > 0], default=0)
+    return [Point.of(runs, corpus, fewest) for runs in grid]
+
+
+def _averaged_over(run: TopicRun) -> int:
+    return run.metrics()[-1].get("averaged_over", 0)
 
 
 def _all_converged(runs: Sequence[TopicRun]) -> bool | None:
@@ -128,15 +155,20 @@ def write_plot(folder: Path, points: Sequence[Point]) -> Path:
     stable = [[p.stable] for p in points if p.stable is not None]
     if len(stable) == len(points):
         panels.insert(3, Panel("Share of topics that all seeds find", stable))
+    panels = [panel for panel in panels if all(panel.values)]
     ticks = [point.topics for point in points]
     path = folder / "choice.svg"
     write_panels(path, "Runs with several numbers of topics", ticks, "topics K", panels)
     return path
 
 
-def advice(points: Sequence[Point]) -> str:
-    """What the figures suggest, and why not to trust the minimum blindly: a few sentences."""
-    best = min(points, key=lambda point: point.mean("perplexity"))
+def advice(points: Sequence[Point], budget: str = "--epochs") -> str:
+    """What the figures suggest, and why not to trust the minimum blindly: a few sentences.
+    ``budget`` is the option that says how long the runs are."""
+    known = [point for point in points if not np.isnan(point.mean("perplexity"))]
+    if not known:
+        return f"No run has a perplexity yet. {_doubtful(points, budget)}{CAUTION}"
+    best = min(known, key=lambda point: point.mean("perplexity"))
     margin, why = _margin(points, best)
     lowest = best.mean("perplexity")
     alike = [p.topics for p in points if p.mean("perplexity") <= lowest + margin]
@@ -155,13 +187,13 @@ def advice(points: Sequence[Point]) -> str:
     text += f" NPMI coherence is highest at K = {_highest(points, lambda p: p.mean('npmi'))}"
     if best.stable is not None:
         text += f", and seeds agree most at K = {_highest(points, lambda p: p.stable or 0.0)}"
-    doubtful = _doubtful(points)
+    doubtful = _doubtful(points, budget)
     if not (doubtful or open_ended):
         text += f". A first choice is K = {min(alike)}, the smallest that predicts as well as any"
     return f"{text}. {doubtful}{CAUTION}"
 
 
-def _doubtful(points: Sequence[Point]) -> str:
+def _doubtful(points: Sequence[Point], budget: str) -> str:
     """Where not all rows can be relied on: which can, and that therefore no K is suggested."""
     moving = [point.topics for point in points if point.converged is False]
     unknown = [point.topics for point in points if point.converged is None]
@@ -174,7 +206,7 @@ def _doubtful(points: Sequence[Point]) -> str:
     rows = f"the rows of {_listed(sound)} are" if len(sound) > 1 else rows
     return (
         f"But {' and '.join(reasons)}: {rows} to be relied on yet, so no K is suggested; the same"
-        " command with twice the --epochs trains all runs on. "
+        f" command with twice the {budget} trains all runs on. "
     )
 
 

@@ -59,11 +59,17 @@ class Grid:
         if self.corpus.n_heldout == 0:
             raise DataError(f"{corpus}: has no held-out documents; prepare it with --heldout N")
         self._settings.setdefault("until", "end")  # the same length for all K
-        # One sampler for all K, whatever the time would allow for each of them.
-        self._settings["sampler"] = self._config(max(self.topics), self.seeds[0]).sampler
+        # One sampler for all K, whatever the time would allow for each of them, now or before.
+        known = {"sampler": self._begun_with(), **self._settings}["sampler"]
+        self._settings["sampler"] = known or self._config(max(self.topics), self.seeds[0]).sampler
         for n_topics in self.topics:
             self._config(n_topics, self.seeds[0])
         self._claim()
+
+    def _begun_with(self) -> str | None:
+        """The sampler of the runs that are there."""
+        begun = sorted(self.folder.glob("k*-seed*/run.json"))
+        return TopicRun.open(begun[0].parent).facts()["config"]["sampler"] if begun else None
 
     def path(self, n_topics: int, seed: int) -> Path:
         """Where the run with so many topics and this seed lies."""
