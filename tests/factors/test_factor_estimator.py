@@ -1,6 +1,7 @@
 """`MatrixFactorization`: in the shape of scikit-learn, and the same as the command."""
 
 import pickle
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -9,7 +10,11 @@ from synthetic import write_ratings
 
 from topicmc import MatrixFactorization
 from topicmc.cli import main
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError
+from topicmc.models.factors import jobs
+from topicmc.models.factors.reading import Columns
+from topicmc.models.factors.settings import FactorConfig
 
 SMALL = {"n_factors": 3, "max_iter": 10, "random_state": 0, "n_jobs": 1}
 
@@ -111,3 +116,13 @@ def test_a_pickled_model_predicts_the_same():
 def test_what_cannot_be_is_a_value_error(parameters, X, y, told):
     with pytest.raises(ValueError, match=told):
         MatrixFactorization(**parameters).fit(X, y)
+
+
+def test_a_longer_run_goes_on_to_its_end_though_it_had_converged(tmp_path):
+    ratings, transport = write_ratings(tmp_path), LocalTransport(1)
+    config = FactorConfig(factors=2, updates=20, until="converged", threads=1)
+    with ExitStack() as leases:
+        jobs.start(config, ratings, tmp_path / "run", transport, columns=Columns(), leases=leases)
+    with ExitStack() as leases:
+        told = {"updates": 40}
+        assert jobs.resume(tmp_path / "run", told, transport, leases)[0].until == "end"

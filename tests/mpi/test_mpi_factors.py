@@ -15,7 +15,7 @@ pytestmark = pytest.mark.xdist_group("mpi")
 
 FIXED = (
     *("--factors", 3, "--threads", 1, "--progress", "none", "--updates", 80),
-    *("--evaluate-every", 40, "--precision-every", 2),
+    *("--evaluate-every", 40),
 )
 
 
@@ -39,7 +39,19 @@ def states(path):
 )
 def test_the_same_bits_as_in_one_process(tmp_path: Path, ranks, settings):
     """A part on the wrong worker, sums in another order or half a chain in a sample would show."""
-    ratings = write_ratings(tmp_path)
+    often = () if "gibbs" in settings else ("--precision-every", 2)
+    check(tmp_path, write_ratings(tmp_path), ranks, *often, *settings)
+
+
+def test_a_part_without_users_has_no_precision_of_its_own(tmp_path: Path):
+    """One user: of two parts the first is empty."""
+    rng = np.random.default_rng(3)
+    rows = [f"u,{item},{rng.integers(1, 6)}" for item in range(80)]
+    (tmp_path / "one.csv").write_text("\n".join(["user,item,rating", *rows]) + "\n")
+    check(tmp_path, tmp_path / "one.csv", 4, "--split", "square")
+
+
+def check(tmp_path: Path, ratings: Path, ranks: int, *settings) -> None:
     fixed = (*FIXED, *settings, "--workers", ranks)
     train(ratings, "-o", tmp_path / "local", *fixed, "--transport", "local")
     train(ratings, "-o", tmp_path / "mpi", *fixed, ranks=ranks)

@@ -16,6 +16,7 @@ from topicmc.models.lda.samples import alpha_of, posterior_mean
 from topicmc.models.lda.views import NAME
 from topicmc.report.trends import trends_of
 from topicmc.storage.files import own_checksum
+from topicmc.topics.diagnostics import diagnose
 from topicmc.topics.editing import Edits, edit
 from topicmc.topics.labels import read_labels
 from topicmc.topics.tree import joins_of, lines_of, tree_of
@@ -309,3 +310,17 @@ def test_the_tree_joins_by_mean_distance(made, tmp_path):
     branches = "|├ |│ ├ |│ └ |└ |  ├ |  └ |    ├ |    └ "
     assert "|".join(before for before, _, _ in lines) == branches
     assert lines[0] == ("", None, joins[-1]["distance"])
+
+
+def test_a_few_small_topics_of_many_are_not_collapsed(tmp_path):
+    """Their mean size is that of all topics, not of those that a view shows."""
+    shapes = topic_shapes(60, 30)
+    theta = np.random.default_rng(1).gamma(shapes, size=(8, *shapes.shape)).astype(np.float32)
+    run = make_run(tmp_path / "run", {0: theta})
+    entries = run.sample_index()
+    for entry in entries:
+        entry["share"] = [0.01] * 3 + [0.97 / 27] * 27
+    run.write_sample_index(entries)
+    view = edit(TopicRun.open(run.path), Edits(drops=list(range(3, 30))), tmp_path / "view")
+    assert len(view.numbers) == 3
+    assert not any("collapsed" in flag for flag in diagnose([view]).flags)
