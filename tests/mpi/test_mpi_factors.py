@@ -25,7 +25,8 @@ train = partial(topicmc, "factors", "train")
 def states(path):
     run = FactorRun.open(path)
     found = ((entry["file"], run.read_sample(entry)) for entry in run.sample_index())
-    return {name: (state.users.tobytes(), state.items.tobytes()) for name, state in found}
+    parts = ("users", "items", "user_precision", "item_precision")
+    return {name: [getattr(state, part).tobytes() for part in parts] for name, state in found}
 
 
 @pytest.mark.parametrize(
