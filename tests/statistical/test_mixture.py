@@ -10,7 +10,7 @@ import copy
 
 import numpy as np
 import pytest
-from mixture_law import D, W, X, documents, p_value, sampler, starts
+from mixture_law import BETA, FIXED, D, W, X, documents, p_value, sampler, starts
 from scipy import stats
 
 from topicmc.kernels import mixture as kernels
@@ -101,6 +101,26 @@ def test_updates_keep_the_exact_law(exact, learned, settings):
     chains, others = exact(learned, settings)
     found = p_values(moved(chains, learned, settings), others, learned, settings)
     assert min(found.values()) > LEVEL, found
+
+
+def test_a_move_begins_with_totals_given_the_groups():
+    """Whatever they were: Σ_w T_jw is Gamma(Wβ + n_j), X + Y is Gamma(1 + α + documents behind).
+    Shares stay as they are."""
+    used, found = sampler(False, batch_size=6, step_size=1e-6, **SLICE), []
+    for number, chain in enumerate(starts(2_000, False, np.random.default_rng(5), False)):
+        before = chain.weights / chain.weights.sum(axis=1, keepdims=True)
+        chain.weights *= 1000
+        chain.x, chain.y = 1000 * chain.x, 1000 * chain.y
+        sizes = chain.sizes.astype(np.float64)
+        used._move(chain, sizes, chain.words, 1.0, np.uint32(number))
+        totals = chain.weights.sum(axis=1)
+        np.testing.assert_allclose(chain.weights / totals[:, None], before, atol=0.02)
+        behind = sizes.sum() - np.cumsum(sizes) + sizes
+        sticks = stats.gamma(1 + FIXED + behind).cdf(chain.x + chain.y)
+        words = stats.gamma(W * BETA + chain.words.sum(axis=1)).cdf(totals)
+        found.append((sticks[0], words[0]))
+    for values in zip(*found, strict=True):
+        assert stats.kstest(values, "uniform").pvalue > LEVEL
 
 
 # ---- planted bugs: each must be seen

@@ -158,6 +158,18 @@ def move_words(weights, counts, scale, beta, step, exact, key, update, first, la
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
+def draw_word_totals(weights, counts, beta, key, update, first, last):
+    """Σ_w T_jw anew for rows first … last − 1 of T, (J, W), in place, θ as it is: given the counts
+    it is Gamma(Wβ + n_j)."""
+    for j in range(first, last):
+        shape = weights.shape[1] * beta + counts[j].sum()
+        total = gamma_of(shape, key, np.uint32(j), np.uint32(0), update)
+        rate = total / weights[j].sum()
+        for w in range(weights.shape[1]):
+            weights[j, w] = max(weights[j, w] * rate, FLOOR)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def draw_words(weights, counts, beta, key, update, first, last):
     """Rows first … last − 1 of T, (J, W), from Gamma(β + counts); the counts have a row for each of
     the first groups, and groups beyond them have none."""

@@ -136,6 +136,8 @@ class SliceSampler:
         config, key = self._config, self._key("sticks", chain)
         exact = config.sampler == "scir"
         step = config.step_size
+        if exact and config.counts == "all":
+            self._draw_totals(chain, sizes, words, number)
         kernels.move_sticks(chain.x, chain.y, sizes, chain.alpha, step, exact, key, number)
         word_key = self._key("words", chain)
         self._over_groups(
@@ -149,6 +151,23 @@ class SliceSampler:
             chain.alpha = kernels.draw_concentration(chain.x, chain.y, SHAPE, RATE, key, number)
             # Given α the total of a stick depends on it: an old one would make the pair wrong.
             kernels.draw_totals(chain.x, chain.y, sizes, chain.alpha, key, number)
+
+    def _draw_totals(
+        self, chain: Mixture, sizes: np.ndarray, words: np.ndarray, number: np.uint32
+    ) -> None:
+        """X + Y and Σ_w T_jw anew given the groups of documents. These were drawn given v and θ
+        alone, so that the totals are behind, and a move would go far where groups have been small
+        (as `topicmc.samplers.scir.Scir.redraw_sums` has it)."""
+        key = self._key("stick totals", chain)
+        kernels.draw_totals(chain.x, chain.y, sizes, chain.alpha, key, number)
+        word_key = self._key("word totals", chain)
+        self._over_groups(
+            lambda first, last: kernels.draw_word_totals(
+                chain.weights, words, chain.beta, word_key, number, first, last
+            ),
+            0,
+            len(chain.x),
+        )
 
     def _over_groups(self, work: Callable[[int, int], None], first: int, last: int) -> None:
         self._threads.run_over(lambda a, b, _: work(first + a, first + b), last - first, _ROWS)
