@@ -250,7 +250,8 @@ PLANTED = [
     ),
     Planted(
         "shares hold the prior's tokens", "topicmc/models/lda/samples.py",
-        "prior = len(theta) * beta_of(run, entry)", "prior = 0.0 * beta_of(run, entry)",
+        "prior = RowPrior(beta_of(run, entry), run.additions())",
+        "prior = RowPrior(1e-9, run.additions())",
         "tests/posterior/test_draws.py::test_shares_are_of_tokens",
     ),
     Planted(

@@ -131,9 +131,11 @@ def add(
     made = maintenance.add(corpus, sources, output, n_heldout=heldout, **options)
     step = made.provenance["history"][-1]
     warn_of_reading(step)
-    aside = left_out(step)
-    read = f"{step['documents_read']:,} documents read{f', {aside}' if aside else ''}"
-    click.echo(f"{read}; {step['tokens_unknown']:,} tokens of words left out", err=True)
+    aside = [left_out(step)] if left_out(step) else []
+    if unknown := step["tokens_left_out"] + step["tokens_unknown"]:
+        aside.append(f"{unknown:,} tokens of words left out")
+    if aside:
+        click.echo(f"of {step['documents_read']:,} documents read, {', '.join(aside)}", err=True)
     if "words_new" in step:
         click.echo(f"{step['words_new']:,} new words", err=True)
     _print_made(made, as_json)

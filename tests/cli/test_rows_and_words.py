@@ -177,6 +177,10 @@ def test_further_documents_without_ids_are_told(command):
     write("more.csv", [{"body": "comet gpt", "nr": "x"}], "~")
     added = command("corpus", "add", "c", "more.csv", "-o", "e")
     assert added.status == 0 and added.stderr == ""
+    write("more.csv", [{"body": "comet gpt unheard unheard of", "nr": "y"}, {"nr": "z"}], "~")
+    added = command("corpus", "add", "c", "more.csv", "-o", "f")
+    told = "of 2 documents read, 1 empty, 3 tokens of words left out"
+    assert added.status == 0 and told in added.stderr
 
 
 def test_a_pipe_is_taken_for_what_it_must_be(command):

@@ -244,7 +244,7 @@ def test_a_corpus_that_was_changed_meanwhile_is_not_overwritten(tmp_path, first,
     )
 
     def interrupted(*arguments, **options):
-        subprocess.run([sys.executable, "-c", other, first.path, sources[1]], check=True)
+        subprocess.run([sys.executable, "-P", "-c", other, first.path, sources[1]], check=True)
         return concatenate(*arguments, **options)
 
     monkeypatch.setattr(maintenance, "concatenate", interrupted)
