@@ -139,6 +139,13 @@ def test_sweeps_over_a_subset_that_were_left_out_are_no_updates(small_corpus, tm
     assert made + config.anneal_updates <= min(kept) < made + config.anneal_updates + 2
 
 
+def test_a_start_is_as_long_as_the_sweeps_that_were_made(small_corpus, tmp_path):
+    """17 over the subset and 3 updates, of which it has one; advice on the rest goes by that."""
+    config = replace(CONFIG, updates=18, **STARTS["subset, minibatches"])
+    run, outcome = train(config, small_corpus, tmp_path / "run")
+    assert outcome.update == 18 and reached(run).of_start == 18 / 20
+
+
 def test_a_start_of_thousands_of_sweeps_leaves_samples_near_each_other(small_corpus, tmp_path):
     """They are thinned by the sweeps that were made."""
     config = replace(CONFIG, start_sweeps=5_000)

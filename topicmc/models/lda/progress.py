@@ -62,13 +62,16 @@ def reached(run: TopicRun) -> Reached | None:
         told = f"{documents / epoch:.3g} of {config.epochs:g} epochs"
     else:
         told = f"{seconds:.0f} of {config.time_budget or seconds:g} seconds"
-    of_start = _of_start(config, facts["corpus"], update=update, epochs=documents / epoch)
+    sweeps = last.get("subset_sweeps", config.start_sweeps)  # a late start leaves some out
+    of_start = _of_start(config, facts["corpus"], sweeps, update=update, epochs=documents / epoch)
     if any(not entry["burn_in"] for entry in run.sample_index()):  # one that was late is shorter
         of_start = max(1.0, of_start)
     return Reached(done, of_start, seconds, told, _has_converged(run, config, update))
 
 
-def _of_start(config: TrainConfig, corpus: dict[str, Any], *, update: int, epochs: float) -> float:
+def _of_start(
+    config: TrainConfig, corpus: dict[str, Any], sweeps: int, *, update: int, epochs: float
+) -> float:
     """The share of its start that a run has made in so many updates, or epochs of its chains; 1
     where an early version did not say how long it is."""
     length = config.start_sweeps if config.keeps_assignments else config.anneal_updates
@@ -77,8 +80,7 @@ def _of_start(config: TrainConfig, corpus: dict[str, Any], *, update: int, epoch
     if config.keeps_assignments:
         size = {f"n_{name}": corpus[of] for name, of in _SIZES.items()}
         return epochs / max(1.0, work_of_start(config, **size).draws)
-    sweeps = config.start_sweeps if config.start == "subset" else 0
-    return update / max(1, sweeps + burn_in_updates(config))
+    return update / max(1, (sweeps if config.start == "subset" else 0) + burn_in_updates(config))
 
 
 def _has_converged(run: TopicRun, config: TrainConfig, update: int) -> bool:

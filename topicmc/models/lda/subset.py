@@ -170,8 +170,9 @@ class SubsetStart:
         return Found(chain.theta, chain.alpha, prior.base)
 
     def metrics(self) -> dict[str, Any]:
-        """Of what goes on now."""
-        return self._now.metrics()
+        """Of what goes on now, and the sweeps over the subset that were made before."""
+        made = {} if self._then is None else {"subset_sweeps": self._sweeps}
+        return {**self._now.metrics(), **made}
 
     # ---- checkpoints
 
