@@ -7,6 +7,7 @@ Each command lives in a module of its own that is imported only when it runs, so
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -105,6 +107,7 @@ def topicmc() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits: 0 done, 1 failure, 2 usage, 3 bad data, 4 diverged, 130
     interrupted, 141 when whoever reads the output has closed it."""
+    _prepare_streams()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -131,6 +134,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"Error: {where}{error.strerror or error}", err=True)
         sys.exit(1)
+
+
+def _prepare_streams() -> None:
+    """What is printed may go nowhere, and hold what the terminal cannot show, such as the name of a
+    file that is no UTF-8."""
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever called
+            mode = "r" if name == "stdin" else "w"
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, stream)
+        elif name == "stdout" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:

@@ -90,6 +90,13 @@ def warn_of_ids(told: dict[str, Any]) -> None:
             f"{told['id_repeated']}: by these ids documents cannot be told apart.",
             err=True,
         )
+    if known := told.get("ids_known"):
+        have = "1 document has" if known == 1 else f"{known:,} documents have"
+        click.echo(
+            f"Warning: {have} the id of one that was there before, the first {told['id_known']!r}:"
+            " by these ids documents cannot be told apart.",
+            err=True,
+        )
     if missing := told.get("ids_missing"):
         rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
         click.echo(f"Warning: {rows} no id: file and row name a document then.", err=True)

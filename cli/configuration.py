@@ -41,7 +41,7 @@ def _from_toml(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str,
     from topicmc.errors import DataError
 
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:

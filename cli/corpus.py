@@ -13,6 +13,7 @@ from topicmc.cli.accounts import (
     duplicates_row,
     left_out,
     metadata_rows,
+    warn_of_ids,
     warn_of_reading,
 )
 from topicmc.cli.options import (
@@ -96,7 +97,9 @@ def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_
 
     if len(corpora) < 2:
         raise click.UsageError("Give two corpora or more.")
-    _print_made(maintenance.merge(corpora, output, union=union, force=force), as_json)
+    made = maintenance.merge(corpora, output, union=union, force=force)
+    warn_of_ids(made.provenance["history"][-1])
+    _print_made(made, as_json)
 
 
 @corpus.command()

@@ -19,6 +19,8 @@ _SUFFIXES = (".csv", ".jsonl", ".parquet")
 
 def print_dropped(corpus: Corpus, written: Path | None, as_json: bool) -> None:
     """The rows, a line each, or where they were written."""
+    from topicmc.corpora.metadata import clean_title
+
     facts = {"corpus": str(corpus.path), "rows": corpus.n_dropped}
     facts |= {"reasons": corpus.index.get("dropped", {}).get("reasons", {})}
     if corpus.index.get("dropped") is None:
@@ -32,8 +34,8 @@ def print_dropped(corpus: Corpus, written: Path | None, as_json: bool) -> None:
         click.echo(f"{corpus.n_dropped:,} rows written to {written}")
     else:
         for record in _records(corpus):
-            kept = "  ".join(str(v) for v in (record["id"], record["title"]) if v)
-            place = f"{record['file']}, {record['unit']} {record['row']:,}"
+            kept = "  ".join(clean_title(v) for v in (record["id"], record["title"]) if v)
+            place = clean_title(f"{record['file']}, {record['unit']} {record['row']:,}")
             click.echo(f"{place}  {record['reason']}  {kept}".rstrip())
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -60,7 +61,7 @@ def edit(
     from topicmc.topics.shown import facts_of, sentences
 
     labels = read_labels(file) if file is not None else {}
-    labels |= dict(_label(pair) for pair in pairs)
+    labels |= _once("--label", map(_label, pairs))
     if is_mixture(run):
         refuse(
             {"--merge": merges, "--drop": drops, "--group": groups},
@@ -77,7 +78,7 @@ def edit(
         labels=labels,
         merges=[_numbers("--merge", merge, "+") for merge in merges],
         drops=[k for drop in drops for k in _numbers("--drop", drop, ",")],
-        groups=dict(_group(group) for group in groups),
+        groups=_once("--group", map(_group, groups)),
     )
     opened = TopicRun.open(run)
     note_progress([opened])
@@ -88,6 +89,16 @@ def edit(
         return
     for sentence in sentences(view):
         click.echo(sentence)
+
+
+def _once(option: str, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """What an option that may be repeated says, by its keys."""
+    told: dict[Any, Any] = {}
+    for key, value in pairs:
+        if key in told:
+            raise UsageError(f"{option}: {key} is given twice; give it once")
+        told[key] = value
+    return told
 
 
 def _label(pair: str) -> tuple[int, str]:

@@ -90,7 +90,8 @@ def infer(
     facts = opened.facts()
     known = _corpus(opened, corpus, needed=not sources)
     sources = sources or (known.path,) if known else sources
-    fields, stop = fields_like(known, columns=columns_of(keep), **names), _stop_words(known)
+    told = _told(facts["corpus"], known)
+    fields, stop = fields_like(told, columns=columns_of(keep), **names), _stop_words(told)
     cut = Tokenizer.read(opened.path / "run.json", facts["corpus"]).again(tokens, tokenizer)
     tally, totals = Tally(), Totals(stop=0 if stop else None)
     workers = Threads(threads or available_cores())
@@ -105,6 +106,7 @@ def infer(
             fields=fields,
             tokenizer=cut,
             stop=stop,
+            phrases=told.get("phrases") is not False,
             progress=progress,
         )
         if not stream.ordered:
@@ -163,13 +165,23 @@ def _corpus(run: TopicRun | MixtureRun, place: Path | None, *, needed: bool) -> 
         return None
 
 
-def _stop_words(corpus: Corpus | None) -> frozenset[str]:
+def _told(facts: dict[str, Any], corpus: Corpus | None) -> dict[str, Any]:
+    """How the corpus of a run was read: as it says itself, or the run, where it is gone or was
+    added to."""
+    from topicmc.corpora.remembered import told_of
+
+    if corpus is not None:
+        return told_of(corpus)
+    return facts["reading"] if isinstance(facts.get("reading"), dict) else {}
+
+
+def _stop_words(told: dict[str, Any]) -> frozenset[str]:
     """Those that were left out of the corpus, as far as they can be told."""
     from topicmc.corpora.stopwords import stop_words
 
-    choice = (corpus.provenance.get("pruning") or {}).get("stopwords") if corpus else None
+    choice = told.get("stopwords")
     try:
-        return stop_words(choice or "none")
+        return stop_words(choice if isinstance(choice, str) else "none")
     except (UsageError, DataError):  # their file has gone
         return frozenset()
 

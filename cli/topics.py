@@ -102,6 +102,10 @@ def topics(
         raise UsageError(f"--level {level:g} is that of intervals; add --uncertainty")
     if weight is not None and not full:
         raise UsageError(f"--relevance {weight:g} weighs words by relevance; add --by relevance")
+    if by != "probability" and pages:
+        raise UsageError(
+            f"--by {by} is of the table; pages show the words by all three: leave it out"
+        )
     level = 0.9 if level is None else level
     opened = [TopicRun.open(run) for run in runs]
     note_progress(opened)

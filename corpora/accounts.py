@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from topicmc.corpora.dropped import REASONS, REPEATED
-from topicmc.corpora.duplicates import first_of_each
+from topicmc.corpora.duplicates import first_of_each, text_digests
 from topicmc.corpora.ingestion import Ingested
 from topicmc.corpora.markup import KINDS
 from topicmc.corpora.naming import Places
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.scripts import uncut
 from topicmc.corpora.spool import Spool
+from topicmc.corpora.store import Corpus
+from topicmc.corpora.strings import Strings
 
 
 def account(
@@ -52,9 +54,9 @@ def account_of_ids(spool: Spool, places: Places) -> dict[str, Any]:
         for block in spool.blocks():
             assert block.documents.metadata is not None
             ids = block.documents.metadata.ids
-            known = [id for id in map(ids.__getitem__, range(len(ids))) if id]
+            known = text_digests(ids)[ids.lengths > 0]
             missing += len(ids) - len(known)
-            stream.write(b"".join(map(_digest, known)))
+            stream.write(known.tobytes())
     firsts, repeated = first_of_each(file)
     example = None
     if firsts is not None:
@@ -64,8 +66,31 @@ def account_of_ids(spool: Spool, places: Places) -> dict[str, Any]:
     return {"ids_missing": missing, "ids_repeated": repeated, "id_repeated": example}
 
 
-def _digest(id: str) -> bytes:
-    return hashlib.blake2b(id.encode(), digest_size=8).digest()
+def account_of_joined_ids(corpora: Sequence[Corpus]) -> dict[str, Any]:
+    """How many documents have an id that is one of a corpus before theirs, and the first such id;
+    nothing where none has."""
+    known, again, example = np.empty(0, np.uint64), 0, None
+    for corpus in corpora:
+        new = [np.empty(0, np.uint64)]
+        for ids in _ids_of(corpus):
+            digests = text_digests(ids)
+            named = ids.lengths > 0
+            places = np.searchsorted(known, digests)
+            found = np.flatnonzero(named & (np.append(known, np.uint64(0))[places] == digests))
+            found = found[places[found] < len(known)]
+            if len(found) and example is None:
+                example = ids[int(found[0])][:80]
+            again += len(found)
+            new.append(digests[named])
+        known = np.union1d(known, np.concatenate(new))
+    return {"ids_known": again, "id_known": example} if again else {}
+
+
+def _ids_of(corpus: Corpus) -> Iterator[Strings]:
+    for table in (*corpus.index["shards"], corpus.index["heldout"]):
+        metadata = corpus.part(table).metadata
+        if metadata is not None:
+            yield metadata.ids
 
 
 def _rows_with_ids(spool: Spool, wanted: tuple[int, int]) -> tuple[list[int], str]:

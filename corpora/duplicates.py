@@ -1,4 +1,5 @@
-"""Documents that are equal, found by 64-bit digests that lie in a file, in bounded memory.
+"""Documents that are equal, or have one id, found by 64-bit digests that lie in a file, in bounded
+memory.
 
 Two documents that differ have equal digests with probability 2⁻⁶⁴, so that among n documents some
 are mistaken for equal with probability of at most n² 2⁻⁶⁵: 2 in a million for 8 million documents.
@@ -12,7 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora.documents import Documents
+from topicmc.corpora.offsets import spans
 from topicmc.corpora.split import mixed
+from topicmc.corpora.strings import Strings
 from topicmc.storage.scratch import scratch_array
 
 _CHUNK = 1 << 20
@@ -22,10 +25,23 @@ _BUCKET = 1 << 21
 def bag_digests(documents: Documents) -> np.ndarray:
     """uint64 (n,): equal for documents with the same counts of the same word ids."""
     ids, counts = (a.astype(np.uint64) for a in (documents.word_ids, documents.counts))
-    entries = mixed(ids + (counts << np.uint64(32)) + np.uint64(1))
+    return _of_runs(ids + (counts << np.uint64(32)), documents.indptr)
+
+
+def text_digests(texts: Strings) -> np.ndarray:
+    """uint64 (n,): equal for equal texts."""
+    found = [np.empty(0, dtype=np.uint64)]
+    for part in texts.pieces():
+        places = spans(np.zeros_like(part.lengths), part.lengths).astype(np.uint64)
+        found.append(_of_runs((places << np.uint64(8)) + part.text, part.offsets))
+    return np.concatenate(found)
+
+
+def _of_runs(entries: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """A digest of each run of entries, uint64, in whatever order they stand."""
     sums = np.zeros(len(entries) + 1, dtype=np.uint64)
-    np.cumsum(entries, out=sums[1:])  # modulo 2⁶⁴
-    return mixed(sums[documents.indptr[1:]] - sums[documents.indptr[:-1]])
+    np.cumsum(mixed(entries + np.uint64(1)), out=sums[1:])  # modulo 2⁶⁴
+    return mixed(sums[offsets[1:]] - sums[offsets[:-1]])
 
 
 def first_of_each(file: Path) -> tuple[np.ndarray | None, int]:

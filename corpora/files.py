@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import DataError, TopicmcError, UsageError
 from topicmc.host.interrupts import exit_on_termination
 from topicmc.storage.files import put_in_place, raw_atomic_write, sync_tree
 
@@ -68,6 +68,7 @@ def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
     output = output.resolve() if output.is_symlink() else output
     prefix = f".{output.name}.{socket.gethostname()}-"
     folder = output.parent / f"{prefix}{os.getpid()}.partial"
+    _check_elsewhere(output)
     try:
         _clear_up(output, prefix)
         _check_free(output, marker, force)
@@ -85,10 +86,22 @@ def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
             ) from error
         named = Path(error.filename or folder)
         ours = folder in (named, *named.parents) or named in folder.parents
-        where = f"{output}: cannot be written" if ours else f"{named}: cannot be used"
-        raise DataError(f"{where} ({error.strerror or error}).") from error
+        why = error.strerror or error
+        if ours:
+            raise TopicmcError(f"{output}: cannot be written ({why}).") from error
+        raise DataError(f"{named}: cannot be used ({why}).") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_elsewhere(output: Path) -> None:
+    """UsageError where whoever calls would stand in a folder that is no more."""
+    here = Path.cwd()
+    if output.resolve() in (here, *here.parents):
+        raise UsageError(
+            f"{output}: is or holds the folder that you are in, and would be replaced: go to"
+            " another folder, and name it from there."
+        )
 
 
 def _check_free(output: Path, marker: str, force: bool) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.corpora.accounts import account_of_joined_ids
 from topicmc.corpora.concatenation import (
     Dtypes,
     carry,
@@ -29,8 +30,10 @@ from topicmc.corpora.ordering import Keys, in_order, keys_of, random_keys, write
 from topicmc.corpora.pipes import readable
 from topicmc.corpora.preparation import default_pruning, prepare
 from topicmc.corpora.readers.sources import ID_READERS, open_sources
-from topicmc.corpora.remembered import fields_like, pruning_of
+from topicmc.corpora.remembered import fields_like, pruning_of, told_of
+from topicmc.corpora.stopwords import stop_words
 from topicmc.corpora.store import Corpus
+from topicmc.corpora.vocabulary import Pruning
 from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
 
@@ -120,6 +123,7 @@ def merge(
     with staging(Path(output), marker=INDEX, force=force) as folder:
         tables = concatenate(parts, folder, dtypes)
         step = {"step": "merge", "with": [_origin(corpus) for corpus in corpora[1:]]}
+        step |= account_of_joined_ids(corpora)
         _finish(folder, corpora[0], words, dtypes, tables, step)
     return Corpus.open(output)
 
@@ -157,7 +161,7 @@ def add(
     if seed and not n_heldout:
         raise UsageError(f"--seed {seed} chooses the held-out documents: add --heldout N.")
     cut = corpus.tokenizer.again(tokens, tokenizer)
-    fields = fields_like(corpus, **options)
+    fields = fields_like(told_of(corpus), **options)
     how = {name: value for name, value in fields._asdict().items() if name not in _NOT_OF_PREPARE}
     with (
         readable([Path(path) for path in documents]) as paths,
@@ -166,6 +170,7 @@ def add(
         format, _ = open_sources(paths, format, fields._replace(tokens=cut.field))
         is_text = format not in ID_READERS
         unpruned: dict[str, Any] = {}
+        rules = _rules(corpus, is_text) if new_words else None
         if is_text and vocab is not None:
             raise UsageError(f"--vocab {vocab}: only sources of word ids need one; this is text.")
         if is_text and new_words:
@@ -186,18 +191,18 @@ def add(
         )
         before = len(words)
         if new_words:
-            words = words + _new_words(corpus, new, is_text)
+            words = words + _new_words(corpus, new, rules)
         parts = parts_of([corpus, new], words)
         dtypes = dtypes_of([corpus, new], len(words))
         tables = concatenate(parts, folder, dtypes, link=output is None)
         if len(tables["shards"]) == corpus.n_shards:
             raise DataError(f"{paths[0]} holds no words of the vocabulary of {source}.")
-        step = {"step": "add", **new.provenance}
+        step = {"step": "add", **new.provenance, **account_of_joined_ids([corpus, new])}
         if new_words:
             step["words_new"] = len(words) - before
-        step["tokens_unknown"] = new.n_tokens - sum(
-            shard["n_tokens"] for shard in tables["shards"][corpus.n_shards :]
-        )
+        step["dropped"] = _more(tables["dropped"]["reasons"], corpus)
+        added = _n_tokens(tables["shards"], tables["heldout"]) - _tokens_of(corpus)
+        step["tokens_unknown"] = _tokens_of(new) - added
         shutil.rmtree(folder / "new")
         _finish(folder, corpus, words, dtypes, tables, step)
         if output is None and Corpus.open(target).index != corpus.index:
@@ -205,17 +210,42 @@ def add(
     return Corpus.open(target)
 
 
-def _new_words(corpus: Corpus, new: Corpus, is_text: bool) -> list[str]:
-    """The words of new documents that a corpus lacks and its pruning keeps, by the alphabet. Where
-    it pruned no text, new text is pruned as any is."""
+def _more(reasons: dict[str, int], than: Corpus) -> dict[str, int]:
+    """How many more rows made no document than of a corpus, by why."""
+    before = than.index.get("dropped", {}).get("reasons", {})
+    return {why: more for why, n in reasons.items() if (more := n - before.get(why, 0))}
+
+
+def _tokens_of(corpus: Corpus) -> int:
+    """Of all documents, those held out too."""
+    return _n_tokens(corpus.index["shards"], corpus.index["heldout"])
+
+
+def _n_tokens(shards: Sequence[dict[str, Any]], heldout: dict[str, Any]) -> int:
+    return sum(part["n_tokens"] for part in (*shards, heldout))
+
+
+def _rules(corpus: Corpus, is_text: bool) -> Pruning | None:
+    """By which a corpus takes new words: its own, or, where it pruned no text, None: those of any
+    new text. DataError when its stop words cannot be read again."""
+    if is_text and corpus.provenance.get("vocabulary") != "built":
+        return None
+    rules = pruning_of(corpus)
+    try:
+        stop_words(rules.stopwords)
+    except UsageError as error:
+        raise DataError(f"{corpus.path} was pruned by stop words that are gone: {error}") from None
+    return rules
+
+
+def _new_words(corpus: Corpus, new: Corpus, rules: Pruning | None) -> list[str]:
+    """The words of new documents that a corpus lacks and some rules keep, by the alphabet."""
     doc_freq = np.zeros(new.n_words, np.int64)
     for documents in (*(new.shard(number) for number in range(new.n_shards)), new.heldout):
         for block in blocks(documents):
             doc_freq += np.bincount(block.word_ids, minlength=new.n_words)
     n_docs = new.n_docs + new.n_heldout
-    pruning = default_pruning(n_docs)
-    if not is_text or corpus.provenance.get("vocabulary") == "built":
-        pruning = pruning_of(corpus)
+    pruning = rules or default_pruning(n_docs)
     known = spelled(corpus.vocabulary)
     kept = np.flatnonzero(pruning.mask(new.vocabulary, doc_freq, n_docs)).tolist()
     return sorted(word for w in kept if (word := new.vocabulary[w]) not in known)

@@ -107,9 +107,10 @@ def read_columns(text: str) -> dict[str, Any]:
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """Paths without the folders that they have in common."""
+    """Paths without the folders that they have in common; bytes that are no UTF-8 become question
+    marks."""
     names = [PurePosixPath(path).name or path for path in paths]
-    if len(set(names)) == len(set(paths)):
-        return names
-    shared = os.path.commonpath(map(os.path.abspath, set(paths)))
-    return [os.path.relpath(path, shared) for path in paths]
+    if len(set(names)) < len(set(paths)):
+        shared = os.path.commonpath(map(os.path.abspath, set(paths)))
+        names = [os.path.relpath(path, shared) for path in paths]
+    return [name.encode("utf-8", "replace").decode() for name in names]

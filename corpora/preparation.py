@@ -31,9 +31,10 @@ from topicmc.corpora.pipes import readable
 from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.named_fields import Fields
 from topicmc.corpora.readers.sources import ID_READERS, find_vocabulary, open_sources
+from topicmc.corpora.readers.svmlight import SvmlightReader
 from topicmc.corpora.scripts import advice, uncut
 from topicmc.corpora.spool import Spool
-from topicmc.corpora.stopwords import stop_words
+from topicmc.corpora.stopwords import resolved, stop_words
 from topicmc.corpora.store import Corpus
 from topicmc.corpora.tokenizer import EARLIER, Tokenizer
 from topicmc.corpora.vocabulary import Pruning, read_vocabulary
@@ -65,6 +66,7 @@ def prepare(
     n_heldout: int | None = None,
     phrases: bool | Sequence[str] = False,
     optional: Collection[str] = (),
+    first_index: int | None = None,
     seed: int = 0,
     force: bool = False,
     progress: Progress | None = None,
@@ -78,6 +80,7 @@ def prepare(
     ``title``, ``time`` and ``id`` name the fields of a document's text, title, time and id, and
     ``columns`` those that are kept with it, ("all",) for all others; titles are kept unasked where
     they are at hand, unless ``title`` is "none".
+    ``first_index`` is the least that SVMlight may have, found out where it is None.
     What ``optional`` names of all these, and of delimiter and encoding, is used only where it fits.
     ``tokenizer`` says how texts are cut into words, ``delimiter`` is that of CSV and ``encoding``
     that of text, UTF-8 by default. Equal documents are counted and stay on one side of the split;
@@ -93,6 +96,8 @@ def prepare(
     Pruning(**asked)  # bad options fail before anything is read
     finds = phrases is True
     stop = stop_words(asked.get("stopwords", "english" if finds else "none"))
+    if "stopwords" in asked:
+        asked["stopwords"] = resolved(asked["stopwords"])
     cut = tokenizer or Tokenizer()
     cut.load()
     if seed < 0:
@@ -104,6 +109,7 @@ def prepare(
         *(field, title, time, id, tuple(columns), delimiter, encoding),
         tokens=cut.field,
         optional=frozenset(optional),
+        first_index=first_index,
     )
 
     tally = Tally()
@@ -170,6 +176,7 @@ def prepare(
             "id": id,
             "delimiter": delimiter,
             "encoding": encoding,
+            **_numbering(readers),
             "vocabulary": given[0] if given else "built",
             "pruning": asdict(pruning),
             **({} if cut == EARLIER else {"tokenizer": None if is_ids else cut.as_dict()}),
@@ -238,6 +245,12 @@ def _kept_columns(readers: list[Any]) -> list[str]:
     """Names of the columns that some source has, in order."""
     names = [getattr(reader, "column_names", None) or [] for reader in readers]
     return list(dict.fromkeys(chain.from_iterable(names)))
+
+
+def _numbering(readers: list[Any]) -> dict[str, int]:
+    """How SVMlight numbers words, which later files of the same kind may not show."""
+    first = {r.first_index for r in readers if isinstance(r, SvmlightReader)}
+    return {"first_index": first.pop()} if first else {}
 
 
 def _silent(tally: Tally) -> None:

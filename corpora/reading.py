@@ -3,7 +3,7 @@ memory does not grow with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -82,14 +82,15 @@ def read_known(
     fields: Fields | None = None,
     tokenizer: Tokenizer | None = None,
     stop: frozenset[str] = frozenset(),
+    phrases: bool = True,
     progress: Progress | None = None,
 ) -> Reading:
     """The documents of sources in order, with ids that are positions in ``words``.
 
     Sources are those of `topicmc.corpora.prepare`, or prepared corpora, whose documents come in the
     order of their own sources, with the rows between them that made no document; corpora that do
-    not know their rows give the training documents first. Words are matched by spelling, and the
-    phrases among them are joined in text, which ``tokenizer`` cuts. ``vocab`` is that of sources of
+    not know their rows give the training documents first. Words are matched by spelling. In text,
+    which ``tokenizer`` cuts, the ``phrases`` among them are joined. ``vocab`` is that of sources of
     word ids, ``stop`` are words to be counted apart; ``tally`` and ``progress`` hear how it goes.
 
     Raises UsageError and DataError as `prepare` does, the latter also where there is no document.
@@ -100,7 +101,8 @@ def read_known(
     if any((path / INDEX).is_file() for path in sources):
         if asked:
             raise UsageError("How words are cut is said of text; a prepared corpus has its own.")
-        return _reading_of_corpora(sources, words, tally, vocab, fields, progress)
+        asked_of = {"format": None if format == "auto" else format, "vocab": vocab, **fields.asked}
+        return _reading_of_corpora(sources, words, tally, asked_of, progress)
     opened = ExitStack()
     try:
         paths = opened.enter_context(readable(sources))
@@ -115,7 +117,8 @@ def read_known(
         elif vocab is not None:
             raise UsageError(f"--vocab {vocab}: only sources of word ids need one; this is text.")
         else:
-            stream = _of_text(readers, cut, words, tally, stop)
+            joined = phrases_among(words) if phrases else None
+            stream = _of_text(readers, cut, words, tally, stop, joined)
         has_fields = format in FIELD_READERS
         return Reading(
             _told(stream, opened, paths[0], tally, progress),
@@ -164,10 +167,10 @@ def _of_text(
     words: Sequence[str],
     tally: Tally,
     stop: frozenset[str],
+    phrases: Any,
 ) -> Iterator[Known]:
     tokenizer.load()
     index = spelled(words)
-    phrases = phrases_among(words)
     for reader, places in zip(readers, _files(readers), strict=True):
         for batch, documents, _ in counted([reader], tokenizer, tally, phrases):
             new_ids = np.array([index.get(word, -1) for word in batch.words], dtype=np.int64)
@@ -193,12 +196,10 @@ def _reading_of_corpora(
     sources: Sequence[Path],
     words: Sequence[str],
     tally: Tally,
-    vocab: Path | None,
-    fields: Fields,
+    asked: Mapping[str, Any],
     progress: Progress | None,
 ) -> Reading:
-    given = {"vocab": vocab, **fields.asked}
-    for option, value in given.items():
+    for option, value in asked.items():
         if value:
             raise UsageError(f"--{option} {value}: a prepared corpus has its own.")
     corpora = [Corpus.open(path) for path in sources]

@@ -1,12 +1,14 @@
 """How the sources of a corpus were read and pruned, so that new documents are treated alike
-unasked."""
+unasked. A run keeps it, too, as its corpus may be gone when documents are inferred."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from topicmc.corpora.index import INDEX
 from topicmc.corpora.readers.named_fields import Fields
+from topicmc.corpora.readers.sources import ID_READERS
 from topicmc.corpora.store import Corpus
 from topicmc.corpora.vocabulary import Pruning
 from topicmc.storage.fields import Record
@@ -15,23 +17,40 @@ _KEPT = ("field", "title", "time", "id", "delimiter", "encoding")
 _GUESSED = ("csv", "text")  # neither name nor content may tell these
 
 
-def fields_like(corpus: Corpus | None, **asked: Any) -> Fields:
-    """`Fields` as asked for, where an option is not None, and else as those of a corpus were: these
+def told_of(corpus: Corpus) -> dict[str, Any]:
+    """What a corpus says of it, as JSON values: the options of `_KEPT` that were given, ``columns``
+    that were kept, ``format``, ``first_index``, ``stopwords``, and whether ``phrases`` are joined.
+    """
+    known = corpus.provenance
+    format, pruning = known.get("format"), known.get("pruning")
+    told: dict[str, Any] = {
+        option: value for option in _KEPT if isinstance(value := known.get(option), str)
+    }
+    told |= {"columns": list(corpus.index.get("columns", ()))}
+    told |= {name: known[name] for name in ("format", "first_index") if name in known}
+    if isinstance(pruning, dict) and isinstance(pruning.get("stopwords"), str):
+        told["stopwords"] = pruning["stopwords"]
+    # Where words came as ids, nothing is known of how text would be cut.
+    if "phrases" in known and format not in ID_READERS:
+        told["phrases"] = bool(known["phrases"])
+    return told
+
+
+def fields_like(told: Mapping[str, Any] | None, **asked: Any) -> Fields:
+    """`Fields` as asked for, where an option is not None, and else as `told_of` a corpus: these
     names are used where a source has them, the delimiter where it parts the header into most of
     them, and the encoding where a source is not UTF-8."""
     fields = Fields()
-    if corpus is not None:
-        told = {
-            option: value
-            for option in _KEPT
-            if isinstance(value := corpus.provenance.get(option), str)
-        }
-        format = corpus.provenance.get("format")
+    if told is not None:
+        known = {name: value for name in _KEPT if isinstance(value := told.get(name), str)}
+        format, columns = told.get("format"), told.get("columns")
+        columns = columns if isinstance(columns, list) else []
         fields = Fields(
-            **told,
-            columns=tuple(corpus.index.get("columns", ())),
-            optional=frozenset({*told, "keep"}),
+            **known,
+            columns=tuple(name for name in columns if isinstance(name, str)),
+            optional=frozenset({*known, "keep"}),
             likely=format if format in _GUESSED else None,
+            first_index=0 if told.get("first_index") == 0 else None,
         )
     new = {option: value for option, value in asked.items() if value is not None}
     settled = {"keep" if option == "columns" else option for option in new}

@@ -38,6 +38,18 @@ def stop_words(choice: str) -> frozenset[str]:
     return frozenset[str]().union(*(_listed(name.strip()) for name in names))
 
 
+def resolved(choice: str) -> str:
+    """The same choice, whose files are found from any folder."""
+    names = [choice] if Path(choice).is_file() else choice.split(",")
+    found = [_resolved(name.strip()) for name in names]
+    return choice if len(found) > 1 and any("," in name for name in found) else ",".join(found)
+
+
+def _resolved(name: str) -> str:
+    is_file = name != "none" and name.lower() not in _codes() and Path(name).is_file()
+    return str(Path(name).resolve()) if is_file else name
+
+
 @cache
 def _codes() -> dict[str, str]:
     return {name: code for code, language in LANGUAGES.items() for name in (code, language)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Generic, TypeVar, overload
@@ -66,9 +66,7 @@ class Strings:
         starts, lengths = self.offsets[rows], self.lengths[rows]
         offsets = running(lengths)
         text = np.empty(offsets[-1], np.uint8)
-        # Some at a time, as the place of a byte takes eight.
-        edges = np.searchsorted(offsets, np.arange(0, len(text), _BYTES))
-        for first, last in pairwise(np.unique([*edges, len(rows)]).tolist()):
+        for first, last in _pieces(offsets):
             here = slice(first, last)
             text[offsets[first] : offsets[last]] = self.text[spans(starts[here], lengths[here])]
         return Strings(text, offsets)
@@ -77,6 +75,18 @@ class Strings:
         """Texts start to stop − 1."""
         first, last = self.offsets[start], self.offsets[stop]
         return Strings(self.text[first:last], self.offsets[start : stop + 1] - first)
+
+    def pieces(self) -> Iterator[Strings]:
+        """All texts, some at a time."""
+        for first, last in _pieces(self.offsets):
+            yield self.part(first, last)
+
+
+def _pieces(offsets: np.ndarray) -> Iterable[tuple[int, int]]:
+    """Runs of texts, given where each begins, int64 (n + 1,), by their first number and that behind
+    their last: some at a time, as the place of a byte takes eight."""
+    edges = np.searchsorted(offsets, np.arange(0, offsets[-1], _BYTES))
+    return pairwise(np.unique([0, *edges, len(offsets) - 1]).tolist())
 
 
 class Texts(Sequence[T], Generic[T]):

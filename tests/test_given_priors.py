@@ -169,3 +169,11 @@ def test_a_run_under_given_priors(small_corpus, tmp_path, sampler):
         assert theta[7, 1] / theta[:, 1].sum() > 0.3
     (tmp_path / "b.npy").unlink()
     train(config, small_corpus, tmp_path / "run", resume=True)
+
+
+def test_priors_that_memory_cannot_hold(tmp_path, monkeypatch):
+    """Which is seen before they are laid out."""
+    path = written(tmp_path, "listed.csv")
+    monkeypatch.setattr("topicmc.models.lda.given_priors.available_memory", lambda: 300)
+    with pytest.raises(UsageError, match="priors of 5 words in 3 topics need about"):
+        matrix_of(path, TrainConfig(beta=0.3))

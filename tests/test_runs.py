@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from topicmc.errors import DataError, TopicmcError, UsageError
+from topicmc.models.factors.run import FactorRun
 from topicmc.models.lda.run import TopicRun
+from topicmc.models.mixture.run import MixtureRun
 from topicmc.storage.files import (
     atomic_write,
     read_array,
@@ -98,6 +100,34 @@ def test_runs_are_not_overwritten_unasked(tmp_path):
     new = {**FACTS, "config": {**FACTS["config"], "new": 1}}
     TopicRun.create(tmp_path / "run", new, force=True)
     assert TopicRun.open(tmp_path / "run").facts()["config"] == new["config"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_run_that_could_not_be_made_leaves_its_place_free(tmp_path, monkeypatch, force):
+    """Stopped between its folders and ``run.json``, as by Ctrl-C or a full disk."""
+    if force:
+        TopicRun.create(tmp_path / "run", FACTS, words=["a", "b"])
+    with monkeypatch.context() as patched:
+        patched.setattr(TopicRun, "write_vocabulary", lambda *_: ends())
+        with pytest.raises(KeyboardInterrupt):
+            TopicRun.create(tmp_path / "run", FACTS, force, ["a", "b"])
+    assert list((tmp_path / "run").iterdir()) == []
+    run = TopicRun.create(tmp_path / "run", FACTS, words=["a", "b"])
+    assert run.vocabulary() == ["a", "b"]
+
+
+def ends():
+    raise KeyboardInterrupt
+
+
+def test_force_replaces_no_run_of_another_model(tmp_path):
+    TopicRun.create(tmp_path / "run", FACTS)
+    for other in (MixtureRun, FactorRun):
+        with pytest.raises(UsageError, match="run: is a run of the model 'lda', which --force"):
+            other.check_free(tmp_path / "run", force=True)
+    assert TopicRun.open(tmp_path / "run").facts()["config"] == FACTS["config"]
+    (tmp_path / "run" / "run.json").write_text("[]")  # damaged
+    TopicRun.create(tmp_path / "run", FACTS, force=True)
 
 
 def test_force_leaves_folders_that_are_not_runs_alone(tmp_path):

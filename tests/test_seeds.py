@@ -126,6 +126,24 @@ def test_the_prior_is_no_part_of_what_is_counted(small_corpus, tmp_path):
             assert seed.share == pytest.approx(row[topic] / row.sum(), abs=1e-4)
 
 
+def test_where_else_a_word_is_is_told_of_the_first_chain(small_corpus, tmp_path):
+    """Topics without seeds are others in other chains, whatever their numbers."""
+    config = replace(CONFIG, sampler="adlda", chains=2, samples=4, learn="none")
+    run, _ = train(config, small_corpus, tmp_path / "run")
+    assert {entry["chain"] for entry in run.sample_index()} == {0, 1}
+    entries = [entry for entry in run.sample_index() if entry["chain"] == 0]
+    priors = [run.prior(entry["beta"]).matrix(6, 120).T for entry in entries]
+    states = [run.read_sample(entry) for entry in entries]
+    counts = np.mean([np.rint(s - p) for s, p in zip(states, priors, strict=True)], axis=0)
+    for topic, seeds in seed_words(run).items():
+        for seed in seeds:
+            row = counts[run.vocabulary().index(seed.word)]
+            shares = row / row.sum()
+            shares[topic] = -1
+            number, share = seed.elsewhere
+            assert shares[number] == shares.max() == pytest.approx(share, abs=1e-4)
+
+
 def test_views_and_runs_that_go_on_keep_names_and_seeds(small_corpus, tmp_path):
     run, _ = train(replace(CONFIG, sampler="adlda"), small_corpus, tmp_path / "run")
     view = edit(run, Edits(merges=[(3, 0)], drops=[2]), tmp_path / "view")

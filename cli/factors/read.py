@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from topicmc.cli.factors.columns import checked_delimiter, column_options
+from topicmc.cli.mixture.dispatch import refuse
 from topicmc.cli.options import force_option, json_option, output_option, print_json, run_argument
 from topicmc.cli.tables import print_convergence
 
@@ -42,7 +43,10 @@ def evaluate(
 
     opened = FactorRun.open(run)
     table = None
-    if ratings is not None:
+    if ratings is None:
+        asked = {"--user": user, "--item": item, "--rating": rating, "--delimiter": delimiter}
+        refuse(asked, "says how RATINGS are read, and none are named")
+    else:
         with readable([ratings]) as sources:
             table = read_ratings(
                 sources[0],

@@ -159,7 +159,8 @@ def train(
             workers, last = jobs.workers_of(output)
             transport = last if transport == "auto" else transport
         elif settings.get("chains", "auto") != "auto":
-            workers, transport = settings["chains"], "local"
+            workers = settings["chains"]
+            transport = "local" if transport == "auto" else transport
     if workers is not None and must_launch(workers, transport):
         sys.exit(launch(workers, sys.argv[1:]))
     channel = open_transport(transport, workers)

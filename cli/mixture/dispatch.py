@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -47,7 +47,7 @@ def only_one(paths: Sequence[Path]) -> Path:
     return paths[0]
 
 
-def refuse(options: dict[str, object], why: str = "means nothing to a mixture") -> None:
+def refuse(options: Mapping[str, object], why: str = "means nothing to a mixture") -> None:
     """UsageError for the first of some options, by their names, that was given: whose value is
     not empty."""
     for name, value in options.items():

@@ -106,8 +106,10 @@ def train_mixture(
 def _dry_run(corpus: Path | None, settings: dict[str, Any], channel: Any, as_json: bool) -> None:
     from topicmc.corpora import Corpus
     from topicmc.models.mixture.jobs import decided
+    from topicmc.models.mixture.settings import check_honoured
 
     config: Any = MixtureConfig(**settings)
+    check_honoured(config)
     if corpus is not None:
         config = decided(config, Corpus.open(corpus), channel)
     if as_json:

@@ -21,7 +21,8 @@ class Fields(NamedTuple):
     read; the title and the id ``none`` stand for none. ``columns`` are the fields to be kept, or
     `ALL`: all others. ``tokens`` is read instead of a text. ``optional`` names the options whose
     fields may be missing; an optional delimiter or encoding is used where it fits. ``likely`` is
-    the format of sources whose name and content tell none.
+    the format of sources whose name and content tell none, and ``first_index`` the least index that
+    SVMlight may have, 0 or 1, where it is known.
     """
 
     field: str | None = None
@@ -34,6 +35,7 @@ class Fields(NamedTuple):
     tokens: str | None = None
     optional: frozenset[str] = frozenset()
     likely: str | None = None
+    first_index: int | None = None
 
     @property
     def has_titles(self) -> bool:
@@ -47,7 +49,7 @@ class Fields(NamedTuple):
     def asked(self) -> dict[str, str | None]:
         """What is not optional, by the names of options."""
         options = {**self._asdict(), "keep": ",".join(self.columns)}
-        others = {"columns", "optional", "likely", *self.optional}
+        others = {"columns", "optional", "likely", "first_index", *self.optional}
         return {option: value for option, value in options.items() if option not in others}
 
     @property

@@ -56,7 +56,7 @@ def open_sources(paths: Sequence[Path], format: str, fields: Fields) -> tuple[st
     _check_fields(format, fields, paths)
     readers = [_reader(format, path, fields) for path in paths]
     if format == "svmlight":
-        SvmlightReader.read_together(readers)
+        SvmlightReader.read_together(readers, fields.first_index)
     return format, readers
 
 

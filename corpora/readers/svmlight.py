@@ -18,19 +18,24 @@ _INDEX_ZERO, _COMMENT = re.compile(rb"\s0+:"), re.compile(rb"#[^\n]*")
 
 class SvmlightReader:
     """Indices start at 1, as the format has it, unless some index of the files that are read
-    together is 0."""
+    together is 0, or they are known to start there."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._indices = _Indices([path])
+        self._indices = _Indices([path], None)
+
+    @property
+    def first_index(self) -> int:
+        """0 or 1."""
+        return self._indices.first
 
     def blocks(self, n_words: int, tally: Tally) -> Iterator[Documents]:
-        return pair_blocks(self.path, _split, n_words, tally, base=self._indices.base, real=True)
+        return pair_blocks(self.path, _split, n_words, tally, base=self.first_index, real=True)
 
     @staticmethod
-    def read_together(readers: "Sequence[SvmlightReader]") -> None:
-        """Lets some readers number words alike."""
-        indices = _Indices([reader.path for reader in readers])
+    def read_together(readers: "Sequence[SvmlightReader]", first_index: int | None) -> None:
+        """Lets some readers number words alike, from ``first_index`` on if that is known."""
+        indices = _Indices([reader.path for reader in readers], first_index)
         for reader in readers:
             reader._indices = indices
 
@@ -38,13 +43,13 @@ class SvmlightReader:
 class _Indices:
     """Of some files."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], known: int | None) -> None:
         self._paths = paths
+        self._known = known
 
     @cached_property
-    def base(self) -> int:
-        """The first."""
-        return 0 if any(map(_has_zero, self._paths)) else 1
+    def first(self) -> int:
+        return 0 if self._known == 0 or any(map(_has_zero, self._paths)) else 1
 
 
 def _has_zero(path: Path) -> bool:

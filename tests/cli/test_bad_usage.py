@@ -45,6 +45,8 @@ USAGE = [
     (("train", "-o", "run", "--resume", "--topics", 7), "--topics 7: .*began with 5"),
     (("topics", "run", "-n", 0), "-n"),
     (("topics",), "RUN"),
+    (("topics", "run", "--topic", 0, "--by", "frex"), "--by frex is of the table"),
+    (("infer", "run", "corpus", "-o", "x.csv", "--format", "csv"), "--format csv: a prepared"),
     (("export", "run", "--to", "npy"), "-o"),
     (("export", "run", "-o", "new"), "--to"),
     (("export", "run", "-o", "new", "--to", "xml"), "'xml' is not one of"),
@@ -93,14 +95,17 @@ DATA = [
     (("evaluate", "run", "--topics-file", "corpus/corpus.json"), "corpus.json: not a readable"),
     (("evaluate", "run", "--topics-file", "corpus/heldout/indptr.npy"), "not a K × W matrix"),
     (("corpus", "info", "run"), "run is not a corpus"),
-    (("prepare", "corpus/vocabulary.txt", "-o", "/proc/new"), "^/proc/new: cannot be written"),
     (("corpus", "verify", "nowhere"), "nowhere does not exist"),
+]
+FAILURE = [
+    (("prepare", "corpus/vocabulary.txt", "-o", "/proc/new"), "^/proc/new: cannot be written"),
+    ((*TRAIN[:2], "-o", "/proc/new"), "^/proc/new: cannot be written"),
 ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence", "status"),
-    [(*case, 2) for case in USAGE] + [(*case, 3) for case in DATA],
+    [(*c, 2) for c in USAGE] + [(*c, 3) for c in DATA] + [(*c, 1) for c in FAILURE],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else None,
 )
 def test_one_sentence_and_nothing_written(run, command, arguments, sentence, status):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from shell import TOPICMC
@@ -41,3 +42,12 @@ except ValueError as error:
     )
     assert (done.stdout, done.stderr) == ("no documents\n", "")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_streams_that_were_closed_before(run, closed):
+    made = f"{TOPICMC} prepare corpus/vocabulary.txt -o new --allow digits --min-df 1 {closed}"
+    line = f"{TOPICMC} topics run {closed} && {made}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "Traceback" not in done.stderr
+    assert Path("new/corpus.json").is_file()

@@ -209,6 +209,7 @@ USAGE = [
     ((*TRAIN, "--precision", 3, "--precision-every", 2), "--precision-every has no meaning with"),
     (("factors", "train", "-o", "run", "--resume", "--factors", 5), "--resume cannot change"),
     (("factors", "train", "-o", "run", "--resume", "--force"), "--resume goes on"),
+    (("factors", "evaluate", "run", "--rating", "3"), "--rating says how RATINGS are read"),
     (("factors", "predict", "run", "pairs.csv", "-o", "p.xlsx"), "the name must end in .csv"),
     (("factors", "predict", "run", "pairs.csv", "-o", "ratings.csv"), "exists already"),
     (("factors", "export", "run", "--to", "npz", "-o", "ratings.csv"), "exists already"),
@@ -221,6 +222,17 @@ DATA = [
     (("factors", "predict", "run", "nothing.csv"), "nothing.csv does not exist"),
     (("factors", "evaluate", "run", "pairs.csv"), "has 2 columns"),
 ]
+
+
+def test_several_chains_go_where_they_are_told_to(work, command, monkeypatch):
+    launched = []
+    monkeypatch.setattr(
+        "topicmc.engine.transport.launch.launch", lambda workers, _: launched.append(workers) or 0
+    )
+    chains = ("--chains", 2, "--epochs", 1)
+    assert command(*TRAIN, *chains, "--transport", "mpi").status == 0
+    assert launched == [2]
+    assert command(*TRAIN, *chains).status == 0 and launched == [2]
 
 
 @pytest.mark.parametrize(

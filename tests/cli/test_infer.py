@@ -2,12 +2,13 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fake_runs import make_run
-from shell import one_sentence
+from shell import one_sentence, topicmc
 
 from topicmc.corpora import prepare
 from topicmc.kernels.threads import Threads
@@ -87,6 +88,17 @@ def test_every_format_has_a_row_for_each_document_in_order(run, command, name):
         assert [row["title"] for row in rows] == [f"no. {i}" for i in range(6)]
         assert [int(row["tokens"]) for row in rows] == KNOWN
         assert [int(row["unknown"]) for row in rows] == UNKNOWN
+
+
+def test_names_of_files_that_are_no_utf8(run, command):
+    names = [os.fsdecode(b"caf\xe9.jsonl"), "new.jsonl"]
+    Path(names[0]).write_bytes(Path(names[1]).read_bytes())
+    for ending in ("csv", "jsonl", "parquet"):
+        result = command("infer", "run", *names, "-o", f"mixes.{ending}")
+        assert result.status == 0, result.stderr
+        assert {row["file"] for row in read(Path(f"mixes.{ending}"))[1]} == {"caf?.jsonl", names[1]}
+    result = topicmc("infer", "run", names[1], "-o", os.fsdecode(b"m\xe9.csv"))
+    assert result.status == 0 and "Traceback" not in result.stderr
 
 
 def test_text_says_what_came_of_it(run, command):

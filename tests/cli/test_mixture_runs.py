@@ -245,7 +245,8 @@ def test_sgrld_and_minibatches_train(work, command):
         assert json.loads(done.stdout)["nats_per_document"] > 0
 
 
-LEARN_IN_PARTS = ("--learn", "both", "--counts", "minibatch")
+IN_PARTS = ("--counts", "minibatch")
+LEARN_IN_PARTS = ("--learn", "both", *IN_PARTS)
 REFUSED = [
     (("train", "corpus", "-o", "x", *MODEL, "--topics", "5"), "learned"),
     (("train", "corpus", "-o", "x", *MODEL, "--sweeps", "5"), "no such setting"),
@@ -262,6 +263,7 @@ REFUSED = [
     (("export", "run", "--to", "gensim", "-o", "x"), "npy"),
     (("export", "run", "--to", "sklearn", "-o", "x"), "npy, csv"),
     (("export", "run", "--to", "csv", "-o", "x", "--chain", "0"), "--chain"),
+    (("export", "run", "--to", "arviz", "-o", "x.nc", "--words", "3"), "--words 3"),
     (("export", "run", "run", "--to", "csv", "-o", "x"), "several RUNs"),
     (("report", "run", "-o", "x.html", "--level", "2"), "--level"),
     (("report", "run", "-o", "x.html", "--by", "year"), "--time"),
@@ -271,6 +273,11 @@ REFUSED = [
     (("edit", "run", "-o", "view", "--merge", "0+1"), "named only"),
     (("edit", "run", "-o", "view", "--label", "900=x"), "no group 900"),
     (("train", "corpus", "-o", "x", *MODEL, *LEARN_IN_PARTS), "--counts"),
+    (("train", "corpus", "-o", "x", *MODEL, *IN_PARTS, "--splits", "5"), "--splits"),
+    (
+        ("train", "corpus", "-o", "x", *MODEL, *IN_PARTS, "--moves-every", "5", "--dry-run"),
+        "--moves",
+    ),
     (("train", "corpus", "-o", "x", *MODEL, "--learn", "both", "--alpha", "1"), "--alpha"),
     (("train", "-o", "run", "--resume", "--learn", "both"), "--learn"),
 ]

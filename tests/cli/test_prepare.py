@@ -234,6 +234,18 @@ def test_names_that_are_no_utf8(tmp_path):
     assert column == "?"
 
 
+def test_the_current_folder_is_not_replaced(source, tmp_path, monkeypatch):
+    """It would be another one by its name, and empty for whoever stands in it."""
+    run(prepare, source, "-o", tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    before = sorted(tmp_path.rglob("*"))
+    for arguments in ((prepare, source, "-o", ".", "--force"), (corpus, "add", ".", source)):
+        with pytest.raises(UsageError, match=r"\.: is or holds the folder that you are in"):
+            run(*arguments)
+    after = sorted(tmp_path.rglob("*"))
+    assert [path for path in after if path.name != ".checked.json"] == before
+
+
 def test_a_number_of_words_has_one_sign(source, tmp_path):
     assert run(prepare, source, "-o", tmp_path / "out", "--keep", "+3").exit_code == 0
     with pytest.raises(UsageError, match="keep"):

@@ -196,6 +196,8 @@ def test_views_are_not_trained(view, run, command):
         (("--drop", "-1"), "give numbers of topics"),
         (("--group", "1,2"), "give a name and numbers"),
         (("--group", "=1,2"), "is empty"),
+        (("--group", "A=1", "--group", "A=2"), "--group: A is given twice"),
+        (("--label", "1=A", "--label", "1=B"), "--label: 1 is given twice"),
         (("--labels", "none.csv"), "no such file"),
     ],
 )

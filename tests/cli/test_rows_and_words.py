@@ -5,7 +5,10 @@ import json
 import os
 import shutil
 import threading
+from itertools import product
 from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from fake_runs import make_run
 from shell import one_sentence
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.remembered import told_of as reading_of
 
 KEPT = ("--min-df", 1, "--max-df", 1, "--heldout", 0)
 ROWS = [
@@ -35,13 +39,14 @@ def write(name: str, rows: list[dict[str, str]], delimiter: str) -> None:
         writer.writerows(rows)
 
 
-def run_on(name: str, words: list[str]) -> None:
-    """A run on a corpus, over these words, in place of one that is there."""
+def run_on(name: str, words: list[str], **more: Any) -> None:
+    """A run on a corpus, over these words, in place of one that is there; and what more it knows of
+    the corpus."""
     shutil.rmtree("run", ignore_errors=True)
     corpus = Corpus.open(name)
     theta = np.random.default_rng(0).gamma(np.ones((len(words), 2))) + 1e-3
     run = make_run(Path("run"), {0: [theta]}, fingerprint=corpus.fingerprint)
-    told = {"path": f"../{name}", "tokenizer": corpus.provenance["tokenizer"]}
+    told = {"path": f"../{name}", "tokenizer": corpus.provenance["tokenizer"], **more}
     run.update_facts(
         vocabulary=run.write_vocabulary(words), corpus={**run.facts()["corpus"], **told}
     )
@@ -168,6 +173,73 @@ def test_further_documents_are_read_as_the_corpus_was(command):
         )
 
 
+def test_a_run_knows_how_its_corpus_was_read(command):
+    """Which may have been moved, or added to."""
+    write("l.csv", LATIN, "~")
+    named = (*NAMED, "--delimiter", "~", "--stop-words", "de")
+    assert command("prepare", "l.csv", "-o", "c", *named, *KEPT).status == 0
+    run_on("c", ["façade", "naïve"], reading=reading_of(Corpus.open("c")))
+    assert command("infer", "run", "l.csv", "-o", "m.jsonl").status == 0
+    Path("c").rename("d")
+    assert command("infer", "run", "l.csv", "-o", "n.jsonl").status == 0
+    assert told_of("n.jsonl") == told_of("m.jsonl")
+    assert [(row["id"], row["year"]) for row in told_of("m.jsonl")] == [
+        ("7", "1999"),
+        ("007", "2001"),
+    ]
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_phrases_are_joined_where_those_of_the_corpus_were(command, joined):
+    """Else words with an underscore are words."""
+    lines = ["new york", "old york", "new house"] * 10
+    fillers = [f"{first}{second}x" for first, second in product(ascii_lowercase, repeat=2)]
+    lines += [f"{word} {word}z" for word in fillers]
+    Path("t.txt").write_text("\n".join(lines) + "\nnew_york\n")
+    cut = ("--phrases",) if joined else ("--token-pattern", r"\S+")
+    assert command("prepare", "t.txt", "-o", "c", *cut, *KEPT).status == 0
+    words = ["new", "york", "new_york"]
+    assert "new_york" in Corpus.open("c").vocabulary
+    run_on("c", words, reading=reading_of(Corpus.open("c")))
+    Path("x.txt").write_text("new york\n")
+    assert command("infer", "run", "x.txt", "-o", "m.jsonl").status == 0
+    assert told_of("m.jsonl")[0]["tokens"] == (1 if joined else 2)
+
+
+def test_stop_words_are_found_from_any_folder(command, monkeypatch):
+    Path("mine.txt").write_text("und\nthe\n")
+    named = ("--field", "body", "--delimiter", "~", "--stop-words", "mine.txt")
+    assert command("prepare", "t.csv", "-o", "c", *named, *KEPT[:4]).status == 0
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    write("more.csv", [{"body": "und the comet heard"}], "~")
+    added = command("corpus", "add", "../c", "more.csv", "--new-words", "-o", "d")
+    assert added.status == 0, added.stderr
+    assert "heard" in Corpus.open("d").vocabulary and "the" not in Corpus.open("d").vocabulary
+    Path("../mine.txt").unlink()
+    refused = command("corpus", "add", "../c", "more.csv", "--new-words", "-o", "e")
+    assert refused.status == 3 and "c was pruned by stop words that are gone" in one_sentence(
+        refused
+    )
+
+
+def test_what_add_left_out_is_told_of_held_out_documents_too(command):
+    named = ("--field", "body", "--delimiter", "~")
+    assert command("prepare", "t.csv", "-o", "c", *named, *KEPT).status == 0
+    new = [{"body": "comet unheard of"}] * 2 + [{"body": "und und"}] * 2 + [{"body": "unheard"}] * 4
+    write("more.csv", new, "~")
+    done = command(
+        "corpus", "add", "c", "more.csv", "-o", "d", "--new-words", "--heldout", 4, "--json"
+    )
+    assert done.status == 0, done.stderr
+    made, before = Corpus.open("d"), Corpus.open("c")
+    step = made.provenance["history"][-1]
+    kept = made.n_tokens + made.heldout.counts.sum() - before.n_tokens
+    assert step["tokens_read"] - step["tokens_left_out"] - step["tokens_unknown"] == kept
+    n_docs = made.n_docs + made.n_heldout - before.n_docs
+    assert step["documents_read"] - sum(step["dropped"].values()) == n_docs
+
+
 def test_further_documents_without_ids_are_told(command):
     named = ("--field", "body", "--id", "nr", "--delimiter", "~")
     assert command("prepare", "t.csv", "-o", "c", *named, *KEPT).status == 0
@@ -181,6 +253,23 @@ def test_further_documents_without_ids_are_told(command):
     added = command("corpus", "add", "c", "more.csv", "-o", "f")
     told = "of 2 documents read, 1 empty, 3 tokens of words left out"
     assert added.status == 0 and told in added.stderr
+
+
+def test_ids_that_name_other_documents_already_are_told(command):
+    named = ("--field", "body", "--id", "nr", "--delimiter", "~")
+    write("t.csv", [{"body": "comet", "nr": n} for n in ("a", "é", "b", "c")], "~")
+    assert command("prepare", "t.csv", "-o", "c", *named, *KEPT[:4], "--heldout", 1).status == 0
+    new = ("aa", "b", "", "é", "éa", "c", "a")
+    write("more.csv", [{"body": "comet", "nr": n} for n in new], "~")
+    told = "4 documents have the id of one that was there before, the first 'b'"
+    added = command("corpus", "add", "c", "more.csv", "-o", "d")
+    assert added.status == 0 and told in added.stderr
+    assert command("prepare", "more.csv", "-o", "m", *named, *KEPT).status == 0
+    merged = command("corpus", "merge", "c", "m", "-o", "e")
+    assert merged.status == 0 and told in merged.stderr
+    write("more.csv", [{"body": "comet", "nr": n} for n in ("d", "ab", "ba")], "~")
+    added = command("corpus", "add", "c", "more.csv", "-o", "f")
+    assert added.status == 0 and added.stderr == ""
 
 
 def test_a_pipe_is_taken_for_what_it_must_be(command):

@@ -10,6 +10,9 @@ import pytest
 
 from topicmc.corpora import Corpus, maintenance, prepare, verify
 from topicmc.corpora.files import NpyWriter
+from topicmc.corpora.readers import Tally
+from topicmc.corpora.reading import read_known
+from topicmc.corpora.remembered import fields_like, told_of
 from topicmc.errors import DataError, UsageError
 from topicmc.storage.files import own_checksum
 
@@ -267,3 +270,24 @@ def test_options_that_add_has_no_use_for(tmp_path, first):
         maintenance.add(first.path, [tmp_path / "x.txt"], vocab=tmp_path / "x.txt")
     with pytest.raises(UsageError, match="--seed 5 chooses the held-out documents"):
         maintenance.add(first.path, [tmp_path / "x.txt"], seed=5)
+
+
+def test_later_svmlight_is_numbered_as_that_of_the_corpus(tmp_path):
+    """Sources of few documents may not show that indices start at 0."""
+    bags.write_vocabulary(tmp_path / "vocab.txt", 30)
+    for name, text in (("a", "1 0:2 1:1\n"), ("b", "1 1:3 2:1\n"), ("c", "1 1:3 29:1\n")):
+        (tmp_path / f"{name}.svmlight").write_text(text)
+    for name, first, found in (("a", 0, {1: 3, 2: 1}), ("c", 1, {0: 3, 1: 1})):
+        source = tmp_path / f"{name}.svmlight"
+        corpus = prepare(source, tmp_path / name, n_heldout=0, n_shards=1)
+        assert corpus.provenance["first_index"] == first
+        made = maintenance.add(corpus.path, [tmp_path / "b.svmlight"], tmp_path / f"{name}-b")
+        assert bags.training(made)[-1] == found
+        stream = read_known(
+            [tmp_path / "b.svmlight"],
+            corpus.vocabulary,
+            Tally(),
+            fields=fields_like(told_of(corpus)),
+        )
+        (known,) = stream
+        assert bags.read_back(known.documents) == [found]

@@ -16,7 +16,7 @@ import pytest
 from topicmc.corpora import Corpus, duplicates, emission, files, prepare, spool, streams, verify
 from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.readers import triplets
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import DataError, TopicmcError, UsageError
 from topicmc.storage import scratch
 
 
@@ -37,7 +37,7 @@ def names(folder: Path) -> set[str]:
         (KeyboardInterrupt(), KeyboardInterrupt),
         (MemoryError(), MemoryError),
         (OSError(errno.ENOSPC, "No space left on device"), DataError),
-        (OSError(errno.EIO, "Input/output error"), DataError),
+        (OSError(errno.EIO, "Input/output error"), TopicmcError),
     ],
 )
 @pytest.mark.parametrize("place", ["spool", "shards", "index"])
@@ -181,7 +181,7 @@ def test_folder_that_cannot_be_written(tmp_path):
 
 def test_parent_that_is_a_file(tmp_path):
     source = small(tmp_path)
-    with pytest.raises(DataError, match=r"docword\.x\.txt"):
+    with pytest.raises(TopicmcError, match=r"docword\.x\.txt"):
         prepare(source, source / "out")
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import types
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ import topicmc
 from topicmc import LDA
 from topicmc.corpora import prepare
 from topicmc.estimator.incremental import LEAST_START as START
+from topicmc.estimator.inputs import from_matrix
 
 TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
 TOKENS = [text.split() for text in TEXTS]
@@ -156,7 +158,7 @@ def test_empty_documents_and_unknown_words_have_the_mean_of_the_prior(fitted):
         (iter(TOKENS), {}, "only once"),
         ([[], []], {}, "n_features = 0"),
         (COUNTS[:, :1], {}, "n_features = 1"),
-        (COUNTS[:1], {}, "can bear"),
+        (COUNTS[:1], {}, "too few for topics"),
         (-COUNTS, {}, "Negative values"),
         (np.zeros((5, 4)), {}, "no words to train on"),
         ([[(0, 1), (1, -1)]], {}, "negative"),
@@ -262,6 +264,29 @@ def test_documents_that_can_be_read_once_are_refused(place, kind):
     documents[place] = iter(documents[place])
     with pytest.raises(TypeError, match=rf"X\[{place}\] can be read only once: give a list"):
         LDA(2).fit(documents)
+
+
+@pytest.mark.parametrize("of", [dict, Counter])
+def test_mappings_are_no_lists_of_tokens(fitted, of):
+    """Their counts would be lost."""
+    for call in (LDA(2).fit, fitted.transform):
+        with pytest.raises(TypeError, match=r"X\[1\] is a mapping: use DictVectorizer"):
+            call([["tea"], of({"rain": 7})])
+        with pytest.raises(TypeError, match=r"X\[0\] is a mapping"):
+            call([of({0: 7})])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, bool, np.int64])
+def test_counts_of_entries_that_stand_twice_have_room(dtype):
+    matrix = csr_array((np.ones(600, dtype), np.zeros(600, int), [0, 300, 600]), shape=(2, 3))
+    assert from_matrix(matrix).counts.tolist() == [300, 300]
+
+
+def test_documents_without_words_need_no_names():
+    bags = [[(0, 3), (1, 1)], [(2, 2), (3, 1)]] * 5
+    model = LDA(**QUICK).fit(bags)
+    np.testing.assert_allclose(model.transform([[], []]).sum(axis=1), 1)
+    assert (model.transform([[]]) == model.transform([[(77, 1)]])).all()
 
 
 # --- documents as they come -----------------------------------------------------------------------

@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from topicmc import LDA
 from topicmc.cli import topicmc as commands
+from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
 from topicmc.estimator import Evaluation
 from topicmc.estimator.incremental import LEAST_START, MOST_START
@@ -184,6 +185,36 @@ def test_a_stream_is_kept_as_a_run(tmp_path):
     read = LDA.from_run(tmp_path / "run")
     np.testing.assert_allclose(read.samples_, model.samples_, rtol=1e-2)
     assert stream(read, 1) == []  # it goes on, without a start
+
+
+def test_texts_for_a_saved_model_are_cut_as_today(fitted, tmp_path):
+    """Its words came as they are: nothing is known of how texts were cut."""
+    model = LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
+    stream(model, 3)
+    for number, saved in enumerate((fitted, model)):
+        saved.save(tmp_path / f"{number}")
+        run = TopicRun.open(tmp_path / f"{number}")
+        assert Tokenizer.read(run.path, run.facts()["corpus"]) == Tokenizer()
+
+
+def test_names_of_a_run_outlive_further_documents(small_corpus, tmp_path):
+    from topicmc.cli import train
+
+    (tmp_path / "seeds.csv").write_text("topic,word\nnamed,word003\n")
+    options = "--topics 3 --sampler adlda --epochs 12 --threads 1 --progress none --seeds"
+    command = [str(small_corpus.path), "-o", str(tmp_path / "run"), *options.split()]
+    with pytest.raises(SystemExit, match="0"):
+        train.train.main([*command, str(tmp_path / "seeds.csv")], standalone_mode=False)
+    second = ["--from", str(tmp_path / "run"), *options.split()[:-1]]
+    command = [str(small_corpus.path), "-o", str(tmp_path / "second"), *second]
+    with pytest.raises(SystemExit, match="0"):
+        train.train.main(command, standalone_mode=False)
+    model = LDA.from_run(tmp_path / "second")
+    assert model.topic_names_ == ["named", None, None]
+    model.partial_fit([["word003", "word004"] * 5])
+    assert model.topic_names_ == ["named", None, None]
+    model.save(tmp_path / "third")
+    assert TopicRun.open(tmp_path / "third").labels == {0: "named"}
 
 
 def test_a_run_of_train_is_read_chain_by_chain(small_corpus, tmp_path):

@@ -20,7 +20,7 @@ from topicmc.corpora.index import write_index, write_vocabulary
 from topicmc.corpora.shards import count_dtype, id_dtype
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.estimator.priors import IN_MEMORY as IN_MEMORY_PRIOR
-from topicmc.estimator.stored import IN_MEMORY, Record, read
+from topicmc.estimator.stored import Record, read
 from topicmc.estimator.watching import Watcher
 from topicmc.host.interrupts import Interrupt, exit_on_termination
 from topicmc.models.lda import jobs
@@ -91,9 +91,9 @@ def train_on(
         )
         # The words stay with who knows them; here they only need to be as many.
         write_vocabulary(folder / "vocabulary.txt", [str(w) for w in range(n_words)])
-        write_index(folder, n_words=n_words, provenance={}, **tables)
+        write_index(folder, n_words=n_words, provenance={"tokenizer": None}, **tables)
         trained = train(Corpus.open(folder), config, watcher, prior)
-    corpus = {**trained.record.corpus, "path": IN_MEMORY}
+    corpus = {**trained.record.corpus, "path": jobs.IN_MEMORY}
     return replace(trained, record=replace(trained.record, corpus=corpus))
 
 

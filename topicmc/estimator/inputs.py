@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ def again(model: Any, X: Any, *, heldout: bool = False) -> Iterator[Documents]:
     how = kind(X)
     if how == "matrix":
         yield from_matrix(_checked(model, X, reset=False))
-    elif how == "bags":
+    elif how == "bags" or _are_empty(X):
         yield from_bags(X, model.n_features_in_)[0]
     elif model.vocabulary_ is None:
         raise ValueError(
@@ -73,6 +73,14 @@ def again(model: Any, X: Any, *, heldout: bool = False) -> Iterator[Documents]:
         parts = [corpus.heldout] if use_heldout else map(corpus.shard, range(corpus.n_shards))
         for part in parts:
             yield remap(part, new_ids)
+
+
+def _are_empty(X: Any) -> bool:
+    """Whether X is documents without words, be they lists of tokens or bags."""
+    return not isinstance(X, str | Path | Corpus) and all(
+        isinstance(document, Sized) and not isinstance(document, str) and not len(document)
+        for document in X
+    )
 
 
 def vocabulary_of(vocabulary: Any) -> list[str] | None:
@@ -126,6 +134,8 @@ def from_matrix(X: Any) -> Documents:
     from scipy.sparse import csr_array
 
     matrix = csr_array(X, copy=True)
+    if matrix.dtype.kind != "f":  # sums of what stands twice may need more bits
+        matrix = matrix.astype(np.int64)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     counts = matrix.data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +62,14 @@ def check_tokens(number: int, document: Any) -> Any:
 
 
 def check_once(number: int, document: Any) -> Any:
-    """A document; TypeError where it is gone once it has been read."""
+    """A document; TypeError where it is gone once it has been read, or its counts would be."""
     if isinstance(document, Iterator):
         raise TypeError(_ONCE.format(f"X[{number}]"))
+    if isinstance(document, Mapping):
+        raise TypeError(
+            f"X[{number}] is a mapping: use DictVectorizer, or give a list of tokens or of pairs"
+            " (id, count)"
+        )
     return document
 
 

@@ -74,6 +74,8 @@ class PartialFit(Fitted):
         if stream is None:
             raise ValueError("X holds no words to train on")
         record = of_stream(stream, self._total or self._n_seen)
+        if not is_new:  # names of a run that it began with
+            record.labels, record.inherited = self._record.labels, self._record.inherited
         record.name(self.seeds, self._seed_weight)
         if is_matrix(self.topic_word_prior):
             record.config["topic_prior"] = IN_MEMORY

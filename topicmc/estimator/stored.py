@@ -28,9 +28,6 @@ from topicmc.storage.lease import held
 from topicmc.storage.runs import made_by
 from topicmc.topics.reading import write_topics
 
-IN_MEMORY = "documents in memory"
-"""Where a corpus lies that was never on disk."""
-
 
 @dataclass
 class Record:
@@ -166,7 +163,7 @@ def of_stream(stream: Stream, n_docs: int) -> Record:
         np.stack(stream.sums),
         entries,
         resolve(config, n_docs=n_docs, n_tokens=n_tokens, n_words=n_words).as_dict(),
-        {"path": IN_MEMORY, "fingerprint": "none", **size},
+        {"path": jobs.IN_MEMORY, "fingerprint": "none", "tokenizer": None, **size},
         additions=stream.prior.additions,
     )
 

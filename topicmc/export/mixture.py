@@ -93,6 +93,11 @@ class GroupSource(Source):
                 f" is a mixture, one group a document; use --to {', '.join(FORMATS[:-1])} or"
                 f" {FORMATS[-1]}"
             )
+        if format == "arviz" and self.words is not None:
+            raise UsageError(
+                f"--words {self.words}: of a mixture --to arviz holds what was traced, no words;"
+                " leave it out"
+            )
 
     def draws(self) -> dict[str, np.ndarray]:
         """What was traced of all chains past the first half, by name: float64 (C, n).

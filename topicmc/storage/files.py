@@ -169,7 +169,7 @@ def read_json(path: Path, **expected: type) -> Any:
     """The content of a JSON file; DataError when it is missing or not JSON, or when it is not an
     object that holds the ``expected`` names with values of these types."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the path, or restore it") from None
     except (OSError, ValueError, RecursionError) as error:

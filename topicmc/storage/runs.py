@@ -23,7 +23,8 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -121,28 +122,36 @@ class RunDirectory:
     @classmethod
     def create(cls, path: Path, facts: Mapping[str, Any], force: bool = False) -> Self:
         """A new run directory holding ``run.json``. UsageError as `check_free` has it."""
-        run = cls._empty(path, force)
-        run._write_facts({"format": FORMAT, **facts})
+        with cls._made(path, force) as run:
+            run._write_facts({"format": FORMAT, **facts})
         return run
 
     @classmethod
-    def _empty(cls, path: Path, force: bool) -> Self:
-        """A run directory that lacks its ``run.json`` still."""
+    @contextmanager
+    def _made(cls, path: Path, force: bool) -> Iterator[Self]:
+        """A run directory that lacks its ``run.json`` still, which the block writes. If it cannot,
+        nothing of the run is left."""
         cls.check_free(path, force)
         run = cls(path)
-        with user_errors_for(run.path):
-            run._clear()
-            run.path.mkdir(parents=True, exist_ok=True)
-            for name in cls.folders:
-                (run.path / name).mkdir()
-        run.write_sample_index([])
-        return run
+        try:
+            with user_errors_for(run.path):
+                run._clear()
+                run.path.mkdir(parents=True, exist_ok=True)
+                for name in cls.folders:
+                    (run.path / name).mkdir()
+            run.write_sample_index([])
+            yield run
+        except BaseException:
+            with suppress(OSError):
+                run._clear()
+            raise
 
-    @staticmethod
-    def check_free(path: Path, force: bool = False) -> None:
+    @classmethod
+    def check_free(cls, path: Path, force: bool = False) -> None:
         """UsageError where a new run must not be written: a file is there, something that is not a
-        run, or, without ``force``, a run. One that was killed while it was being made left its
-        lease behind, or a draft of it, and no ``run.json``: that place is free."""
+        run, one of another model, or, without ``force``, a run. One that was killed while it was
+        being made left its lease behind, or a draft of it, and no ``run.json``: that place is
+        free."""
         path = Path(path)
         if not path.exists():
             return
@@ -159,6 +168,13 @@ class RunDirectory:
                 f"{path}: exists already; add --resume to go on with it, --force to overwrite it,"
                 " or give another -o"
             )
+        with suppress(DataError):  # what is damaged may be replaced
+            model = read_json(path / "run.json", config=dict).get("model", FIRST_MODEL)
+            if cls.model not in (None, model):
+                raise UsageError(
+                    f"{path}: is a run of the model {model!r}, which --force does not replace; give"
+                    " another -o"
+                )
 
     @classmethod
     def open(cls, path: Path) -> Self:

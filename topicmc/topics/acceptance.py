@@ -13,6 +13,7 @@ topics, in each sample of the posterior.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +45,8 @@ class SeedWord:
             is not refusing, in as many; else "cannot be told". Tokens that the seed's weight drew
             do not count for it.
         accepting, refusing: the shares of the samples that say so.
-        elsewhere: the number of the other topic with most of the word's tokens, and their share.
+        elsewhere: the number of the other topic with most of the word's tokens, and their share, in
+            the samples of the first chain: topics without seeds have other numbers in the others.
     """
 
     word: str
@@ -87,7 +89,10 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
         (k, list(words)) for k, words in zip(homes, found.weights, strict=True) if k is not None
     ]
     rows = np.array(sorted(set().union(*found.weights)), np.int64)
-    counts, added = _counts(run, rows)
+    entries = samples_of(run)
+    counts, added = _counts(run, entries, rows)
+    chains = np.array([entry["chain"] for entry in entries])
+    first = chains == chains.min()
     own = np.zeros(counts.shape[1:], bool)
     for k, words in here:
         own[np.searchsorted(rows, words), column[k]] = True
@@ -107,18 +112,20 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
             accepting = float((~refused & (kept > unseeded[:, row])).mean())
             refusing = float(refused.mean())
             known = sums[row] > 0
-            shares = counts[:, row].mean(axis=0) / max(sums[row], 1e-30)
-            rivals = np.where(np.arange(shown) == column[k], -1.0, shares[:shown])
-            rival = int(rivals.argmax())
+            share = float(n.mean()) / max(sums[row], 1e-30)
+            rivals = counts[first, row].mean(axis=0)
+            rivals /= max(rivals.sum(), 1e-30)
+            rivals[column[k]] = -1.0
+            rival = int(rivals[:shown].argmax())
             told.setdefault(k, []).append(
                 SeedWord(
                     word=vocabulary[w],
                     topic=k,
-                    share=float(shares[column[k]]) if known else None,
+                    share=share if known else None,
                     verdict=_verdict(accepting, refusing, len(n), sums[row]),
                     accepting=accepting,
                     refusing=refusing,
-                    elsewhere=(run.numbers[rival], float(shares[rival])) if known else None,
+                    elsewhere=(run.numbers[rival], float(rivals[rival])) if known else None,
                 )
             )
     return told
@@ -132,14 +139,16 @@ def _verdict(accepting: float, refusing: float, n_samples: int, n_tokens: float)
     return REFUSED if refusing >= SURE else UNKNOWN
 
 
-def _counts(run: TopicRun, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _counts(
+    run: TopicRun, entries: Sequence[dict[str, Any]], words: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """n_kw of some words, float64 (samples, n, topics), and a_kw, float64 (n, topics). Samples are
     those of all chains: seeded topics have the same numbers in each. Of a view, n_kw of a merged
     topic is the sum over its parts, and topics that were dropped come last."""
     whole = run if run.view is None else TopicRun.open(run.path)
     n_tokens, n_words = run.facts()["corpus"]["tokens"], len(run.vocabulary())
     counts, added = [], np.zeros(())
-    for entry in samples_of(run):
+    for entry in entries:
         theta = whole.read_sample(entry)
         prior = whole.prior(beta_of(whole, entry))
         sizes = share_of(whole, entry, theta) * n_tokens + prior.totals(n_words, theta.shape[1])

@@ -42,34 +42,34 @@ class FactorRun(RunDirectory):
         cls, path: Path, facts: Mapping[str, Any], data: RatingData, force: bool = False
     ) -> Self:
         """A new run directory with its ratings. UsageError as `check_free` has it."""
-        run = cls._empty(path, force)
-        ratings, scale = data.ratings, data.scale
-        checksum = write_arrays(
-            run.path / _RATINGS,
-            {
-                "users": ratings.users,
-                "items": ratings.items,
-                "values": ratings.values,
-                "heldout": data.heldout,
-                "user_ids": data.user_ids.text,
-                "user_offsets": data.user_ids.offsets,
-                "item_ids": data.item_ids.text,
-                "item_offsets": data.item_ids.offsets,
-            },
-        )
-        about = {
-            "checksum": checksum,
-            "users": ratings.n_users,
-            "items": ratings.n_items,
-            "training": int((~data.heldout).sum()),
-            "heldout": int(data.heldout.sum()),
-            "mean": scale.mean,
-            "deviation": scale.deviation,
-            "low": scale.low,
-            "high": scale.high,
-        }
-        model = {"format": FORMAT, "model": cls.model}
-        run._write_facts({**model, **facts, "ratings": {**facts.get("ratings", {}), **about}})
+        with cls._made(path, force) as run:
+            ratings, scale = data.ratings, data.scale
+            checksum = write_arrays(
+                run.path / _RATINGS,
+                {
+                    "users": ratings.users,
+                    "items": ratings.items,
+                    "values": ratings.values,
+                    "heldout": data.heldout,
+                    "user_ids": data.user_ids.text,
+                    "user_offsets": data.user_ids.offsets,
+                    "item_ids": data.item_ids.text,
+                    "item_offsets": data.item_ids.offsets,
+                },
+            )
+            about = {
+                "checksum": checksum,
+                "users": ratings.n_users,
+                "items": ratings.n_items,
+                "training": int((~data.heldout).sum()),
+                "heldout": int(data.heldout.sum()),
+                "mean": scale.mean,
+                "deviation": scale.deviation,
+                "low": scale.low,
+                "high": scale.high,
+            }
+            model = {"format": FORMAT, "model": cls.model}
+            run._write_facts({**model, **facts, "ratings": {**facts.get("ratings", {}), **about}})
         return run
 
     def _check_facts(self, path: Path, facts: Any) -> None:

@@ -24,6 +24,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
+from topicmc.host.machine import available_memory
 from topicmc.models.lda.defaults import default_beta
 from topicmc.models.lda.seed_settings import Seeds
 from topicmc.models.lda.seeds import SeedWords, found_in
@@ -137,10 +138,22 @@ def over_base(listed: Any, usual: float, where: str) -> tuple[float, Additions]:
     else:
         base, by_word = min(usual, float(listed.data.min(initial=usual))), listed.tocsc()
         words = np.arange(n_words) if base < usual else np.flatnonzero(np.diff(by_word.indptr))
+        _check_room(len(words), n_topics, where)
         values = np.full((len(words), n_topics), usual)
         cells = by_word[:, words].tocoo()
         values[cells.col, cells.row] = cells.data
     return base, Additions.of_words(words, values - base, n_words)
+
+
+def _check_room(n_words: int, n_topics: int, where: str) -> None:
+    """UsageError where there is no memory for so many priors, and two copies of them."""
+    needed, free = 3 * 8 * n_words * n_topics, available_memory()
+    if free is not None and needed > free:
+        raise UsageError(
+            f"{where}: priors of {n_words:,} words in {n_topics:,} topics need about"
+            f" {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; list none below"
+            " --beta, and fewer words"
+        )
 
 
 def _read(path: Path, vocabulary: Sequence[str]) -> Any:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.remembered import told_of
+from topicmc.engine.schedule import split_groups
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.engine.waiting import compiling
@@ -35,6 +37,7 @@ from topicmc.storage.lease import Lease, held
 from topicmc.storage.runs import FORMAT, RunDirectory, made_by
 
 NOTHING_GIVEN = Given()
+IN_MEMORY = "documents in memory"  # in the place of a corpus, of runs that `LDA.save` writes
 EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
 PACKAGES = ("scipy", "gensim")
 RESUMABLE = (*groups.RESUMABLE, "average_until")
@@ -238,7 +241,8 @@ def workers_of(run_path: Path) -> int | None:
 
 
 def corpus_facts(corpus: Corpus, location: str) -> dict[str, Any]:
-    """What a run keeps of its corpus, so that `open_corpus` knows it again."""
+    """What a run keeps of its corpus, so that `open_corpus` knows it again, and new documents are
+    read as its own were."""
     return {
         "path": location,
         "fingerprint": corpus.fingerprint,
@@ -264,6 +268,7 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
             f"{path}: this corpus has changed since the run in {run.path} was made (fingerprint"
             f" {corpus.fingerprint[:12]}, not {facts['fingerprint'][:12]}); restore it or start a"
             " new run"
+        "reading": told_of(corpus),
         )
     return corpus
 
@@ -271,6 +276,11 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
 @dataclass(frozen=True)
 class Plan:
     """Resolved settings, what there is to say of them, and the pace of the machine
+    if corpus_path is None and facts["path"] == IN_MEMORY:
+        raise DataError(
+            f"{run.path}: was saved by a program that had the documents in memory; prepare them as"
+            " a corpus, and train on that"
+        )
     that they rest on, where it was measured."""
 
     config: Resolved

@@ -100,11 +100,11 @@ class TopicRun(RunDirectory):
         """A new run directory holding ``run.json``, the vocabulary if ``words`` are given, the
         ``additions`` to the prior of its topics if there are any, and what it begins with.
         UsageError as `check_free` has it."""
-        run = cls._empty(path, force)
-        vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
-        prior = {} if additions is None else {"prior": run._write_additions(additions)}
-        begun = {} if origin is None else {"origin": run._write_origin(origin)}
-        run._write_facts({"format": FORMAT, **facts, **vocabulary, **prior, **begun})
+        with cls._made(path, force) as run:
+            vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
+            prior = {} if additions is None else {"prior": run._write_additions(additions)}
+            begun = {} if origin is None else {"origin": run._write_origin(origin)}
+            run._write_facts({"format": FORMAT, **facts, **vocabulary, **prior, **begun})
         return run
 
     @classmethod

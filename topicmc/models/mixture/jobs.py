@@ -14,7 +14,13 @@ from topicmc.errors import UsageError
 from topicmc.host import machine
 from topicmc.models.lda.jobs import PACKAGES, corpus_facts, open_corpus
 from topicmc.models.mixture.run import MixtureRun
-from topicmc.models.mixture.settings import MixtureConfig, MixtureSettings, Resolved, resolve
+from topicmc.models.mixture.settings import (
+    MixtureConfig,
+    MixtureSettings,
+    Resolved,
+    check_honoured,
+    resolve,
+)
 from topicmc.settings.groups import LENGTHS
 from topicmc.storage.files import remove_temporaries
 from topicmc.storage.lease import held
@@ -38,6 +44,7 @@ def start(
 
     Raises UsageError or DataError before anything is overwritten where it can be known by then.
     """
+    check_honoured(config)
     if transport.is_root:
         MixtureRun.check_free(run_path, force)
     corpus = Corpus.open(corpus_path)

@@ -89,12 +89,12 @@ class MixtureRun(RunDirectory):
         cls, path: Path, facts: Mapping[str, Any], words: Sequence[str], force: bool = False
     ) -> Self:
         """A new run directory with its vocabulary. UsageError as `check_free` has it."""
-        run = cls._empty(path, force)
-        place = run.path / "vocabulary.txt"
-        with atomic_write(place) as stream:
-            stream.writelines(word + "\n" for word in words)
-        about = {"format": FORMAT, "model": cls.model, "vocabulary": checksum(place)}
-        run._write_facts({**about, **facts})
+        with cls._made(path, force) as run:
+            place = run.path / "vocabulary.txt"
+            with atomic_write(place) as stream:
+                stream.writelines(word + "\n" for word in words)
+            about = {"format": FORMAT, "model": cls.model, "vocabulary": checksum(place)}
+            run._write_facts({**about, **facts})
         return run
 
     def _check_facts(self, path: Path, facts: Any) -> None:

@@ -75,6 +75,16 @@ class Resolved(MixtureSettings[Never]):
     learned."""
 
 
+def check_honoured(asked: MixtureSettings) -> None:
+    """UsageError for a setting that was asked for and that nothing would come of."""
+    for name in ("moves_every", "splits") if asked.counts == "minibatch" else ():
+        if getattr(asked, name) != getattr(MixtureSettings, name):
+            raise UsageError(
+                f"{option(name)}: groups are split and merged given all documents; use --counts"
+                " all, or leave it out"
+            )
+
+
 def resolve(config: MixtureSettings, n_docs: int, cores: int) -> Resolved:
     """The settings with what was left open decided for so many documents, and cores for each
     worker."""
