@@ -7,6 +7,7 @@ import pytest
 from topicmc.errors import UsageError
 from topicmc.models.lda.collapsed.defaults import blocks_of_sweep
 from topicmc.models.lda.defaults import needs_pace, resolve
+from topicmc.models.lda.jobs import on_workers
 from topicmc.models.lda.sampler_choice import check_honoured, choose, token_bytes
 from topicmc.models.lda.settings import TrainConfig
 
@@ -129,6 +130,13 @@ def test_bytes_of_a_token(n_words, n_topics, n):
         ({"sampler": "scir", "remember": True, "step_size": 2.0}, None),
         ({"sampler": "scir", "step_size": 0.1, "sweeps": 3, "schedule": "permute"}, None),
         ({"step_size": 0.1, "sweeps": 3}, None),
+        ({"sampler": "adlda", "start_sweeps": 30, "anneal_updates": 500}, "both say how long"),
+        ({"sampler": "adlda", "start_sweeps": 1, "start": "consensus"}, "--start-sweeps 1 has"),
+        ({"sampler": "scir", "average_until": 50}, "--average-until 50: there are no chains"),
+        ({"sampler": "scir", "workers": 2, "groups": 2, "average_until": 50}, "--average-until"),
+        ({"sampler": "scir", "workers": 2, "average_until": 50}, None),
+        ({"sampler": "adlda", "remember": True}, None),
+        ({"sampler": "asynclda", "estimate": "remembered"}, None),
     ],
 )
 def test_a_setting_that_the_sampler_cannot_honour_is_refused(settings, refused):
@@ -136,6 +144,27 @@ def test_a_setting_that_the_sampler_cannot_honour_is_refused(settings, refused):
     resolved = resolve(asked, n_docs=1000, n_tokens=100_000, n_words=1000)
     with pytest.raises(UsageError, match=refused) if refused else nullcontext():
         check_honoured(asked, resolved)
+
+
+def test_chains_that_are_not_averaged_take_no_part_in_averaging():
+    config = TrainConfig(sampler="scir", workers=2, groups=2, average_until=50)
+    resolved = resolve(config, n_docs=1000, n_tokens=100_000, n_words=1000)
+    assert resolved.average_until == 0
+    with pytest.raises(UsageError, match="--average-until -1 is out of range"):
+        TrainConfig(average_until=-1)
+
+
+@pytest.mark.parametrize(
+    ("chains", "groups", "on", "left"),
+    [(4, 1, 3, 1), (4, 4, 3, 3), (4, 2, 2, 1), (4, 2, 3, None), (6, 2, 3, 1), (6, 3, 4, 2)],
+)
+def test_groups_of_chains_that_go_on_are_those_that_they_were_in(chains, groups, on, left):
+    config = TrainConfig(sampler="scir", workers=chains, chains=chains, groups=groups)
+    if left is None:
+        with pytest.raises(UsageError, match=r"would be mixed; go on with 1, 2 or 4"):
+            on_workers(config, on)
+    else:
+        assert (on_workers(config, on).chains, on_workers(config, on).groups) == (on, left)
 
 
 def test_the_weight_of_a_start_is_of_sgrld_alone():

@@ -263,7 +263,9 @@ def test_the_plan_is_made_once_and_kept(small_corpus, tmp_path):
     assert began["plan"]["pace"]["draw"] > 0
     samples = [entry for entry in run.sample_index() if not entry["burn_in"]]
     assert len(samples) >= ENOUGH_SAMPLES
-    assert min(entry["position"] for entry in samples) >= began["config"]["start_sweeps"]
+    # On a busy machine the start leaves sweeps out, and ends before so many were made.
+    started = [record["position"] for record in run.metrics() if record["burn_in"]]
+    assert min(entry["position"] for entry in samples) > max(started, default=0)
     config, _, run = jobs.resume(tmp_path / "run", {"time_budget": 50.0}, LocalTransport(), None)
     assert config.start_sweeps == began["config"]["start_sweeps"]
     assert run.facts()["plan"] == began["plan"]

@@ -192,3 +192,24 @@ def test_where_kept_states_end(n_workers):
         for schedule in SCHEDULES
     }
     assert len(ends["rotate"]) == 1 and len(ends["permute"]) == n_workers
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_no_state_of_a_chain_that_lags_in_its_start_is_a_sample(small_corpus, schedule):
+    """Balanced chains make other updates than the mean; each has to be past its own start."""
+    config = TrainConfig(
+        topics=3, sampler="scir", start="stream", workers=3, batch_size=20, trajectory=10,
+        anneal_updates=45, schedule=schedule, groups=3, seed=4, threads=1, updates=200,
+        balance=False,
+    )  # fmt: skip
+    size = {"n_docs": small_corpus.n_docs, "n_tokens": small_corpus.n_tokens}
+    config = resolve(config, n_words=small_corpus.n_words, **size)
+    method = open_method(config, small_corpus, LocalTransport(3), Threads(1))
+    method.balance.plan, lagging = Plan((2, 2, 26)), 0
+    for _ in range(20):
+        method.round()
+        updates = [method.chains[chain].update for chain in range(3)]
+        assert updates == method.made
+        assert method.in_burn_in == (min(*updates, method.update) < 45)
+        lagging += min(updates) < 45 <= method.update
+    assert lagging > 0

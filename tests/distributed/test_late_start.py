@@ -17,6 +17,7 @@ from topicmc.models.lda import jobs
 from topicmc.models.lda.collapsed import asynclda
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.progress import reached
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import is_late, told_late
 
@@ -189,6 +190,23 @@ def test_averaging_goes_on_where_that_is_asked_for_later(small_corpus, tmp_path)
     training_of(config, corpus, run, transport, Silent(), resume=True).train(Interrupt())
     burns = [row["position"] for row in run.trace() if row["burn_in"]]
     assert max(burns) == 156 / config.trajectory
+
+
+def test_averaging_that_was_asked_for_later_outlives_another_stop(small_corpus, tmp_path):
+    """To the same bits, and updates of averaged chains have no part in their mean."""
+    start = "stream, two workers averaged"
+    for path, stops in ((tmp_path / "whole", [None]), (tmp_path / "run", [3, None])):
+        config = replace(CONFIG, **UPDATES[start])
+        train(config, small_corpus, path, StopAfter(first_late(start) + 2))
+        transport, told = LocalTransport(2), {"average_until": 156}
+        for stop in stops:
+            settings = jobs.resume(path, told, transport, small_corpus.path)
+            training = training_of(*settings, transport, Silent(), resume=True)
+            assert training.method.average_until == 156
+            assert training.method._updates.is_start(156)
+            training.train(Interrupt() if stop is None else StopAfter(stop))
+            told = {}
+    assert kept_bits(settings[-1]) == kept_bits(TopicRun.open(tmp_path / "whole")) != []
 
 
 @pytest.mark.parametrize("start", UPDATES)

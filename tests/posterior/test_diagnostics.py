@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fake_runs import autoregression, gamma_samples, make_run, topic_shapes
 
+from topicmc.models.lda.run import TopicRun
 from topicmc.topics.diagnostics import diagnose
 
 K, W = 5, 60
@@ -214,6 +215,25 @@ def test_chains_of_one_start_cannot_tell_of_another(tmp_path, settings, of_one_s
     assert found.converged is True
     assert found.verdict.startswith("Converged as far as chains of one start can") == of_one_start
     assert ("another --seed" in found.verdict) == of_one_start
+
+
+@pytest.mark.parametrize(("states", "of_one_start"), [(1, True), (2, False)])
+def test_chains_that_began_with_one_state_are_of_one_start(tmp_path, states, of_one_start):
+    traced(tmp_path, 0.0, 100, 0, 0, groups=2, chains=2)
+    run = TopicRun.open(tmp_path / "run")
+    alpha = [0.1] * run.n_topics
+    told = [
+        {
+            "file": f"origin-{i:03d}.npz",
+            "checksum": f"sha256:{i:064x}",
+            "beta": 0.01,
+            "alpha": alpha,
+        }
+        for i in range(states)
+    ]
+    run.update_facts(origin={"states": told})
+    found = diagnose([run])
+    assert found.verdict.startswith("Converged as far as chains of one start can") == of_one_start
 
 
 def test_chains_apart_by_their_traces(tmp_path):

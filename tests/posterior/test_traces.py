@@ -65,6 +65,15 @@ def test_chains_and_scalars_that_records_lack(tmp_path):
     np.testing.assert_array_equal(found["c"][10], [3, np.nan, 3])
 
 
+def test_chains_that_were_given_up_are_not_judged(tmp_path):
+    """As on fewer workers: they have no newest draws."""
+    both = {number: {"log joint": 1.0} for number in ("0", "1")}
+    records = [record(p, **both) for p in range(1, 9)]
+    records += [record(p, **{"0": both["0"]}) for p in (9, 10)]
+    found = traces(run_with(tmp_path, records))
+    assert list(found["log joint"]) == [0] and len(found["log joint"][0]) == 5
+
+
 @pytest.mark.parametrize(
     "line",
     [

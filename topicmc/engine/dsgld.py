@@ -118,6 +118,10 @@ class Dsgld:
         self.round_number = 0
         self.balance = Balance(config, transport)
         self.positions = dict.fromkeys(transport.workers, 0)
+        first = next(iter(target.parts.values()))
+        # Updates of each state of the first part, as every process reckons them: a balanced one may
+        # have made fewer than the mean.
+        self.made = [0] * len(first.places(0))
         self.average_until = config.average_until or 0
         self._waited = WaitFraction(transport)
         self.held = self._hosted(0, target.initial)
@@ -145,8 +149,8 @@ class Dsgld:
 
     @property
     def in_burn_in(self) -> bool:
-        """Whether the chains, in the mean, are still in their start, or are averages."""
-        return self.is_start(self.position)
+        """Whether a chain, or all of them in the mean, is still in its start, or is an average."""
+        return self.is_start(self.position) or self.target.in_start(min(self.made))
 
     def is_start(self, position: int) -> bool:
         """Whether a state after so many trajectories is no sample: one of the start, or an average
@@ -180,6 +184,9 @@ class Dsgld:
                 time.sleep((self.slow[worker] - 1) * (time.perf_counter() - start))
             measured[worker] = (time.perf_counter() - start) / n_updates
             updates += n_updates
+        places = next(iter(self.target.parts.values())).places(self.round_number)
+        for index, worker in enumerate(places):
+            self.made[index] += self.balance.plan.trajectory[worker]
         self.round_number += 1
         self._average()
         self.target.after_round(self.round_number, self.held)
@@ -280,6 +287,8 @@ class Dsgld:
             for name in self.target.parts
         }
         self.round_number = ranks[0]["round"]
+        first = next(iter(self.target.parts))
+        self.made = [saved[first][index]["update"] for index in range(len(self.made))]
         n_before, n_workers = len(ranks[0]["trajectory"]), self.config.workers
         if n_before == n_workers:
             self.balance.restore(ranks)

@@ -99,7 +99,10 @@ def _draws(records: Sequence[dict[str, Any]]) -> Traces:
     past = {r["position"]: r["chains"] for r in records if not r["burn_in"]}
     states = [past[p] for p in _equally_spaced(sorted(p for p in past if p > half))]
     found: Traces = {}
+    # Chains that were given up, as on fewer workers, have no newest draw.
+    now = past[max(past)] if past else {}
     places = [(name, chain) for state in states for chain in state for name in state[chain]]
+    places = [place for place in places if place[1] in now]
     places = [place for place in places if place[0] not in (RUNNING, WEIGHT)]
     for name, chain in dict.fromkeys(places):
         values = [state.get(chain, {}) for state in states]

@@ -109,6 +109,8 @@ class DsgldSettings(RunSettings[Open]):
         in_range("--chains", self.chains, 1, MAX_WORKERS)
         most_groups: Any = self.workers if self.chains == "auto" else self.chains
         in_range("--groups", self.groups, 1, most_groups, "a group has at least one chain")
+        if self.average_until is not None:
+            in_range("--average-until", self.average_until, 0, 1_000_000_000)
 
     def check_chains(self) -> None:
         """UsageError when there are more chains of minibatches than workers."""

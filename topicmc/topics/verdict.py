@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -167,13 +168,34 @@ def _agreed(evidence: Evidence) -> str:
 
 
 def _are_of_one_start(evidence: Evidence) -> bool:
-    """Whether all chains were averaged into one before they went on apart."""
+    """Whether chains were averaged into one before they went on apart, or began with the same
+    topics of another run."""
+    facts = [run.facts() for run in evidence.runs]
+    states = [_states_of_origin(told) for told in facts]
+    begun = [state for told in states for state in told]
+    if len(set(begun)) < len(begun) or any(
+        0 < len(found) < _beginnings(told["config"])
+        for found, told in zip(states, facts, strict=True)
+    ):
+        return True
     if len(evidence.runs) > 1:
         return False
-    config = evidence.runs[0].facts()["config"]
-    return config.get("groups") == 1 and not (
-        config["sampler"] in COLLAPSED or config.get("remember")
-    )
+    config = facts[0]["config"]
+    return config.get("groups") == 1 and not _keeps_assignments(config)
+
+
+def _keeps_assignments(config: Mapping[str, Any]) -> bool:
+    return config["sampler"] in COLLAPSED or bool(config.get("remember"))
+
+
+def _beginnings(config: Mapping[str, Any]) -> int:
+    """How many chains, or groups of chains, a run has that begin on their own."""
+    return config.get("chains" if _keeps_assignments(config) else "groups", 1)
+
+
+def _states_of_origin(facts: dict[str, Any]) -> list[str]:
+    """What a run began with of another, by checksums."""
+    return [state["checksum"] for state in (facts.get("origin") or {}).get("states", ())]
 
 
 def _train_on(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:

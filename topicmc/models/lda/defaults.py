@@ -53,16 +53,20 @@ def resolve(
         )
     if config.seeds is not None and config.seed_weight is None:
         config = replace(config, seed_weight=usual_weight(n_tokens, topics))
+    if n_tokens < 20:
+        raise UsageError(f"{n_tokens} tokens are too few for topics; give more text")
     if topics > n_tokens // 10:
         raise UsageError(
             f"--topics {topics} is more than a corpus of {n_tokens:,} tokens can bear:"
-            f" use at most {max(2, n_tokens // 10)}"
+            f" use at most {n_tokens // 10}"
         )
     machine: Any = {"cores": cores, "memory": memory, "pace": pace}
     machine |= {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
     sampler = config.sampler
     if sampler == "auto":
         sampler = choose(config, **machine)[0]
+    if sampler in COLLAPSED:  # which remember in any case
+        config = replace(config, remember=False, estimate="plain")
     if config.remember == AUTO:
         config = replace(config, remember=remembers(config, **machine) is not None)
     if config.start_weight is not None and sampler != "sgrld":

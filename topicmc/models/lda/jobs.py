@@ -28,7 +28,7 @@ from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.plan import remarks
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.sampler_choice import check_honoured
+from topicmc.models.lda.sampler_choice import check_averages, check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
 from topicmc.settings import groups
 from topicmc.settings.values import AUTO
@@ -210,6 +210,7 @@ def resume(
         config = replace(config, updates=None, epochs=None, time_budget=None, until="end")
     known = Given(matrix=run.additions())
     resolved = planned(replace(config, **changes), corpus, transport, given=known).config
+    check_averages(changes.get("average_until"), resolved)
     verify_share(corpus, resolved, transport)
     if transport.is_root:
         remove_temporaries(run.path)
@@ -230,7 +231,24 @@ def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
         updates = config.updates if config.epochs is None else None
         return replace(config, workers=n_workers, updates=updates)
     chains = min(config.chains, n_workers)
-    return replace(config, workers=n_workers, chains=chains, groups=min(config.groups, chains))
+    groups = _groups_of(config, chains)
+    if groups is None:
+        several = (n for n in range(1, config.chains) if _groups_of(config, n) is not None)
+        fit = ", ".join(map(str, several))
+        raise UsageError(
+            f"{n_workers} workers hold {chains} of the {config.chains} chains, whose groups"
+            f" (--groups {config.groups}) would be mixed; go on with {fit} or {config.chains}"
+        )
+    return replace(config, workers=n_workers, chains=chains, groups=groups)
+
+
+def _groups_of(config: TrainConfig, chains: int) -> int | None:
+    """How many groups the first chains form, if each is in the one that it was in; None where no
+    number of groups says so."""
+    groups: Any = config.groups
+    kept = [[c for c in g if c < chains] for g in split_groups(config.chains, groups)]
+    kept = [group for group in kept if group]
+    return len(kept) if split_groups(chains, len(kept)) == kept else None
 
 
 def workers_of(run_path: Path) -> int | None:
@@ -250,6 +268,7 @@ def corpus_facts(corpus: Corpus, location: str) -> dict[str, Any]:
         "tokens": corpus.n_tokens,
         "words": corpus.n_words,
         **{k: v for k, v in corpus.provenance.items() if k == "tokenizer"},
+        "reading": told_of(corpus),
     }
 
 
@@ -257,6 +276,11 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
     """The corpus of a run, from where it was or from ``corpus_path``; DataError unless the same."""
     facts = run.facts()["corpus"]
     path = Path(corpus_path) if corpus_path is not None else run.path / facts["path"]
+    if corpus_path is None and facts["path"] == IN_MEMORY:
+        raise DataError(
+            f"{run.path}: was saved by a program that had the documents in memory; prepare them as"
+            " a corpus, and train on that"
+        )
     if corpus_path is None and not path.exists():
         raise DataError(
             f"{path}: the corpus of the run in {run.path} is not there any more; name its new"
@@ -268,7 +292,6 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
             f"{path}: this corpus has changed since the run in {run.path} was made (fingerprint"
             f" {corpus.fingerprint[:12]}, not {facts['fingerprint'][:12]}); restore it or start a"
             " new run"
-        "reading": told_of(corpus),
         )
     return corpus
 
@@ -276,11 +299,6 @@ def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
 @dataclass(frozen=True)
 class Plan:
     """Resolved settings, what there is to say of them, and the pace of the machine
-    if corpus_path is None and facts["path"] == IN_MEMORY:
-        raise DataError(
-            f"{run.path}: was saved by a program that had the documents in memory; prepare them as"
-            " a corpus, and train on that"
-        )
     that they rest on, where it was measured."""
 
     config: Resolved

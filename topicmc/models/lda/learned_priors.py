@@ -6,9 +6,11 @@ The priors that make the counts likeliest, topics and mixes integrated out, are 
     β   ← β Σ_kw [ψ(n_kw + b_kw) − ψ(b_kw)] / (W Σ_k [ψ(n_k + B_k) − ψ(B_k)]),   b_kw = β + a_kw,
 
 (Minka 2000, eqn 55; his bound on the likelihood holds for β with a_kw given, by the concavity of
-log(β + a_kw)). A step of rate ρ goes that share of the way on the logarithmic scale, so that
-noisy counts of a few documents can be averaged over many steps. Taking the likeliest priors and
-sampling the rest is empirical Bayes: the spread of the samples knows nothing of the priors' own.
+log(β + a_kw)). A step of rate ρ goes that share of the way, so that noisy counts of a few documents
+are averaged over many steps: the factor is right in the mean over minibatches, also where it is 0,
+for a topic that some of them lack. On a logarithmic scale such a topic would lose its prior. Taking
+the likeliest priors and sampling the rest is empirical Bayes: the spread of the samples knows
+nothing of the priors' own.
 
 References
 ----------
@@ -96,4 +98,4 @@ def prior_metrics(learn: str, alpha: np.ndarray, beta: float) -> dict[str, float
 
 
 def _towards(value: np.ndarray, factor: np.ndarray, rate: float) -> np.ndarray:
-    return np.clip(value * np.maximum(factor, BOUNDS[0]) ** rate, *BOUNDS)
+    return np.clip((1 - rate) * value + rate * (value * factor), *BOUNDS)

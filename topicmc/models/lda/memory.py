@@ -21,6 +21,7 @@ from topicmc.corpora import Corpus
 from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.by_word_batch import come_up_often
 from topicmc.kernels.collapsed import assignment_dtype
+from topicmc.kernels.histograms import bin_sizes
 from topicmc.kernels.padding import padded_size
 from topicmc.models.lda.collapsed.word_orders import TOKENS_A_WORD
 from topicmc.models.lda.completion import BURN_IN, SWEEPS
@@ -271,8 +272,13 @@ def _scoring(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     yield from _drawing("reading", config, *of_heldout)
     traced = min(_TRACED_WORDS, sizes.heldout_words)
     yield Term("tracing", "topics of the traced words", 24.0 * traced * config.topics)
-    mixes = 4.0 * sizes.heldout_docs * padded_size(config.topics)
+    # Their counts, and what these are divided and added up to, in float64.
+    mixes = 20.0 * sizes.heldout_docs * padded_size(config.topics)
     yield Term("reading", "topic mixes", mixes)
+    if config.learn in ("alpha", "both"):
+        kept = hosted if config.keeps_assignments else 1
+        numbers = 8.0 * len(bin_sizes()) * (config.topics + 1)
+        yield Term("learning", "how many tokens of each topic documents have", numbers * (kept + 5))
 
 
 def _drawing(

@@ -103,9 +103,9 @@ def resolve_minibatches(
         share = _AFTER_SUBSET if subset else BURN_IN_SHARE
         start = min(start, max(LEAST_UPDATES, int(share * left / update)))
     start = or_default(config.anneal_updates, start)
-    average_until = config.average_until
-    if average_until is None:
-        average_until = start if groups < chains else 0
+    average_until = 0  # where each chain is a group of its own
+    if groups < chains:
+        average_until = start if config.average_until is None else config.average_until
     return Resolved.of(
         replace(
             config,

@@ -12,7 +12,7 @@ from topicmc.models.lda.minibatch_defaults import minibatch_tokens
 from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.models.lda.starts import run_of_slow_growth, usual_subset
-from topicmc.settings.values import or_default
+from topicmc.settings.values import AUTO, or_default
 
 # What `choose` reckons with: the part of the memory that assignments may take, and how much there
 # is where the system does not say; how long a run is that has no budget; and the sweeps over all
@@ -113,9 +113,20 @@ def remembers(config: LdaSettings, **machine: Any) -> str | None:
 
 def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
     """UsageError for a setting that was asked for and that the sampler has no use for."""
+    check_averages(asked.average_until, resolved)
     sampler = f"--sampler {resolved.sampler}{' --remember' * resolved.remember}"
     if not resolved.keeps_assignments or isinstance(asked, Resolved):  # which nobody typed
         return
+    if AUTO not in (asked.start_sweeps, asked.anneal_updates):
+        raise UsageError(
+            f"--start-sweeps {asked.start_sweeps} and --anneal-updates {asked.anneal_updates} both"
+            " say how long the start is; give one of them"
+        )
+    if resolved.start == "consensus" and resolved.start_sweeps == 1:
+        raise UsageError(
+            "--start-sweeps 1 has no room for the chains of a consensus; give more, or --start"
+            " plain"
+        )
     honoured = {"remember", "estimate", *(_OF_STEPS if resolved.remember else ())}
     for name in _OF_CHAINS:
         value = getattr(asked, name)
@@ -124,6 +135,15 @@ def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
                 f"--{name.replace('_', '-')} is a setting of chains of minibatches, which {sampler}"
                 " does not have; leave it out, or use --sampler scir"
             )
+
+
+def check_averages(asked: int | None, resolved: LdaSettings) -> None:
+    """UsageError where chains are to be averaged and none can be."""
+    if asked and not resolved.keeps_assignments and resolved.groups == resolved.chains:
+        raise UsageError(
+            f"--average-until {asked}: there are no chains to average; leave it out, or have"
+            " several chains, in fewer --groups"
+        )
 
 
 def token_bytes(n_words: int, n_topics: int) -> int:

@@ -53,12 +53,11 @@ class Updates:
         self._n_tokens = n_tokens
         self._prior = prior
         self._start_ends = config.anneal_updates
-        self._averaged_until = config.average_until or 0
+        self.averaged_until = config.average_until or 0
 
     def end_start(self, update: int) -> None:
-        """Has the start of every chain, and averaging, end at that update, if not before."""
+        """Has the start of every chain end at that update, if not before."""
         self._start_ends = min(self._start_ends, update)
-        self._averaged_until = min(self._averaged_until, update)
 
     def step_size(self, update: int) -> float:
         """The step of that update."""
@@ -86,7 +85,7 @@ class Updates:
 
     def is_start(self, update: int) -> bool:
         """Whether a chain at that update is in its start, or is averaged with others."""
-        return self.in_burn_in(update) or update <= self._averaged_until
+        return self.in_burn_in(update) or update <= self.averaged_until
 
     def move(
         self, chain: Chain, batch: Minibatch, scale: float, *, mean_update: int,
