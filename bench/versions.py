@@ -118,6 +118,7 @@ def main() -> None:
     options = parser.parse_args()
     left_out = ("old_python", "results")
     settings = {name: value for name, value in vars(options).items() if name not in left_out}
+    settings["corpora"] = [Path(corpus).name for corpus in options.corpora]
     found = quiet.record(quiet.at_start(options)) | {"settings": settings, "runs": []}
     found["old"] = options.old_name
     for corpus in options.corpora:
