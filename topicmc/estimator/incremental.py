@@ -1,8 +1,8 @@
 """Training on documents as they come: one SCIR move of a chain for each minibatch.
 
-It is an update of `topicmc train --sampler scir`, of documents that are at hand instead of drawn
-from a corpus. The chain samples the topics of a corpus of so many documents, of which those that
-come are taken for a random sample; so they should come in random order.
+It is an update as of `topicmc train --sampler scir`, but with five sweeps, of documents that are at
+hand instead of drawn from a corpus. The chain samples the topics of a corpus of so many documents,
+of which those that come are taken for a random sample; so they should come in random order.
 
 A chain that begins anew first finds its topics, while β falls from 1 to its value. This start is as
 many updates as minibatches make up the corpus, but 50 at least and 128 at most; it holds no

@@ -37,72 +37,79 @@ _SEEDS = 2**31 - 1
 class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation by Markov chain Monte Carlo.
 
-    X may be a matrix of counts, documents × words (NumPy, SciPy, a data frame); lists of tokens, in
-    a list, an array or a Series; gensim's bags of words; or a prepared corpus
-    (`topicmc.corpora.Corpus`, or its path).
-    Parameters have the names and meanings of scikit-learn's LatentDirichletAllocation where it has
-    them. The same ``random_state`` gives the same topics, for any ``n_jobs``.
+    X may be a matrix of word counts of shape (n_documents, n_features), as NumPy array, SciPy
+    sparse matrix or data frame; a list, array or Series of lists of tokens; gensim's bags of words;
+    or a prepared corpus (`topicmc.corpora.Corpus`, or its path). Parameters have scikit-learn's
+    names where its LatentDirichletAllocation has the same ones. The same ``random_state`` gives the
+    same topics for any ``n_jobs``, unless `time_budget` or `callback` ends the training.
 
     Parameters
     ----------
     n_components : int, default=10
         Number of topics K, 2 or more.
     doc_topic_prior : float or array-like of shape (n_components,), default=None
-        α, the Dirichlet prior of a document's topic mix. None: learned, a value for each topic,
-        or 0.1 in `partial_fit`.
+        α, the Dirichlet prior of a document's topic mix. None: `fit` learns a value for each topic;
+        a model that begins with `partial_fit` uses 0.1.
     topic_word_prior : float or array-like of shape (n_components, n_features), default=None
-        β, that of a topic's words. None: learned, or 0.01 to 0.1 by the size in `partial_fit`.
+        β, the Dirichlet prior of a topic's words. None: `fit` learns one number; a model that
+        begins with `partial_fit` uses words over tokens, but 0.01 to 0.1.
     seeds : dict, default=None
-        Words that topics begin with, by the names of the topics, which come first:
-        ``{"sport": ["match", "team"]}``, or with weights in tokens, ``{"sport": {"match": 20}}``.
-        ``"econom*"`` stands for all words that begin so. X has to say its words.
+        Seed words by topic name; these topics come first, in this order. A list gives each word the
+        weight 1, ``{"sport": ["match", "team*"]}``; a dict gives weights in multiples of
+        `seed_weight`, ``{"sport": {"match": 1, "team*": 2}}``. ``"team*"`` stands for all words
+        that begin so. X has to name its words, or `vocabulary` does.
     seed_weight : float, default=None
-        Tokens that a seed word adds to the prior of its topic. None: n / 200, or √n where that
-        is more, with n tokens in a topic of mean size.
+        Tokens that a seed word of weight 1 adds to the prior of its topic. None: n / 200, or √n if
+        that is more, with n tokens in a topic of mean size.
     sampler : {"auto", "scir", "sgrld", "adlda"}, default="auto"
-        That of `fit`, as in `topicmc train`.
+        Sampler of `fit`, as in `topicmc train`. `partial_fit` always uses SCIR.
     max_iter : int, default=None
-        Passes over the documents in `fit`. None: until it has converged, or for `time_budget`.
+        Passes over the documents in `fit`. None: until `time_budget` is used up or, without one,
+        until the chain has converged.
     time_budget : float, default=None
-        Seconds of training after which `fit` stops.
+        Seconds of training after which `fit` stops, without compilation and evaluation.
     batch_size : int, default=None
-        Documents in a minibatch. None: by size, and 1,000 in `partial_fit`.
+        Documents in a minibatch, or in a block where the topics of all tokens are kept. None: by
+        the size of the corpus in `fit`, 1,000 in `partial_fit`.
     n_samples : int, default=32
         Posterior samples that are kept at most.
     total_samples : int, default=None
-        Documents of the whole corpus that `partial_fit` sees parts of. None: as many as it has
-        seen. Give it when documents come more than once.
+        Number of documents of the whole corpus of which `partial_fit` sees parts. None: as many as
+        it has seen. Give it when documents come more than once.
     vocabulary : list of str or mapping, default=None
-        What the columns or ids of X stand for, such as a gensim Dictionary, or the tokens to know.
-        None: what X says; of lists of tokens all that `fit` finds, by the alphabet.
+        The words that the columns or ids of X stand for, such as a gensim Dictionary; of lists of
+        tokens, the words to use. None: as X names them; of lists of tokens all that `fit` finds, in
+        alphabetical order.
     n_jobs : int, default=-1
         Threads; -1 for all cores.
     verbose : int, default=0
-        Whether to show progress and perplexity: a bar in a notebook or on a terminal, lines on
+        Above 0, shows progress and perplexity: a bar in a notebook or on a terminal, lines on
         stderr elsewhere.
     callback : callable, default=None
-        Called by `fit` at each evaluation with a `topicmc.estimator.Evaluation`; if it returns
-        True, training ends and what there is is kept. There are forty, and one every minute
-        besides, fewer where they would take more than 15 % of the time.
+        Called by `fit` with a `topicmc.estimator.Evaluation` at each evaluation. If it returns
+        True, training ends and the result so far is kept. A run has forty evaluations, and one
+        every minute besides; fewer if they would take more than 15 % of the time.
     random_state : int, RandomState instance or None, default=None
+        Seed of all random numbers. None: another one at each call.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        φ, the probabilities of words in topics: the posterior mean. Rows sum to one.
-    samples_ : ndarray of shape (n_samples, n_components, n_features), float32
-        φ of each kept sample of the chain, oldest first: the spread over the first axis is the
-        posterior uncertainty of `components_`, as far as one chain shows it. Of minibatches they
-        are draws, and of 50 or more ``np.quantile(model.samples_[:, k, w], [0.05, 0.95])`` is a
-        credible interval. With "adlda", and with "scir" where it keeps the topics of all tokens,
-        each is the mean of φ given these, which varies less, above all for rare words. Models of
-        other seeds number their topics otherwise.
-    doc_topic_prior_ : ndarray of shape (n_components,)
+    components_ : ndarray of shape (n_components, n_features), float64
+        φ, the posterior mean probability of each word in each topic. Rows sum to one.
+    samples_ : ndarray of shape (n_kept, n_components, n_features), float32
+        φ of each kept sample of the chain, oldest first; n_kept is at most `n_samples`. Their
+        spread is the posterior uncertainty as far as one chain shows it. Samples of minibatch
+        chains are draws: with 50 or more (raise `n_samples`),
+        ``np.quantile(model.samples_[:, k, w], [0.05, 0.95])`` is a credible interval. Where the
+        topics of all tokens are kept ("adlda", and "scir" where it can), each sample is the mean of
+        φ given these, and varies less than a draw, above all for rare words. Models with other
+        seeds number their topics differently.
+    doc_topic_prior_ : ndarray of shape (n_components,), float64
         α, as given or learned.
     topic_word_prior_ : float or ndarray of shape (n_components, n_features)
         β, as given or learned; an array where words differ.
-    topic_names_ : list of str or None
-        Names of the topics: those of `seeds`.
+    topic_names_ : list of (str or None)
+        The name of each topic, from `seeds` or a run; None for topics without one.
     vocabulary_ : list of str or None
         The words, in the order of the columns; None if X did not say.
     n_features_in_ : int
@@ -161,12 +168,16 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     # ---- training
 
     def fit(self, X, y=None):
-        """Trains topics on X, from the beginning. Of a prepared corpus the held-out documents are
-        left out.
+        """Trains topics on X from the beginning.
 
-        Ctrl-C ends it with a ConvergenceWarning and what there is by then, as in scikit-learn's
-        MLPClassifier; a second one raises KeyboardInterrupt. Raises ValueError for parameters or
-        data that cannot be honoured.
+        Held-out documents of a prepared corpus are left out. The first Ctrl-C ends training and
+        keeps the result so far, as in scikit-learn's MLPClassifier; a second one raises
+        KeyboardInterrupt. Both that and a run too short for a posterior sample warn
+        (ConvergenceWarning).
+
+        Raises ValueError for parameters or data that cannot be used, TypeError for X that cannot be
+        read, such as texts, DataError for a prepared corpus that is missing or damaged, and
+        DivergedError when the chain diverges.
         """
         from topicmc.estimator.fitting import train, train_on
         from topicmc.estimator.notebook import listener
@@ -214,13 +225,15 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @classmethod
     def from_run(cls, path, *, chain=0):
-        """A fitted model from a run directory of `topicmc train`, finished or not, or of `save`.
+        """A fitted model from the run directory ``path`` (str or Path), which `topicmc train`
+        wrote, finished or not, or `save`.
 
-        Its vocabulary is that of the run, so it reads tokens and texts cut into tokens. All kept
-        samples of the chain are read into memory: K × W × 4 bytes each.
+        ``chain`` is the number of the chain to read. The vocabulary is that of the run, so the
+        model reads lists of tokens. All kept samples of the chain are held in memory, K × W × 4
+        bytes each. Warns (ConvergenceWarning) if the run is still in its start.
 
-        Raises DataError when there is no run, it has no samples yet or a file is damaged,
-        UsageError when there is no such chain, or the run is a view.
+        Raises DataError when there is no run, it has no samples yet, or a file is damaged;
+        UsageError when there is no such chain, or ``path`` is a view.
         """
         from topicmc.models.lda.run import TopicRun
 
@@ -262,8 +275,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ``vocabulary`` names the columns of a model that does not know their names, for instance
         ``vectorizer.get_feature_names_out()``; ``force`` replaces a run.
 
-        Raises ValueError when names are missing or are not as many as columns, UsageError when
-        something is at ``path``.
+        Raises NotFittedError before `fit`; ValueError when the names of the columns are missing or
+        not as many as the columns; UsageError when ``path`` exists and may not be replaced.
         """
         check_is_fitted(self, "components_")
         words = self.vocabulary_ if vocabulary is None else inputs.vocabulary_of(vocabulary)
