@@ -118,10 +118,10 @@ class Dsgld:
         self.round_number = 0
         self.balance = Balance(config, transport)
         self.positions = dict.fromkeys(transport.workers, 0)
-        first = next(iter(target.parts.values()))
-        # Updates of each state of the first part, as every process reckons them: a balanced one may
-        # have made fewer than the mean.
-        self.made = [0] * len(first.places(0))
+        self._first = next(iter(target.parts))  # the name of a part: all make the same updates
+        # Updates of each of its states, as every process reckons them: a balanced one may have made
+        # fewer than the mean.
+        self.made = [0] * len(target.parts[self._first].places(0))
         self.average_until = config.average_until or 0
         self._waited = WaitFraction(transport)
         self.held = self._hosted(0, target.initial)
@@ -184,7 +184,7 @@ class Dsgld:
                 time.sleep((self.slow[worker] - 1) * (time.perf_counter() - start))
             measured[worker] = (time.perf_counter() - start) / n_updates
             updates += n_updates
-        places = next(iter(self.target.parts.values())).places(self.round_number)
+        places = self.target.parts[self._first].places(self.round_number)
         for index, worker in enumerate(places):
             self.made[index] += self.balance.plan.trajectory[worker]
         self.round_number += 1
@@ -196,7 +196,7 @@ class Dsgld:
 
     def _working(self) -> list[int]:
         """The hosted workers that have a chain to move, or a part of one."""
-        return list(next(iter(self.held.values())))
+        return list(self.held[self._first])
 
     def _update(self, worker: int) -> tuple[int, ...]:
         position = self.positions[worker]
@@ -287,8 +287,7 @@ class Dsgld:
             for name in self.target.parts
         }
         self.round_number = ranks[0]["round"]
-        first = next(iter(self.target.parts))
-        self.made = [saved[first][index]["update"] for index in range(len(self.made))]
+        self.made = [saved[self._first][index]["update"] for index in range(len(self.made))]
         n_before, n_workers = len(ranks[0]["trajectory"]), self.config.workers
         if n_before == n_workers:
             self.balance.restore(ranks)

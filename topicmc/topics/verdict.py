@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 
+from topicmc.models.lda.draws import keeps_counts
 from topicmc.models.lda.progress import Reached, reached, resume_command
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.settings import COLLAPSED
 from topicmc.posterior.convergence import CHANCE, ENOUGH, FEWEST, trend
 from topicmc.posterior.verdict import differ, each_at_rest, exceeds, is_doubtful
 from topicmc.topics.uncertainty import Posterior
@@ -170,32 +169,26 @@ def _agreed(evidence: Evidence) -> str:
 def _are_of_one_start(evidence: Evidence) -> bool:
     """Whether chains were averaged into one before they went on apart, or began with the same
     topics of another run."""
-    facts = [run.facts() for run in evidence.runs]
-    states = [_states_of_origin(told) for told in facts]
+    states = [_states_of_origin(run) for run in evidence.runs]
     begun = [state for told in states for state in told]
     if len(set(begun)) < len(begun) or any(
-        0 < len(found) < _beginnings(told["config"])
-        for found, told in zip(states, facts, strict=True)
+        0 < len(found) < _beginnings(run) for found, run in zip(states, evidence.runs, strict=True)
     ):
         return True
     if len(evidence.runs) > 1:
         return False
-    config = facts[0]["config"]
-    return config.get("groups") == 1 and not _keeps_assignments(config)
+    run = evidence.runs[0]
+    return run.facts()["config"].get("groups") == 1 and not keeps_counts(run)
 
 
-def _keeps_assignments(config: Mapping[str, Any]) -> bool:
-    return config["sampler"] in COLLAPSED or bool(config.get("remember"))
-
-
-def _beginnings(config: Mapping[str, Any]) -> int:
+def _beginnings(run: TopicRun) -> int:
     """How many chains, or groups of chains, a run has that begin on their own."""
-    return config.get("chains" if _keeps_assignments(config) else "groups", 1)
+    return run.facts()["config"].get("chains" if keeps_counts(run) else "groups", 1)
 
 
-def _states_of_origin(facts: dict[str, Any]) -> list[str]:
+def _states_of_origin(run: TopicRun) -> list[str]:
     """What a run began with of another, by checksums."""
-    return [state["checksum"] for state in (facts.get("origin") or {}).get("states", ())]
+    return [state["checksum"] for state in (run.facts().get("origin") or {}).get("states", ())]
 
 
 def _train_on(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:

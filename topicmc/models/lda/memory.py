@@ -26,7 +26,7 @@ from topicmc.kernels.padding import padded_size
 from topicmc.models.lda.collapsed.word_orders import TOKENS_A_WORD
 from topicmc.models.lda.completion import BURN_IN, SWEEPS
 from topicmc.models.lda.pace import ROUNDS
-from topicmc.models.lda.settings import COLLAPSED, WHOLE, Resolved
+from topicmc.models.lda.settings import WHOLE, Resolved
 from topicmc.models.lda.starts import MEMBERS
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.running_mean import MeanChain
@@ -146,11 +146,11 @@ def terms(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     yield Term(ALWAYS, "held-out tokens, cut in two", 20 * sizes.heldout_tokens)
     yield Term(ALWAYS, "priors of topics and words", 12.0 * sizes.prior_rows * n_topics)
     yield Term(ALWAYS, "priors and shares of samples", config.samples * config.chains * state)
-    collapsed = config.sampler in COLLAPSED or config.remember
-    yield from (_collapsed if collapsed else _minibatch)(config, sizes, hosted)
+    kept = config.keeps_assignments
+    yield from (_collapsed if kept else _minibatch)(config, sizes, hosted)
     yield from _scoring(config, sizes, hosted)
     if config.from_run is not None:
-        if collapsed:
+        if kept:
             padded = 4.0 * n_words * padded_size(n_topics)
             yield Term(ALWAYS, "topics that it goes on from", config.chains * padded)
         yield Term(END, "topics that it goes on from, as they are made", 3 * theta)
