@@ -380,13 +380,16 @@ def test_an_error_of_a_callback_goes_up_and_leaves_nothing(tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
-def interrupting(times: int) -> threading.Thread:
-    def press() -> None:
-        for _ in range(times):
-            time.sleep(0.7)
-            os.kill(os.getpid(), signal.SIGINT)
+def interrupting() -> threading.Thread:
+    """Presses Ctrl-C once training is under way: before, it raises KeyboardInterrupt."""
 
-    thread = threading.Thread(target=press)
+    def press() -> None:
+        while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press, daemon=True)
     thread.start()
     return thread
 
@@ -402,7 +405,7 @@ def usual_ctrl_c():
 def test_ctrl_c_keeps_what_there_is(fitted, tmp_path, monkeypatch, usual_ctrl_c):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     model = LDA(2, max_iter=10**5, random_state=0, n_jobs=1)
-    thread = interrupting(1)
+    thread = interrupting()
     with pytest.warns(ConvergenceWarning, match="interrupted after"):
         model.fit(TOKENS)
     thread.join()
