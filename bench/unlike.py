@@ -8,8 +8,7 @@ shuffled; beside both, the same number of updates on one worker. The step h is c
 start, so Σh over a trajectory is τ h. Without CORPUS a corpus is drawn from a known model, and
 sorted by its true topics; a prepared CORPUS is sorted by the topics of a run of AD-LDA. Printed, as
 medians over seeds with their range: by how many per cent the perplexity of held-out documents
-exceeds that of one worker, of the last state and averaged over samples. The kept states of a chain
-may all end on one worker under the schedule ``rotate``, not so under ``permute``.
+exceeds that of one worker, of the last state and averaged over samples.
 
 Results are added to those that RESULTS.json holds; settings that are there are not run again.
 """

@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from topicmc.cli.factors.columns import checked_delimiter, column_options
-from topicmc.cli.mixture.dispatch import refuse
-from topicmc.cli.options import force_option, json_option, output_option, print_json, run_argument
+from topicmc.cli.options import (
+    force_option,
+    json_option,
+    output_option,
+    print_json,
+    refuse,
+    run_argument,
+)
 from topicmc.cli.tables import print_convergence
 
 if TYPE_CHECKING:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.factors.columns import checked_delimiter, column_options
-from topicmc.cli.options import Headed, force_option, json_option, output_option, print_json
+from topicmc.cli.options import (
+    Headed,
+    force_option,
+    json_option,
+    output_option,
+    print_json,
+    refuse,
+)
 from topicmc.cli.train import PROGRESS, Number, setting
 from topicmc.cli.training import carry_out, tell_nothing_to_do, tell_result, threads_of
 from topicmc.errors import UsageError
@@ -137,7 +144,7 @@ def train(
     if not resume and ratings is None:
         raise UsageError("RATINGS is missing: name the file of ratings")
     if resume:
-        _refuse_reading(
+        refuse(
             {
                 "RATINGS": ratings,
                 "--heldout": heldout,
@@ -147,7 +154,8 @@ def train(
                 "--delimiter": delimiter,
                 "--duplicates": duplicates,
                 "--scale": scale,
-            }
+            },
+            "does not go with --resume, which goes on with the ratings of the run",
         )
     if scale is not None and not -math.inf < scale[0] < scale[1] < math.inf:
         ends = f"{scale[0]:g} {scale[1]:g}"
@@ -192,13 +200,6 @@ def train(
     sys.exit(status)
 
 
-def _refuse_reading(given: dict[str, Any]) -> None:
-    """UsageError for the first that was given of what says how ratings are read."""
-    for name, value in given.items():
-        if value is not None:
-            raise UsageError(f"--resume goes on with the ratings of the run; leave {name} out")
-
-
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
     """Those that were given, checked as far as they can be before anything is read."""
     settings = {name: value for name, value in given.items() if value is not None}
@@ -230,6 +231,7 @@ def _train(
         channel,
         told,
         "topicmc factors train",
+        lacks_samples=lambda: config.sampler != "sgd" and run.is_starting(),
     )
     if status is not None:
         return status

@@ -119,6 +119,16 @@ def test_evaluate_on_other_ratings(work, command):
     assert (told["ratings"], told["unknown"]) == (2, 1)
 
 
+def test_ratings_by_users_that_were_not_trained_on_are_counted(work, command):
+    """Each of 60 users has one rating: those of whom it is held out are unknown."""
+    lines = [f"u{n},i{n % 5},{1 + n % 4}\n" for n in range(60)]
+    Path("once.csv").write_text("user,item,rating\n" + "".join(lines))
+    settings = ("--heldout", 0.5, "--sampler", "gibbs", "--epochs", 8)
+    assert command("factors", "train", "once.csv", "-o", "once", *SIZE, *settings).status == 0
+    told = json.loads(command("factors", "evaluate", "once", "--json").stdout)
+    assert told["unknown"] == told["ratings"] > 0
+
+
 # --- the same bits --------------------------------------------------------------------------------
 
 
@@ -158,6 +168,28 @@ def test_resumed_and_on_other_threads_runs_are_the_same(work, command, settings)
     other = command(*train, "-o", "other", "--epochs", 8, "--seed", 1)
     assert other.status == 0 and states("other").keys() == states("whole").keys()
     assert not set(states("other").values()) & set(states("whole").values())
+
+
+def test_a_chain_goes_on_to_its_end_on_fewer_workers(work, command):
+    """Epochs are those of each chain: what one has drawn that is given up does not count."""
+    train = ("factors", "train", "-o", "two", *SIZE)
+    assert command(*train, "ratings.csv", "--chains", 2, "--epochs", 4).status == 0
+    again = command(*train, "--resume", "--workers", 1, "--epochs", 8)
+    assert again.status == 0, again.stderr
+    rounds = [FactorRun.open(Path(run)).checkpoint().manifest["round"] for run in ("two", "run")]
+    assert rounds[0] == rounds[1]
+
+
+def test_a_run_that_ends_in_its_start_has_no_sample_yet(work, command):
+    train = ("factors", "train", "-o", "new", "--sampler", "gibbs", *SIZE[:4], "--json")
+    done = command(*train, "ratings.csv", "--progress", "plain", "--epochs", 4)
+    told = json.loads(done.stdout)
+    assert told["samples"] == 0 and told["rmse_averaged"] is None
+    assert "there is no posterior sample yet" in done.stderr
+    assert "the newest state, there is no sample" in command("factors", "evaluate", "new").stdout
+    again = command(*train, "--resume", "--progress", "plain", "--epochs", 8)
+    assert json.loads(again.stdout)["samples"] == 4  # of sweeps 5 to 8
+    assert "there is no posterior sample yet" not in again.stderr
 
 
 def test_an_interrupted_run_goes_on(work):
@@ -203,7 +235,7 @@ USAGE = [
     ((*RESUME, "--duplicates", "last"), "leave --duplicates out"),
     ((*RESUME, "--scale", 1, 5), "leave --scale out"),
     ((*TRAIN, "--scale", 0, "inf"), "--scale 0 inf: give two numbers"),
-    ((*TRAIN, "--epochs", "inf"), "--epochs inf is out of range: it must be above 0 and finite"),
+    ((*TRAIN, "--epochs", "inf"), "--epochs inf is out of range: it must be above 0 and at most"),
     ((*TRAIN, "--sampler", "gibbs", "--step-size", 2), "--step-size has no meaning with --sampler"),
     ((*TRAIN, "--sampler", "sgd", "--precision-rate", 2), "--precision-rate has no meaning"),
     ((*TRAIN, "--precision", 3, "--precision-every", 2), "--precision-every has no meaning with"),

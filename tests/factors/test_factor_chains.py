@@ -67,8 +67,48 @@ def test_every_part_has_one_place_and_groups_share_no_row(split, workers):
             for side, those in of.items():
                 assert [layout.part_of(side, worker) for worker in those] == list(range(n))
         assert len(places) == workers
-    visits = [layout.worker_of("users", 0, 0, r) for r in range(layout.most_chains)]
-    assert len(set(visits)) == layout.most_chains
+    n = layout.n_places
+    for cycle in range(20):
+        visits = [layout.worker_of("users", 0, 0, cycle * n + turn) for turn in range(n)]
+        assert len(set(visits)) == n
+
+
+@pytest.mark.parametrize(
+    ("split", "workers"),
+    [("rows", 2), ("rows", 4), ("rows", 5), ("rows", 8), ("square", 4), ("square", 16)],
+)
+def test_states_that_are_kept_follow_all_blocks_alike(split, workers):
+    """They are those after multiples of a power of two rounds; precisions are drawn after multiples
+    of other numbers. Where a cycle begins is a hash: 1,000 places each, beyond 6 standard errors,
+    are a false alarm in 10⁶."""
+    layout = Layout.of(some_ratings(30, 20, 200), split, workers)
+    n = layout.n_places
+    for apart in (1, 2, 4, 5, 8, 64):
+        visits = [layout.worker_of("users", 0, 0, apart * i - 1) for i in range(1, 1001)]
+        _, counts = np.unique(visits, return_counts=True)
+        assert len(counts) == n
+        assert np.abs(counts - 1000 / n).max() < 6 * np.sqrt(1000 / n * (1 - 1 / n))
+
+
+@pytest.mark.parametrize(
+    ("settings", "start"),
+    [
+        ({"sampler": "gibbs"}, 5),
+        ({"batch_size": 100}, 20),
+        ({"batch_size": 10}, 60),  # a pass over 600 ratings
+        ({"batch_size": 10, "split": "square", "workers": 4}, 30),  # of which it draws 20 at once
+        ({"batch_size": 100, "split": "rows", "workers": 4}, 40),  # updates until it was everywhere
+    ],
+)
+def test_states_of_the_start_are_no_samples(settings, start):
+    method = method_of(some_ratings(40, 30, 600, even=True), factors=2, **settings)
+    trajectory = method.config.trajectory
+    assert method.is_start(start // trajectory - 1)
+    assert not method.is_start(start // trajectory)
+    for _ in range(start // trajectory):
+        assert method.in_burn_in
+        method.round()
+    assert not method.in_burn_in
 
 
 # --- SGLD and Gibbs -------------------------------------------------------------------------------
@@ -178,3 +218,28 @@ def test_the_precision_of_ratings_is_learned(split, workers):
                 found.append(np.mean([chain.tau for chain in method.chains.values()]))
         means.append(np.mean(found))
     assert abs(means[1] / means[0] - 1) < 0.1 and 3 < means[0] < 5
+
+
+@pytest.mark.parametrize("few", [0, 40])
+def test_the_precision_of_ratings_is_that_of_the_blocks_where_a_chain_is(few):
+    """Ratings of ±1 and a state that stays near 0, so that τ is near 0.8. One pair of blocks holds
+    300 ratings, the other one few; without any, τ stays. Errors of 40 ratings and the draw of τ
+    scatter by some 15 %: a false alarm in 10⁴."""
+    sizes = {(0, 0): few // 2, (20, 20): few // 2, (0, 20): 150, (20, 0): 150}
+    cells = [
+        (first_user + np.arange(n) % 20, first_item + (np.arange(n) + np.arange(n) // 20) % 20)
+        for (first_user, first_item), n in sizes.items()
+    ]
+    users, items = np.concatenate(cells, axis=1).astype(np.int32)
+    values = (-1.0) ** np.arange(len(users))
+    method = method_of(
+        Ratings(users, items, values.astype(np.float32), 40, 40), split="square", workers=4,
+        chains=1, factors=1, trajectory=1, step_size=1e-6, precision=10.0, precision_every=1,
+        noise_precision=1.0, learn_noise=True,
+    )  # fmt: skip
+    found = [1.0]
+    for _ in range(2):  # each pair once
+        method.round()
+        found.append(method.chains[0].tau)
+    assert all(0.4 < tau < 1.6 for tau in found)
+    assert (0 in np.diff(found)) == (few == 0)

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from synthetic import write_ratings
 
 from topicmc import MatrixFactorization
@@ -86,6 +87,13 @@ def test_ids_may_be_numbers_arrays_and_frames():
     ]  # fmt: skip
     assert len(set(fitted)) == 1
     assert small.user_ids_ and sorted(small.item_ids_) == ["10", "11"]
+
+
+def test_a_fit_that_ends_in_its_start_warns():
+    model = MatrixFactorization(n_factors=1, sampler="gibbs", max_iter=3)
+    with pytest.warns(ConvergenceWarning, match="before the first sample"):
+        model.fit([("a", "x"), ("b", "y")], [1, 2])
+    assert len(model.samples_) == 1
 
 
 def test_a_pickled_model_predicts_the_same():

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from topicmc.errors import UsageError
-
-SCHEDULES = ("rotate", "permute")
+from topicmc.settings.groups import SCHEDULES
 
 
 def _words(n: int, *name: object) -> np.ndarray:
@@ -32,12 +31,12 @@ def _words(n: int, *name: object) -> np.ndarray:
 def worker_of(
     schedule: str, round: int, n_chains: int, n_workers: int, seed: int
 ) -> tuple[int, ...]:
-    """The worker of each chain in a round: no two chains share one, and none stays where it was
-    (unless there is but one worker).
+    """The worker of each chain in a round: no two chains share one.
 
-    ``rotate`` is the cyclic rotation; ``permute`` a random permutation that `seed` and `round`
-    decide. Either way a chain visits all workers equally often in the long run, as Corollary 3.3
-    asks. Raises UsageError unless 1 ≤ n_chains ≤ n_workers.
+    ``rotate`` is the cyclic rotation, by `turn`; ``permute`` a random permutation that `seed` and
+    `round` decide, in which no chain stays where it was (unless there is but one worker). Either
+    way a chain visits all workers equally often in the long run, as Corollary 3.3 asks. Raises
+    UsageError unless 1 ≤ n_chains ≤ n_workers.
     """
     if not 1 <= n_chains <= n_workers:
         raise UsageError(
@@ -45,10 +44,21 @@ def worker_of(
             f"choose --chains between 1 and {n_workers}."
         )
     if schedule == "rotate":
-        return tuple((chain + round) % n_workers for chain in range(n_chains))
+        return tuple((chain + turn(round, n_workers)) % n_workers for chain in range(n_chains))
     if schedule == "permute":
         return _permutation(round, n_workers, seed)[:n_chains]
     raise UsageError(f"unknown schedule {schedule!r}: choose one of {', '.join(SCHEDULES)}.")
+
+
+def turn(round: int, n: int) -> int:
+    """How many places a chain has moved on in a round, modulo n.
+
+    In a cycle of n rounds it comes to each of n places. A hash of the number of the cycle says
+    where that begins. If all began at the same place, a chain would always be there when its state
+    is kept: after numbers of rounds that n = 2, 4, 8 … divides.
+    """
+    cycle, turned = divmod(round, n)
+    return (int(_words(1, "rotate", cycle)[0]) if cycle else 0) + turned
 
 
 @lru_cache(maxsize=64)

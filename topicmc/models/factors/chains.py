@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,7 +32,11 @@ from topicmc.models.factors.rows import (
 )
 from topicmc.models.factors.settings import Resolved
 from topicmc.models.factors.sgld import Sgld, block_of, rates
+from topicmc.samplers.steps import step_size
 from topicmc.storage.checkpoints import Checkpoint
+
+START_SWEEPS = 5  # of Gibbs, whose states are no samples
+START_UPDATES = 20  # of SGLD, at least
 
 
 class FactorChains:
@@ -62,6 +67,8 @@ class FactorChains:
         self._noise = GammaPrior(1.0, 1.0) if config.learn_noise else None
         self._n_ratings = len(ratings)
         self._rates = self._rates_of(ratings)
+        self.drawn = self._drawn(ratings)
+        self.start = self._length_of_start()
         self._workers = self._opened(ratings)
 
     def _part(self, side: str) -> Part:
@@ -78,6 +85,20 @@ class FactorChains:
         config = self._config
         worth = self.layout.worth(ratings, config.batch_size)
         return {side: rates(ratings.counts(side), worth, config.noise_precision) for side in SIDES}
+
+    def _drawn(self, ratings: Ratings) -> float:
+        """Ratings that a chain draws in an update, in the mean: all in a sweep."""
+        if self._config.sampler == "gibbs":
+            return len(ratings)
+        return self.layout.drawn(ratings, self._config.batch_size)
+
+    def _length_of_start(self) -> int:
+        """Updates of a chain whose states are no samples: of SGLD at least a pass, in which it
+        comes to all blocks."""
+        if self._config.sampler == "gibbs":
+            return START_SWEEPS
+        visits = self.layout.n_places * self._config.trajectory
+        return max(START_UPDATES, math.ceil(self._n_ratings / self.drawn), visits)
 
     def _opened(self, ratings: Ratings) -> dict[int, Sgld] | Gibbs:
         """The blocks of the hosted workers, or all ratings for each."""
@@ -168,7 +189,7 @@ class FactorChains:
     def step_size(self, update: int) -> float:
         """ε of that update: a (1 + t/b)^−c."""
         config = self._config
-        return config.step_size * (1 + update / config.step_offset) ** -config.step_decay
+        return step_size(update, config.step_size, config.step_offset, config.step_decay)
 
     def after_round(self, number: int, held: Held) -> None:
         """Draws the precisions of every chain given all its rows, every so many rounds."""
@@ -194,23 +215,30 @@ class FactorChains:
             state.precision = prior.draw(squares[stream.chain], count, stream, number, side)
 
     def _draw_noise(self, prior: GammaPrior, number: int, held: Held) -> None:
-        """τ, given the errors of the ratings where a chain is. Those of blocks stand for all, as
-        minibatches do; that the chain has just worked on them makes them a little too small."""
+        """τ, given the errors of the n ratings where a chain is, if there are any. Their squares
+        stand for those of all N, as minibatches do:
+
+            Σ e² ≈ N/n Σ e² of the n ratings
+
+        The chain has just worked on these, which makes their errors a little too small."""
         assert isinstance(self._workers, dict)
-        squares = np.zeros((self._config.chains, 1))
-        weight = 1 if self._config.split == "none" else self.layout.most_chains
+        found = np.zeros((self._config.chains, 2))  # Σ e² and n
         for worker, users in sorted(held["users"].items()):
             block, items = self._workers[worker].block, held["items"][worker]
             for state in (users, items):
                 self._brought_up_to_date(state)
-            squares[self._place_of(users)[0]] += weight * squared_error(
+            squares = squared_error(
                 users.factors, block.users, items.factors, block.items, block.values, self._threads
             )
-        squares = self._transport.sum(squares)
+            found[self._place_of(users)[0]] += squares, len(block)
+        found = self._transport.sum(found)
         for state in held["users"].values():
             stream = self._stream(state)
-            found = prior.draw(squares[stream.chain], self._n_ratings, stream, number, "ratings")
-            state.tau = float(found[0])
+            squares, count = found[stream.chain]
+            if count > 0:
+                whole = np.array([self._n_ratings / count * squares])
+                drawn = prior.draw(whole, self._n_ratings, stream, number, "ratings")
+                state.tau = float(drawn[0])
 
     # ---- reading
 
@@ -266,7 +294,7 @@ class FactorChains:
 
     def in_start(self, update: int) -> bool:
         """Whether a state is no sample: of SGD, which descends to a mode, none is."""
-        return self._config.sampler == "sgd"
+        return self._config.sampler == "sgd" or update < self.start
 
     def metrics(self, update: int, states: Sequence[Rows]) -> dict[str, Any]:
         """The step size; a sweep has none."""

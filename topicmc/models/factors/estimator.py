@@ -170,9 +170,16 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
             finally:
                 told.close()
             self._adopt(run, data)
+            is_starting = resolved.sampler != "sgd" and run.is_starting()
         if outcome.interrupted:
             warnings.warn(
                 f"fit was interrupted after {outcome.update} updates: what there is is kept",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        if is_starting:
+            warnings.warn(
+                "fit ended before the first sample of the posterior: raise max_iter or time_budget",
                 ConvergenceWarning,
                 stacklevel=2,
             )

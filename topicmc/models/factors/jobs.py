@@ -82,6 +82,7 @@ def start(
         facts = {
             **made_by("pyarrow"),
             "config": resolved.as_dict(),
+            "threads": config.threads,
             "transport": _name(transport),
             "ratings": about,
         }
@@ -114,7 +115,7 @@ def resume(
     transport.barrier()
     config, data = run.config(), run.data()
     config.check_changes(changes, run_path)
-    asked = FactorConfig.from_dict(config.as_dict())
+    asked = FactorConfig.from_dict(config.as_dict()).on_these_cores(run.facts())
     if any(name in changes for name in LENGTHS):
         asked = replace(asked, updates=None, epochs=None, time_budget=None, until="end")
     resolved = _decided(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from topicmc.engine.schedule import turn
 from topicmc.models.factors.ratings import Ratings
 
 
@@ -55,6 +56,11 @@ class Layout:
         """Chains that find a place."""
         return self.n_workers // self.n_parts
 
+    @property
+    def n_places(self) -> int:
+        """Rounds in which a chain comes to all ratings: S for ``rows``, √S for ``square``."""
+        return 1 if self.split == "none" else self.most_chains
+
     def rows_of(self, side: str, part: int) -> tuple[int, int]:
         """First row of a part of a chain, and the row after its last."""
         edges = self.user_edges if side == "users" else self.item_edges
@@ -71,10 +77,10 @@ class Layout:
         """Where a part of a chain is in a round."""
         if self.split == "none":
             return chain
-        shift = chain + round_number
+        n = self.n_places
+        shift = chain + turn(round_number, n)
         if self.split == "rows":
-            return shift % self.n_workers
-        n = self.n_parts
+            return shift % n
         if side == "users":
             return part * n + (part + shift) % n
         return (part - shift) % n * n + part
@@ -105,8 +111,11 @@ class Layout:
         """What one rating of a minibatch stands for, at most over the workers."""
         sizes = self.sizes(ratings)
         sizes = sizes[sizes > 0]
-        weight = 1 if self.split == "none" else self.most_chains
-        return float(weight * (sizes / np.minimum(sizes, batch_size)).max())
+        return float(self.n_places * (sizes / np.minimum(sizes, batch_size)).max())
+
+    def drawn(self, ratings: Ratings, batch_size: int) -> float:
+        """Ratings that a chain draws in an update, in the mean over its places."""
+        return self.n_parts * float(np.minimum(self.sizes(ratings), batch_size).mean())
 
 
 def _edges(count: int, n_blocks: int) -> np.ndarray:

@@ -3,7 +3,9 @@ trace."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -53,8 +55,8 @@ class MatrixFactorizationModel:
         self.evaluator = HeldOutRatings(run, data, config.chains, transport)
         self.epoch = len(training) * config.chains
         self.expected_updates = _expected_updates(config, target, len(training))
-        most = self.expected_updates
-        self.first_look = first_look(_ROUNDS, most and most / config.trajectory)
+        most, start = self.expected_updates, math.ceil(target.start / config.trajectory)
+        self.first_look = first_look(max(_ROUNDS, start), most and most / config.trajectory)
         is_gibbs = config.sampler == "gibbs"
         self.trace_unit = 1 if is_gibbs else max(1, _UPDATES // config.trajectory)
         self.remedy = remedy(config)
@@ -74,18 +76,19 @@ class MatrixFactorizationModel:
 
     def _scalars_of(self, chain: Factors) -> dict[str, float]:
         """The error on some of the ratings that are trained on, how strong the factors are, and how
-        far biases scatter: none of them changes when factors are rotated."""
+        far biases scatter. None of them changes when factors are rotated. Factors are as strong as
+        U_i·V_j is on L users and M items, in the root mean square:
+
+            √(1/LM Σ_ij (U_i·V_j)²) = √tr(UᵀU/L VᵀV/M)
+        """
         mean, _ = predicted(chain, self._traced.users, self._traced.items)
-        users, items = (
-            np.sqrt((side.astype(np.float64) ** 2).mean(axis=0))
-            for side in (chain.users, chain.items)
-        )
+        users, items = _second_moments(chain.users), _second_moments(chain.items)
         noise = {"noise precision": chain.tau} if self._learns_noise else {}
         return {
             "training error": float(np.sqrt(np.mean((mean - self._traced.values) ** 2))),
-            "factors": float(users[:-1] @ items[:-1]),
-            "user biases": float(users[-1]),
-            "item biases": float(items[-1]),
+            "factors": math.sqrt((users[:-1, :-1] * items[:-1, :-1]).sum()),
+            "user biases": math.sqrt(users[-1, -1]),
+            "item biases": math.sqrt(items[-1, -1]),
             **noise,
         }
 
@@ -93,15 +96,17 @@ class MatrixFactorizationModel:
         self.scalars()
 
 
+def _second_moments(rows: np.ndarray) -> np.ndarray:
+    """Of the columns of some rows, in the mean over rows: float64 (D + 1, D + 1)."""
+    wide = rows.astype(np.float64)
+    return wide.T @ wide / len(wide)
+
+
 def _expected_updates(config: Resolved, target: FactorChains, n_ratings: int) -> float | None:
     """Of a chain, where the length of a run is given in updates or epochs."""
-    if config.updates is not None:
+    if config.updates is not None or config.epochs is None:
         return config.updates
-    if config.epochs is None:
-        return None
-    if config.sampler == "gibbs":
-        return config.epochs
-    return config.epochs * n_ratings / (config.batch_size * target.at_once)
+    return config.epochs * n_ratings / target.drawn
 
 
 def training_of(
@@ -116,4 +121,11 @@ def training_of(
 ) -> Training:
     """The training; arguments as of `MatrixFactorizationModel` and `Training`."""
     model = MatrixFactorizationModel(config, data, run, transport, slow)
-    return Training(config, model, run, transport, listener, resume=resume)
+    in_updates = _in_updates(config, model.expected_updates)
+    return Training(in_updates, model, run, transport, listener, resume=resume)
+
+
+def _in_updates(config: Resolved, updates: float | None) -> Resolved:
+    """The settings with a length in updates in place of epochs. Ratings drawn do not tell how many
+    epochs a chain has made: some were drawn by chains that a resumed run has given up."""
+    return config if updates is None else replace(config, updates=math.ceil(updates), epochs=None)

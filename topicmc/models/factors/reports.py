@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicmc.corpora.strings import Strings
+from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.prediction import Prediction, predict, rmse
 from topicmc.models.factors.reading import Table
 from topicmc.models.factors.rows import Factors
@@ -64,6 +65,16 @@ def predict_pairs(run: FactorRun, users: np.ndarray, items: np.ndarray) -> Predi
     return predict(states_of(run), users, items, run.scale())
 
 
+def _untrained(data: RatingData, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """Which pairs have a user or an item that no rating was trained on, bool (n,). Rows are int64
+    (n,), −1 where a run does not know them."""
+    training = data.ratings.take(~data.heldout)
+    found = np.zeros(len(users), bool)
+    for side, rows in (("users", users), ("items", items)):
+        found |= (rows < 0) | (training.counts(side)[rows] == 0)
+    return found
+
+
 def score(run: FactorRun, table: Table | None = None) -> Score:
     """The error of a run on its held-out ratings, or on those of a table."""
     data = run.data()
@@ -74,7 +85,7 @@ def score(run: FactorRun, table: Table | None = None) -> Score:
         values = table.values
     entries = run.states_to_read()
     n_samples = sum(not entry["burn_in"] for entry in entries)
-    unknown = int(((users < 0) | (items < 0)).sum())
+    unknown = int(_untrained(data, users, items).sum())
     if len(values) == 0:
         return Score(None, None, [], None, None, n_samples, 0, unknown)
     scale = run.scale()
