@@ -46,7 +46,7 @@ def _from_toml(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str,
         raise DataError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: not a TOML file ({error})") from None
-    settings = {name.replace("-", "_"): value for name, value in settings.items()}
+    settings = {_field(name): value for name, value in settings.items()}
     both = (*fields(MixtureConfig), *fields(TrainConfig))
     kinds = {field.name: str(field.type) for field in both}
     for name, value in settings.items():
@@ -62,6 +62,11 @@ def _from_toml(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str,
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     return settings
+
+
+def _field(name: str) -> str:
+    """What a setting is called that has the name of an option; from is a word of Python."""
+    return "from_run" if name == "from" else name.replace("-", "_")
 
 
 def _converted(settings: dict[str, Any]) -> dict[str, Any]:

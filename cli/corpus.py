@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from topicmc.cli.options import (
     json_option,
     output_option,
     print_json,
+    quote_option,
+    refuse,
     rereading_options,
 )
 
@@ -98,8 +101,21 @@ def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_
     if len(corpora) < 2:
         raise click.UsageError("Give two corpora or more.")
     made = maintenance.merge(corpora, output, union=union, force=force)
-    warn_of_ids(made.provenance["history"][-1])
+    step = made.provenance["history"][-1]
+    warn_of_ids(step)
+    if "rules_differ" in step:
+        _warn_of_rules(step["rules_differ"], corpora[0])
     _print_made(made, as_json)
+
+
+def _warn_of_rules(differing: Sequence[str], first: Path) -> None:
+    """Which rules differ among merged corpora, and which are kept."""
+    joined = ", with phrases joined" if "phrases" in differing else ""
+    click.echo(
+        f"Warning: the corpora were read with different rules ({', '.join(differing)}): new"
+        f" documents will be read as those of {first}{joined}.",
+        err=True,
+    )
 
 
 @corpus.command()
@@ -107,6 +123,7 @@ def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_option("Folder of the corpus to make [CORPUS itself].", required=False)
 @rereading_options
+@quote_option
 @click.option("--time", metavar="NAME", help="Field or column of the times [as prepared].")
 @click.option("--new-words", is_flag=True, help="Add words that the vocabulary lacks behind it.")
 @click.option("--heldout", type=int, default=0, help="New documents kept out of training [0].")
@@ -130,6 +147,8 @@ def add(
     """
     from topicmc.corpora import maintenance
 
+    if output is None:
+        refuse({"--force": options["force"]}, "goes with -o: CORPUS itself is added to")
     options["columns"] = columns_of(keep)
     made = maintenance.add(corpus, sources, output, n_heldout=heldout, **options)
     step = made.provenance["history"][-1]

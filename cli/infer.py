@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.mixture.dispatch import is_mixture, refuse
+from topicmc.cli.mixture.dispatch import is_mixture
 from topicmc.cli.options import (
     columns_of,
     corpus_option,
@@ -16,6 +17,8 @@ from topicmc.cli.options import (
     note_progress,
     output_option,
     print_json,
+    quote_option,
+    refuse,
     rereading_options,
     run_argument,
     threads_option,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--se", is_flag=True, help="Add the posterior standard deviation of each share.")
 @click.option("--chain", type=click.IntRange(0), default=0, help="Which chain's topics [0].")
 @rereading_options
+@quote_option
 @corpus_option
 @click.option("--seed", type=click.IntRange(0), help="Of the draws behind --se [0].")
 @threads_option
@@ -91,7 +95,8 @@ def infer(
     known = _corpus(opened, corpus, needed=not sources)
     sources = sources or (known.path,) if known else sources
     told = _told(facts["corpus"], known)
-    fields, stop = fields_like(told, columns=columns_of(keep), **names), _stop_words(told)
+    columns = columns_of(keep)
+    fields, stop = fields_like(told, columns=columns, **names), _stop_words(told)
     cut = Tokenizer.read(opened.path / "run.json", facts["corpus"]).again(tokens, tokenizer)
     tally, totals = Tally(), Totals(stop=0 if stop else None)
     workers = Threads(threads or available_cores())
@@ -109,6 +114,8 @@ def infer(
             phrases=told.get("phrases") is not False,
             progress=progress,
         )
+        if columns == ():  # prepared corpora have theirs all the same
+            stream = replace(stream, columns=())
         if not stream.ordered:
             click.echo(
                 "Note: this corpus does not know the rows of its sources: training documents come "
@@ -124,6 +131,12 @@ def infer(
         write_mixes(output, labels.columns(), rows, sd=se)
     if stream.ids and not totals.named:
         click.echo(f"Note: no document has an id (--id {fields.id}).", err=True)
+    if tally.ids_repeated:
+        click.echo(
+            f"Warning: {tally.ids_repeated:,} rows have the id of a row before them: by these ids"
+            " documents cannot be told apart.",
+            err=True,
+        )
     if tally.cut:
         click.echo(f"Warning: {tally.cut}.", err=True)
     if groups is None and opened.view is not None and opened.view.dropped:

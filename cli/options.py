@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topicmc.errors import UsageError
+
 if TYPE_CHECKING:
     from topicmc.models.lda.run import TopicRun
 
@@ -20,6 +22,9 @@ threads_option = click.option(
 )
 corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Where the corpus of RUN lies now."
+)
+quote_option = click.option(
+    "--quote", metavar="C|none", help='What encloses fields of CSV ["]; none: quotes are text.'
 )
 run_argument = click.argument("run", type=click.Path(path_type=Path))
 
@@ -127,13 +132,21 @@ def output_option(what: str, required: bool = True) -> Callable[[Any], Any]:
     )
 
 
+def refuse(options: Mapping[str, object], why: str) -> None:
+    """UsageError for the first of some options, by their names, that was given: whose value is
+    not empty."""
+    for name, value in options.items():
+        if value is not None and value is not False and value not in ((), ""):
+            raise UsageError(f"{name} {why}; leave it out")
+
+
 def print_json(value: Any) -> None:
     """One JSON object on stdout."""
     click.echo(json.dumps(value, ensure_ascii=False))
 
 
 def note_progress(runs: Sequence[TopicRun]) -> None:
-    """What a reader of some runs should know of how far they are, on stderr."""
+    """Notes on stderr which runs are unfinished or have no posterior sample yet."""
     from topicmc.models.lda.progress import remarks
 
     for run in runs:

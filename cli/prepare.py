@@ -18,6 +18,7 @@ from topicmc.cli.options import (
     names_of,
     output_option,
     print_json,
+    quote_option,
     reading_options,
     tokenizer_options,
 )
@@ -46,6 +47,7 @@ _NUMBER = re.compile(r"[+-]?\d+")
 )
 @click.option("--time", metavar="NAME", help="Field or column of their times [none].")
 @reading_options
+@quote_option
 @click.option(
     "--duplicates",
     type=click.Choice(["keep", "drop"]),
@@ -70,7 +72,11 @@ _NUMBER = re.compile(r"[+-]?\d+")
     help="Words to leave out, by language or file [en for text without --vocab, else none].",
 )
 @tokenizer_options
-@click.option("--phrases", is_flag=True, help="Join words that belong together, as new_york.")
+@click.option(
+    "--phrases",
+    is_flag=True,
+    help="Join words that belong together, as new_york; with --vocab those that it has joined.",
+)
 @click.option("--shards", type=int, help="Number of shards [by size].")
 @click.option("--heldout", type=int, help="Documents kept out of training [a tenth, at most 1000].")
 @click.option("--seed", type=int, default=0, help="Chooses the held-out documents [0].")
@@ -121,7 +127,8 @@ def prepare(
         )
 
     n_words, columns = _kept(keep)
-    with reading_progress(sources, 2 if phrases else 1) as progress:
+    learns = phrases and options["vocab"] is None
+    with reading_progress(sources, 2 if learns else 1) as progress:
         corpus = corpora.prepare(
             sources,
             output,
@@ -212,7 +219,8 @@ def _print_summary(corpus: Corpus, facts: dict[str, Any]) -> None:
         "documents": f"{corpus.n_docs:,} to train on, {corpus.n_heldout:,} held out"
         + (f"; of {told['documents_read']:,} read, {aside}" if aside else ""),
         "vocabulary": f"{corpus.n_words:,} words"
-        + (f", {told['words_left_out']:,} left out" if told["words_left_out"] else ""),
+        + (f", {told['words_left_out']:,} left out" if told["words_left_out"] else "")
+        + (f", {told['words_unused']:,} in no document" if told["words_unused"] else ""),
         "tokens": f"{corpus.n_tokens:,} kept"
         + (f", {told['tokens_left_out']:,} of words left out" if told["tokens_left_out"] else ""),
     }

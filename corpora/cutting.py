@@ -33,7 +33,8 @@ _JOINERS = "\u200c\u200d"
 _IDLE_JOINERS = re.compile(f"(?<![\u0600-\U0010ffff])[{_JOINERS}]+")  # before the Arabic script
 _HYPHENS = re.compile("[\u2010\u2011]")
 _APOSTROPHES = re.compile("[\u2019\uff07]")
-_UNSHOWN = regex.compile(r"[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]")
+UNSHOWN = regex.compile(r"[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and marks that change the order of what follows: a terminal obeys them."""
 
 
 class CutError(DataError):
@@ -152,7 +153,7 @@ def _imported(name: str) -> Callable[[str], Any]:
 
 def _reason(error: BaseException) -> str:
     """An error of the function, in one line."""
-    reason = " ".join(_UNSHOWN.sub(" ", f"{type(error).__name__}: {error}").split()).rstrip(":")
+    reason = " ".join(UNSHOWN.sub(" ", f"{type(error).__name__}: {error}").split()).rstrip(":")
     return reason if len(reason) <= 200 else f"{reason[:199]}…"
 
 
@@ -161,4 +162,4 @@ def clean(word: str) -> str:
     as ``_``, without control characters."""
     if word.isascii() and word.isprintable() and " " not in word:
         return word
-    return normalize("NFC", _UNSHOWN.sub("", "_".join(word.split())))
+    return normalize("NFC", UNSHOWN.sub("", "_".join(word.split())))

@@ -30,7 +30,7 @@ from topicmc.corpora.ordering import Keys, in_order, keys_of, random_keys, write
 from topicmc.corpora.pipes import readable
 from topicmc.corpora.preparation import default_pruning, prepare
 from topicmc.corpora.readers.sources import ID_READERS, open_sources
-from topicmc.corpora.remembered import fields_like, pruning_of, told_of
+from topicmc.corpora.remembered import differing_rules, fields_like, pruning_of, told_of
 from topicmc.corpora.stopwords import stop_words
 from topicmc.corpora.store import Corpus
 from topicmc.corpora.vocabulary import Pruning
@@ -102,7 +102,8 @@ def _rewrite(
         }
         tables |= {n: corpus.index[n] for n in ("sources", "columns") if n in corpus.index}
         step = {"step": "reshard", "shards": n_shards, "before": corpus.n_shards, **told}
-        _finish(folder, corpus, corpus.vocabulary, dtypes, {"shards": shards, **tables}, step)
+        tables["shards"] = shards
+        _finish(folder, corpus.provenance, corpus.vocabulary, dtypes, tables, step)
     return Corpus.open(output)
 
 
@@ -113,6 +114,9 @@ def merge(
 
     Vocabularies must hold the same words, in any order; the first one's order is kept. With
     ``union`` words that are missing in one are added. Raises DataError when they differ.
+
+    New documents are then read as those of the first, but phrases are joined if those of any were.
+    Where the corpora were read by different rules, the step of the history says by which.
     """
     corpora = [_opened(source) for source in sources]
     words = corpora[0].vocabulary
@@ -124,7 +128,12 @@ def merge(
         tables = concatenate(parts, folder, dtypes)
         step = {"step": "merge", "with": [_origin(corpus) for corpus in corpora[1:]]}
         step |= account_of_joined_ids(corpora)
-        _finish(folder, corpora[0], words, dtypes, tables, step)
+        if differing := differing_rules(corpora):
+            step["rules_differ"] = differing
+        told = dict(corpora[0].provenance)
+        if phrases := next(filter(None, (c.provenance.get("phrases") for c in corpora)), None):
+            told["phrases"] = phrases
+        _finish(folder, told, words, dtypes, tables, step)
     return Corpus.open(output)
 
 
@@ -152,12 +161,17 @@ def add(
     vocabulary, whose words are matched by spelling; documents of unknown words alone fall away,
     also those chosen to be held out. Texts are cut as those of the corpus were; ``tokens`` names
     another field of words, ``tokenizer`` the MODULE:FUNCTION that cuts them. ``options`` are those
-    of `prepare` that tell how to read: field, title, time, id, columns, delimiter, encoding. Of
-    those that are not given, what the corpus was prepared by is used where it fits.
+    of `prepare` that tell how to read: field, title, time, id, columns, delimiter, quote, encoding.
+    Of those that are not given, what the corpus was prepared by is used where it fits.
     """
     corpus = _opened(source)
     target = Path(source) if output is None else Path(output)
     words = corpus.vocabulary
+    for path in documents:
+        if (Path(path) / INDEX).is_file():
+            raise UsageError(
+                f"{path} is a corpus: topicmc corpus merge {source} {path} -o NEW joins both."
+            )
     if seed and not n_heldout:
         raise UsageError(f"--seed {seed} chooses the held-out documents: add --heldout N.")
     cut = corpus.tokenizer.again(tokens, tokenizer)
@@ -204,7 +218,7 @@ def add(
         added = _n_tokens(tables["shards"], tables["heldout"]) - _tokens_of(corpus)
         step["tokens_unknown"] = _tokens_of(new) - added
         shutil.rmtree(folder / "new")
-        _finish(folder, corpus, words, dtypes, tables, step)
+        _finish(folder, corpus.provenance, words, dtypes, tables, step)
         if output is None and Corpus.open(target).index != corpus.index:
             raise DataError(f"{source}: was changed meanwhile; give the same command again.")
     return Corpus.open(target)
@@ -282,18 +296,18 @@ def _origin(corpus: Corpus) -> dict[str, Any]:
 
 def _finish(
     folder: Path,
-    first: Corpus,
+    provenance: dict[str, Any],
     words: list[str],
     dtypes: Dtypes,
     tables: dict[str, Any],
     step: dict[str, Any],
 ) -> None:
     write_vocabulary(folder / "vocabulary.txt", words)
-    history = [*first.provenance.get("history", []), {"topicmc": VERSION, **step}]
+    history = [*provenance.get("history", []), {"topicmc": VERSION, **step}]
     write_index(
         folder,
         n_words=len(words),
         dtypes=dtypes,
-        provenance={**first.provenance, "history": history},
+        provenance={**provenance, "history": history},
         **tables,
     )

@@ -22,7 +22,7 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from topicmc.errors import TopicmcError
-from topicmc.host.machine import available_cores as usable_cores
+from topicmc.host.machine import available_cores
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -35,7 +35,7 @@ def thread_map(
 
     One core is left to the caller unless ``n_threads`` says otherwise.
     """
-    n_threads = n_threads or max(1, usable_cores() - 1)
+    n_threads = n_threads or max(1, available_cores() - 1)
     with ThreadPoolExecutor(n_threads) as pool:
         yield from _windowed(pool, function, iter(items), n_threads + 1)
 
@@ -49,7 +49,7 @@ def process_map(function: Callable[[T], R], items: Iterable[T], *, inline: int =
     items = iter(items)
     first = list(islice(items, inline))
     following = next(items, None)
-    n_processes = usable_cores()
+    n_processes = available_cores()
     waiting = chain(first, [] if following is None else [following], items)
     if following is None or n_processes == 1 or not sys.executable:
         yield from map(function, waiting)

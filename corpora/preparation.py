@@ -13,6 +13,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from topicmc.corpora.accounts import account, account_of_ids
 from topicmc.corpora.emission import Pruned, emit, repeated_rows
 from topicmc.corpora.files import staging
@@ -61,6 +63,7 @@ def prepare(
     columns: Sequence[str] = (),
     delimiter: str | None = None,
     encoding: str | None = None,
+    quote: str | None = None,
     duplicates: str = "keep",
     n_shards: int | None = None,
     n_heldout: int | None = None,
@@ -75,17 +78,19 @@ def prepare(
 
     Where the vocabulary is given, by ``vocab`` or beside a file of word ids, it is kept as it is
     unless pruning is asked for; a vocabulary built from text is pruned by default
-    (`default_pruning`); ``phrases`` may be words of it, those found in the text or those among some
-    words. ``n_heldout`` documents, chosen uniformly by ``seed``, stay out of the shards. ``field``,
-    ``title``, ``time`` and ``id`` name the fields of a document's text, title, time and id, and
-    ``columns`` those that are kept with it, ("all",) for all others; titles are kept unasked where
-    they are at hand, unless ``title`` is "none".
+    (`default_pruning`). With ``phrases`` those found in the text are joined, or those of the
+    vocabulary that is given; a list of words stands for those among them. ``n_heldout`` documents,
+    chosen uniformly by ``seed``, stay out of the shards. ``field``, ``title``, ``time`` and ``id``
+    name the fields of a document's text, title, time and id, and ``columns`` those that are kept
+    with it, ("all",) for all others; titles are kept unasked where they are at hand, unless
+    ``title`` is "none".
     ``first_index`` is the least that SVMlight may have, found out where it is None.
     What ``optional`` names of all these, and of delimiter and encoding, is used only where it fits.
-    ``tokenizer`` says how texts are cut into words, ``delimiter`` is that of CSV and ``encoding``
-    that of text, UTF-8 by default. Equal documents are counted and stay on one side of the split;
-    with ``duplicates="drop"`` only the first of them is kept. Sources may be pipes, and "-" is
-    standard input. ``progress`` is called now and then with the running `Tally`.
+    ``tokenizer`` says how texts are cut into words. ``delimiter`` and ``quote`` are those of CSV,
+    "none" for no quote, and ``encoding`` is that of text, UTF-8 by default. Equal documents are
+    counted and stay on one side of the split; with ``duplicates="drop"`` only the first of them is
+    kept. Sources may be pipes, and "-" is standard input. ``progress`` is called now and then with
+    the running `Tally`.
 
     Raises DataError for what is wrong with the sources and UsageError for what is wrong with the
     options; either way, and when interrupted, output is as it was.
@@ -106,7 +111,7 @@ def prepare(
     if duplicates not in ("keep", "drop"):
         raise UsageError(f"--duplicates {duplicates}: it is keep or drop.")
     fields = Fields(
-        *(field, title, time, id, tuple(columns), delimiter, encoding),
+        *(field, title, time, id, tuple(columns), delimiter, encoding, quote),
         tokens=cut.field,
         optional=frozenset(optional),
         first_index=first_index,
@@ -124,9 +129,11 @@ def prepare(
         spool = stack.enter_context(closing(Spool(folder / "spool")))
         report = progress or _silent
         found = None if isinstance(phrases, bool) else phrases_among(phrases)
-        if finds:
-            if given is not None:
-                raise UsageError("--phrases goes with text whose vocabulary is built: no --vocab.")
+        if finds and is_ids:
+            raise UsageError(f"--phrases goes with text, and this is {format}: word ids.")
+        if finds and given is not None:
+            found = phrases_among(given[1])
+        elif finds:
             found = learn_phrases(readers, cut, stop, Tally(), report)
         ingested = _ingest(readers, is_ids, cut, given, spool, tally, report, found)
         if spool.n_docs == 0:
@@ -161,6 +168,7 @@ def prepare(
         )
         told = account(tally, ingested, len(words), tables, size.repeats)
         told["duplicates_split"] = split
+        told["words_unused"] = int(np.count_nonzero(ingested.doc_freq[kept] == 0))
         if fields.id_name is not None:
             told |= account_of_ids(spool, Places(tally.sources))
         spool.close()
@@ -176,6 +184,7 @@ def prepare(
             "id": id,
             "delimiter": delimiter,
             "encoding": encoding,
+            "quote": quote,
             **_numbering(readers),
             "vocabulary": given[0] if given else "built",
             "pruning": asdict(pruning),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.corpora.documents import Documents, remap
+from topicmc.corpora.duplicates import text_digests
 from topicmc.corpora.index import INDEX
 from topicmc.corpora.ingestion import counted, numbered, spelled
 from topicmc.corpora.naming import Place, short_names
@@ -138,16 +139,26 @@ def _told(
     tally: Tally,
     progress: Progress | None,
 ) -> Iterator[Known]:
-    """The stream, which ends the use of its sources, and has a document at least."""
-    n_docs = 0
+    """The stream, which ends the use of its sources, and has a document at least. The tally hears
+    how many ids come again, which takes eight bytes an id."""
+    n_docs, seen = 0, [np.empty(0, np.uint64)]
     with opened:
         for known in stream:
             n_docs += known.documents.n_docs
+            seen.append(_id_digests(known.documents))
             yield known
             if progress is not None:
                 progress(tally)
     if n_docs == 0:
         raise DataError(f"{first} holds no documents: check the file and --format.")
+    digests = np.concatenate(seen)
+    tally.ids_repeated = len(digests) - len(np.unique(digests))
+
+
+def _id_digests(documents: Documents) -> np.ndarray:
+    assert documents.metadata is not None
+    ids = documents.metadata.ids
+    return text_digests(ids)[ids.lengths > 0]
 
 
 def _columns(readers: list[Any], format: str, fields: Fields) -> list[str]:

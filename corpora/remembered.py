@@ -3,7 +3,7 @@ unasked. A run keeps it, too, as its corpus may be gone when documents are infer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from topicmc.corpora.index import INDEX
@@ -13,7 +13,7 @@ from topicmc.corpora.store import Corpus
 from topicmc.corpora.vocabulary import Pruning
 from topicmc.storage.fields import Record
 
-_KEPT = ("field", "title", "time", "id", "delimiter", "encoding")
+_KEPT = ("field", "title", "time", "id", "delimiter", "encoding", "quote")
 _GUESSED = ("csv", "text")  # neither name nor content may tell these
 
 
@@ -55,6 +55,24 @@ def fields_like(told: Mapping[str, Any] | None, **asked: Any) -> Fields:
     new = {option: value for option, value in asked.items() if value is not None}
     settled = {"keep" if option == "columns" else option for option in new}
     return fields._replace(**new, optional=fields.optional - settled)
+
+
+def differing_rules(corpora: Sequence[Corpus]) -> list[str]:
+    """Which rules for the words of texts differ among corpora. What a corpus does not say of them
+    differs from nothing."""
+    rules = [_rules_of(corpus) for corpus in corpora]
+    return [name for name in rules[0] if len({of[name] for of in rules} - {None}) > 1]
+
+
+def _rules_of(corpus: Corpus) -> dict[str, Any]:
+    """None for what a corpus does not say: nothing is known of how word ids were made of text, and
+    a vocabulary that was given was pruned elsewhere."""
+    told, known = told_of(corpus), corpus.provenance
+    return {
+        "tokenizer": None if known.get("format") in ID_READERS else corpus.tokenizer,
+        "phrases": told.get("phrases"),
+        "stop words": told.get("stopwords") if known.get("vocabulary") == "built" else None,
+    }
 
 
 def pruning_of(corpus: Corpus) -> Pruning:

@@ -15,6 +15,14 @@ _CONTENT_WORDS = frozenset(
     "bill computer cry detail fire interest mill serious sincere system thick thin".split()  # noqa: SIM905
 )
 _WEB_WORDS = frozenset(["http", "https", "www", "html", "isbn"])
+_CONTRACTIONS = """
+    ain't aren't can't couldn't didn't doesn't don't hadn't hasn't haven't isn't mightn't mustn't
+    needn't shan't shouldn't wasn't weren't won't wouldn't
+    i'd i'll i'm i've you'd you'll you're you've he'd he'll he's she'd she'll she's it'd it'll it's
+    we'd we'll we're we've they'd they'll they're they've
+    could've might've must've should've would've
+    here's how's let's that'd that'll that's there's what's when's where's who'd who'll who's why's
+"""  # which gensim's list lacks
 # The languages of stopwordsiso, and what they are called in English.
 _LANGUAGES = """
     af:afrikaans ar:arabic bg:bulgarian bn:bengali br:breton ca:catalan cs:czech da:danish
@@ -60,7 +68,9 @@ def _listed(name: str) -> frozenset[str]:
     if code == "en":
         from gensim.parsing.preprocessing import STOPWORDS
 
-        return (frozenset(STOPWORDS) - _CONTENT_WORDS) | _WEB_WORDS
+        curled = _CONTRACTIONS.replace("'", "\u2019")  # as words that are cut elsewhere have them
+        contracted = frozenset(f"{_CONTRACTIONS} {curled}".split())
+        return (frozenset(STOPWORDS) - _CONTENT_WORDS) | _WEB_WORDS | contracted
     if code is not None:
         import stopwordsiso
 

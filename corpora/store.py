@@ -26,12 +26,13 @@ from topicmc.corpora.files import sha256
 from topicmc.corpora.index import INDEX, VOCABULARY, read_index
 from topicmc.corpora.metadata import FILES, Metadata, kinds
 from topicmc.corpora.naming import Named, Places, read_columns
-from topicmc.corpora.parallel import thread_map, usable_cores
+from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.shards import ARRAYS, file_of, map_documents, map_metadata
 from topicmc.corpora.soundness import check_documents, check_metadata, damaged
 from topicmc.corpora.strings import Texts
 from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError
+from topicmc.host.machine import available_cores
 from topicmc.storage.files import within
 
 T = TypeVar("T")
@@ -204,7 +205,7 @@ class Corpus:
         names = stamps.unchecked(self.path, sums)
         if not names:
             return
-        digests = thread_map(self._digest, (files[name] for name in names), usable_cores())
+        digests = thread_map(self._digest, (files[name] for name in names), available_cores())
         for name, digest in zip(names, digests, strict=True):
             if digest != sums[name]:
                 raise DataError(
@@ -212,7 +213,7 @@ class Corpus:
                 )
         # Once for the documents of a part, and once for what is known of them.
         new = {(files[n][0]["name"], files[n][1] in ARRAYS): files[n] for n in names}.values()
-        for _ in thread_map(self._check_content, new, usable_cores()):
+        for _ in thread_map(self._check_content, new, available_cores()):
             pass
         stamps.stamp(self.path, sums, names)
 

@@ -14,6 +14,8 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\
 _MAX_LINE = 1 << 26
 _MAX_HEADER = 1 << 20
 _SEVEN_BIT = ("utf-7", "hz", "iso2022")  # all of it looks like ASCII
+PDF = b"%PDF"
+FROM_PDF = "extract its text first, for instance by pdftotext"
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
 
@@ -192,9 +194,19 @@ def decode(line: bytes, path: Path, number: int) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        wide = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        advice = "utf-16" if wide else "latin-1, if it is Western European text, or what it is in"
         raise DataError(
             f"{path}, line {number}: not UTF-8 text (byte {error.start + 1}); "
-            f"pass --encoding {advice}."
+            f"{_advice(line, path, number)}."
         ) from error
+
+
+def _advice(line: bytes, path: Path, number: int) -> str:
+    """What to do about a line that is not UTF-8."""
+    if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "pass --encoding utf-16"
+    with local(path).open("rb") as file:
+        if file.read(len(PDF)) == PDF:
+            return f"this is a PDF, so {FROM_PDF}"
+    if b"\0" in line:
+        return "it does not look like text, so check what it is"
+    return "pass --encoding latin-1, if it is Western European text, or what it is in"

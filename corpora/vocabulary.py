@@ -6,15 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
+from topicmc.corpora.cutting import UNSHOWN
 from topicmc.corpora.stopwords import stop_words
 from topicmc.corpora.streams import Stream, numbered_lines
 from topicmc.errors import DataError, UsageError
+from topicmc.storage.fields import shown
 
 _MAX_WORDS = 10_000_000  # each takes some 150 bytes here, and K weights in training
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """One word a line, UTF-8. DataError names the line of an empty or repeated word."""
+    """One word a line, UTF-8. DataError names the line of an empty or repeated word, or of one that
+    a terminal would obey."""
     seen: dict[str, int] = {}
     blank = 0
     with Stream(path) as stream:
@@ -25,6 +28,10 @@ def read_vocabulary(path: Path) -> list[str]:
                 continue
             if blank:
                 raise DataError(f"{path}, line {blank}: no word; give one word a line.")
+            if UNSHOWN.search(word):
+                raise DataError(
+                    f"{path}, line {number}: {shown(word)} holds control characters; remove them."
+                )
             if word in seen:
                 raise DataError(
                     f"{path}, line {number}: {word!r} stands on line {seen[word]} already; "
@@ -103,7 +110,8 @@ class Pruning:
     def mask(self, words: list[str], doc_freq: np.ndarray, n_docs: int) -> np.ndarray:
         """bool (W,): the words that stay; ties at ``keep`` go by the alphabet."""
         stop = stop_words(self.stopwords)
-        mask = (doc_freq >= self.min_df) & (doc_freq <= self.max_df * n_docs)
+        # Shares are compared, since 0.29 * 100 is less than 29.
+        mask = (doc_freq >= self.min_df) & (doc_freq / n_docs <= self.max_df)
         if stop:
             mask &= np.fromiter(
                 (w.lower() not in stop for w in words), dtype=bool, count=len(words)

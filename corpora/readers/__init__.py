@@ -16,6 +16,7 @@ class Tally:
     n_read: int = 0  # documents, empty ones included
     merged: int = 0  # entries that repeated a word of their document and were summed
     passed_over: Counter[str] = field(default_factory=Counter)  # documents left out by rule, by why
+    ids_repeated: int = 0  # rows that have the id of one before them, once all are read
     times_unread: int = 0  # documents whose time is there, but is none
     time_unread: str | None = None  # the first of them, and where it stands
     noticed: Counter[str] = field(default_factory=Counter)  # what `tokens.notice` says of the texts

@@ -2,14 +2,18 @@
 
 import json
 import re
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+from topicmc.corpora.pipes import local
+from topicmc.corpora.readers.npz import DAMAGE
 from topicmc.corpora.readers.text import text_files
-from topicmc.corpora.streams import SUFFIXES, Stream, require_file
+from topicmc.corpora.streams import FROM_PDF, PDF, SUFFIXES, Stream, require_file
 from topicmc.errors import DataError, UsageError
 
 _LABELLED = re.compile(r"[-+]?[\d.,eE+-]+(\s+(qid|\d+):[\d.eE+-]+)*\s*(#.*)?")
+_OFFICE = {"[Content_Types].xml", "mimetype"}  # of Microsoft and of OpenDocument
 _SUFFIXES = {
     ".npz": "npz",
     ".mtx": "mm",
@@ -48,7 +52,7 @@ def detect(path: Path, encoding: str | None = None, likely: str | None = None) -
         _check_folder(path)
         return "text"
     require_file(path)
-    found = _by_content(_head(path, encoding)) or suffix_format(path)
+    found = _by_content(path, encoding) or suffix_format(path)
     if found is None and "pages-articles" in path.name:
         found = "wikipedia"
     if found or likely:
@@ -66,16 +70,19 @@ def _head(path: Path, encoding: str | None = None) -> bytes:
 def _check_folder(folder: Path) -> None:
     """A folder of data files is not a folder of texts: the first files tell."""
     for path in text_files(folder)[:5]:
-        if (found := _by_content(_head(path))) is not None:
+        if (found := _by_content(path)) is not None:
             raise DataError(
                 f"{path} looks like {found}: give the file itself, or --format text if each file "
                 f"of {folder} is a document."
             )
 
 
-def _by_content(head: bytes) -> str | None:
+def _by_content(path: Path, encoding: str | None = None) -> str | None:
+    head = _head(path, encoding)
     if head.startswith(b"PK\x03\x04"):
-        return "npz"
+        return _of_archive(path)
+    if head.startswith(PDF):
+        raise DataError(f"{path} is a PDF: {FROM_PDF}.")
     if head.startswith(b"PAR1"):
         return "parquet"
     lines = head.decode("utf-8-sig", "replace").split("\n")
@@ -91,6 +98,20 @@ def _by_content(head: bytes) -> str | None:
         "svmlight": _is_svmlight,
     }
     return next((name for name, test in tests.items() if any(lines) and test(lines)), None)
+
+
+def _of_archive(path: Path) -> str:
+    """What a zip archive is that holds arrays, or is damaged; DataError for any other."""
+    try:
+        with zipfile.ZipFile(local(path)) as archive:
+            names = archive.namelist()
+    except DAMAGE:
+        return "npz"  # whose reader says what is wrong
+    if any(name.endswith(".npy") for name in names):
+        return "npz"
+    if _OFFICE.intersection(names):
+        raise DataError(f"{path} is a file of Excel, Word or the like: save it as CSV (UTF-8).")
+    raise DataError(f"{path} is a zip archive: unpack it first.")
 
 
 def _some(lines: list[str]) -> list[str]:

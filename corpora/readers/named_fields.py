@@ -19,10 +19,11 @@ class Fields(NamedTuple):
 
     By default the text is ``text``, the title is ``title`` where there is one, and nothing else is
     read; the title and the id ``none`` stand for none. ``columns`` are the fields to be kept, or
-    `ALL`: all others. ``tokens`` is read instead of a text. ``optional`` names the options whose
-    fields may be missing; an optional delimiter or encoding is used where it fits. ``likely`` is
-    the format of sources whose name and content tell none, and ``first_index`` the least index that
-    SVMlight may have, 0 or 1, where it is known.
+    `ALL`: all others. ``quote`` encloses fields of CSV, " by default, `NONE` where nothing does.
+    ``tokens`` is read instead of a text. ``optional`` names the options whose fields may be
+    missing; an optional delimiter or encoding is used where it fits. ``likely`` is the format of
+    sources whose name and content tell none, and ``first_index`` the least index that SVMlight may
+    have, 0 or 1, where it is known.
     """
 
     field: str | None = None
@@ -32,6 +33,7 @@ class Fields(NamedTuple):
     columns: tuple[str, ...] = ()
     delimiter: str | None = None
     encoding: str | None = None
+    quote: str | None = None
     tokens: str | None = None
     optional: frozenset[str] = frozenset()
     likely: str | None = None

@@ -23,7 +23,7 @@ _BLOCK_ENTRIES = 1 << 20
 _MAX_WHOLE = 1 << 30  # bytes of indptr: 134 million documents
 # What zipfile, zlib and numpy raise at broken archives: encrypted or patched members, headers that
 # are no Python literal or ask for more memory than there is, and plain short reads.
-_DAMAGE = (
+DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
@@ -61,7 +61,7 @@ class NpzReader:
                     archive.open("data.npy") as data,
                 ):
                     yield from self._rows(indptr, indices, data, n_words, tally)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             if getattr(error, "errno", None):
                 raise
             raise DataError(

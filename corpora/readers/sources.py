@@ -12,7 +12,7 @@ from topicmc.corpora.readers.docword import DocwordReader
 from topicmc.corpora.readers.jsonl import JsonLinesReader
 from topicmc.corpora.readers.ldac import LdaCReader
 from topicmc.corpora.readers.matrix_market import MatrixMarketReader
-from topicmc.corpora.readers.named_fields import ALL, FieldReader, Fields
+from topicmc.corpora.readers.named_fields import ALL, NONE, FieldReader, Fields
 from topicmc.corpora.readers.npz import NpzReader
 from topicmc.corpora.readers.parquet import ParquetReader
 from topicmc.corpora.readers.svmlight import SvmlightReader
@@ -73,10 +73,14 @@ def _files_of(path: Path, format: str) -> list[Path]:
 
 
 def _checked(fields: Fields) -> Fields:
-    """With an encoding that Python knows, None for UTF-8, and one character as the delimiter."""
+    """With an encoding that Python knows, None for UTF-8, and one character as delimiter and as
+    quote, if they are given."""
     delimiter = {"tab": "\t", "\\t": "\t"}.get(fields.delimiter or "", fields.delimiter)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
         raise UsageError(f"--delimiter {delimiter!r}: give one character, or tab.")
+    quote, parting = fields.quote, f"{delimiter or ''},;\t| \r\n\0"
+    if quote is not None and quote != NONE and (len(quote) != 1 or quote in parting):
+        raise UsageError(f"--quote {quote!r}: give one character that parts no columns, or none.")
     name = fields.encoding
     try:
         encoding = None if name is None else codecs.lookup(name).name
@@ -105,6 +109,7 @@ def _check_fields(format: str, fields: Fields, paths: Sequence[Path]) -> None:
     for option, name, formats in (
         ("encoding", fields.encoding, _ENCODED),
         ("delimiter", fields.delimiter, ("csv",)),
+        ("quote", fields.quote, ("csv",)),
     ):
         if name is not None and format not in formats and option not in fields.optional:
             raise UsageError(
@@ -136,7 +141,7 @@ def _check_fields(format: str, fields: Fields, paths: Sequence[Path]) -> None:
 def _common_format(paths: Sequence[Path], fields: Fields) -> str:
     asked = fields.asked
     # JSON Lines and Parquet, which have fields too, are known by their content.
-    is_table = fields.required or asked.get("field") or asked.get("delimiter")
+    is_table = fields.required or asked.get("field") or asked.get("delimiter") or asked.get("quote")
     likely = "csv" if is_table else fields.likely
     formats = [detect(path, asked.get("encoding"), likely) for path in paths]
     for path, format in zip(paths, formats, strict=True):

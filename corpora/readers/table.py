@@ -2,12 +2,12 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.named_fields import FieldReader
+from topicmc.corpora.readers.named_fields import NONE, FieldReader
 from topicmc.corpora.readers.records import Record, columns_text, read_day
 from topicmc.corpora.streams import Stream, numbered_lines
 from topicmc.errors import DataError
@@ -32,18 +32,30 @@ class CsvReader(FieldReader):
                 first, n_above = next(lines, ""), 1
             asked = None if "delimiter" in self.fields.optional else self.fields.delimiter
             delimiter = asked or (stated and stated[1]) or self._sniffed(first)
+            taken: list[str] = []  # the lines of the row at hand
             rows = csv.reader(
-                (line + "\n" for line in chain([first], lines)), delimiter=delimiter, strict=True
+                _noted(chain([first], lines), taken),
+                delimiter=delimiter,
+                strict=True,
+                **self._quoting,
             )
             try:
-                yield from self._rows(rows, n_above, stream, tally)
+                yield from self._rows(rows, taken, n_above, stream, tally)
             except csv.Error as error:
                 raise DataError(
-                    f"{self.path}, line {rows.line_num + n_above}: not CSV ({error}); "
-                    "mend the line, or pass another --delimiter."
+                    f"{self.path}, line {rows.line_num + n_above}: not CSV ({error}); mend "
+                    "the line, or pass another --delimiter, or --quote none if quotes are text."
                 ) from error
 
-    def _rows(self, rows: Any, n_above: int, stream: Stream, tally: Tally) -> Iterator[Record]:
+    @property
+    def _quoting(self) -> dict[str, Any]:
+        """What csv.reader is told of quotes."""
+        quote = self.fields.quote
+        return {"quoting": csv.QUOTE_NONE} if quote == NONE else {"quotechar": quote or '"'}
+
+    def _rows(
+        self, rows: Any, taken: list[str], n_above: int, stream: Stream, tally: Tally
+    ) -> Iterator[Record]:
         header = next((row for row in rows if row), None)
         if header is None:
             return
@@ -52,10 +64,17 @@ class CsvReader(FieldReader):
         columns = self.columns(header, f"{self.path}, line {rows.line_num + n_above}")
         text, title, time, id = (header.index(n) if n is not None else -1 for n in columns[:4])
         kept = {name: header.index(name) for name in columns.kept}
+        n_tabs = taken[-1].count("\t")
+        taken.clear()
         for row in rows:
+            lines = taken.copy()
+            taken.clear()
             if not row:
                 continue
-            where = f"{self.path}, line {rows.line_num + n_above}"
+            line = rows.line_num + n_above
+            where = f"{self.path}, line {line}"
+            if n_tabs and len(lines) > 1 and self.fields.quote is None:
+                self._check_lines(lines, n_tabs, line)
             if len(row) != len(header):
                 raise DataError(
                     f"{where}: {len(row)} columns, but the header has {len(header)}; mend the line."
@@ -73,6 +92,15 @@ class CsvReader(FieldReader):
                 columns_text({name: row[i] for name, i in kept.items()}) if kept else "",
             )
 
+    def _check_lines(self, lines: list[str], n_tabs: int, last: int) -> None:
+        """DataError for the lines of one row that look like a row each."""
+        if all(line.count("\t") == n_tabs for line in lines):
+            raise DataError(
+                f"{self.path}, lines {last - len(lines) + 1} to {last}: quotes make one row of "
+                "them, and each has all the columns; pass --quote none if quotes are part of the "
+                "text, or else --quote '\"'."
+            )
+
     def _sniffed(self, header: str) -> str:
         """What parts the header into the columns asked for, or else into most."""
         wanted = {self.text_name, *(name for _, name in self.fields.required)}
@@ -83,9 +111,16 @@ class CsvReader(FieldReader):
 
         def fit(delimiter: str) -> tuple[int, int]:
             try:
-                names = next(csv.reader([header], delimiter=delimiter), [])
+                names = next(csv.reader([header], delimiter=delimiter, **self._quoting), [])
             except csv.Error:
                 return 0, 0
             return len(wanted & set(names)), len(names)
 
         return max(choices, key=fit)
+
+
+def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
+    """The lines with their ends; those that have been taken are noted."""
+    for line in lines:
+        taken.append(line)
+        yield line + "\n"

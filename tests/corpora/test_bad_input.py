@@ -129,6 +129,8 @@ def test_damaged_gzip(tmp_path):
     [
         ("one\ntwo\none\nfour\nfive\n", "line 3: 'one' stands on line 1 already"),
         ("one\n\nthree\nfour\nfive\n", "line 2: no word"),
+        ("one\nt\rwo\nthree\nfour\nfive\n", r"line 2: 't\\rwo' holds control characters; remove"),
+        ("one\ntwo\n\x1b[2Jx\nfour\nfive\n", r"line 3: .*x1b\[2Jx' holds control characters"),
         (b"one\ntwo\nthr\xff\xfe\nfour\nfive\n", "line 3: not UTF-8"),
         ("", "holds no words"),
         ("one\ntwo\n", "5 words, but its vocabulary has 2"),
@@ -238,6 +240,42 @@ def test_npz_that_is_none(tmp_path):
     refused(tmp_path, {"x.npz": raw}, "damaged or not a CSR matrix")
 
 
+@pytest.mark.parametrize(
+    ("member", "pattern"),
+    [
+        ("[Content_Types].xml", "Excel, Word or the like: save it as CSV"),
+        ("mimetype", "Excel, Word or the like: save it as CSV"),
+        ("texts.csv", "zip archive: unpack it first"),
+    ],
+)
+def test_archives_that_hold_no_arrays(tmp_path, member, pattern):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(member, "text\nred green\n")
+    refused(tmp_path, {"x.csv": buffer.getvalue()}, r"x\.csv is a " + ".*" + pattern)
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "x.docx").write_bytes(buffer.getvalue())
+    refused(tmp_path, {}, r"x\.docx", pattern, source=folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "advice", "formats"),
+    [
+        (
+            "x.pdf",
+            b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n",
+            "PDF.*extract its text first",
+            ("auto", "text"),
+        ),
+        ("x.doc", b"\xd0\xcf\x11\xe0\0\0\0\n", "does not look like text", ("text", "csv")),
+    ],
+)
+def test_files_that_are_no_text_in_any_encoding(tmp_path, name, content, advice, formats):
+    for format in formats:
+        refused(tmp_path, {name: content}, advice, r"^(?!.*latin-1)", format=format)
+
+
 def test_npz_that_is_encrypted_or_asks_for_all_memory(tmp_path):
     raw = bytearray(npz_bytes())
     raw[raw.find(b"PK\x01\x02") + 8] |= 1
@@ -286,6 +324,7 @@ def test_npz_with_a_flipped_byte(tmp_path):
         ("x.txt", "a word\n", {"time": "x"}, "--time x: only jsonl, .* this is text", UsageError),
         ("x.csv", 'text,id\n"a\nb",1\nc\n', {}, "line 4: 1 columns, .*header has 2", DataError),
         ("x.csv", 'text,id\n"a,1\n', {}, "line 2: not CSV", DataError),
+        ("x.tsv", 'id\ttext\n1\t"a\n2\tb\n', {}, "line 3: not CSV .*--quote none", DataError),
         ("x.csv", b"text\na\n\xff\n", {}, "line 3: not UTF-8", DataError),
         (
             "x.txt",
@@ -351,6 +390,9 @@ def test_sources_that_differ(tmp_path):
         ({"n_heldout": 4}, "--heldout 4: of 4 documents 0 to 3"),
         ({"n_heldout": -1}, "--heldout -1"),
         ({"stopwords": "klingon"}, "no file klingon"),
+        ({"quote": "ab"}, "--quote 'ab': give one character"),
+        ({"quote": ","}, "--quote ',': give one character"),
+        ({"quote": "none"}, "--quote none: it goes with csv; this is text"),
     ],
 )
 def test_options(tmp_path, options, pattern):

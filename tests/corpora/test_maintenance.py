@@ -13,6 +13,7 @@ from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.reading import read_known
 from topicmc.corpora.remembered import fields_like, told_of
+from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
 from topicmc.storage.files import own_checksum
 
@@ -270,6 +271,8 @@ def test_options_that_add_has_no_use_for(tmp_path, first):
         maintenance.add(first.path, [tmp_path / "x.txt"], vocab=tmp_path / "x.txt")
     with pytest.raises(UsageError, match="--seed 5 chooses the held-out documents"):
         maintenance.add(first.path, [tmp_path / "x.txt"], seed=5)
+    with pytest.raises(UsageError, match=f"topicmc corpus merge {first.path} {first.path} -o"):
+        maintenance.add(first.path, [first.path])
 
 
 def test_later_svmlight_is_numbered_as_that_of_the_corpus(tmp_path):
@@ -291,3 +294,28 @@ def test_later_svmlight_is_numbered_as_that_of_the_corpus(tmp_path):
         )
         (known,) = stream
         assert bags.read_back(known.documents) == [found]
+
+
+def test_a_merge_says_which_rules_differ_and_joins_the_phrases_of_any(tmp_path):
+    source = tmp_path / "x.txt"
+    source.write_text("new york\nold york\n" * 2)
+    options = {"n_heldout": 0, "stopwords": "none"}
+    plain = prepare(source, tmp_path / "a", **options)
+    cut = Tokenizer(min_length=1)
+    joined = prepare(source, tmp_path / "b", phrases=["new_york"], tokenizer=cut, **options)
+    merged = maintenance.merge([plain.path, joined.path], tmp_path / "c", union=True)
+    assert merged.provenance["history"][-1]["rules_differ"] == ["tokenizer", "phrases"]
+    made = maintenance.add(merged.path, [source])
+    assert spelled(made)[-4:] == [{"new_york": 1}, {"old": 1, "york": 1}] * 2
+
+
+def test_corpora_over_one_vocabulary_are_read_alike(tmp_path):
+    """That of the second was pruned when the first was made, and ids say nothing of texts."""
+    source = tmp_path / "x.txt"
+    source.write_text("red green the\nred blue\n" * 20)
+    parts = [prepare(source, tmp_path / "a")]
+    vocab = parts[0].path / "vocabulary.txt"
+    parts.append(prepare(source, tmp_path / "b", vocab=vocab))
+    parts.append(made(tmp_path, "c", [{0: 1}, {1: 2}], parts[0].vocabulary, n_heldout=0))
+    merged = maintenance.merge([part.path for part in parts], tmp_path / "d")
+    assert "rules_differ" not in merged.provenance["history"][-1]

@@ -121,7 +121,7 @@ def test_round_trip(name, drawn, n_shards, n_heldout, size):
         tempfile.TemporaryDirectory() as folder,
         patch.object(records, "_MAX_TEXTS", size),
         patch.object(spool, "_BLOCK_ENTRIES", size),
-        patch.object(parallel, "usable_cores", lambda: 1),  # no processes for so little
+        patch.object(parallel, "available_cores", lambda: 1),  # no processes for so little
     ):
         source = Path(folder) / f"x.{name}"
         WRITERS[name](source, rows_of(drawn))
@@ -212,7 +212,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "_MAX_TEXTS", 20)
     monkeypatch.setattr(spool, "_BLOCK_ENTRIES", 1 << 8)
     monkeypatch.setattr(emission, "choose_heldout", lambda *_: np.array([1, 5]))
-    monkeypatch.setattr(parallel, "usable_cores", lambda: 1)
+    monkeypatch.setattr(parallel, "available_cores", lambda: 1)
     (tmp_path / "words").write_text("\n".join(NAMES))
     peaks = []
     for n_docs in (1_000, 1_000, 4_000):

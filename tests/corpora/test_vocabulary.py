@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from topicmc.corpora import prepare
 from topicmc.corpora.preparation import default_pruning
 from topicmc.corpora.stopwords import stop_words
+from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.corpora.tokens import count_words, tokenize
 from topicmc.corpora.vocabulary import Pruning, WordTable
 from topicmc.errors import UsageError
@@ -35,9 +36,16 @@ def test_pruning_is_what_it_says(documents, min_df, max_df, keep):
     doc_freq = Counter(word for document in documents for word in document)
     pruning = Pruning(min_df, max_df, keep)
     mask = pruning.mask(words, np.array([doc_freq[w] for w in words]), len(documents))
-    fit = [w for w in words if min_df <= doc_freq[w] <= max_df * len(documents)]
+    fit = [w for w in words if doc_freq[w] >= min_df and doc_freq[w] / len(documents) <= max_df]
     fit.sort(key=lambda word: (-doc_freq[word], word))
     assert {w for w, kept in zip(words, mask, strict=True) if kept} == set(fit[:keep])
+
+
+@pytest.mark.parametrize(("share", "n_docs"), [(0.29, 100), (0.07, 1000), (0.3, 10), (1.0, 3)])
+def test_words_of_exactly_the_largest_share_stay(share, n_docs):
+    most = round(share * n_docs)
+    mask = Pruning(max_df=share).mask(["a", "b"], np.array([most, most + 1]), n_docs)
+    assert mask.tolist() == [True, False]
 
 
 def test_options_prune_text(tmp_path):
@@ -90,6 +98,17 @@ def test_vocabulary_file_in_any_order(tmp_path):
 def test_tokens():
     assert tokenize("Don't: H2O, naïve_Ärzte 1984 x ПРИВЕТ") == ["don", "naïve", "ärzte", "привет"]
     assert tokenize("a" * 40 + " " + "a" * 41) == ["a" * 40]
+
+
+@pytest.mark.parametrize("apostrophe", ["'", "\u2019"])
+@pytest.mark.parametrize("more", [{}, {"tokenizer": Tokenizer(pattern=r"\S+")}])
+def test_contractions_are_stop_words(tmp_path, apostrophe, more):
+    """That are words where apostrophes may be in them."""
+    text = "don't it's isn't we're i'm they'll o'neill\n"
+    (tmp_path / "x.txt").write_text(text.replace("'", apostrophe))
+    options = {"tokenizer": Tokenizer(("apostrophes",)), "n_heldout": 0, **more}
+    (word,) = prepare(tmp_path / "x.txt", tmp_path / "out", **options).vocabulary
+    assert word.startswith("o") and word.endswith("neill")
 
 
 def test_stop_words_leave_words_with_content():
@@ -152,5 +171,18 @@ def test_phrases_are_gensims(tmp_path):
     assert {"new_york", "bank_of_england"} <= set(corpus.vocabulary)
     assert {w for w in corpus.vocabulary if "_" in w} <= expected
     assert corpus.provenance["phrases"] == len(expected)
-    with pytest.raises(UsageError, match="--phrases"):
-        prepare(tmp_path / "x.txt", tmp_path / "b", phrases=True, vocab=tmp_path / "x.txt")
+
+
+def test_phrases_of_a_vocabulary_that_is_given_are_joined(tmp_path):
+    (tmp_path / "words").write_text("cat_and_the_dog\nhat\ndog_eats\nhouse\n")
+    corpus = made(tmp_path, vocab=tmp_path / "words", phrases=True)
+    assert bags.training(corpus) == [{0: 1}, {1: 1}, {2: 1}]
+    assert (corpus.provenance["phrases"], corpus.provenance["words_unused"]) == (2, 1)
+    assert made(tmp_path, vocab=tmp_path / "words").provenance["words_unused"] == 3
+
+
+def test_word_ids_have_no_phrases(tmp_path):
+    bags.docword(tmp_path / "docword.x.txt", [{0: 1}], 2)
+    bags.write_vocabulary(tmp_path / "vocab.x.txt", 2)
+    with pytest.raises(UsageError, match="--phrases goes with text, and this is docword"):
+        prepare(tmp_path / "docword.x.txt", tmp_path / "out", phrases=True)

@@ -161,7 +161,7 @@ def square(number):
 @pytest.mark.parametrize("cores", [1, 2, 3])
 @pytest.mark.parametrize("n_items", [0, 1, 2, 3, 4, 12])
 def test_process_map_keeps_order(cores, n_items, monkeypatch):
-    monkeypatch.setattr(parallel, "usable_cores", lambda: cores)
+    monkeypatch.setattr(parallel, "available_cores", lambda: cores)
     assert list(parallel.process_map(square, range(n_items), inline=2)) == [
         i * i for i in range(n_items)
     ]
@@ -169,7 +169,7 @@ def test_process_map_keeps_order(cores, n_items, monkeypatch):
 
 @pytest.mark.parametrize("cores", [1, 2])
 def test_process_map_holds_few_items_and_passes_errors_on(cores, monkeypatch):
-    monkeypatch.setattr(parallel, "usable_cores", lambda: cores)
+    monkeypatch.setattr(parallel, "available_cores", lambda: cores)
     taken = []
 
     def items():
@@ -194,7 +194,7 @@ def die(number):
 
 
 def test_killed_worker_is_an_error_and_no_hang(monkeypatch):
-    monkeypatch.setattr(parallel, "usable_cores", lambda: 2)
+    monkeypatch.setattr(parallel, "available_cores", lambda: 2)
     with pytest.raises(TopicmcError, match="worker process was killed"):
         list(parallel.process_map(die, range(9)))
 
@@ -208,7 +208,7 @@ warnings.simplefilter("error")
 print("begins", flush=True)
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 from topicmc.corpora import parallel, prepare
-parallel.usable_cores = lambda: 2
+parallel.available_cores = lambda: 2
 corpus = prepare([sys.argv[1]], sys.argv[2], n_heldout=0, stopwords="none", min_df=1, max_df=1.0)
 print(corpus.n_docs)
 """
@@ -231,7 +231,7 @@ def test_workers_end_with_who_started_them(tmp_path):
     """Killed in the middle of a map, it leaves no worker behind."""
     script = (
         "from test_wikipedia import own_number; from topicmc.corpora import parallel\n"
-        "parallel.usable_cores = lambda: 2\n"
+        "parallel.available_cores = lambda: 2\n"
         "for pid in parallel.process_map(own_number, iter(int, 1)):\n"
         "    print(pid, flush=True)\n"
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import coo_array, csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
@@ -249,6 +249,17 @@ def test_a_start_that_was_cut_short_is_said():
         LDA(2, sampler="scir", max_iter=3, random_state=0, n_jobs=1).fit(TOKENS)
 
 
+def test_a_parameter_that_is_set_later_waits_for_the_next_fit(fitted):
+    other = pickle.loads(pickle.dumps(fitted)).set_params(n_components=5)
+    assert other.get_feature_names_out().tolist() == ["lda0", "lda1"]
+    for mix, expected in zip(
+        other.transform(TOKENS, return_std=True),
+        fitted.transform(TOKENS, return_std=True),
+        strict=True,
+    ):
+        assert (mix == expected).all()
+
+
 def test_numbers_of_numpy_are_numbers():
     settings = {"max_iter": np.int64(5), "n_samples": np.int32(4), "doc_topic_prior": np.float32(1)}
     model = LDA(np.int64(2), **settings, random_state=0, n_jobs=1).fit(TOKENS)
@@ -280,6 +291,17 @@ def test_mappings_are_no_lists_of_tokens(fitted, of):
 def test_counts_of_entries_that_stand_twice_have_room(dtype):
     matrix = csr_array((np.ones(600, dtype), np.zeros(600, int), [0, 300, 600]), shape=(2, 3))
     assert from_matrix(matrix).counts.tolist() == [300, 300]
+
+
+@pytest.mark.parametrize(("dtype", "value"), [(np.uint8, 150), (np.int8, 100), (bool, 1)])
+def test_entries_of_coo_that_stand_twice_are_added_up(fitted, dtype, value):
+    """An entry a token: that of "tea" stands twice in the first document."""
+    places = [(d, WORDS.index(word)) for d, tokens in enumerate(TOKENS) for word in tokens]
+    rows, columns = np.array(places).T
+    X = coo_array((np.full(len(rows), value, dtype), (rows, columns)), shape=COUNTS.shape)
+    dense = value * COUNTS
+    assert (LDA(**QUICK).fit(X).components_ == LDA(**QUICK).fit(dense).components_).all()
+    assert (fitted.transform(X) == fitted.transform(dense)).all()
 
 
 def test_documents_without_words_need_no_names():

@@ -51,10 +51,13 @@ def columns():
         "series of arrays": pd.Series([np.array(tokens) for tokens in TOKENS]),
         "object array": objects,
         "another index": pd.Series([tuple(tokens) for tokens in TOKENS], index=range(7, 47)),
+        "frame": pd.Series(TOKENS).to_frame("tokens"),
     }
 
 
-@pytest.mark.parametrize("name", ["series", "series of arrays", "object array", "another index"])
+@pytest.mark.parametrize(
+    "name", ["series", "series of arrays", "object array", "another index", "frame"]
+)
 def test_columns_of_token_lists(fitted, name):
     X = columns()[name]
     assert (LDA(**QUICK).fit(X).samples_ == fitted.samples_).all()
@@ -298,6 +301,19 @@ def test_a_fit_that_ended_in_its_start_goes_on_with_one():
     before = model.components_
     assert stream(model, LEAST_START + 2) == list(range(LEAST_START - 1))
     assert model._record.entries[-1]["burn_in"] is False and (model.components_ != before).any()
+
+
+def test_topics_of_sgrld_keep_their_weight_in_further_documents():
+    """SGRLD leaves Σ_w θ_wk to the prior; a chain of SCIR goes on from tokens and prior."""
+    model = LDA(2, sampler="sgrld", max_iter=60, batch_size=10, random_state=0, n_jobs=1)
+    model.fit(TOKENS * 20)
+    before = model.components_.copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.partial_fit([["tea", "rain"]] * 5, total_samples=5)
+    tokens = sum(map(len, TOKENS)) * 20
+    assert model._record.sums[0].sum() == pytest.approx(tokens, rel=0.1)
+    assert np.abs(model.samples_[-1] - before).max() < 0.2
 
 
 @pytest.mark.parametrize("total", [40.0, np.int64(40)])

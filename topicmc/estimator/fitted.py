@@ -40,12 +40,12 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "components_")
         threads = self._threads()
         mixer = Mixer(self.components_, self.doc_topic_prior_, threads)
-        ones, alphas = np.ones(self.n_components), self._record.alphas
+        n_topics, alphas = len(self.components_), self._record.alphas
         samples = [
-            Sample(np.ascontiguousarray(self._draw(i).T), ones, alphas[i])
+            Sample(np.ascontiguousarray(self._draw(i).T), np.ones(n_topics), alphas[i])
             for i in (spread(len(self.samples_)) if return_std else ())
         ]
-        mixes, sure = [np.empty((0, self.n_components))], []
+        mixes, sure = [np.empty((0, n_topics))], []
         for part in parts(inputs.again(self, X), mixer.block):
             if return_std:
                 first = sum(map(len, mixes))
@@ -91,10 +91,10 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _draw(self, i: int) -> np.ndarray:
         """φ of a sample as a draw from the posterior: float32 (K, W)."""
-        from topicmc.models.lda.draws import gamma_draw
+        from topicmc.models.lda.draws import gamma_draw, keeps_counts
 
         phi = self.samples_[i]
-        if not self._record.counted:
+        if not keeps_counts(self._record.config):
             return phi
         # Other seeds and other documents, which have other sums, are other random numbers.
         sums = self._record.sums[i]
@@ -104,7 +104,7 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_components
+        return len(self.components_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import validate_data
 
 from topicmc.corpora import Corpus, Documents
@@ -113,6 +114,10 @@ def _note(model: Any, words: list[str] | None, n_words: int, keep_names: bool = 
 
 
 def _checked(model: Any, X: Any, reset: bool) -> Any:
+    """X found sound; sparse matrices become CSR."""
+    if issparse(X) and X.dtype.kind in "biu":
+        # To make CSR of COO adds up entries that stand twice, in the type that they have.
+        X = X.astype(np.int64, copy=False)
     return validate_data(
         model,
         X,
@@ -131,8 +136,6 @@ def _sound(X: str | Path | Corpus) -> Corpus:
 
 def from_matrix(X: Any) -> Documents:
     """The rows of a checked matrix, dense or CSR: counts, float64 where they are fractions."""
-    from scipy.sparse import csr_array
-
     matrix = csr_array(X, copy=True)
     if matrix.dtype.kind != "f":  # sums of what stands twice may need more bits
         matrix = matrix.astype(np.int64)

@@ -16,12 +16,17 @@ _TEXTS = "X holds texts{}: give a list of tokens for each, or use CountVectorize
 
 def rows_of(X: Any) -> Any:
     """X, or the list of its rows: those of a Series or an array of objects, such as a column of a
-    data frame, and of an array of words."""
+    data frame, of a frame of one such column, and of an array of words."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) == 1 and hasattr(X, "__array__") and not hasattr(X, "tocsr"):
+    is_dense = hasattr(X, "__array__") and not hasattr(X, "tocsr")
+    if len(shape) == 1 and is_dense:
         rows = list(X)
         first = next((row for row in rows if _filled(row)), 0.0)
         return rows if isinstance(first, Iterable) else X
+    if shape[1:] == (1,) and is_dense:
+        rows = list(np.asarray(X, dtype=object)[:, 0])
+        first = next(filter(_filled, rows), 0.0)
+        return rows if isinstance(first, Iterable) and not isinstance(first, str) else X
     if len(shape) == 2 and shape[1] > 1 and isinstance(X, np.ndarray) and _has_text(X[:1]):
         return X.tolist()
     return X

@@ -123,7 +123,7 @@ class PartialFit(Fitted):
         settings: dict[str, Any] = {"n_samples": self.n_samples, "seed": self._seed}
         if hasattr(self, "components_"):
             samples = [self._draw(i) for i in range(len(self.samples_))]
-            sums = list(self._record.sums)
+            sums = self._record.sums_for_scir()
             priors = self.doc_topic_prior_, self._record.prior
             if self._record.is_starting:  # no posterior sample, so the start is still to come
                 settings["n_batches"] = n_batches

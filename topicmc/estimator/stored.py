@@ -16,12 +16,14 @@ from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
 from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.draws import keeps_counts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
 from topicmc.models.lda.seed_settings import checked_seeds
-from topicmc.models.lda.settings import COLLAPSED, TrainConfig
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.posterior.traces import trace_alone
 from topicmc.posterior.truncation import at_rest
+from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.storage.lease import NAME as LEASE
 from topicmc.storage.lease import held
@@ -66,14 +68,17 @@ class Record:
             self.labels = dict(enumerate(seeds))
 
     @property
-    def counted(self) -> bool:
-        """Whether θ are means given the topics of all tokens, and not draws."""
-        return self.config["sampler"] in COLLAPSED or bool(self.config.get("remember"))
-
-    @property
     def is_starting(self) -> bool:
         """Whether the start was not over, so that there is no posterior sample."""
         return all(entry["burn_in"] for entry in self.entries)
+
+    def sums_for_scir(self) -> list[np.ndarray]:
+        """Σ_w θ_wk of each sample as SCIR has it, a topic's tokens and its prior: float64 (K,).
+        SGRLD on minibatches leaves that sum to the prior alone."""
+        if keeps_counts(self.config) or not sampler_of(self.config["sampler"]).free_scale:
+            return list(self.sums)
+        prior = self.prior.totals(self.corpus["words"], self.sums.shape[1])
+        return [np.array(e["share"]) * self.corpus["tokens"] + prior for e in self.entries]
 
     @property
     def at_rest(self) -> slice:
@@ -197,7 +202,7 @@ def write(
         entries = []
         for entry, phi, sums in zip(record.entries, phis, record.sums, strict=True):
             theta = np.ascontiguousarray(phi.T) * sums.astype(np.float32)
-            beta = entry["beta"] if record.counted else None
+            beta = entry["beta"] if keeps_counts(record.config) else None
             kept = run.keep_sample(0, entry["round"], theta, beta=beta)
             entries.append({**entry, **kept})
         run.write_sample_index(entries)

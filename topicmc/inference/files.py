@@ -185,7 +185,8 @@ class _Table(_Plain):
 
 def _text(value: Any) -> str | None:
     """A value of JSON as text."""
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+    is_text = value is None or isinstance(value, str)
+    return value if is_text else json.dumps(value, ensure_ascii=False)
 
 
 class _Csv(_Table):

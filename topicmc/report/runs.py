@@ -12,6 +12,7 @@ from topicmc.errors import DataError
 from topicmc.models.lda.jobs import EMBEDDED
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of
+from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.report.numbers import digits
 from topicmc.storage.run_fields import scored
@@ -19,6 +20,7 @@ from topicmc.storage.runs import RunDirectory
 
 MOST_EVALUATIONS = 300
 """Points of a trace; longer ones are thinned out evenly."""
+_PATHS = ("from_run", "topic_prior")
 
 
 def corpus_name(run: RunDirectory) -> str:
@@ -111,9 +113,18 @@ def _of_chains(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _settings(run: RunDirectory, learned: dict[str, str]) -> dict[str, Any]:
     facts = run.facts()
-    settings = {name.replace("_", " "): value for name, value in facts["config"].items()}
+    config = facts["config"].items()
+    settings = {name.replace("_", " "): _plain(name, value) for name, value in config}
     about = {"begun": facts["created"], "topicmc": facts["topicmc"], **facts["versions"]}
     return {**settings, **learned, **about}
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A setting as readers are told it: seeds as text, and of a path its last name."""
+    if name == "seeds" and value is not None:
+        seeds = checked_seeds(value)
+        return "; ".join(f"{topic}: {', '.join(words)}" for topic, words in seeds.items())
+    return Path(value).name if name in _PATHS and isinstance(value, str) else value
 
 
 def _learned(run: TopicRun) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.names import fault_of_name
 from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.lda.settings import MAX_TOPICS
 from topicmc.samplers.row_prior import Additions
@@ -28,7 +29,7 @@ def check_settings(path: Path, facts: Any) -> None:
     if "beta" in config:
         config.number("beta", least=0)
     if "labels" in facts:
-        facts.record("labels").texts(r"\d{1,9}", r".{1,100}")
+        _check_labels(path, facts.record("labels").texts(r"\d{1,9}", "(?s).*"))
     for seeds in (config.value.get("seeds"), facts.value.get("seeds")):
         _check_seeds(path, seeds)
     if "sampler" in config:
@@ -48,6 +49,12 @@ def check_settings(path: Path, facts: Any) -> None:
     for name in ("vocabulary", "prior"):
         if name in facts:
             facts.text(name, SHA256)
+
+
+def _check_labels(path: Path, labels: Mapping[str, str]) -> None:
+    """Names that topics can have."""
+    for fault in filter(None, map(fault_of_name, labels.values())):
+        raise DataError(f"{path}: damaged, {fault}; restore it")
 
 
 def _check_seeds(path: Path, seeds: Any) -> None:
