@@ -66,7 +66,7 @@ def drawn(run: TopicRun, seed: int) -> list[Sample]:
     entries = samples_of(run, 0)
     chosen = sorted(generator.permutation(len(entries))[:MOST])
     thetas = [run.read_sample(entries[i]) for i in chosen]
-    if keeps_counts(run):
+    if keeps_counts(run.facts()["config"]):
         thetas = [gamma_draw(theta, generator) for theta in thetas]
     return [
         Sample(theta, theta.sum(axis=0, dtype=np.float64), alpha_of(run, entries[i]))

@@ -17,12 +17,12 @@ from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.cli.train import PROGRESS, Number, setting
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import SAMPLERS
+from topicmc.settings.groups import LENGTHS
 
 if TYPE_CHECKING:
     from topicmc.topics.choose.choice import Point
 
 COLUMNS = ("topics", "perplexity", "±", "NPMI", "diversity", "stable", "converged", "seconds")
-LENGTHS = ("updates", "epochs", "time_budget")  # options that say how long a run is
 
 
 class Numbers(click.ParamType):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.mixture.dispatch import is_mixture, refuse
-from topicmc.cli.options import json_option, print_json, threads_option
+from topicmc.cli.mixture.dispatch import is_mixture
+from topicmc.cli.options import json_option, print_json, refuse, threads_option
 from topicmc.cli.tables import print_table
 from topicmc.errors import UsageError
 

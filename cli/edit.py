@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from topicmc.cli.mixture.dispatch import is_mixture, refuse
+from topicmc.cli.mixture.dispatch import is_mixture
 from topicmc.cli.options import (
     force_option,
     json_option,
     note_progress,
     output_option,
     print_json,
+    refuse,
     run_argument,
 )
 from topicmc.errors import UsageError

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from topicmc.cli.mixture.dispatch import are_mixtures, only_one, refuse
-from topicmc.cli.options import json_option, print_json, threads_option
+from topicmc.cli.mixture.dispatch import are_mixtures, only_one
+from topicmc.cli.options import json_option, print_json, refuse, threads_option
 from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.errors import UsageError
 
@@ -72,7 +72,7 @@ def evaluate(
     if are_mixtures(runs):
         from topicmc.cli.mixture.read import evaluate as score_mixture
 
-        refuse({"--topics-file": topics_file})
+        refuse({"--topics-file": topics_file}, "means nothing to a mixture")
         score_mixture(only_one(runs), corpus, threads, as_json)
         return
     workers = Threads(threads or available_cores())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from topicmc.cli.mixture.dispatch import are_mixtures, refuse
+from topicmc.cli.mixture.dispatch import are_mixtures
 from topicmc.cli.options import (
     NumberOrAll,
     corpus_option,
@@ -16,6 +16,7 @@ from topicmc.cli.options import (
     note_progress,
     output_option,
     print_json,
+    refuse,
     threads_option,
 )
 from topicmc.export import FORMATS
@@ -66,6 +67,7 @@ def export(
 
     options: Any = {"words": words, "corpus": corpus, "threads": threads}
     if are_mixtures(runs):
+        from topicmc.cli.mixture.read import note_start
         from topicmc.export.mixture import GroupSource
         from topicmc.models.mixture.run import MixtureRun
 
@@ -73,7 +75,10 @@ def export(
             {"--chain": chain},
             "does not go with a mixture, whose groups are of the central sample of all chains",
         )
-        source: Source = GroupSource([MixtureRun.open(run) for run in runs], **options)
+        mixtures = [MixtureRun.open(run) for run in runs]
+        for run in mixtures:
+            note_start(run)
+        source: Source = GroupSource(mixtures, **options)
     else:
         from topicmc.export.source import Source as Topics
         from topicmc.models.lda.run import TopicRun

@@ -84,10 +84,13 @@ def report(
 def _of_mixtures(
     runs: Sequence[Path], corpus: Path | None, _: int | None, asked: dict[str, Any]
 ) -> dict[str, Any]:
+    from topicmc.cli.mixture.read import note_start
     from topicmc.models.mixture.run import MixtureRun
     from topicmc.report.groups import gather_groups
 
     opened = [MixtureRun.open(run) for run in runs]
+    for run in opened:
+        note_start(run)
     return gather_groups(opened, _corpus(opened[0], corpus), **asked)
 
 

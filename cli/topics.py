@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.mixture.dispatch import are_mixtures, only_one, refuse
-from topicmc.cli.options import corpus_option, json_option, note_progress, print_json
+from topicmc.cli.mixture.dispatch import are_mixtures, only_one
+from topicmc.cli.options import corpus_option, json_option, note_progress, print_json, refuse
 from topicmc.cli.tables import UNTOLD, print_line, print_table
 from topicmc.errors import UsageError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from topicmc.cli.training import (
     tell_settings,
     threads_of,
 )
-from topicmc.errors import UsageError
+from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.settings import ESTIMATES, LEARN, SAMPLERS, STARTS, TrainConfig
 from topicmc.models.mixture.settings import COUNTS
 from topicmc.settings.groups import SCHEDULES, UNTIL
@@ -123,7 +123,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting(
     "--estimate",
     click.Choice(["auto", *ESTIMATES]),
-    "SCIR: how the counts of the corpus are told [auto: remembered where that can be].",
+    "SCIR: how the counts of the corpus are estimated [auto: remembered where possible].",
 )
 @setting(
     "--remember/--no-remember",
@@ -235,10 +235,11 @@ def train(
             raise UsageError(f"{option(name)} goes with --model mixture; leave it out, or add that")
     settings = settings_of(given, config_file)
     slowed = _slow(slow)
+    bare = dry_run and corpus is None  # nothing of the machine is asked then
     workers = settings.get("workers")
     if workers is None and resume and launched_size() == 1:
         workers = jobs.workers_of(output)
-    if workers is not None and must_launch(workers, transport) and not dry_run:
+    if workers is not None and must_launch(workers, transport) and not bare:
         sys.exit(launch(workers, sys.argv[1:]))
     channel = open_transport(transport, workers)
     with abort_on_error(channel), ExitStack() as leases:
@@ -297,7 +298,7 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
     )
     if status is not None:
         return status
-    nothing = resume and not moved and (run.path / "topics.json").exists()
+    nothing = resume and not moved and _are_written(run)
     topics = [] if nothing else write_topics(run, outcome.update)
     if as_json:
         print_json(
@@ -318,6 +319,16 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
         print_topics(topics)
         tell_result(run, outcome, config.until, _result(outcome), "topicmc evaluate")
     return 0
+
+
+def _are_written(run) -> bool:
+    """Whether ``topics.json`` holds the topics of the state that was evaluated last."""
+    from topicmc.storage.files import read_json
+
+    with suppress(DataError, IndexError):
+        written = read_json(run.path / "topics.json", update=int)["update"]
+        return written == run.metrics()[-1]["update"]
+    return False
 
 
 def _headline(config, corpus) -> str:
@@ -365,6 +376,8 @@ def _dry_run(corpus, settings, channel, as_json) -> None:
 
     config = TrainConfig(**settings)
     told = config if corpus is None else jobs.checked(config, Corpus.open(corpus), channel)
+    if not channel.is_root:
+        return
     if as_json:
         print_json(told.as_dict())
         return

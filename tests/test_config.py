@@ -1,7 +1,10 @@
 """Settings: every bad value is refused with a sentence, and resolving leaves nothing open."""
 
+import re
+
 import pytest
 
+from topicmc.cli.configuration import settings_of
 from topicmc.engine.clock import Due
 from topicmc.errors import UsageError
 from topicmc.models.lda.defaults import resolve
@@ -128,7 +131,32 @@ def test_a_batch_fits_into_a_workers_share():
     assert config.batch_size == 250
 
 
-@pytest.mark.parametrize("name", ["epochs", "alpha", "beta", "step_size"])
+@pytest.mark.parametrize(
+    ("name", "value", "most"),
+    [
+        ("epochs", 1e308, "1e+12"),
+        ("epochs", float("inf"), "1e+12"),
+        ("updates", 10**30, "1e+12"),
+        ("time_budget", 1e300, "1e+10"),
+    ],
+)
+def test_no_run_is_too_long_to_reckon_with(name, value, most):
+    told = f"--{name.replace('_', '-')} {value} is out of range: it must be above 0 and at most"
+    with pytest.raises(UsageError, match=re.escape(f"{told} {most}")):
+        TrainConfig(**{name: value})
+    for sampler in ("adlda", "scir"):
+        longest = TrainConfig(topics=5, sampler=sampler, **{name: int(float(most))})
+        resolve(longest, n_docs=1000, n_tokens=100_000, n_words=1000)
+
+
+@pytest.mark.parametrize("name", ["alpha", "beta", "step_size"])
 def test_no_setting_is_infinite(name):
     with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} inf is out of range.*finite"):
         TrainConfig(**{name: float("inf")})
+
+
+def test_a_file_may_name_the_run_to_go_on_from(tmp_path):
+    """By the name of the option, ``--from``."""
+    file, run = tmp_path / "settings.toml", tmp_path.resolve() / "first"
+    file.write_text(f'from = "{run}"\ntopics = 3\n')
+    assert settings_of({}, file) == {"from_run": str(run), "topics": 3}

@@ -11,9 +11,13 @@ import pytest
 from synthetic import lda_documents, write_docword
 
 from topicmc.corpora import Corpus, prepare, verify
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError
+from topicmc.models.lda import jobs
 from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.storage import checkpoints, files
+from topicmc.storage.runs import RunDirectory
 
 
 class Crash(BaseException):
@@ -106,6 +110,24 @@ def test_a_manifest_comes_after_its_files_and_before_anything_is_deleted(tmp_pat
     ]
 
 
+def test_lines_are_on_the_disk_before_a_checkpoint_that_follows_them(tmp_path, monkeypatch):
+    run = TopicRun.create(tmp_path / "run", {})
+    run.append_metrics({"round": 1})
+    run.append_trace({"position": 1, "chains": {}})
+    disk = Disk(monkeypatch)
+    write(run, 1)
+    committed = disk.at("replace", run.path / "checkpoint" / "current.json")
+    for place in (run.path / "metrics.jsonl", run.path / "trace.jsonl", run.path):
+        assert disk.at("fsync", place) < committed
+
+
+def test_the_name_of_a_new_run_is_on_the_disk_before_the_run_is_one(tmp_path, monkeypatch):
+    disk = Disk(monkeypatch)
+    run = TopicRun.create(tmp_path / "run", {})
+    made, named = disk.at("mkdir", run.path), disk.at("fsync", tmp_path)
+    assert made < named < disk.at("replace", run.path / "run.json")
+
+
 def test_a_crash_between_any_two_steps_leaves_the_old_checkpoint_or_the_new(tmp_path):
     """Every prefix of the steps of a third checkpoint; and the run goes on from there."""
     run = TopicRun.create(tmp_path / "run", {})
@@ -184,6 +206,28 @@ def test_a_corpus_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     assert {path.name for path in corpus.path.rglob("*") if path.is_file()} <= synced
     assert {"shards", "00000", "heldout"} <= synced
     assert ("fsync", str(tmp_path)) in disk.steps[named:]
+
+
+def test_the_extract_is_in_its_run_before_that_is_one(tmp_path, monkeypatch):
+    """And a run that cannot be made in place of another leaves no extract, its own or the old."""
+    source = write_docword(tmp_path, lda_documents(60, 30, 3, seed=1), 30)
+    monkeypatch.setattr("topicmc.corpora.wikipedia_extract", lambda: source)
+    config, run = TrainConfig(topics=3, sampler="adlda", epochs=20.0, threads=1), tmp_path / "run"
+    with monkeypatch.context() as patched:
+        disk = Disk(patched)
+        jobs.start(config, None, run, LocalTransport())
+    placed = disk.at("replace", run / "corpus")
+    assert placed < disk.steps.index(("fsync", str(run)), placed)
+    assert disk.steps.index(("fsync", str(run)), placed) < disk.at("replace", run / "run.json")
+    assert TopicRun.open(run).facts()["corpus"]["path"] == "corpus"
+
+    def crash(*_):
+        raise Crash
+
+    monkeypatch.setattr(RunDirectory, "_write_facts", crash)
+    with pytest.raises(Crash):
+        jobs.start(config, None, run, LocalTransport(), force=True)
+    assert list(run.iterdir()) == []
 
 
 def test_a_crash_while_a_corpus_is_replaced_leaves_the_old_or_the_new(tmp_path):

@@ -64,6 +64,9 @@ def test_what_ends_a_run():
     few = np.array([[0.0, 1.0, 0.0, 1.0], [2.0, 3.0, 2.0, 3.0]])  # R̂ of 1.78, and 2.97 by chance
     assert not is_final({**rest, "held-out log-likelihood": few})
     assert not is_final({})
+    assert is_final({"groups": np.full((2, 200), 3.0), **rest})  # a constant has no R̂
+    assert not is_final({"groups": np.full((2, 200), 3.0)})
+    assert not is_final({"groups": np.full((2, 200), 3.0), "log joint": slow})
 
 
 def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(

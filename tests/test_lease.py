@@ -184,6 +184,21 @@ def test_who_lost_its_lease_writes_no_checkpoint(tmp_path):
     assert lease._read(run.path / NAME) == taker
 
 
+def test_who_lost_its_lease_writes_no_line_and_no_index(tmp_path):
+    run = TopicRun.create(tmp_path / "run", {})
+    run.lease = Lease(run.path)
+    left_behind(run.path, process=7)
+    for write in (
+        lambda: run.append_metrics({"round": 1}),
+        lambda: run.append_trace({"position": 1}),
+        lambda: run.write_sample_index([]),
+    ):
+        with pytest.raises(TopicmcError, match="process 7 on .* has taken this run over"):
+            write()
+    assert list(run.path.glob("*.jsonl")) == []
+    run.lease.release()
+
+
 def test_a_folder_made_for_a_lease_goes_with_it(tmp_path):
     Lease(tmp_path / "new").release()
     assert list(tmp_path.iterdir()) == []

@@ -63,3 +63,27 @@ def test_limits_of_control_groups(tmp_path):
     membership.write_text("4:memory:/docker/0123\n")
     assert list(machine.group_limits(membership, root)) == [9223372036854771712]
     assert list(machine.group_limits(tmp_path / "none", root)) == []
+
+
+def test_what_is_used_in_control_groups_is_not_to_be_had(tmp_path, monkeypatch):
+    """But for files in memory that can make room. A group that says nothing uses nothing."""
+    root = tmp_path / "cgroup"
+    for folder, name, text in [
+        ("job/step", "memory.max", "9000"),
+        ("job", "memory.max", "4000"),
+        ("job", "memory.current", "3000"),
+        ("job", "memory.stat", "anon 2000\ninactive_file 500\ntotal_inactive_file 7"),
+        ("memory/job", "memory.limit_in_bytes", "5000"),
+        ("memory/job", "memory.usage_in_bytes", "4900"),
+        ("memory/job", "memory.stat", "inactive_file 7\ntotal_inactive_file 100"),
+        ("memory", "memory.limit_in_bytes", "6000"),
+        ("memory", "memory.usage_in_bytes", "6001"),
+    ]:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        (root / folder / name).write_text(text + "\n")
+    membership = tmp_path / "membership"
+    membership.write_text("4:memory:/job\n0::/job/step\n")
+    room = list(machine.group_room(membership, root))
+    assert room == [200, 0, 9000, 1500]
+    monkeypatch.setattr(machine, "group_room", lambda: iter([1500, 9000]))
+    assert machine.available_memory() == 1500

@@ -12,6 +12,7 @@ from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
+from topicmc.host.machine import available_cores
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
@@ -196,6 +197,53 @@ def test_a_run_whose_target_was_blocks_ends_where_it_would_have(small_corpus, tm
     assert 40 / per_sweep <= passes <= 40 / per_sweep + 1.1
 
 
+def test_what_was_kept_after_the_checkpoint_is_forgotten_on_other_workers(small_corpus, tmp_path):
+    """Killed at the end of a sweep, with a checkpoint within it: on other workers the run goes on
+    from that end, but what was kept there is of another state, and its file's name comes again."""
+    training = begun(replace(BASE, **SAMPLERS["adlda"]), small_corpus, tmp_path / "run")
+    while training.method.position < START + 5:
+        training._round()
+    training._round()
+    training._checkpoint()
+    rounds = training.rounds
+    while training.method.position < START + 6:
+        training._round()
+    run = TopicRun.open(tmp_path / "run")
+    assert run.sample_index()[-1]["round"] > rounds and run.trace()[-1]["round"] > rounds
+
+    training = resumed(tmp_path / "run", 4)
+    assert training.method.position == START + 6
+    for kept in (run.sample_index(), run.trace()):
+        assert kept and max(entry["round"] for entry in kept) <= rounds
+    training.train(Interrupt())
+    entries = run.sample_index()
+    assert len({entry["file"] for entry in entries}) == len(entries)
+    for entry in entries:
+        run.read_sample(entry)  # as its checksum says
+
+
+def test_blocks_are_those_of_as_many_workers_as_go_on(small_corpus, tmp_path):
+    """Where none were asked for."""
+
+    def started(name, workers=1, **blocks):
+        config = replace(BASE, **{**SAMPLERS["adlda"], "workers": workers, **blocks})
+        path, transport = tmp_path / name, LocalTransport(workers)
+        return blocks_of(jobs.start(config, small_corpus.path, path, transport)[0])
+
+    def blocks_of(config):
+        return config.batch_size, config.trajectory
+
+    def gone_on(name, workers):
+        return blocks_of(jobs.resume(tmp_path / name, {}, LocalTransport(workers), None)[0])
+
+    left_open = {"batch_size": "auto", "trajectory": "auto"}
+    one, four = started("one", **left_open), started("four", 4, **left_open)
+    assert one != four
+    assert [gone_on("one", workers) for workers in (1, 4, 1)] == [one, four, one]
+    told = started("told")
+    assert gone_on("told", 4) == told == (15, 2)
+
+
 def test_nothing_is_trained_twice(small_corpus, tmp_path):
     """A finished run that is resumed as it is makes no round and keeps its samples."""
     config = replace(BASE, **SAMPLERS["adlda"])
@@ -205,3 +253,14 @@ def test_nothing_is_trained_twice(small_corpus, tmp_path):
     training = resumed(tmp_path / "run", 1)
     training.train(Interrupt())
     assert training.rounds == rounds and kept_bits(run) == bits
+
+
+@pytest.mark.parametrize(("asked", "threads"), [("auto", available_cores()), (7, 7)])
+def test_a_run_goes_on_with_the_cores_there_are(small_corpus, tmp_path, asked, threads):
+    """Unless it was told how many threads it has."""
+    config = replace(BASE, **SAMPLERS["scir"], threads=asked, updates=4)
+    begun(config, small_corpus, tmp_path / "run").train(Interrupt())
+    run = TopicRun.open(tmp_path / "run")
+    run.update_facts(config={**run.facts()["config"], "threads": 7})  # as on another machine
+    assert resumed(tmp_path / "run", 1, updates=6).config.threads == threads
+    assert resumed(tmp_path / "run", 1, updates=8, threads=3).config.threads == 3

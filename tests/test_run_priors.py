@@ -13,6 +13,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.storage.files import write_arrays
 from topicmc.topics.chains import matched_chains
+from topicmc.topics.editing import Edits, edit
 
 WORDS = [f"word{w}" for w in range(12)]
 B = uneven(0.1, 12, 3, seed=4)
@@ -55,7 +56,13 @@ def test_a_topic_of_prior_alone_is_told(run):
     """What counts as collapsed is measured by each topic's own prior."""
     ((chain, _),) = matched_chains([run])
     np.testing.assert_allclose(chain.prior_mass, B.sum(axis=0)[None])
-    np.testing.assert_allclose(chain.mass, (COUNTS + B).sum(axis=0)[None], rtol=1e-6)
+
+
+def test_a_merged_topic_has_the_prior_of_its_parts(run, tmp_path):
+    view = edit(run, Edits(merges=[(0, 2)]), tmp_path / "view")
+    ((chain, _),) = matched_chains([view])
+    totals = B.sum(axis=0)
+    np.testing.assert_allclose(chain.prior_mass, [[totals[0] + totals[2], totals[1]]])
 
 
 def test_exports_state_the_prior(run):

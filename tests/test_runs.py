@@ -17,6 +17,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.storage.files import (
     atomic_write,
+    own_checksum,
     read_array,
     read_json,
     temporary_folder,
@@ -39,6 +40,15 @@ def test_a_failed_write_leaves_the_old_content_and_no_debris(tmp_path):
         raise RuntimeError
     assert read_json(path) == {"a": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["facts.json"]
+
+
+def test_names_that_are_no_utf8_are_kept_in_json(tmp_path):
+    """Of a corpus below a folder that is called in Latin-1, for instance."""
+    facts = {"path": os.fsdecode(b"caf\xe9"), "é": "語"}
+    write_json(tmp_path / "facts.json", facts)
+    assert (tmp_path / "facts.json").read_text(encoding="utf-8").count("é") == 1
+    assert read_json(tmp_path / "facts.json") == facts
+    assert own_checksum(read_json(tmp_path / "facts.json")) == own_checksum(facts)
 
 
 def test_a_temporary_folder_is_gone_when_a_signal_meets_its_making(tmp_path, monkeypatch):
@@ -176,13 +186,23 @@ def test_records_survive_a_line_cut_short(tmp_path, name, clock):
     path = run.path / f"{name}.jsonl"
     path.write_bytes(path.read_bytes()[:-5])
     assert [record[clock] for record in records()] == [0, 1]
-    rewind(0)
+    rewind(*{"metrics": [0], "trace": [0, 0]}[name])
     assert records() == [{clock: 0, "chains": {"0": {"log joint": -1.5}}}]
     path.write_text('{"torn\n' + path.read_text())
     with pytest.raises(DataError, match=f"{name}.jsonl, line 1: not JSON"):
         records()
     assert TopicRun.create(run.path, {"config": {}}, force=True).path == run.path
     assert not path.exists()
+
+
+def test_a_trace_is_rewound_by_position_and_by_round(tmp_path):
+    """Lines of before there were rounds go by their position alone."""
+    run = TopicRun.create(tmp_path / "run", {})
+    for line in ({}, {"round": 7}, {"round": 8}):
+        run.append_trace({"position": 2, **line, "chains": {}})
+    run.append_trace({"position": 3, "chains": {}})
+    run.rewind_trace(2, 7)
+    assert [(line["position"], line.get("round")) for line in run.trace()] == [(2, None), (2, 7)]
 
 
 def test_the_sample_index_deletes_what_it_is_told_to(tmp_path):
@@ -251,3 +271,24 @@ def test_lines_that_are_no_utf8_are_damaged(tmp_path):
     (run.path / "metrics.jsonl").write_bytes(b"\n".join(lines))
     with pytest.raises(DataError, match=r"metrics\.jsonl, line 2: not JSON"):
         run.metrics()
+
+
+def test_words_that_hold_other_ends_of_lines_are_one_word(tmp_path):
+    words = ["a\rb", "c\x85d", "e\u2028f", "g"]
+    run = TopicRun.create(tmp_path / "run", FACTS, words=words)
+    assert run.vocabulary() == words
+
+
+def test_a_vocabulary_of_another_size_is_refused(tmp_path):
+    """Whatever its checksum says."""
+    facts = {**FACTS, "corpus": {**FACTS["corpus"], "words": 3}}
+    TopicRun.create(tmp_path / "run", facts, words=["a", "b"])
+    with pytest.raises(DataError, match=r"vocabulary\.txt: missing or damaged; copy"):
+        TopicRun.open(tmp_path / "run").vocabulary()
+
+
+@pytest.mark.parametrize("name", ["\x1b[2J", " ", "a" * 101, "x\u202e"])
+def test_names_of_topics_that_cannot_be_are_refused(tmp_path, name):
+    TopicRun.create(tmp_path / "run", {**FACTS, "labels": {"0": name}})
+    with pytest.raises(DataError, match=r"run\.json: damaged, the name .*; restore it"):
+        TopicRun.open(tmp_path / "run")

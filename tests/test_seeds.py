@@ -144,6 +144,19 @@ def test_where_else_a_word_is_is_told_of_the_first_chain(small_corpus, tmp_path)
             assert shares[number] == shares.max() == pytest.approx(share, abs=1e-4)
 
 
+def test_states_of_the_start_accept_and_refuse_nothing(small_corpus, tmp_path):
+    run, _ = train(replace(CONFIG, sampler="adlda"), small_corpus, tmp_path / "run")
+    index = run.sample_index()
+    assert any(seed.verdict == "accepted" for words in seed_words(run).values() for seed in words)
+    run.write_sample_index([{**entry, "burn_in": True} for entry in index])
+    told = [seed for words in seed_words(run).values() for seed in words]
+    assert told and {seed.verdict for seed in told} == {"cannot be told"}
+    few = [{**entry, "burn_in": i > 3} for i, entry in enumerate(index)]
+    run.write_sample_index(few)
+    told = [seed for words in seed_words(run).values() for seed in words]
+    assert {seed.verdict for seed in told} == {"cannot be told"}
+
+
 def test_views_and_runs_that_go_on_keep_names_and_seeds(small_corpus, tmp_path):
     run, _ = train(replace(CONFIG, sampler="adlda"), small_corpus, tmp_path / "run")
     view = edit(run, Edits(merges=[(3, 0)], drops=[2]), tmp_path / "view")

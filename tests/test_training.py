@@ -129,8 +129,9 @@ def test_the_same_bits_for_any_number_of_threads(small_corpus, tmp_path, sampler
 @pytest.mark.parametrize("workers", [1, 3])
 def test_an_interrupted_run_equals_one_that_was_not(small_corpus, tmp_path, sampler, workers):
     config = replace(
-        SMALL, sampler=sampler, workers=workers, trajectory=2, balance=False, schedule="permute"
-    )
+        SMALL, sampler=sampler, workers=workers, trajectory=2, balance=False,
+        schedule="permute" if workers > 1 else "rotate",
+    )  # fmt: skip
     whole, _ = train(config, small_corpus, tmp_path / "whole")
     run, outcome = train(config, small_corpus, tmp_path / "run", StopAfter(5))
     assert outcome.interrupted and outcome.update == 10
@@ -247,6 +248,19 @@ def test_work_lost_after_a_checkpoint_is_done_again(small_corpus, tmp_path):
     run, _ = train(SMALL, small_corpus, tmp_path / "run", resume=True)
     assert kept_bits(run) == kept_bits(whole)
     assert len(run.metrics()) == len(whole.metrics())
+
+
+def test_no_round_is_evaluated_twice(small_corpus, tmp_path):
+    """Killed after an evaluation that had been due when the run was interrupted; and resumed when
+    there is nothing left to do."""
+    config = replace(SMALL, checkpoint_every="8")
+    train(config, small_corpus, tmp_path / "run", StopAfter(15))
+    transport = LocalTransport()
+    settings = jobs.resume(tmp_path / "run", {}, transport, None)
+    training_of(*settings, transport, Silent(), resume=True)._evaluate()
+    for _ in range(2):
+        run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert [record["round"] for record in run.metrics()] == [15, 30, 40]
 
 
 @pytest.mark.parametrize("interrupt", [None, StopAfter(14)])

@@ -4,7 +4,7 @@ Samplers that keep assignments run as they do in training: `open_method` makes t
 moves it. Minibatch chains run many replications at once (`Stacked`), as single ones would spend
 their time between kernels: the draws are those of `assignments.sample_assignments`, the moves those
 of `Scir` and `Sgrld`; `tests/statistical/test_sbc.py` compares one replication with
-`distributed.updates.Updates`, bit for bit.
+`topicmc.models.lda.updates.Updates`, bit for bit.
 """
 
 from __future__ import annotations

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from topicmc.errors import UsageError
 
 
 def is_mixture(path: Path) -> bool:
-    """Whether a run of a mixture is there, or a view of one; what is no run, or damaged, is none of
-    it."""
+    """Whether a run of a mixture, or a view of one, is at a path; False where there is no run or it
+    is damaged."""
     import json
 
     def read(place: Path) -> Any:
@@ -45,22 +45,3 @@ def only_one(paths: Sequence[Path]) -> Path:
             "groups of several mixtures are not matched; name one RUN (compare takes several)"
         )
     return paths[0]
-
-
-def refuse(options: Mapping[str, object], why: str = "means nothing to a mixture") -> None:
-    """UsageError for the first of some options, by their names, that was given: whose value is
-    not empty."""
-    for name, value in options.items():
-        if value is not None and value is not False and value not in ((), ""):
-            raise UsageError(f"{name} {why}; leave it out")
-
-
-def refuse_runs(paths: Sequence[Path], what: str) -> None:
-    """UsageError when one of some runs is a mixture, which a command does not know."""
-    for path in paths:
-        if is_mixture(path):
-            _refuse(path, what)
-
-
-def _refuse(path: Path, what: str) -> NoReturn:
-    raise UsageError(f"{path}: is a mixture, and {what}")

@@ -27,6 +27,7 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
     from topicmc.models.mixture.run import MixtureRun
 
     run = MixtureRun.open(path)
+    note_start(run)
     groups, words = central(run), run.vocabulary()
     n_groups = len(groups.sizes)
     if as_json:
@@ -40,6 +41,16 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
         )
         return
     print_groups(run, n_words, groups)
+
+
+def note_start(run: MixtureRun) -> None:
+    """Notes on stderr that a run has no posterior sample yet."""
+    if run.is_starting():
+        click.echo(
+            f"Note: {run.place} has no posterior sample yet: a state of its start stands in for"
+            " one; train it for longer.",
+            err=True,
+        )
 
 
 def _group(
@@ -71,17 +82,20 @@ def print_groups(run: MixtureRun, n_words: int, groups: Groups | None = None) ->
         for k, g in enumerate(told)
     ]
     print_table(("group", "documents", "weight", "words"), rows, last_left=True)
+    of = "state of the start" if run.is_starting() else "kept sample"
     click.echo(
-        f"\nThe groups of the kept sample that is nearest to all; {groups.left:.2%} of the weight"
-        " is of groups without documents."
+        f"\nThe groups of the {of} that is nearest to all; {groups.left:.2%} of the weight is of"
+        " groups without documents."
     )
-    click.echo()
     print_numbers(numbers_of_groups(run))
 
 
 def print_numbers(numbers: list[Number]) -> None:
-    """The posterior of the number of groups: neighbouring numbers in one row where there are
-    many."""
+    """The posterior of the number of groups, if there is one, after an empty line: neighbouring
+    numbers in one row where there are many."""
+    if not numbers:
+        return
+    click.echo()
     step = -(-len(numbers) // _ROWS)
     parts = [numbers[i : i + step] for i in range(0, len(numbers), step)]
     shares = [sum(number.probability for number in part) for part in parts]
@@ -124,6 +138,5 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
         click.echo(f"documents scored      {found.documents:,}, {found.tokens:,} tokens")
         if found.unknown_words:
             click.echo(f"unknown words         {found.unknown_words:,}")
-    click.echo()
     print_numbers(numbers)
     print_convergence(diagnosis)

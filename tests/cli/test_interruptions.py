@@ -82,6 +82,18 @@ def test_stopped_twice_and_resumed_equals_the_whole_run(whole, tmp_path, signum)
     assert list(run.rglob(".*")) == []
 
 
+@pytest.mark.parametrize("left", ['{"format": 1, "update": 8, "topics": []}', '{"format": 1, "upd'])
+def test_topics_of_an_earlier_state_are_written_anew(run, command, left):
+    """As of a run that went on and was killed after its last checkpoint."""
+    place = run / "topics.json"
+    whole = json.loads(place.read_text())
+    place.write_text(left)
+    for nothing in (False, True):
+        done = command("train", "-o", run, "--resume", "--progress", "none")
+        assert (done.status, "Nothing to do" in done.stderr) == (0, nothing), done.stderr
+        assert json.loads(place.read_text()) == whole
+
+
 def test_exported_topics_are_distributions(whole, tmp_path):
     (tmp_path / "phi.npy").write_bytes(whole[1][2])
     phi = np.load(tmp_path / "phi.npy")

@@ -72,6 +72,20 @@ def test_every_kept_state_is_past_the_start(work):
     assert entries and all(e["position"] >= 60 and not e["burn_in"] for e in entries)
 
 
+def test_a_state_of_the_start_is_no_posterior(work, command):
+    command("train", "corpus", "-o", "early", *MODEL, "--updates", 20, "--batch-size", 150)
+    assert all(entry["burn_in"] for entry in MixtureRun.open(Path("early")).sample_index())
+    note = "early has no posterior sample yet: a state of its start stands in for one"
+    shown = command("topics", "early")
+    assert note in shown.stderr and "The groups of the state of the start" in shown.stdout
+    assert "number of groups" not in shown.stdout
+    assert json.loads(command("topics", "early", "--json").stdout)["groups"] == []
+    assert "number of groups" not in command("evaluate", "early").stdout
+    assert note in command("infer", "early", "-o", "early.csv").stderr
+    assert note in command("export", "early", "--to", "npy", "-o", "out").stderr
+    assert "no posterior sample yet" in command("report", "early", "-o", "early.html").stderr
+
+
 def test_evaluate_says_what_it_scores(work, command):
     told = json.loads(command("evaluate", "run", "--json").stdout)
     assert told["documents"] == 30 and told["samples"] > 0

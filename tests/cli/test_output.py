@@ -317,3 +317,20 @@ def test_estimates_are_settings_of_the_command(small_corpus, command, estimate):
         "train", small_corpus.path, "--estimate", estimate, "--dry-run"
     ).stdout.splitlines()
     assert f"estimate = {estimate}" in settings and "sampler = scir" in settings
+
+
+def test_a_dry_run_refuses_what_training_refuses(small_corpus, tmp_path, command):
+    asked = (
+        "train",
+        small_corpus.path,
+        "--sampler",
+        "adlda",
+        "--step-size",
+        0.1,
+        "-o",
+        tmp_path / "run",
+    )
+    trained = command(*asked)
+    assert "--step-size is a setting of chains of minibatches" in trained.stderr
+    shown = command(*asked, "--dry-run")
+    assert (shown.status, shown.stderr) == (trained.status, trained.stderr) and trained.status == 2

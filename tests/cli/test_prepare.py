@@ -105,6 +105,16 @@ def test_formats_are_all_offered():
     assert set(_FORMATS) == {"auto", *FORMATS}
 
 
+def test_given_words_that_are_in_no_document_are_counted(tmp_path):
+    (tmp_path / "x.txt").write_text("new york\nred green\n")
+    (tmp_path / "words").write_text("new_york\nred\nblue\n")
+    options = ["-o", tmp_path / "out", "--vocab", tmp_path / "words", "--force"]
+    told = run(prepare, tmp_path / "x.txt", *options).stdout
+    assert "vocabulary  3 words, 2 in no document\n" in told
+    told = run(prepare, tmp_path / "x.txt", *options, "--phrases").stdout
+    assert "vocabulary  3 words, 1 in no document\n" in told
+
+
 def test_merge_add_reshard(source, tmp_path):
     run(prepare, source, "-o", tmp_path / "a")
     told = run(corpus, "merge", tmp_path / "a", tmp_path / "a", "-o", tmp_path / "b").stdout
@@ -113,6 +123,8 @@ def test_merge_add_reshard(source, tmp_path):
     )
     told = json.loads(run(corpus, "add", tmp_path / "a", source, "--json").stdout)
     assert (told["corpus"], told["documents"]) == (str(tmp_path / "a"), 6)
+    with pytest.raises(UsageError, match="--force goes with -o"):
+        run(corpus, "add", tmp_path / "a", source, "--force")
     options = ["--shards", 3, "-o", tmp_path / "c", "--json"]
     cut = json.loads(run(corpus, "reshard", tmp_path / "a", *options).stdout)
     assert (cut["shards"], cut["tokens"]) == (3, 92)
@@ -120,6 +132,17 @@ def test_merge_add_reshard(source, tmp_path):
     assert run(corpus, "merge", tmp_path / "a", "-o", tmp_path / "d").exit_code == 2
     with pytest.raises(UsageError, match="--force"):
         run(corpus, "reshard", tmp_path / "a", *options)
+
+
+def test_a_merge_warns_of_rules_that_differ(tmp_path):
+    (tmp_path / "x.txt").write_text("red green\nred blue\n")
+    for name, stop in (("a", "none"), ("b", "en")):
+        run(prepare, tmp_path / "x.txt", "-o", tmp_path / name, "--stop-words", stop)
+    told = run(corpus, "merge", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "c").stderr
+    assert told == (
+        "Warning: the corpora were read with different rules (stop words): new documents will be"
+        f" read as those of {tmp_path / 'a'}.\n"
+    )
 
 
 def test_reshard_shuffled(tmp_path):

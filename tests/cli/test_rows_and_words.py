@@ -293,3 +293,44 @@ def test_a_pipe_is_taken_for_what_it_must_be(command):
     done = command("infer", "run", through_pipe("three", b"gpt gpt comet"), "-o", "n.jsonl")
     assert done.status == 0, done.stderr
     assert [row["tokens"] for row in told_of("n.jsonl")] == [3]
+
+
+def test_quotes_may_be_part_of_the_text(command):
+    """As in tables that nobody quoted. Taken for quotes they would make one row of three."""
+    Path("q.tsv").write_text('nr\tbody\n7\t"gpt and comet\n8\tcomet\n9\tgpt"\n')
+    named = ("--field", "body", "--id", "nr")
+    refused = command("prepare", "q.tsv", "-o", "c", *named, *KEPT)
+    assert refused.status == 3
+    assert "lines 2 to 4: quotes make one row of them" in one_sentence(refused)
+    done = command("prepare", "q.tsv", "-o", "one", *named, *KEPT, "--quote", '"')
+    assert done.status == 0 and Corpus.open("one").ids[:] == ["7"]
+    done = command("prepare", "q.tsv", "-o", "c", *named, *KEPT, "--quote", "none")
+    assert done.status == 0 and Corpus.open("c").ids[:] == ["7", "8", "9"]
+    run_on("c", ["comet", "gpt"])
+    done = command("infer", "run", "q.tsv", "-o", "m.jsonl")
+    assert [row["id"] for row in told_of("m.jsonl")] == ["7", "8", "9"], done.stderr
+    assert command("corpus", "add", "c", "q.tsv").status == 0
+    assert Corpus.open("c").ids[:] == ["7", "8", "9"] * 2
+
+
+def test_kept_columns_of_a_corpus_are_left_out_where_none_are_asked_for(command):
+    named = ("--field", "body", "--delimiter", "~", "--keep", "year")
+    assert command("prepare", "t.csv", "-o", "c", *named, *KEPT).status == 0
+    run_on("c", ["comet", "gpt"])
+    for sources in ((), ("c",), ("t.csv",)):
+        for options, has in (((), True), (("--keep", "none"), False)):
+            done = command("infer", "run", *sources, "-o", "m.jsonl", "--force", *options)
+            assert done.status == 0, done.stderr
+            assert all(("year" in row) is has for row in told_of("m.jsonl"))
+
+
+def test_ids_that_come_again_are_told_and_lists_are_kept_as_they_are(command):
+    rows = [{"nr": nr, "text": "gpt comet", "tags": ["é"]} for nr in "aba"]
+    Path("r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    named = ("--id", "nr", "--keep", "tags")
+    assert command("prepare", "r.jsonl", "-o", "c", *named, *KEPT).status == 0
+    run_on("c", ["comet", "gpt"])
+    for source in ("r.jsonl", "c"):
+        done = command("infer", "run", source, "-o", "m.csv", "--force")
+        assert "Warning: 1 rows have the id of a row before them" in done.stderr
+        assert Path("m.csv").read_text(encoding="utf-8").count("é") == 3

@@ -10,9 +10,11 @@ from toy_model import Mean, NormalMean, ToyModel
 from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
+from topicmc.engine.samples import KeptSamples
 from topicmc.engine.schedule import Plan
 from topicmc.engine.state import Table
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import TopicmcError
 from topicmc.host.interrupts import Interrupt
 from topicmc.settings.groups import DsgldSettings
 from topicmc.storage.runs import RunDirectory
@@ -74,6 +76,39 @@ def test_a_resumed_run_is_an_uninterrupted_one(tmp_path):
     begun(tmp_path / "parted", replace(CONFIG, updates=324)).train(Interrupt())
     begun(tmp_path / "parted", resume=True).train(Interrupt())
     assert kept(tmp_path / "whole") == kept(tmp_path / "parted")
+
+
+def test_what_goes_with_a_checkpoint_is_made_up_for(tmp_path, monkeypatch):
+    """A run that ends in its start is killed when its last checkpoint counts, before the state is
+    written that stands in for samples."""
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    short = replace(CONFIG, updates=40)
+    begun(tmp_path / "whole", short).train(Interrupt())
+    with monkeypatch.context() as patched:
+        patched.setattr(KeptSamples, "keep_provisional", killed)
+        with pytest.raises(KeyboardInterrupt):
+            begun(tmp_path / "run", short).train(Interrupt())
+    assert kept(tmp_path / "run") == {}
+    begun(tmp_path / "run", short, resume=True).train(Interrupt())
+    assert kept(tmp_path / "run") == kept(tmp_path / "whole") != {}
+
+
+def test_who_lost_its_lease_writes_no_part_of_a_checkpoint_and_no_sample(tmp_path):
+    class Lost:
+        def check(self):
+            raise TopicmcError("taken over")
+
+    training = begun(tmp_path / "run")
+    training.run.lease = Lost()
+    before = sorted((tmp_path / "run").rglob("*"))
+    with pytest.raises(TopicmcError, match="taken over"):
+        training._checkpoint()
+    with pytest.raises(TopicmcError, match="taken over"):
+        training.samples.keep_provisional(training.method, 1)
+    assert sorted((tmp_path / "run").rglob("*")) == before
 
 
 def test_what_does_not_travel_takes_its_default():

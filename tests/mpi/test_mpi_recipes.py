@@ -106,7 +106,7 @@ def test_slurm_script(place, tmp_path):
     @contextlib.contextmanager
     def submitted(updates):
         settings = {**COMMON, "checkpoint_every": "8", "progress": "plain", "updates": updates}
-        if (tmp_path / "run").exists():
+        if (tmp_path / "run" / "run.json").exists():
             settings = {"updates": updates}
         options = " ".join(map(str, flags(settings)))
         script.write_text(text.replace('"$SLURM_CPUS_PER_TASK" &', f"1 {options} &"))
@@ -122,6 +122,7 @@ def test_slurm_script(place, tmp_path):
                 os.killpg(job.pid, signal.SIGKILL)
             job.wait()
 
+    (tmp_path / "run").mkdir()  # as of a job that was killed before there was a run
     with submitted(10**7) as job:
         deadline = time.monotonic() + 100
         while not (tmp_path / "run" / "checkpoint" / "current.json").exists():

@@ -129,6 +129,16 @@ def test_collapsed_and_duplicate_topics_are_flagged(tmp_path):
     assert any("duplicates: topics 3 and 4;" in flag for flag in found.flags)
 
 
+def test_the_scale_of_sgrld_says_nothing_of_tokens(tmp_path):
+    """Its Σ_w θ_wk are of the prior alone, however many tokens a topic has."""
+    small = {0: [theta / 1e4 for theta in sampled(8, 1)[0]]}
+    run = make_run(tmp_path / "run", small, scores(9, -7.0), sampler="sgrld", beta=0.1)
+    shares = {"share": [0.3, 0.3, 0.2, 0.195, 0.005]}  # of 1,000 tokens; 60 words count 6
+    run.write_sample_index([{**entry, **shares} for entry in run.sample_index()])
+    collapsed = [flag for flag in diagnose([run]).flags if "collapsed" in flag]
+    assert len(collapsed) == 1 and collapsed[0].startswith("1 topic is collapsed (4)")
+
+
 def test_of_many_duplicates_twelve_pairs_are_named(tmp_path):
     """Of 12 topics six are alike, which are 15 pairs."""
     shapes = topic_shapes(60, 12)

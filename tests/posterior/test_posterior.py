@@ -102,7 +102,7 @@ def test_a_state_of_the_start_stands_in_until_there_is_a_sample(tmp_path, monkey
     ]
     assert [entry["position"] for entry in samples.entries] == [3, 4, 5]
     method.rounds = 8
-    samples.rewind(method)
+    samples.rewind(method, 8)
     assert seen(run) == [(3, False), (4, False)]
 
 
@@ -130,7 +130,7 @@ def test_who_read_the_index_before_finds_the_files_for_a_while(tmp_path, monkeyp
     assert run.sample_files() == [entry["file"] for entry in run.sample_index()]
     fifth = reach(128)
     assert len(fifth) == 2
-    samples.rewind(method)
+    samples.rewind(method, 128)
     assert len(run.sample_files()) == 1
 
 

@@ -100,6 +100,30 @@ def test_a_topic_that_one_chain_has_not_found(tmp_path):
     assert posterior.words(1) != alone.words(1)
 
 
+@pytest.mark.parametrize("early", [0, 1])
+def test_a_chain_in_its_start_says_nothing_where_another_has_samples(tmp_path, early):
+    runs = two_runs(tmp_path)
+    index = [{**entry, "burn_in": True} for entry in runs[early].sample_index()[:1]]
+    runs[early].write_sample_index(index)
+    posterior, alone = posterior_of(runs), posterior_of(runs[1 - early : 2 - early])
+    order = posterior.believed[0].order
+    for name in ("phi", "share", "share_low", "share_high"):
+        np.testing.assert_allclose(getattr(posterior, name), getattr(alone, name)[order])
+    assert (posterior.n_chains, posterior.n_samples) == (1, 8) and not posterior.stable.any()
+    assert posterior.as_dict(0)["found"] == 1 and posterior.as_dict(0)["stable"] is None
+    assert np.isnan(posterior.coverage().all_means)
+    assert "No posterior sample yet" in posterior.remark()
+
+
+def test_states_of_the_start_stand_in_where_there_is_no_sample(tmp_path):
+    runs = two_runs(tmp_path)
+    for run in runs:
+        run.write_sample_index([{**entry, "burn_in": True} for entry in run.sample_index()[:1]])
+    posterior = posterior_of(runs)
+    assert posterior.n_chains == 2 and not posterior.stable.any()
+    assert np.isfinite(posterior.phi).all() and np.isnan(posterior.share_low).all()
+
+
 def test_intervals_of_collapsed_samples_are_those_of_their_dirichlet(tmp_path):
     """Counts that never change leave φ its Dirichlet law. Of 60 words the intervals, each of 16
     draws, hold 0.9 of it in the mean: standard error 0.007, by chance once in 10,000."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,10 +17,12 @@ from topicmc.report import check_free, write_report
 from topicmc.report.documents import pick
 from topicmc.report.gather import gather
 from topicmc.report.page import assemble, embedded
+from topicmc.report.runs import run_of
 from topicmc.report.topics import SHOWN, STEP, reachable
-from topicmc.report.trends import _Draw, _mixed, periods
+from topicmc.report.trends import _Draw, _mixed, periods, trends_of
 from topicmc.topics.layout import plane
 from topicmc.topics.ranking import relevance
+from topicmc.topics.uncertainty import posterior_of
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +41,26 @@ def data(run, corpus):
 
 
 def test_draws_of_a_view_beside_a_run_of_fewer_topics(corpus):
-    """Each begins anew where the number of its topics is another."""
+    """Each chain begins anew."""
     rng = np.random.default_rng(2)
     documents, draws = documents_of([{0: 30, 4: 10}, {2: 20}]), []
     for n, merged in ((60, lambda mix: mix.reshape(-1, 3, 20).sum(axis=1)), (20, lambda mix: mix)):
         theta = rng.gamma(np.ones((corpus.n_words, n))).astype(np.float32)
-        draws.append(_Draw(Sample(theta, theta.sum(axis=0), np.full(n, 0.1)), merged))
+        draws.append(_Draw(Sample(theta, theta.sum(axis=0), np.full(n, 0.1)), True, merged))
     for order in (draws, draws[::-1]):
         found = list(_mixed(documents, order, 0, Threads(1)))
         assert [tokens.sum(axis=1).tolist() for tokens in found] == [pytest.approx([40, 20])] * 2
+
+
+def test_settings_are_told_in_plain_text(corpus, tmp_path):
+    """Of paths, which readers need not know, the last name."""
+    run = made_up_run(tmp_path, 4, corpus.vocabulary, corpus)
+    seeds = {"Sport": {"match": 1.0, "team*": 2.0}, "Law": {"court": 1.0}}
+    begun = {"seeds": seeds, "from_run": "/home/me/first", "topic_prior": "/home/me/prior.npy"}
+    run.update_facts(config={**run.facts()["config"], **begun})
+    settings = run_of(run, "run")["settings"]
+    assert settings["seeds"] == "Sport: match, team*; Law: court"
+    assert (settings["from run"], settings["topic prior"]) == ("first", "prior.npy")
 
 
 # ---- the page
@@ -201,6 +215,26 @@ def test_periods_are_calendar_units(first, last, unit, n, names):
 
 def known(times, year):
     return int((times.astype("datetime64[Y]") == np.datetime64(str(year))).sum())
+
+
+def test_a_trend_is_of_the_chains_that_found_the_topic(run, corpus, monkeypatch):
+    """What the second chain has in place of topic 0 is another topic, and a chain in its start has
+    no sample."""
+    times = np.full(corpus.n_docs, np.datetime64("2001-07-01"))
+    monkeypatch.setattr(corpus, "times", times)
+    posterior = posterior_of([run])
+    first, second = posterior.chains
+    shown = np.arange(len(posterior.phi))
+
+    def trends(*chains):
+        return np.array(trends_of(replace(posterior, chains=chains), shown, corpus)[1], float)[:, 0]
+
+    alone, both = trends(first), trends(first, second)
+    lacking = trends(first, replace(second, found=second.found & (shown > 0)))
+    np.testing.assert_array_equal(lacking[0], alone[0])
+    np.testing.assert_array_equal(lacking[1:], both[1:])
+    assert (both[0] != alone[0]).all()
+    np.testing.assert_array_equal(trends(first, replace(second, provisional=True)), alone)
 
 
 def test_a_trend_is_of_the_tokens_of_each_period(run, corpus, monkeypatch):

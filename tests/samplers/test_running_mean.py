@@ -70,7 +70,9 @@ def trained(corpus, path, updates, resume=False, **settings):
     n_workers = settings.get("workers", 1)
     transport = LocalTransport(n_workers)
     if resume:
-        config, corpus, run = jobs.resume(path, {"updates": updates}, transport, None)
+        changes = {name: settings[name] for name in settings if name == "average_until"}
+        changes["updates"] = updates
+        config, corpus, run = jobs.resume(path, changes, transport, None)
     else:
         config = TrainConfig(
             **{
@@ -111,6 +113,14 @@ def test_updates_of_averaged_chains_have_no_part(small_corpus, tmp_path):
         assert chain.weight_sum == pytest.approx(weight(training.config, 9, 20))
     sums = [chain.counts_sum for chain in training.method.held["chains"].values()]
     assert not np.array_equal(*sums)
+
+
+def test_averaging_that_begins_again_empties_it(small_corpus, tmp_path):
+    more = {"workers": 2, "trajectory": 2}
+    trained(small_corpus, tmp_path / "run", 20, average_until=8, **more)
+    training = trained(small_corpus, tmp_path / "run", 40, resume=True, average_until=28, **more)
+    for chain in training.method.held["chains"].values():
+        assert chain.weight_sum == pytest.approx(weight(training.config, 29, 40))
 
 
 def test_what_is_shown_is_the_running_mean(small_corpus, tmp_path):

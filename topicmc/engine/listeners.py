@@ -11,8 +11,6 @@ import click
 
 from topicmc.engine.loop import Listener, Status
 
-STYLES = ("auto", "bar", "plain", "json", "none")
-
 
 class Terms(NamedTuple):
     """What a model calls what training shows: the score on held-out data, in which format it is

@@ -65,7 +65,7 @@ class Outcome:
     samples: int
     """Kept, of all chains."""
     converged: bool
-    """Whether a run that trains until then has seen that it has; told on the root."""
+    """Whether a run with ``until`` "converged" has converged; known on the root."""
 
 
 class Listener(Protocol):
@@ -121,7 +121,7 @@ class Training:
         self.drawn = np.zeros(len(model.counted), np.int64)
         self._record: dict[str, Any] = {}
         self._converged = False  # known to the root, of runs that train until then
-        self._saved_round = -1
+        self._saved_round = self._kept_round = -1  # of the checkpoint, and of what goes with it
         if resume:
             self._restore()
 
@@ -151,8 +151,9 @@ class Training:
             at = (self.clock.seconds, self.update)
             due = evaluation(*at) and self._affordable()
             averaged = due and self._scores_samples()
+            save = checkpoint(*at) and not self._is_over()  # the last follows the last evaluation
             interrupted, evaluate, averaged, save, late = self._agree(
-                interrupt.requested, due, averaged, checkpoint(*at), self._start_is_late()
+                interrupt.requested, due, averaged, save, self._start_is_late()
             )
             if evaluate and not interrupted:
                 self._evaluate(averaged)
@@ -279,9 +280,20 @@ class Training:
         return dict(zip(self.model.counted, self.drawn.tolist(), strict=True))
 
     def _checkpoint(self) -> None:
-        number = self.rounds
-        if number == self._saved_round:
-            return
+        """Writes a checkpoint, and then the states and means that go with it. Where a run was
+        killed in between, the resumed one writes these."""
+        if self.rounds != self._saved_round:
+            self._save(self.rounds)
+        if self.rounds != self._kept_round:
+            self.samples.keep_provisional(self.method, self.rounds)
+            self.samples.keep_means(self.method, self.rounds)
+            self.transport.barrier()
+        self._saved_round = self._kept_round = self.rounds
+
+    def _save(self, number: int) -> None:
+        # Nobody writes before the root has seen that the run is still its own.
+        self.run.check_lease()
+        self.transport.barrier()
         part = f"rank-{self.transport.rank:03d}"
         checksums = self.run.write_checkpoint_part(
             number, part, self.method.arrays(), self.method.facts()
@@ -296,10 +308,6 @@ class Training:
                 "converged": self._converged,
             }
             self.run.commit_checkpoint(number, merged, facts)
-        self.samples.keep_provisional(self.method, number)
-        self.samples.keep_means(self.method, number)
-        self.transport.barrier()
-        self._saved_round = number
 
     def _restore(self) -> None:
         checkpoint = self.run.checkpoint()
@@ -317,10 +325,10 @@ class Training:
             self.listener.message(
                 "no checkpoint was written yet: the run starts from its beginning"
             )
-        self.samples.rewind(self.method)
-        self.tracer.rewind(self.method.position)
+        self.samples.rewind(self.method, self.rounds)
+        self.tracer.rewind(self.method.position, self.rounds)
         if self.transport.is_root:
-            self.run.rewind_metrics(self.rounds)
+            self.run.rewind_metrics(self._record.get("round", 0))
 
     def _warm_up(self) -> None:
         """Compiles the kernels before the clock starts; says so when they are not in the cache."""

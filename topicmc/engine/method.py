@@ -91,7 +91,7 @@ class Evaluator(Protocol):
     def of_chains(
         self, chains: Mapping[int, Any], distinct: Sequence[int]
     ) -> tuple[float, dict[str, Any]] | None:
-        """The score of the chains as they are, and what else belongs into the metrics; None when
+        """The score of the chains as they are, and what else belongs in the metrics; None when
         there is nothing to score."""
 
     def of_samples(self, entries: Sequence[Entry]) -> tuple[float, float] | None:
@@ -132,7 +132,7 @@ class Model(Protocol):
         else is to be known of it. None where the chain keeps none."""
 
     def scalars(self) -> dict[int, dict[str, float]]:
-        """Of each hosted chain numbers by name that belong into the trace: they must not depend on
+        """Of each hosted chain numbers by name that belong in the trace: they must not depend on
         how components of the model are numbered. Collective."""
 
     def warm_up(self) -> None:

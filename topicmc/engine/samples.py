@@ -100,17 +100,22 @@ class KeptSamples:
             entry = self._write_state(chain, round_number)
             return {**entry, "position": position, "burn_in": burn_in}
 
-        return self._of_chains(method, write)
+        # In the order of the index, wherever the chains are now.
+        return sorted(self._of_chains(method, write), key=lambda entry: entry["chain"])
 
     def _of_chains(self, method: Method, write: Callable[[int, Any], Any]) -> list[Any]:
         """What ``write`` says, as JSON values, of each chain whose state differs, by all processes;
-        it keeps none, as the next is made when it is gone."""
+        it keeps none, as the next is made when it is gone. Nobody writes before the root has seen
+        that the run is still its own."""
+        self._run.check_lease()
+        self._transport.barrier()
         held, distinct = method.chains, method.distinct()
         local = [write(number, held[number]) for number in held if number in distinct]
         return [told for part in self._transport.exchange(local) for told in part]
 
     def _replace(self, entries: list[Entry]) -> None:
-        """Makes some entries the index, here and on disk, but for those that time has passed by."""
+        """Makes some entries the index, here and on disk, without those that are no longer to be
+        kept."""
         before = self._entries
         self._entries = self._with_means(
             [
@@ -137,15 +142,20 @@ class KeptSamples:
         if self._transport.is_root:
             self._run.delete_dropped()
 
-    def rewind(self, method: Method) -> None:
-        """Forgets what was drawn after the state that a method has gone back to, and what by its
+    def rewind(self, method: Method, round_number: int) -> None:
+        """Forgets what was drawn after a round, to which a method has gone back, and what by its
         settings is no sample: a resumed run draws it again. Collective."""
         self._position = method.position
         self._entries = [
             {"position": method.position_of_round(entry["round"]), "burn_in": False, **entry}
             for entry in self._run.sample_index()
         ]
-        kept = [entry for entry in self._entries if entry["position"] <= self._position]
+        # On another number of workers the position is that of the next sweep, not yet drawn.
+        kept = [
+            entry
+            for entry in self._entries
+            if entry["round"] <= round_number and entry["position"] <= self._position
+        ]
         proper = [e for e in kept if not (e["burn_in"] or method.is_start(e["position"]))]
         # Earlier versions wrote a mean with each sample.
         self._means = {

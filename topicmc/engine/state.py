@@ -120,27 +120,36 @@ class Table(Generic[S]):
             for name, value in self._unpack(packing, packed[worker]).items():
                 setattr(state, name, value)
 
-    def _packing(self, names: Sequence[str]) -> dict[np.dtype, list[str]]:
-        """Fields by the message that carries them: one a type."""
+    def _packing(self, names: Sequence[str]) -> list[list[str]]:
+        """Fields by the message that carries them: one for each matrix, which is large, and one for
+        all else of a type."""
+        matrices: list[list[str]] = []
         by_type: dict[np.dtype, list[str]] = {}
         for name in names:
-            by_type.setdefault(self._declared[name].dtype, []).append(name)
-        return by_type
+            declared = self._declared[name]
+            if len(declared.shape or ()) > 1:
+                matrices.append([name])
+            else:
+                by_type.setdefault(declared.dtype, []).append(name)
+        return [*matrices, *by_type.values()]
 
-    def _pack(self, state: S, packing: Mapping[np.dtype, list[str]]) -> list[np.ndarray]:
-        """An array that is alone of its type is not copied."""
+    def _pack(self, state: S, packing: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """An array that is alone in its message is not copied."""
         return [
             getattr(state, names[0])
             if len(names) == 1 and self._shapes[names[0]] is not None
-            else np.concatenate([np.ravel(getattr(state, name)) for name in names], dtype=dtype)
-            for dtype, names in packing.items()
+            else np.concatenate(
+                [np.ravel(getattr(state, name)) for name in names],
+                dtype=self._declared[names[0]].dtype,
+            )
+            for names in packing
         ]
 
     def _unpack(
-        self, packing: Mapping[np.dtype, list[str]], packed: Sequence[np.ndarray]
+        self, packing: Sequence[Sequence[str]], packed: Sequence[np.ndarray]
     ) -> dict[str, Any]:
         values: dict[str, Any] = {}
-        for names, flat in zip(packing.values(), packed, strict=True):
+        for names, flat in zip(packing, packed, strict=True):
             shapes = [self._shapes[name] for name in names]
             ends = np.cumsum([1 if shape is None else math.prod(shape) for shape in shapes])
             for name, shape, part in zip(names, shapes, np.split(flat, ends[:-1]), strict=True):

@@ -41,11 +41,11 @@ class Tracer:
         """What was recorded so far, oldest first."""
         return self._records
 
-    def rewind(self, position: int) -> None:
-        """Forgets what was recorded after a position. Collective."""
+    def rewind(self, position: int, round_number: int) -> None:
+        """Forgets what was recorded after a position, or after a round. Collective."""
         self._position = position
         if self._transport.is_root:
-            self._run.rewind_trace(position)
+            self._run.rewind_trace(position, round_number)
         self._transport.barrier()
         self._records = self._run.trace()
 

@@ -8,7 +8,21 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+_MEMBERSHIP, _MOUNT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+
+
+class _Names(NamedTuple):
+    """What a version of control groups calls its files, and a field of ``memory.stat``."""
+
+    limit: str
+    used: str
+    spare: str
+
+
+_VERSION_1 = _Names("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_VERSION_2 = _Names("memory.max", "memory.current", "inactive_file")
 
 
 class Processes(Protocol):
@@ -71,7 +85,7 @@ def usable_cores() -> set[int]:
 
 
 def available_cores() -> int:
-    """How many these are."""
+    """The number of cores that this process may run on."""
     return len(usable_cores())
 
 
@@ -86,7 +100,7 @@ def total_memory() -> int | None:
 
 def available_memory() -> int | None:
     """Bytes of memory that can be had now, or None where the system does not say."""
-    limits = list(group_limits())
+    limits = list(group_room())
     with suppress(OSError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -96,26 +110,46 @@ def available_memory() -> int | None:
     return min(limits, default=None)
 
 
-def group_limits(
-    membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
-) -> Iterator[int]:
+def group_limits(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator[int]:
     """Bytes that the Linux control groups of this process, and those above them, allow it."""
+    return (limit for _, _, limit in _groups(membership, root))
+
+
+def group_room(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator[int]:
+    """Bytes that are left of each of these limits."""
+    for folder, names, limit in _groups(membership, root):
+        yield max(0, limit - _used(folder, names))
+
+
+def _groups(membership: Path, root: Path) -> Iterator[tuple[Path, _Names, int]]:
+    """The groups that have a limit: their folders, how their files are called, and the limit."""
     lines = []
     with suppress(OSError):
         lines = membership.read_text().splitlines()
     for line in lines:
         number, controllers, path = line.split(":", 2)
         if number == "0":
-            top, name = root, "memory.max"
+            top, names = root, _VERSION_2
         elif "memory" in controllers.split(","):
-            top, name = root / "memory", "memory.limit_in_bytes"
+            top, names = root / "memory", _VERSION_1
         else:
             continue
         group = top / path.lstrip("/")
         for folder in (group, *group.parents):
             with suppress(OSError):
-                text = (folder / name).read_text().strip()
+                text = (folder / names.limit).read_text().strip()
                 if text.isdigit():  # or "max"
-                    yield int(text)
+                    yield folder, names, int(text)
             if folder == top:
                 break
+
+
+def _used(folder: Path, names: _Names) -> int:
+    """Bytes that a group uses, without copies of files that nobody has read for a while, which make
+    room; 0 where the system does not say."""
+    used = spare = 0
+    with suppress(OSError, ValueError):
+        used = int((folder / names.used).read_text())
+        fields = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        spare = int(fields.get(names.spare, 0))
+    return used - spare

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="call-arg,var-annotated,assignment"
-"""Sweeps over remembered assignments word by word: the law, the random numbers and the arguments of
+"""Sweeps over kept assignments word by word: the law, the random numbers and the arguments of
 `topicmc.kernels.gibbs.redraw`, in another order of time.
 
 Given θ, or counts that stand still, documents share nothing, and each comes to its tokens in its

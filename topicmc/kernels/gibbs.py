@@ -193,7 +193,7 @@ def redraw(
     update: int,
     threads: Threads,
 ) -> None:
-    """Sweeps over remembered assignments, z unsigned (T,), in place, given θ as it stands.
+    """Sweeps over kept assignments, z unsigned (T,), in place, given θ as it stands.
 
     Document d owns tokens[offsets[d] : offsets[d + 1]], word ids of any unsigned type. theta
     float32 (W, Kp), topic_sums (Kp,) and alpha float32 (Kp,) are those of `sample_assignments`,

@@ -123,7 +123,7 @@ def redraw(
     update: int,
     threads: Threads,
 ) -> None:
-    """Sweeps over remembered assignments, in place: `topicmc.kernels.gibbs.redraw`, whose arguments
+    """Sweeps over kept assignments, in place: `topicmc.kernels.gibbs.redraw`, whose arguments
     and law these are; the draws differ.
 
     It takes a fifteenth of the memory of word_topic for the trees of the words that are drawn.

@@ -15,7 +15,7 @@ DOUBTFUL = 1.5
 def is_final(draws: Mapping[str, np.ndarray]) -> bool:
     """Whether draws (C, n) by name, the principal ones first, tell that the chains have converged,
     or that each is at rest in a mode of its own."""
-    if not draws or np.isnan(rhat(next(iter(draws.values())))):
+    if _principal(draws) is None:
         return False
     above = [summary for summary in draws.values() if exceeds(summary)]
     if above:
@@ -50,11 +50,19 @@ def differ(draws: np.ndarray) -> bool:
 def each_at_rest(draws: Mapping[str, np.ndarray]) -> bool:
     """Whether there are several chains, each seen to be at rest as far as it alone can tell, by
     draws (C, n), the principal ones first."""
-    principal = next(iter(draws.values()))
+    principal = _principal(draws)
+    if principal is None:
+        return False
     alone = [chain[None] for summary in draws.values() for chain in summary]
     known = not np.isnan([rhat(chain[None]) for chain in principal]).any()
     moving = any(differ(chain) or _too_slow(chain) for chain in alone)
     return len(principal) > 1 and known and not moving
+
+
+def _principal(draws: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """The first draws (C, n) whose R̂ is known; that of constant ones, as of a number of groups that
+    never changes, is not. None where there are none."""
+    return next((found for found in draws.values() if not np.isnan(rhat(found))), None)
 
 
 def _too_slow(draws: np.ndarray) -> bool:

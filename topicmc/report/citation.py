@@ -41,8 +41,8 @@ RELEVANCE = (
 
 
 MIXTURE = (
-    "Baker, J. (2018). Stochastic gradient Markov chain Monte Carlo methods: computation and"
-    " applications. PhD thesis, Lancaster University. Section 5.5.2.",
+    "Baker, J. (2018). Large-scale Bayesian computation using stochastic gradient Markov chain"
+    " Monte Carlo. PhD thesis, Lancaster University. Section 5.5.2.",
     "Walker, S. G. (2007). Sampling the Dirichlet mixture model with slices. Communications in"
     " Statistics: Simulation and Computation 36, 45–54.",
 )
@@ -61,7 +61,7 @@ CENTRAL = (
 
 
 def mixture_citation(configs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
-    """The same of mixtures."""
+    """As `citation`, of mixtures."""
     samplers = list(dict.fromkeys(config["sampler"] for config in configs))
     seeds = ", ".join(str(config["seed"]) for config in configs)
     text = (

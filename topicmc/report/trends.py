@@ -2,8 +2,8 @@
 
 Gibbs sampling of the topics of the tokens goes from one draw of φ from its posterior to the next,
 as in `topicmc.inference.deviations`: each draw gives every document a mix, and the tokens of a
-period shares. Their mean over the draws is the trend, and from the draws of each chain follow
-credible intervals (`topicmc.posterior.intervals`).
+period shares. Their mean over the draws of the chains that found a topic is its trend, and credible
+intervals follow from them as those of its share (`topicmc.topics.uncertainty`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of
-from topicmc.posterior.intervals import credible_interval
 from topicmc.report.numbers import digits
 from topicmc.topics.chains import MatchedChain
 from topicmc.topics.uncertainty import Posterior
@@ -64,7 +63,7 @@ def trends_of(
     if found is None:
         return None, [[] for _ in shown]
     period, names = found.of, found.names
-    chains = [_drawn(chain) for chain in posterior.chains]
+    chains = [_drawn(chain) for chain in posterior.believed]
     draws = [draw for chain in chains for draw in chain]
     tokens = np.zeros((len(draws), len(names), len(posterior.phi)))
     sizes = np.zeros(len(names))
@@ -82,11 +81,13 @@ def trends_of(
     span = span_of(read)
     if span is None:
         return None, [[] for _ in shown]
-    tokens[:, read < LEAST_DOCUMENTS] = np.nan
-    shares = tokens[:, span] / sizes[span, None]
+    enough = np.flatnonzero(read >= LEAST_DOCUMENTS)
+    shares = (tokens[:, enough] / sizes[enough, None]).swapaxes(1, 2)  # (n, K, periods)
     ends = np.cumsum([len(chain) for chain in chains])[:-1]
-    low, high = credible_interval(np.split(shares, ends), posterior.level)
-    return told(found, span, shown, shares.mean(axis=0), low, high)
+    rows = np.full((3, len(names), len(posterior.phi)), np.nan)
+    for row, value in zip(rows, posterior.pooled(np.split(shares, ends)), strict=True):
+        row[enough] = value.T
+    return told(found, span, shown, *rows[:, span])
 
 
 class Periods(NamedTuple):
@@ -137,9 +138,11 @@ def told(
 
 class _Draw(NamedTuple):
     """A draw of all topics of a run, and how their shares (n, K) become those that are shown, in
-    the numbers of the first chain: a view shows sums of topics, and not all."""
+    the numbers of the first chain: a view shows sums of topics, and not all. The first of a chain
+    begins with topics that no other has drawn."""
 
     sample: Sample
+    is_first: bool
     shown: Callable[[np.ndarray], np.ndarray]
 
 
@@ -158,12 +161,13 @@ def _drawn(chain: MatchedChain) -> list[_Draw]:
         return view.summed(own, number)[:, chain.order]
 
     n = len(chain.entries)
-    drawn = []
+    drawn: list[_Draw] = []
     for place in np.linspace(0, n - 1, min(_DRAWS, n)).round().astype(int):
         entry = chain.entries[place]
         theta = np.ascontiguousarray(draw_of(whole, entry)[:, order])
         sums = theta.sum(axis=0, dtype=np.float64)
-        drawn.append(_Draw(Sample(theta, sums, alpha_of(whole, entry)[order]), shown))
+        sample = Sample(theta, sums, alpha_of(whole, entry)[order])
+        drawn.append(_Draw(sample, not drawn, shown))
     return drawn
 
 
@@ -178,11 +182,9 @@ def _mixed(
     batch = batch._replace(doc_ids=batch.doc_ids + first)
     sizes = np.diff(batch.offsets)[:, None]
     z = np.full(batch.n_tokens, UNASSIGNED)
-    n_topics = 0
-    for number, (sample, shown) in enumerate(draws):
-        sweeps = (_SETTLE if len(sample.alpha) == n_topics else _BURN_IN) + 1
-        if len(sample.alpha) != n_topics:  # of another run, of which a view shows as many
-            n_topics = len(sample.alpha)
+    for number, (sample, is_first, shown) in enumerate(draws):
+        sweeps = (_BURN_IN if is_first else _SETTLE) + 1
+        if is_first:
             z[:] = UNASSIGNED
         drawn = sample_assignments(
             batch, topic_rows(sample.theta, sample.sums, batch.words),

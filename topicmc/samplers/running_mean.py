@@ -15,8 +15,9 @@ the variance of a mean over K updates is
 and 1 is the best coefficient. The mean of θ is therefore told by the mean of â, for which no state
 need be kept: words that are not in the minibatch have â = b_kw.
 
-An update of step h at time t has the weight t³ (1 − e^−h), whose sum over the first half of a run
-is a sixteenth of the whole: what the mean forgets needs no second array.
+An update of step h at time t has the weight t³ (1 − e^−h). Its sum over the first half of a run is
+a sixteenth of the whole where h stays the same, and a tenth where it falls as t^−0.6: what the mean
+forgets needs no second array.
 """
 
 from __future__ import annotations
@@ -49,6 +50,13 @@ class MeanChain(Chain):
     def __post_init__(self) -> None:
         if self.counts_sum is None:
             self.counts_sum = np.zeros_like(self.theta)
+
+    def empty(self) -> None:
+        """Begins the mean anew."""
+        assert self.counts_sum is not None
+        if self.weight_sum > 0:
+            self.counts_sum.fill(0)
+            self.weight_sum = 0.0
 
 
 def note(

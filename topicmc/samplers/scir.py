@@ -15,8 +15,8 @@ variance of â (Corollary 5.4.2):
 
 References
 ----------
-Baker, J. (2018). Inference for big data using stochastic gradient MCMC. PhD thesis, Lancaster
-    University. Chapter 5.
+Baker, J. (2018). Large-scale Bayesian computation using stochastic gradient Markov chain Monte
+    Carlo. PhD thesis, Lancaster University. Chapter 5.
 Baker, J., Fearnhead, P., Fox, E. B. and Nemeth, C. (2018). Large-scale stochastic sampling from the
     probability simplex. NeurIPS 31.
 van Dyk, D. and Park, T. (2008). Partially collapsed Gibbs samplers: theory and methods. JASA 103.
@@ -44,7 +44,7 @@ from topicmc.samplers.state import (
     word_slots,
 )
 
-_FORGETTING = 50.0  # a time after which a CIR process does not know where it began
+FORGETTING = 50.0  # a time after which a CIR process does not know where it began
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Scir:
             one,
             TopicCounts(np.zeros(1, np.int32), counts),
             scale=1.0,
-            step=_FORGETTING,
+            step=FORGETTING,
             key=key,
             threads=threads,
         )

@@ -24,10 +24,9 @@ from topicmc.kernels import simplex
 from topicmc.kernels.threads import Threads
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.row_prior import RowPrior
-from topicmc.samplers.scir import Scir
+from topicmc.samplers.scir import FORGETTING, Scir
 from topicmc.samplers.state import Chain, TopicCounts, n_blocks, over_blocks
 
-_FORGETTING = 50.0  # a time after which a CIR process does not know where it began
 _NOTHING = RowPrior(1e-30)  # below what a weight is stored as
 
 
@@ -61,7 +60,7 @@ class StreamingScir(LazyScir):
             chain,
             TopicCounts(everyone, chain.theta.copy()),
             scale=1.0,
-            step=_FORGETTING,
+            step=FORGETTING,
             key=key,
             threads=threads,
         )

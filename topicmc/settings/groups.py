@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Generic, Never, Self, TypeVar
 
@@ -19,6 +19,7 @@ Open = TypeVar("Open")
 SCHEDULES = ("rotate", "permute")
 UNTIL = ("end", "converged")
 LENGTHS = ("updates", "epochs", "time_budget")
+_LONGEST = {"updates": 1e12, "epochs": 1e12, "time_budget": 1e10}
 RESUMABLE = (*LENGTHS, "until", "threads", "evaluate_every", "checkpoint_every", "workers")
 """What may be another when a run goes on, whatever the model."""
 EVALUATIONS = 40  # of a run that is not told otherwise, at least: enough to see it come to rest
@@ -53,6 +54,11 @@ class RunSettings(Generic[Open]):
                 raise UsageError(f"unknown setting {name!r}; the settings are {close}")
         return cls(**values)
 
+    def on_these_cores(self, facts: Mapping[str, Any]) -> Self:
+        """The settings of a run that goes on, by what its ``run.json`` says: on the cores there are
+        now, where nobody has said how many threads."""
+        return replace(self, threads=AUTO) if facts.get("threads") == AUTO else self
+
     def check_changes(
         self, changes: Mapping[str, Any], run: Path, resumable: tuple[str, ...] = RESUMABLE
     ) -> None:
@@ -70,10 +76,10 @@ class RunSettings(Generic[Open]):
     def check_run(self) -> None:
         """UsageError on any value of this group that is outside its range."""
         one_of("--until", self.until, ("auto", *UNTIL))
-        for name in LENGTHS:
+        for name, most in _LONGEST.items():
             value = getattr(self, name)
             if value is not None:
-                in_range(option(name), value, 0, float("inf"), exclusive=True)
+                in_range(option(name), value, 0, most, exclusive=True)
         if self.evaluate_every != "auto":
             Interval.parse(self.evaluate_every, "--evaluate-every")
         Interval.parse(self.checkpoint_every, "--checkpoint-every")

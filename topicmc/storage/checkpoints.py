@@ -5,7 +5,7 @@
     round-000000012/  the files of one
 
 A checkpoint counts once its manifest has been renamed into place, when every file of it has been
-synced and read back. Only then is the last but one deleted.
+synced and read back. Only then are those before these two deleted.
 """
 
 from __future__ import annotations
@@ -181,7 +181,9 @@ def _manifest(path: Path) -> dict[str, Any] | None:
     if "seconds" in manifest:
         manifest.number("seconds", least=0)
     if "record" in manifest:
-        manifest.record("record")
+        record = manifest.record("record")
+        if "round" in record:
+            record.whole("round")
     return manifest.value
 
 

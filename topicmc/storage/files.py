@@ -160,9 +160,10 @@ def user_errors_for(path: Path) -> Iterator[None]:
 
 def write_json(path: Path, value: Any) -> None:
     """Writes ``value`` as indented JSON, atomically."""
-    with atomic_write(path) as stream:
-        json.dump(value, stream, indent=2, ensure_ascii=False)
-        stream.write("\n")
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    with atomic_write(path, "wb") as stream:
+        # Names of files may hold what UTF-8 cannot write; the escapes are those of JSON.
+        stream.write(text.encode("utf-8", "backslashreplace"))
 
 
 def read_json(path: Path, **expected: type) -> Any:
@@ -178,6 +179,17 @@ def read_json(path: Path, **expected: type) -> Any:
         if not isinstance(value, dict) or not isinstance(value.get(name), kind):
             raise DataError(f"{path}: damaged, it has no {name!r}; restore or remake it")
     return value
+
+
+def read_words(path: Path, expected: str | None, n_words: int | None) -> list[str]:
+    """The words of a run by the lines of a file, so many where ``n_words`` is given; DataError when
+    it is missing, or holds something else."""
+    with suppress(OSError, UnicodeDecodeError):
+        if checksum(path) == expected:
+            words = path.read_bytes().decode().split("\n")[:-1]  # words may hold other line ends
+            if n_words in (None, len(words)):
+                return words
+    raise DataError(f"{path}: missing or damaged; copy {path.name} from the corpus of the run")
 
 
 def own_checksum(record: Mapping[str, Any]) -> str:
@@ -211,14 +223,15 @@ class _Hashed:
 
 
 def save_array(stream: Any, array: np.ndarray) -> None:
-    """np.save, but for the reason why a write fails, which that one loses."""
+    """As np.save, but a write that fails keeps its reason."""
     array = np.ascontiguousarray(array)
     npy.write_array_header_1_0(stream, npy.header_data_from_array_1_0(array))
     stream.write(array.data)
 
 
 def read_back(path: Path, expected: str) -> None:
-    """Reads what was written, from the disk where the system can; DataError unless it is that."""
+    """Reads a file back, from the disk where the system allows it; DataError where its checksum is
+    another."""
     if hasattr(os, "posix_fadvise"):
         with path.open("rb") as stream:
             os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

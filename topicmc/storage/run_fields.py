@@ -52,7 +52,7 @@ def check_line(path: Path, line: int, record: Any, counted: Sequence[str], figur
     the score on held-out data."""
     fields = Record(path, record, f"line {line}: ")
     fields.whole("position" if path.stem == "trace" else "round", most=_POSITION)
-    for name in ("update", "samples", "averaged_over", *counted):
+    for name in ("round", "update", "samples", "averaged_over", *counted):
         if name in fields:
             fields.whole(name)
     for name in ("seconds", "beta", *(f"{unit}_per_second" for unit in counted)):

@@ -41,6 +41,8 @@ from topicmc.storage.files import (
     own_checksum,
     read_json,
     remove_temporaries,
+    sync_file,
+    sync_folder,
     user_errors_for,
     within,
     write_arrays,
@@ -54,7 +56,6 @@ FORMAT = checkpoints.FORMAT
 READS = 1, 2, 3  # formats; `topicmc.models.lda.formats` says what the first one meant
 FIRST_MODEL = "lda"  # of runs that name none
 OUTLIVES = 2.0  # seconds by which a file of a sample outlives its entry in the index, in training
-__all__ = ["Checkpoint", "RunDirectory", "made_by"]
 
 
 def made_by(*packages: str) -> dict[str, Any]:
@@ -139,6 +140,7 @@ class RunDirectory:
                 run.path.mkdir(parents=True, exist_ok=True)
                 for name in cls.folders:
                     (run.path / name).mkdir()
+                sync_folder(run.path.parent)
             run.write_sample_index([])
             yield run
         except BaseException:
@@ -253,7 +255,7 @@ class RunDirectory:
 
     def rewind_metrics(self, round_number: int) -> None:
         """Forgets metrics recorded after a round: a resumed run will record them again."""
-        self._rewind_lines("metrics.jsonl", "round", round_number)
+        self._rewind_lines("metrics.jsonl", round=round_number)
 
     def append_trace(self, record: Mapping[str, Any]) -> None:
         """Adds one line to ``trace.jsonl`` in a single write: a ``position``, and under ``chains``
@@ -265,11 +267,13 @@ class RunDirectory:
         have none."""
         return self._lines("trace.jsonl")
 
-    def rewind_trace(self, position: int) -> None:
-        """Forgets what was recorded after a position: a resumed run will record it again."""
-        self._rewind_lines("trace.jsonl", "position", position)
+    def rewind_trace(self, position: int, round_number: int) -> None:
+        """Forgets what was recorded after a position, or after a round where that is known: a
+        resumed run will record it again."""
+        self._rewind_lines("trace.jsonl", position=position, round=round_number)
 
     def _append_line(self, name: str, record: Mapping[str, Any]) -> None:
+        self.check_lease()
         line = (json.dumps(record) + "\n").encode()
         path = self.path / name
         with user_errors_for(path):
@@ -298,8 +302,13 @@ class RunDirectory:
             records.append(record)
         return records
 
-    def _rewind_lines(self, name: str, clock: str, last: int) -> None:
-        kept = [record for record in self._lines(name) if record[clock] <= last]
+    def _rewind_lines(self, name: str, **last: int) -> None:
+        """Keeps the lines that are past none of these clocks."""
+        kept = [
+            record
+            for record in self._lines(name)
+            if all(record.get(clock, 0) <= end for clock, end in last.items())
+        ]
         with atomic_write(self.path / name) as stream:
             stream.writelines(json.dumps(record) + "\n" for record in kept)
 
@@ -323,6 +332,7 @@ class RunDirectory:
         """Makes ``entries`` the kept samples. Of the files named ``dropped``, those that it does
         not name are deleted by a later call, when who reads by the index before has opened them, or
         by `delete_dropped`. Other files may be another process's, about to be entered."""
+        self.check_lease()
         entries = sorted(entries, key=lambda entry: (entry["round"], entry["chain"]))
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
         with atomic_write(self.path / "samples" / "index.json") as stream:
@@ -380,14 +390,27 @@ class RunDirectory:
         files by name."""
         return checkpoints.write_part(self.checkpoint_folder(round_number), name, arrays, facts)
 
+    def check_lease(self) -> None:
+        """TopicmcError when another process has taken the lease of this one."""
+        if self.lease is not None:
+            self.lease.check()
+
     def commit_checkpoint(
         self, round_number: int, checksums: Mapping[str, str], facts: Mapping[str, Any]
     ) -> None:
-        """Makes a written checkpoint the one to resume from. TopicmcError when another process has
-        taken the lease of this one."""
-        if self.lease is not None:
-            self.lease.check()
+        """Makes a written checkpoint the one to resume from, when the disk has all lines of before.
+        Errors as of `check_lease`."""
+        self.check_lease()
+        self._sync_lines()
         checkpoints.commit(self._checkpoints, round_number, checksums, facts)
+
+    def _sync_lines(self) -> None:
+        """Has the disk keep the lines of metrics and trace so far."""
+        with user_errors_for(self.path):
+            for path in (self.path / "metrics.jsonl", self.path / "trace.jsonl"):
+                if path.exists():
+                    sync_file(path)
+            sync_folder(self.path)
 
     def checkpoint(self) -> Checkpoint | None:
         """The checkpoint to resume from, or None when the run never wrote one."""

@@ -26,7 +26,8 @@ def scratch_array(n: int, dtype: DTypeLike, folder: Path | None) -> np.ndarray:
     """Zeros (n,): in a nameless file of ``folder`` if they are many, in memory otherwise, or if the
     folder is None.
 
-    Raises DataError when the disk is full; later it can no longer be.
+    Raises DataError when the disk is full. The space is taken here, so that writing later cannot
+    fail for lack of it.
     """
     n_bytes = n * np.dtype(dtype).itemsize
     if folder is None or n_bytes <= IN_MEMORY:

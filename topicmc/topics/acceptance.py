@@ -89,7 +89,9 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
         (k, list(words)) for k, words in zip(homes, found.weights, strict=True) if k is not None
     ]
     rows = np.array(sorted(set().union(*found.weights)), np.int64)
-    entries = samples_of(run)
+    states = samples_of(run)
+    samples = [entry for entry in states if not entry.get("burn_in", False)]
+    entries = samples or states
     counts, added = _counts(run, entries, rows)
     chains = np.array([entry["chain"] for entry in entries])
     first = chains == chains.min()
@@ -105,7 +107,7 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
     told: dict[int, list[SeedWord]] = {}
     for k, words in here:
         for w, row in zip(words, np.searchsorted(rows, words), strict=True):
-            n, a = counts[:, row, column[k]], added[row, column[k]]
+            n, a = (values[:, row, column[k]] for values in (counts, added))
             kept = n * n / np.maximum(n + a, 1e-30)
             others = np.delete(counts[:, row], column[k], axis=1)
             refused = kept < REFUSAL * others.max(axis=1)
@@ -122,7 +124,7 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
                     word=vocabulary[w],
                     topic=k,
                     share=share if known else None,
-                    verdict=_verdict(accepting, refusing, len(n), sums[row]),
+                    verdict=_verdict(accepting, refusing, len(samples), sums[row]),
                     accepting=accepting,
                     refusing=refusing,
                     elsewhere=(run.numbers[rival], float(rivals[rival])) if known else None,
@@ -142,12 +144,12 @@ def _verdict(accepting: float, refusing: float, n_samples: int, n_tokens: float)
 def _counts(
     run: TopicRun, entries: Sequence[dict[str, Any]], words: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """n_kw of some words, float64 (samples, n, topics), and a_kw, float64 (n, topics). Samples are
-    those of all chains: seeded topics have the same numbers in each. Of a view, n_kw of a merged
-    topic is the sum over its parts, and topics that were dropped come last."""
+    """n_kw and a_kw of some words, float64 (samples, n, topics). Samples are those of all chains:
+    seeded topics have the same numbers in each. Of a view, both are of a merged topic the sum over
+    its parts, and topics that were dropped come last."""
     whole = run if run.view is None else TopicRun.open(run.path)
     n_tokens, n_words = run.facts()["corpus"]["tokens"], len(run.vocabulary())
-    counts, added = [], np.zeros(())
+    counts, additions = [], []
     for entry in entries:
         theta = whole.read_sample(entry)
         prior = whole.prior(beta_of(whole, entry))
@@ -158,7 +160,8 @@ def _counts(
         if run.view is not None:
             found, added = (_of_view(run.view, n, entry["chain"]) for n in (found, added))
         counts.append(found)
-    return np.stack(counts), added
+        additions.append(added)
+    return np.stack(counts), np.stack(additions)
 
 
 def _of_view(view: View, counts: np.ndarray, chain: int) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import add_phi, alpha_of, beta_of, samples_of, share_of
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.storage.runs import check_distinct
 from topicmc.topics.matching import SAME, assign, distances
 
@@ -34,8 +35,8 @@ class MatchedChain:
         found: bool (K,), whether it has found the first chain's topics.
         share: float64 (n, K), each topic's share of the tokens.
         alpha: float64 (n, K), the prior of the topic mixes.
-        prior_mass: float64 (n, K), B_k = Σ_w b_kw of the prior of the topics.
-        mass: float64 (n, K), Σ_w θ_wk: a topic's number of tokens, and B_k from its prior.
+        prior_mass: float64 (n, K), B_k = Σ_w b_kw of the prior of the topics; of a merged topic the
+            sum over its parts.
     """
 
     run: TopicRun
@@ -47,7 +48,6 @@ class MatchedChain:
     share: np.ndarray
     alpha: np.ndarray
     prior_mass: np.ndarray
-    mass: np.ndarray
 
 
 def matched_chains(runs: Sequence[TopicRun]) -> Iterator[tuple[MatchedChain, np.ndarray]]:
@@ -63,14 +63,12 @@ def matched_chains(runs: Sequence[TopicRun]) -> Iterator[tuple[MatchedChain, np.
         samples = samples_of(run)
         for number in sorted({entry["chain"] for entry in samples}):
             entries = [entry for entry in samples if entry["chain"] == number]
-            phi, share, mass = _read(run, entries)
+            phi, share = _read(run, entries)
             alpha = np.array([alpha_of(run, entry) for entry in entries])
-            prior = np.array(
-                [run.prior(beta_of(run, e)).totals(phi.shape[1], len(phi)) for e in entries]
-            )
+            prior = _prior_mass(run, entries, phi.shape[1])
             reference = phi if reference is None else reference
             order, distance, found = _match(reference, phi)
-            of_topics = share[:, order], alpha[:, order], prior[:, order], mass[:, order]
+            of_topics = share[:, order], alpha[:, order], prior[:, order]
             early = any(entry.get("burn_in", False) for entry in entries)
             yield MatchedChain(run, entries, early, order, distance, found, *of_topics), phi[order]
 
@@ -102,12 +100,19 @@ def _check_alike(runs: Sequence[TopicRun]) -> None:
             )
 
 
-def _read(
-    run: TopicRun, entries: list[dict[str, Any]]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of one chain: the mean of φ (K, W), and share and mass of each sample (n, K)."""
+def _prior_mass(run: TopicRun, entries: list[dict[str, Any]], n_words: int) -> np.ndarray:
+    """B_k of one chain in each sample, as the view shows topics if there is one: (n, K)."""
+    view, additions = run.view, run.additions()
+    n_topics = run.n_topics if view is None else view.n_topics
+    priors = [RowPrior(beta_of(run, entry), additions) for entry in entries]
+    totals = np.array([prior.totals(n_words, n_topics) for prior in priors])
+    return totals if view is None else view.summed(totals, entries[0]["chain"])
+
+
+def _read(run: TopicRun, entries: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """Of one chain: the mean of φ (K, W), and the shares of each sample (n, K)."""
     phi = np.zeros(())
-    share, mass = [], []
+    share = []
     for entry in entries:
         theta = run.read_sample(entry)
         sums = theta.sum(axis=0, dtype=np.float64)
@@ -116,5 +121,4 @@ def _read(
         phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
         add_phi(phi, theta)
         share.append(share_of(run, entry, theta))
-        mass.append(sums)
-    return phi / len(entries), np.array(share), np.array(mass)
+    return phi / len(entries), np.array(share)

@@ -182,9 +182,10 @@ def _shares(posterior: Posterior) -> np.ndarray:
 def _collapsed(posterior: Posterior) -> list[str]:
     """Topics that hardly have tokens, or fewer than their prior counts for."""
     chain = posterior.chains[0]
-    share, mass, prior = (a.mean(axis=0) for a in (chain.share, chain.mass, chain.prior_mass))
-    number = chain.run.facts()["config"]["topics"]  # a view may show fewer
-    topics = np.flatnonzero((share * number < TINY) | (mass < 2 * prior))
+    share, prior = chain.share.mean(axis=0), chain.prior_mass.mean(axis=0)
+    facts = chain.run.facts()
+    number, tokens = facts["config"]["topics"], facts["corpus"]["tokens"]  # a view may show fewer
+    topics = np.flatnonzero((share * number < TINY) | (share * tokens < prior))
     if len(topics) == 0:
         return []
     return [

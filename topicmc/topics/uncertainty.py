@@ -1,10 +1,10 @@
 """How sure a run is of its topics: intervals from the kept samples of all chains, and whether
 independent chains find the same topics.
 
-What is said of a topic rests on the chains that have found it (`topicmc.topics.chains`), the
-first among them: the mean of two different topics would be neither. A topic that every chain has
-found is *stable*. Samples are read one after another; memory holds a few K × W arrays, never all
-samples.
+What is said of a topic rests on the chains that have found it (`topicmc.topics.chains`): the mean
+of two different topics would be neither. A topic that every chain has found is *stable*. A chain
+in its start says nothing where another has samples. Samples are read one after another; memory
+holds a few K × W arrays, never all samples.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ from topicmc.posterior.coverage import Coverage, coverage
 from topicmc.posterior.intervals import credible_interval
 from topicmc.topics.chains import MatchedChain, matched_chains
 from topicmc.topics.labels import Labels
-from topicmc.topics.matching import SAME, match_topics
 from topicmc.topics.ranking import top
-
-__all__ = ["SAME", "Posterior", "WordIntervals", "WordPosterior", "match_topics", "posterior_of"]
 
 TOP = 10
 """Words that are a topic's top words."""
@@ -60,8 +57,8 @@ class Posterior:
     Attributes:
         level: of the credible intervals.
         vocabulary: the words.
-        phi: float64 (K, W), mean over the samples of the chains that found the topic; rows sum to
-            one.
+        phi: float64 (K, W), mean over the samples of the chains that found the topic, or of the
+            first chain's start where none with samples did; rows sum to one.
         share, share_low, share_high: float64 (K,), each topic's share of the tokens, likewise.
         alpha: float64 (K,), the prior of the topic mixes, likewise.
         chains: all chains, matched.
@@ -88,8 +85,8 @@ class Posterior:
 
     @property
     def n_chains(self) -> int:
-        """Chains of all runs."""
-        return len(self.chains)
+        """Chains that something is told by: `believed`."""
+        return len(self.believed)
 
     @property
     def n_samples(self) -> int:
@@ -102,20 +99,22 @@ class Posterior:
         return list({c.run.path: c.run for c in self.chains if c.provisional}.values())
 
     @cached_property
-    def found(self) -> np.ndarray:
-        """bool (C, K): which chains have found which topics; the first has found its own."""
-        return np.array([chain.found for chain in self.chains])
+    def believed(self) -> list[MatchedChain]:
+        """The chains of all runs that have samples; all, where none has and states of the start
+        stand in for them."""
+        return _believed(self.chains)
 
-    @property
-    def _told_by(self) -> np.ndarray:
-        """bool (C, K): which chains have samples of which topics."""
-        return _with_samples(self.chains)
+    @cached_property
+    def found(self) -> np.ndarray:
+        """bool (C, K): which of the believed chains have found which topics; the first chain of all
+        has found its own."""
+        return np.array([chain.found for chain in self.believed])
 
     @property
     def stable(self) -> np.ndarray:
-        """bool (K,): whether all chains have found the topic; of one chain alone nobody knows, and
-        no topic is."""
-        return np.logical_and(self.found.all(axis=0), self.n_chains > 1)
+        """bool (K,): whether the samples of all chains have the topic; of one chain alone nobody
+        knows, and no topic is."""
+        return np.logical_and(self._sampled.all(axis=0), self.n_chains > 1)
 
     @property
     def distance(self) -> np.ndarray:
@@ -123,7 +122,8 @@ class Posterior:
         the only chain."""
         if self.n_chains == 1:
             return np.full(len(self.phi), np.nan)
-        return np.mean([chain.distance for chain in self.chains[1:]], axis=0)
+        others = [chain for chain in self.believed if chain is not self.chains[0]]
+        return np.mean([chain.distance for chain in others], axis=0)
 
     def words(self, k: int, n: int = TOP) -> list[WordPosterior]:
         """The ``n`` likeliest words of topic k, likeliest first."""
@@ -137,22 +137,32 @@ class Posterior:
 
     def intervals(self, words: np.ndarray) -> WordIntervals:
         """The same for any words of each topic: int (K, M); reads every sample once."""
-        drawn = [_draws(chain, words) for chain in self.chains]
-        low, high = _pooled(self._told_by, [weights for weights, _ in drawn], self.level)
-        in_top = _mean(self._told_by, [among for _, among in drawn])
+        drawn = [_draws(chain, words) for chain in self.believed]
+        _, low, high = self.pooled([weights for weights, _ in drawn])
+        in_top = _mean(self._sampled, [among for _, among in drawn])
         return WordIntervals(np.take_along_axis(self.phi, words, axis=1), low, high, in_top)
+
+    def pooled(self, values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of quantities in the samples of each believed chain, (n, K, …): the mean over those that
+        found a topic, and the ends of its credible interval, float64 (K, …); NaN where none did."""
+        return _mean(self.found, values), *_pooled(self._sampled, values, self.level)
+
+    @property
+    def _sampled(self) -> np.ndarray:
+        """bool (C, K): which of the believed chains have samples of which topics."""
+        return _with_samples(self.believed)
 
     def of_group(self, columns: Sequence[int]) -> dict[str, float | None]:
         """What some topics hold of the tokens together, summed sample by sample, and the ends of
         its interval, by the chains that have found all of them: JSON values."""
-        shares = [chain.share[:, columns].sum(axis=1, keepdims=True) for chain in self.chains]
-        found, told_by = (
+        shares = [chain.share[:, columns].sum(axis=1, keepdims=True) for chain in self.believed]
+        found, sampled = (
             np.asarray(held[:, columns].all(axis=1))[:, None]
-            for held in (self.found, self._told_by)
+            for held in (self.found, self._sampled)
         )
-        low, high = _pooled(told_by, shares, self.level)
+        low, high = _pooled(sampled, shares, self.level)
         return {
-            "share": float(_mean(found, shares)[0]),
+            "share": _or_none(_mean(found, shares)[0]),
             "share_low": _or_none(low[0]),
             "share_high": _or_none(high[0]),
         }
@@ -160,7 +170,7 @@ class Posterior:
     def coverage(self) -> Coverage:
         """How often intervals of one chain hold what another finds, of topics' top words."""
         words = top(self.phi, TOP)
-        drawn = [_draws(chain, words)[0] for chain in self.chains]
+        drawn = [_draws(chain, words)[0] for chain in self.believed]
         return coverage(drawn, self.stable, self.level)
 
     def remark(self) -> str:
@@ -215,22 +225,30 @@ def posterior_of(runs: Sequence[TopicRun], level: float = 0.9) -> Posterior:
     """
     if not 0 < level < 1:
         raise UsageError(f"--level {level:g}: the probability of intervals is between 0 and 1")
-    chains = []
-    phi = np.zeros(())
+    chains: list[MatchedChain] = []
+    sampled, starting = np.zeros(()), np.zeros(())
     for chain, mean in matched_chains(runs):
-        phi = phi + mean * (len(chain.entries) * chain.found)[:, None]
+        weighted = mean * (len(chain.entries) * chain.found)[:, None]
+        if chain.provisional:
+            starting = starting + weighted
+        else:
+            sampled = sampled + weighted
         chains.append(chain)
-    found = np.array([chain.found for chain in chains])
+    believed = _with_samples(chains)
+    unsampled: np.ndarray = ~believed.any(axis=0)
+    phi = np.where(unsampled[:, None], starting, sampled)
     shares = [chain.share for chain in chains]
-    low, high = _pooled(_with_samples(chains), shares, level)
+    low, high = _pooled(believed, shares, level)
+    for chain, told in zip(chains, believed, strict=True):
+        told |= chain.found & unsampled
     return Posterior(
         level=level,
         vocabulary=runs[0].vocabulary(),
         phi=phi / phi.sum(axis=1, keepdims=True),
-        share=_mean(found, shares),
+        share=_mean(believed, shares),
         share_low=low,
         share_high=high,
-        alpha=_mean(found, [chain.alpha for chain in chains]),
+        alpha=_mean(believed, [chain.alpha for chain in chains]),
         chains=chains,
     )
 
@@ -249,6 +267,11 @@ def _draws(chain: MatchedChain, words: np.ndarray) -> tuple[np.ndarray, np.ndarr
         weights[i] = picked / theta.sum(axis=0, dtype=np.float64)[columns]
         among[i] = picked >= least[columns]
     return weights, among
+
+
+def _believed(chains: Sequence[MatchedChain]) -> list[MatchedChain]:
+    """Those that have samples; all, where none has."""
+    return [chain for chain in chains if not chain.provisional] or list(chains)
 
 
 def _with_samples(chains: Sequence[MatchedChain]) -> np.ndarray:

@@ -178,12 +178,14 @@ def _are_of_one_start(evidence: Evidence) -> bool:
     if len(evidence.runs) > 1:
         return False
     run = evidence.runs[0]
-    return run.facts()["config"].get("groups") == 1 and not keeps_counts(run)
+    config = run.facts()["config"]
+    return config.get("groups") == 1 and not keeps_counts(config)
 
 
 def _beginnings(run: TopicRun) -> int:
     """How many chains, or groups of chains, a run has that begin on their own."""
-    return run.facts()["config"].get("chains" if keeps_counts(run) else "groups", 1)
+    config = run.facts()["config"]
+    return config.get("chains" if keeps_counts(config) else "groups", 1)
 
 
 def _states_of_origin(run: TopicRun) -> list[str]:

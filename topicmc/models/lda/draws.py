@@ -35,14 +35,13 @@ def draw_of(run: TopicRun, entry: Mapping[str, Any]) -> np.ndarray:
     Raises DataError when its file is missing or damaged.
     """
     theta = run.read_state(entry)
-    if keeps_counts(run):
+    if keeps_counts(run.facts()["config"]):
         theta = gamma_draw(theta, _generator(run, entry))
     return run.viewed(theta, entry)
 
 
-def keeps_counts(run: TopicRun) -> bool:
-    """Whether samples are n_kw + b_kw, and not draws."""
-    config = run.facts()["config"]
+def keeps_counts(config: Mapping[str, Any]) -> bool:
+    """Whether a run with these settings keeps n_kw + b_kw as samples, and not draws."""
     return config["sampler"] in COLLAPSED or bool(config.get("remember"))
 
 

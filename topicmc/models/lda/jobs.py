@@ -32,7 +32,12 @@ from topicmc.models.lda.sampler_choice import check_averages, check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
 from topicmc.settings import groups
 from topicmc.settings.values import AUTO
-from topicmc.storage.files import remove_temporaries, temporary_folder, user_errors_for
+from topicmc.storage.files import (
+    put_in_place,
+    remove_temporaries,
+    temporary_folder,
+    user_errors_for,
+)
 from topicmc.storage.lease import Lease, held
 from topicmc.storage.runs import FORMAT, RunDirectory, made_by
 
@@ -118,11 +123,22 @@ def _create_with_extract(
             config, given = given_of(config, corpus)
             plan = planned(config, corpus, transport, share, given=given)
             check_honoured(config, plan.config)
-            run = _create(run_path, config, plan, corpus, EMBEDDED, force, given)
-            with user_errors_for(run.path):
-                shutil.rmtree(run.path / EMBEDDED, ignore_errors=True)
-                corpus.path.rename(run.path / EMBEDDED)
+            _create(run_path, config, plan, corpus, str(corpus.path), force, given, _OnExtract)
     transport.barrier()
+
+
+class _OnExtract(TopicRun):
+    """A new run on the built-in extract. That is moved from where it was prepared, which the facts
+    say, into the run before ``run.json`` is written."""
+
+    def _write_facts(self, facts: Mapping[str, Any]) -> None:
+        with user_errors_for(self.path):
+            put_in_place(Path(facts["corpus"]["path"]), self.path / EMBEDDED)
+        super()._write_facts({**facts, "corpus": {**facts["corpus"], "path": EMBEDDED}})
+
+    def _clear(self) -> None:
+        super()._clear()
+        shutil.rmtree(self.path / EMBEDDED, ignore_errors=True)
 
 
 def given_of(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
@@ -141,7 +157,8 @@ def _create(
     location: str,
     force: bool,
     given: Given,
-) -> TopicRun:
+    kind: type[TopicRun] = TopicRun,
+) -> None:
     noted = given.remarks_on(plan.config, corpus.n_words, corpus.n_tokens)
     origin, remarks = None, [*noted, *plan.remarks]
     if plan.config.from_run is not None:
@@ -152,12 +169,13 @@ def _create(
         **made_by(*PACKAGES),
         "corpus": corpus_facts(corpus, location),
         "config": plan.config.as_dict(),
+        "threads": asked.threads,
         "plan": {"remarks": remarks, "pace": plan.pace and asdict(plan.pace)},
         **({"labels": labels} if labels else {}),
         **({"seeds": dict(given.inherited)} if given.inherited else {}),
     }
     additions = given.additions(plan.config, corpus.n_words)
-    return TopicRun.create(run_path, facts, force, corpus.vocabulary, additions, origin)
+    kind.create(run_path, facts, force, corpus.vocabulary, additions, origin)
 
 
 def verify_share(corpus: Corpus, config: Resolved, transport: Transport) -> None:
@@ -205,6 +223,7 @@ def resume(
                 " cannot change; start a new run instead"
             )
     corpus = open_corpus(run, corpus_path)
+    config = _with_usual_blocks(config, corpus, transport).on_these_cores(facts)
     config = on_workers(config, transport.n_workers)
     if any(name in changes for name in groups.LENGTHS):
         config = replace(config, updates=None, epochs=None, time_budget=None, until="end")
@@ -219,6 +238,20 @@ def resume(
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
     return resolved, corpus, run
+
+
+def _with_usual_blocks(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
+    """The settings for another number of workers. Where blocks, or how many are drawn before
+    workers synchronise, are the usual ones, they are left open, to become those of a new run."""
+    if transport.n_workers == config.workers or not config.keeps_assignments:
+        return config
+    size: Any = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
+    usual = [
+        name
+        for name in ("batch_size", "trajectory")
+        if getattr(resolve(replace(config, **{name: AUTO}), **size), name) == getattr(config, name)
+    ]
+    return replace(config, **dict.fromkeys(usual, AUTO))
 
 
 def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
@@ -335,9 +368,11 @@ def planned(
 
 
 def checked(config: LdaSettings, corpus: Corpus, transport: Transport) -> Resolved:
-    """The settings of `planned`, for a new run."""
+    """The settings that a new run would have; UsageError where `start` raises one of them."""
     config, given = given_of(config, corpus)
-    return planned(config, corpus, transport, given=given).config
+    resolved = planned(config, corpus, transport, given=given).config
+    check_honoured(config, resolved)
+    return resolved
 
 
 def _check_memory(

@@ -160,7 +160,7 @@ def terms(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
 
 
 def _collapsed(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
-    """Of AD-LDA, Async-LDA and remembered assignments."""
+    """Of AD-LDA, Async-LDA and kept assignments."""
     chains, workers = config.chains, config.workers
     theta = 4.0 * sizes.n_words * config.topics
     counts = 4.0 * sizes.n_words * padded_size(config.topics)
@@ -227,7 +227,8 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     theta = 4.0 * sizes.n_words * config.topics
     chains = config.chains if hosted == config.workers else 1
     yield Term(ALWAYS, "θ", chains * theta)
-    if issubclass(sampler_of(config.sampler).state, MeanChain):
+    has_mean = issubclass(sampler_of(config.sampler).state, MeanChain)
+    if has_mean:
         yield Term(ALWAYS, "running mean of θ", chains * theta)
         yield Term("reading", "the mean, as it is read", theta)
         yield Term("writing", "the mean, as it is written", theta)
@@ -250,7 +251,7 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     yield Term(END, "weights of a sample, as they are stored", theta / 2)
     if hosted < config.workers:
         if config.chains > 1:
-            yield Term(ALWAYS, "θ that was sent off last", theta)
+            yield Term(ALWAYS, "the chain that was sent off last", theta * (1 + has_mean))
         yield Term(ALWAYS, "what other processes send", theta * (1 - 1 / config.workers))
     yield Term("updating", "tokens of the minibatch", 8 * sizes.batch_tokens)
     kept = config.sweeps - config.burn_in

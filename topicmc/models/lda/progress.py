@@ -92,7 +92,7 @@ def _has_converged(run: TopicRun, config: TrainConfig, update: int) -> bool:
 
 
 def remarks(run: TopicRun) -> list[str]:
-    """Sentences without an end: that a run has not ended, or has no posterior sample yet."""
+    """Sentences without full stop: that a run has not ended, or has no posterior sample yet."""
     told = []
     if run.has_moved_on():
         told.append(

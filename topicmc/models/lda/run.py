@@ -38,6 +38,7 @@ from topicmc.storage.files import (
     checksum,
     read_array,
     read_arrays,
+    read_words,
     within,
     write_arrays,
 )
@@ -187,7 +188,7 @@ class TopicRun(RunDirectory):
     # ---- vocabulary
 
     def write_vocabulary(self, words: list[str]) -> str:
-        """Writes ``vocabulary.txt`` and returns its checksum, which belongs into ``run.json``."""
+        """Writes ``vocabulary.txt`` and returns its checksum, which belongs in ``run.json``."""
         path = self.path / "vocabulary.txt"
         with atomic_write(path) as stream:
             stream.writelines(word + "\n" for word in words)
@@ -196,11 +197,7 @@ class TopicRun(RunDirectory):
     def vocabulary(self) -> list[str]:
         """The words in the order of θ's rows; DataError when the file is missing or damaged."""
         path = self.path / "vocabulary.txt"
-        if not path.is_file() or checksum(path) != self.facts().get("vocabulary"):
-            raise DataError(
-                f"{path}: missing or damaged; copy vocabulary.txt from the corpus of the run"
-            )
-        return path.read_text(encoding="utf-8").split("\n")[:-1]
+        return read_words(path, self.facts().get("vocabulary"), self.shape[0])
 
     # ---- prior of the topics
 
@@ -222,7 +219,8 @@ class TopicRun(RunDirectory):
         return self._additions
 
     def prior(self, beta: float) -> RowPrior:
-        """The prior of the topics over a base, as the view shows them if there is one."""
+        """The prior of the topics over a base, as the view shows them if there is one: what merged
+        topics have over the base adds up, and the base counts once."""
         additions = self.additions()
         if additions is not None and self.view is not None:
             values = self.view.summed(additions.values, chain=0)

@@ -63,6 +63,8 @@ def choose(
     ``pace`` is that of the machine, if it was measured.
     """
     asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(LdaSettings, name)]
+    if config.workers == 1 and "schedule" in asked:  # a chain that stays has none
+        asked.remove("schedule")
     if asked:
         return "scir", f"because --{asked[0].replace('_', '-')} is a setting of its chains"
     config = replace(config, topics=or_default(config.topics, default_topics(n_docs)))
@@ -112,11 +114,14 @@ def remembers(config: LdaSettings, **machine: Any) -> str | None:
 
 
 def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
-    """UsageError for a setting that was asked for and that the sampler has no use for."""
+    """UsageError for a setting that was asked for and that nothing comes of."""
     check_averages(asked.average_until, resolved)
-    sampler = f"--sampler {resolved.sampler}{' --remember' * resolved.remember}"
-    if not resolved.keeps_assignments or isinstance(asked, Resolved):  # which nobody typed
+    if isinstance(asked, Resolved):  # which nobody typed
         return
+    _check_moves_and_priors(asked, resolved)
+    if not resolved.keeps_assignments:
+        return
+    sampler = f"--sampler {resolved.sampler}{' --remember' * resolved.remember}"
     if AUTO not in (asked.start_sweeps, asked.anneal_updates):
         raise UsageError(
             f"--start-sweeps {asked.start_sweeps} and --anneal-updates {asked.anneal_updates} both"
@@ -135,6 +140,20 @@ def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
                 f"--{name.replace('_', '-')} is a setting of chains of minibatches, which {sampler}"
                 " does not have; leave it out, or use --sampler scir"
             )
+
+
+def _check_moves_and_priors(asked: LdaSettings, resolved: LdaSettings) -> None:
+    """UsageError where chains would have nowhere to move, or no prior is learned."""
+    if asked.schedule != LdaSettings.schedule and resolved.workers == 1:
+        raise UsageError(
+            f"--schedule {asked.schedule}: chains move on between workers, and there is one; leave"
+            " it out, or give more --workers"
+        )
+    if asked.learn_until != LdaSettings.learn_until and resolved.learn == "none":
+        raise UsageError(
+            f"--learn-until {asked.learn_until}: no prior is learned; leave it out, or name"
+            " one with --learn"
+        )
 
 
 def check_averages(asked: int | None, resolved: LdaSettings) -> None:

@@ -28,6 +28,7 @@ from topicmc.models.lda.updates import Updates, state_of
 from topicmc.models.lda.workers import WorkerDocuments
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.samplers.running_mean import MeanChain
 from topicmc.samplers.state import Chain, initial_chain, sum_topics
 from topicmc.storage.checkpoints import Checkpoint
 
@@ -38,7 +39,7 @@ class Beginning(Protocol):
     """Topics that chains begin with."""
 
     def theta(self, chain: int) -> np.ndarray:
-        """Of a chain: float32 (W, K), to be changed by who asks."""
+        """Of a chain: float32 (W, K), which the caller may change."""
 
     def alpha(self, chain: int) -> np.ndarray:
         """Its prior of the mixes of documents: float64 (K,)."""
@@ -150,6 +151,8 @@ class TopicChains:
 
     def after_averaging(self, state: Chain) -> None:
         state.topic_sums = sum_topics(state.theta, self._threads)
+        if isinstance(state, MeanChain):
+            state.empty()  # what it held is of a chain that is no more
 
     def after_round(self, number: int, held: Held) -> None:
         """Nothing: priors are learned in the updates."""

@@ -13,6 +13,7 @@ import numpy as np
 from topicmc.models.lda.completion import Split
 from topicmc.models.mixture.reading import log_memberships_of
 from topicmc.models.mixture.run import Sample
+from topicmc.models.mixture.score import LEAST_SHARE
 
 
 def token_probabilities(
@@ -23,8 +24,8 @@ def token_probabilities(
     Args:
         split: of documents without other words.
         sample: whose groups are rescaled to the words that count.
-        columns: int64 (V,), these words in the sample,
-        ids: int64 (V,), and in the split.
+        columns: int64 (V,), where the sample has the words that count.
+        ids: int64 (V,), their ids in the split.
     """
     from scipy.sparse import csr_array
 
@@ -35,9 +36,8 @@ def token_probabilities(
     words = place[batch.words[batch.tokens]]
     bags = csr_array((np.ones(len(rows)), (rows, words)), shape=(len(batch.doc_ids), n_words))
     bags.sum_duplicates()
-    phi = sample.phi[:, columns].astype(np.float64)
-    sums = phi.sum(axis=1, keepdims=True)
-    phi = np.where(sums > 0, phi / np.where(sums > 0, sums, 1), 1 / n_words)
+    phi = np.maximum(sample.phi[:, columns].astype(np.float64), LEAST_SHARE)
+    phi /= phi.sum(axis=1, keepdims=True)
     member = np.exp(log_memberships_of(bags, sample.weights, phi, sample.left, beta))
     docs, scored = split.scored_doc, place[split.scored_word]
     found = np.einsum("tk,kt->t", member[docs, :-1], phi[:, scored])

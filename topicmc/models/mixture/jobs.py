@@ -58,6 +58,7 @@ def start(
             **made_by(*PACKAGES),
             "corpus": corpus_facts(corpus, str(Path(corpus_path).resolve())),
             "config": resolved.as_dict(),
+            "threads": config.threads,
         }
         MixtureRun.create_with(run_path, facts, corpus.vocabulary, force)
     transport.barrier()
@@ -89,7 +90,7 @@ def resume(
     config, facts = run.config(), run.facts()
     config.check_changes(changes, run_path)
     corpus = open_corpus(run, corpus_path)
-    asked = MixtureConfig.from_dict(config.as_dict())
+    asked = MixtureConfig.from_dict(config.as_dict()).on_these_cores(facts)
     if any(name in changes for name in LENGTHS):
         asked = replace(asked, updates=None, epochs=None, time_budget=None, until="end")
     resolved = decided(

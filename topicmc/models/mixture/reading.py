@@ -143,12 +143,15 @@ def log_memberships_of(
 
 def numbers_of_groups(*runs: MixtureRun) -> list[Number]:
     """The posterior of the number of groups that have documents, from the traces of all chains, or
-    of a run that has none from its kept samples."""
+    of a run that has none from its kept samples; empty where there is no sample yet."""
     values = []
     for run in runs:
         drawn = traces(run).get("groups", {})
         traced = [int(n) for draws in drawn.values() for n in draws[np.isfinite(draws)]]
-        values += traced or [entry["groups"] for entry in run.states_to_read()]
+        sampled = (entry for entry in run.states_to_read() if not entry["burn_in"])
+        values += traced or [entry["groups"] for entry in sampled]
+    if not values:
+        return []
     found, counts = np.unique(values, return_counts=True)
     known = dict(zip(found.tolist(), (counts / counts.sum()).tolist(), strict=True))
     least, most = int(found[0]), int(found[-1])

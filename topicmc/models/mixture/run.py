@@ -19,7 +19,7 @@ from topicmc.models.lda.views import checksum_of, is_view, read_view, run_of
 from topicmc.models.mixture.settings import MixtureConfig, Resolved
 from topicmc.models.mixture.state import Mixture
 from topicmc.storage.fields import SHA256, Record
-from topicmc.storage.files import atomic_write, checksum, read_arrays, write_arrays
+from topicmc.storage.files import atomic_write, checksum, read_arrays, read_words, write_arrays
 from topicmc.storage.runs import FORMAT, RunDirectory
 
 _MOST = 2**31 - 1
@@ -122,12 +122,8 @@ class MixtureRun(RunDirectory):
 
     def vocabulary(self) -> list[str]:
         """The words in the order of columns; DataError when the file is missing or damaged."""
-        path = self.path / "vocabulary.txt"
-        if not path.is_file() or checksum(path) != self.facts()["vocabulary"]:
-            raise DataError(
-                f"{path}: missing or damaged; copy vocabulary.txt from the corpus of the run"
-            )
-        return path.read_text(encoding="utf-8").split("\n")[:-1]
+        path, facts = self.path / "vocabulary.txt", self.facts()
+        return read_words(path, facts["vocabulary"], facts["corpus"]["words"])
 
     # ---- posterior samples
 

@@ -21,7 +21,8 @@ from topicmc.models.mixture.run import MixtureRun, Sample
 from topicmc.models.mixture.state import Mixture, bags_of
 
 _LEAST = 256  # documents that are worth a thread
-_LEAST_SHARE = float(np.finfo(np.float32).smallest_subnormal)
+LEAST_SHARE = float(np.finfo(np.float32).smallest_subnormal)
+"""Of a word in a group: what is too small to be kept is not 0."""
 
 
 def log_predictive(
@@ -64,9 +65,9 @@ def of_sample(sample: Sample, documents: Documents, threads: Threads) -> np.ndar
     """`log_predictive` under a kept sample."""
     with np.errstate(divide="ignore"):
         weights = np.log(sample.weights)
-    # What is too small to be kept is not 0: at least so much, for a word that no group has.
+    # At least so much, for a word that no group has.
     left = float(np.log(max(sample.left, 1e-300)))
-    shares = np.log(np.maximum(sample.phi.T.astype(np.float64, order="C"), _LEAST_SHARE))
+    shares = np.log(np.maximum(sample.phi.T.astype(np.float64, order="C"), LEAST_SHARE))
     return log_predictive(documents, weights, left, shares, sample.beta, threads)
 
 

@@ -15,6 +15,8 @@ function rename(i, text) {
 }
 
 function nameField(i) {
+  // Groups of several mixtures are numbered anew here, and `topicmc edit` knows those of one.
+  if (data.how_many && data.runs.length > 1) return null;
   const field = html("input", { type: "text", id: "name", maxlength: 100, autocomplete: "off", value: given[i] ?? "",
     placeholder: `Name this ${one}`, "aria-label": `Name of ${one} ${data.topics[i].number}`,
     onchange: () => rename(i, field.value) });

@@ -1,4 +1,4 @@
-"""The defaults of AD-LDA, Async-LDA and remembered assignments, whose updates are blocks of each
+"""The defaults of AD-LDA, Async-LDA and kept assignments, whose updates are blocks of each
 worker's documents."""
 
 from __future__ import annotations

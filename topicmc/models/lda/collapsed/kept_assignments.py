@@ -1,4 +1,4 @@
-"""SCIR and SGRLD with remembered assignments: counts of the whole corpus, not of a minibatch.
+"""SCIR and SGRLD with kept assignments: counts of the whole corpus, not of a minibatch.
 
 The topic of every token is kept. A round draws the next block of each worker's documents anew given
 θ, by one Gibbs sweep from where they were, and their counts replace those of their last visit in
@@ -40,12 +40,10 @@ from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.plan import rounds_per_sweep
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.row_prior import RowPrior
-from topicmc.samplers.scir import Scir, compiling_moves
+from topicmc.samplers.scir import FORGETTING, Scir, compiling_moves
 from topicmc.samplers.state import Chain, TopicCounts, initial_chain, sum_topics
 from topicmc.samplers.steps import step_size
 from topicmc.storage.checkpoints import Checkpoint
-
-_FORGETTING = 50.0  # a time after which a CIR process does not know where it began
 
 
 class KeptAssignments(Adlda):
@@ -99,7 +97,7 @@ class KeptAssignments(Adlda):
     def _enter(self) -> None:
         """Draws θ from Gamma(b_kw + n_kw, 1); for SGRLD on its own scale, which φ does not know."""
         chain = self._chain
-        self._move(Scir, _FORGETTING)
+        self._move(Scir, FORGETTING)
         if self._sampler.free_scale:
             chain.theta *= (self._total / chain.topic_sums).astype(np.float32)
             np.maximum(chain.theta, FLOOR, out=chain.theta)
