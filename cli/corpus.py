@@ -123,7 +123,7 @@ def _warn_of_rules(differing: Sequence[str], first: Path) -> None:
 @click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_option("Folder of the corpus to make [CORPUS itself].", required=False)
 @rereading_options
-@quote_option
+@quote_option('as prepared, or "')
 @click.option("--time", metavar="NAME", help="Field or column of the times [as prepared].")
 @click.option("--new-words", is_flag=True, help="Add words that the vocabulary lacks behind it.")
 @click.option("--heldout", type=int, default=0, help="New documents kept out of training [0].")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option("--se", is_flag=True, help="Add the posterior standard deviation of each share.")
 @click.option("--chain", type=click.IntRange(0), default=0, help="Which chain's topics [0].")
 @rereading_options
-@quote_option
+@quote_option('as prepared, or "')
 @corpus_option
 @click.option("--seed", type=click.IntRange(0), help="Of the draws behind --se [0].")
 @threads_option
@@ -153,11 +153,13 @@ def _opened(path: Path, se: bool, chain: int) -> tuple[Groups | None, Any, Label
     from topicmc.topics.labels import Labels
 
     if is_mixture(path):
+        from topicmc.cli.mixture.read import note_start
         from topicmc.models.mixture.matching import central
         from topicmc.models.mixture.run import MixtureRun
 
         refuse({"--se": se, "--chain": chain or None}, "does not go with a mixture")
         run = MixtureRun.open(path)
+        note_start(run)
         groups = central(run)
         n = len(groups.sizes)
         return groups, run, Labels(tuple(range(n + 1)), {**run.labels, n: "other"})
@@ -210,6 +212,7 @@ def _summary(output: Path, labels: Labels, tally: Tally, totals: Totals) -> dict
         "tokens": totals.tokens,
         "unknown_words": totals.unknown,
         "stop_words": totals.stop,
+        "ids_repeated": tally.ids_repeated,
         "cut_short": tally.cut,
     }
 

@@ -23,10 +23,13 @@ threads_option = click.option(
 corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Where the corpus of RUN lies now."
 )
-quote_option = click.option(
-    "--quote", metavar="C|none", help='What encloses fields of CSV ["]; none: quotes are text.'
-)
 run_argument = click.argument("run", type=click.Path(path_type=Path))
+
+
+def quote_option(usual: str) -> Callable[[Any], Any]:
+    """``--quote``, which is ``usual`` unless it is given."""
+    told = f"What encloses fields of CSV [{usual}]; none: quotes are text."
+    return click.option("--quote", metavar="C|none", help=told)
 
 
 class Headed(click.Command):

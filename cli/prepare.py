@@ -47,7 +47,7 @@ _NUMBER = re.compile(r"[+-]?\d+")
 )
 @click.option("--time", metavar="NAME", help="Field or column of their times [none].")
 @reading_options
-@quote_option
+@quote_option('"')
 @click.option(
     "--duplicates",
     type=click.Choice(["keep", "drop"]),
@@ -75,7 +75,7 @@ _NUMBER = re.compile(r"[+-]?\d+")
 @click.option(
     "--phrases",
     is_flag=True,
-    help="Join words that belong together, as new_york; with --vocab those that it has joined.",
+    help="Join words that belong together, as new_york; with --vocab: the phrases in it.",
 )
 @click.option("--shards", type=int, help="Number of shards [by size].")
 @click.option("--heldout", type=int, help="Documents kept out of training [a tenth, at most 1000].")

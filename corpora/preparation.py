@@ -125,7 +125,10 @@ def prepare(
         is_ids = format in ID_READERS
         if is_ids and tokenizer not in (None, Tokenizer(), EARLIER):
             raise UsageError(f"How words are cut is said of text, and this is {format}: word ids.")
-        given = given_vocabulary(paths if is_ids else [], Path(vocab) if vocab else None)
+        vocab = Path(vocab) if vocab else None
+        # The words of a prepared corpus are what they are.
+        strict = vocab is None or not (vocab.parent / INDEX).is_file()
+        given = given_vocabulary(paths if is_ids else [], vocab, strict)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
         report = progress or _silent
         found = None if isinstance(phrases, bool) else phrases_among(phrases)
@@ -133,6 +136,8 @@ def prepare(
             raise UsageError(f"--phrases goes with text, and this is {format}: word ids.")
         if finds and given is not None:
             found = phrases_among(given[1])
+            if found is None:
+                raise UsageError("--phrases: no word of the vocabulary is a phrase; leave it out.")
         elif finds:
             found = learn_phrases(readers, cut, stop, Tally(), report)
         ingested = _ingest(readers, is_ids, cut, given, spool, tally, report, found)
@@ -216,14 +221,16 @@ def default_pruning(n_docs: int) -> Pruning:
     return Pruning(min_df=min_df, max_df=0.5, keep=50_000, stopwords="english")
 
 
-def given_vocabulary(id_paths: Sequence[Path], vocab: Path | None) -> tuple[str, list[str]] | None:
+def given_vocabulary(
+    id_paths: Sequence[Path], vocab: Path | None, strict: bool = False
+) -> tuple[str, list[str]] | None:
     """Its path and words; None when it is to be built from text."""
     if vocab is not None:
-        return str(vocab), read_vocabulary(vocab)
+        return str(vocab), read_vocabulary(vocab, strict)
     if not id_paths:
         return None
     beside = [find_vocabulary(path) for path in id_paths]
-    words = read_vocabulary(beside[0])
+    words = read_vocabulary(beside[0], strict)
     for path in beside[1:]:
         if path != beside[0] and read_vocabulary(path) != words:
             raise DataError(

@@ -140,7 +140,7 @@ def _told(
     progress: Progress | None,
 ) -> Iterator[Known]:
     """The stream, which ends the use of its sources, and has a document at least. The tally hears
-    how many ids come again, which takes eight bytes an id."""
+    how many ids come again, which takes sixteen bytes an id at the end."""
     n_docs, seen = 0, [np.empty(0, np.uint64)]
     with opened:
         for known in stream:
@@ -152,7 +152,9 @@ def _told(
     if n_docs == 0:
         raise DataError(f"{first} holds no documents: check the file and --format.")
     digests = np.concatenate(seen)
-    tally.ids_repeated = len(digests) - len(np.unique(digests))
+    seen.clear()
+    digests.sort()
+    tally.ids_repeated = int(np.count_nonzero(digests[1:] == digests[:-1]))
 
 
 def _id_digests(documents: Documents) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 from topicmc.corpora.index import INDEX
 from topicmc.corpora.readers.named_fields import Fields
 from topicmc.corpora.readers.sources import ID_READERS
+from topicmc.corpora.stopwords import named
 from topicmc.corpora.store import Corpus
 from topicmc.corpora.vocabulary import Pruning
 from topicmc.storage.fields import Record
@@ -68,10 +69,11 @@ def _rules_of(corpus: Corpus) -> dict[str, Any]:
     """None for what a corpus does not say: nothing is known of how word ids were made of text, and
     a vocabulary that was given was pruned elsewhere."""
     told, known = told_of(corpus), corpus.provenance
+    built = known.get("vocabulary") == "built"
     return {
         "tokenizer": None if known.get("format") in ID_READERS else corpus.tokenizer,
-        "phrases": told.get("phrases"),
-        "stop words": told.get("stopwords") if known.get("vocabulary") == "built" else None,
+        "phrases": known["phrases"] is not None if "phrases" in told else None,
+        "stop words": named(told["stopwords"]) if built and "stopwords" in told else None,
     }
 
 

@@ -46,6 +46,11 @@ def stop_words(choice: str) -> frozenset[str]:
     return frozenset[str]().union(*(_listed(name.strip()) for name in names))
 
 
+def named(choice: str) -> frozenset[str]:
+    """The lists of a choice, each by one name."""
+    return frozenset(_codes().get(name.strip().lower(), name.strip()) for name in choice.split(","))
+
+
 def resolved(choice: str) -> str:
     """The same choice, whose files are found from any folder."""
     names = [choice] if Path(choice).is_file() else choice.split(",")

@@ -208,5 +208,5 @@ def _advice(line: bytes, path: Path, number: int) -> str:
         if file.read(len(PDF)) == PDF:
             return f"this is a PDF, so {FROM_PDF}"
     if b"\0" in line:
-        return "it does not look like text, so check what it is"
+        return "pass --encoding utf-16-le if it is UTF-16, else it does not look like text"
     return "pass --encoding latin-1, if it is Western European text, or what it is in"

@@ -15,9 +15,9 @@ from topicmc.storage.fields import shown
 _MAX_WORDS = 10_000_000  # each takes some 150 bytes here, and K weights in training
 
 
-def read_vocabulary(path: Path) -> list[str]:
-    """One word a line, UTF-8. DataError names the line of an empty or repeated word, or of one that
-    a terminal would obey."""
+def read_vocabulary(path: Path, strict: bool = False) -> list[str]:
+    """One word a line, UTF-8. DataError names the line of an empty or repeated word, or, where it
+    is ``strict``, of one that a terminal would obey."""
     seen: dict[str, int] = {}
     blank = 0
     with Stream(path) as stream:
@@ -28,7 +28,7 @@ def read_vocabulary(path: Path) -> list[str]:
                 continue
             if blank:
                 raise DataError(f"{path}, line {blank}: no word; give one word a line.")
-            if UNSHOWN.search(word):
+            if strict and UNSHOWN.search(word):
                 raise DataError(
                     f"{path}, line {number}: {shown(word)} holds control characters; remove them."
                 )

@@ -72,7 +72,11 @@ def test_what_is_used_in_control_groups_is_not_to_be_had(tmp_path, monkeypatch):
         ("job/step", "memory.max", "9000"),
         ("job", "memory.max", "4000"),
         ("job", "memory.current", "3000"),
-        ("job", "memory.stat", "anon 2000\ninactive_file 500\ntotal_inactive_file 7"),
+        (
+            "job",
+            "memory.stat",
+            "anon 2000\ninactive_file 300\nactive_file 200\ntotal_inactive_file 7",
+        ),
         ("memory/job", "memory.limit_in_bytes", "5000"),
         ("memory/job", "memory.usage_in_bytes", "4900"),
         ("memory/job", "memory.stat", "inactive_file 7\ntotal_inactive_file 100"),

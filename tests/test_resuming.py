@@ -264,3 +264,4 @@ def test_a_run_goes_on_with_the_cores_there_are(small_corpus, tmp_path, asked, t
     run.update_facts(config={**run.facts()["config"], "threads": 7})  # as on another machine
     assert resumed(tmp_path / "run", 1, updates=6).config.threads == threads
     assert resumed(tmp_path / "run", 1, updates=8, threads=3).config.threads == 3
+    assert resumed(tmp_path / "run", 1, updates=9).config.threads == 3

@@ -78,7 +78,7 @@ def train_mixture(
     workers = settings.get("workers")
     if workers is None and resume and launched_size() == 1:
         workers = jobs.workers_of(output)
-    if workers is not None and must_launch(workers, transport) and not dry_run:
+    if workers is not None and must_launch(workers, transport):
         return launch(workers, sys.argv[1:])
     channel = open_transport(transport, workers)
     with abort_on_error(channel), ExitStack() as leases:
@@ -112,6 +112,8 @@ def _dry_run(corpus: Path | None, settings: dict[str, Any], channel: Any, as_jso
     check_honoured(config)
     if corpus is not None:
         config = decided(config, Corpus.open(corpus), channel)
+    if not channel.is_root:
+        return
     if as_json:
         print_json(config.as_dict())
         return

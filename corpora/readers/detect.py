@@ -14,6 +14,10 @@ from topicmc.errors import DataError, UsageError
 
 _LABELLED = re.compile(r"[-+]?[\d.,eE+-]+(\s+(qid|\d+):[\d.eE+-]+)*\s*(#.*)?")
 _OFFICE = {"[Content_Types].xml", "mimetype"}  # of Microsoft and of OpenDocument
+_OLE = b"\xd0\xcf\x11\xe0"  # of Microsoft, before 2007
+_FROM_OFFICE = (
+    "is of Excel, Word or the like: save a table as CSV (UTF-8), or a text as plain text (UTF-8)"
+)
 _SUFFIXES = {
     ".npz": "npz",
     ".mtx": "mm",
@@ -81,6 +85,8 @@ def _by_content(path: Path, encoding: str | None = None) -> str | None:
     head = _head(path, encoding)
     if head.startswith(b"PK\x03\x04"):
         return _of_archive(path)
+    if head.startswith(_OLE):
+        raise DataError(f"{path} {_FROM_OFFICE}.")
     if head.startswith(PDF):
         raise DataError(f"{path} is a PDF: {FROM_PDF}.")
     if head.startswith(b"PAR1"):
@@ -110,7 +116,7 @@ def _of_archive(path: Path) -> str:
     if any(name.endswith(".npy") for name in names):
         return "npz"
     if _OFFICE.intersection(names):
-        raise DataError(f"{path} is a file of Excel, Word or the like: save it as CSV (UTF-8).")
+        raise DataError(f"{path} {_FROM_OFFICE}.")
     raise DataError(f"{path} is a zip archive: unpack it first.")
 
 

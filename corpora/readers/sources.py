@@ -78,7 +78,7 @@ def _checked(fields: Fields) -> Fields:
     delimiter = {"tab": "\t", "\\t": "\t"}.get(fields.delimiter or "", fields.delimiter)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
         raise UsageError(f"--delimiter {delimiter!r}: give one character, or tab.")
-    quote, parting = fields.quote, f"{delimiter or ''},;\t| \r\n\0"
+    quote, parting = fields.quote, (delimiter or ",;\t|") + " \r\n\0"
     if quote is not None and quote != NONE and (len(quote) != 1 or quote in parting):
         raise UsageError(f"--quote {quote!r}: give one character that parts no columns, or none.")
     name = fields.encoding

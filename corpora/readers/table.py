@@ -64,7 +64,7 @@ class CsvReader(FieldReader):
         columns = self.columns(header, f"{self.path}, line {rows.line_num + n_above}")
         text, title, time, id = (header.index(n) if n is not None else -1 for n in columns[:4])
         kept = {name: header.index(name) for name in columns.kept}
-        n_tabs = taken[-1].count("\t")
+        n_tabs = taken[-1].count("\t") if rows.dialect.delimiter == "\t" else 0
         taken.clear()
         for row in rows:
             lines = taken.copy()
@@ -77,7 +77,8 @@ class CsvReader(FieldReader):
                 self._check_lines(lines, n_tabs, line)
             if len(row) != len(header):
                 raise DataError(
-                    f"{where}: {len(row)} columns, but the header has {len(header)}; mend the line."
+                    f"{where}: {len(row)} columns, but the header has {len(header)}; mend the line"
+                    f"{self._other_quotes(lines)}."
                 )
             tally.n_read += 1
             tally.row += 1
@@ -92,9 +93,17 @@ class CsvReader(FieldReader):
                 columns_text({name: row[i] for name, i in kept.items()}) if kept else "",
             )
 
+    def _other_quotes(self, lines: list[str]) -> str:
+        """What else may help with a row of some lines."""
+        if not any('"' in line for line in lines):
+            return ""
+        if self.fields.quote == NONE:
+            return ", or pass --quote '\"' if quotes enclose fields"
+        return ", or pass --quote none if quotes are text"
+
     def _check_lines(self, lines: list[str], n_tabs: int, last: int) -> None:
         """DataError for the lines of one row that look like a row each."""
-        if all(line.count("\t") == n_tabs for line in lines):
+        if all(line.count("\t") == n_tabs for line in lines if line):
             raise DataError(
                 f"{self.path}, lines {last - len(lines) + 1} to {last}: quotes make one row of "
                 "them, and each has all the columns; pass --quote none if quotes are part of the "

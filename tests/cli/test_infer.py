@@ -73,6 +73,7 @@ def test_every_format_has_a_row_for_each_document_in_order(run, command, name):
         "documents": 6,
         "documents_empty": 2,
         "documents_skipped": 0,
+        "ids_repeated": 0,
         "topics": 3,
         "topic_numbers": [0, 1, 2],
         "tokens": sum(KNOWN),

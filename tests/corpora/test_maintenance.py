@@ -7,8 +7,9 @@ import sys
 import bags
 import numpy as np
 import pytest
+import regex
 
-from topicmc.corpora import Corpus, maintenance, prepare, verify
+from topicmc.corpora import Corpus, maintenance, prepare, verify, vocabulary
 from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.reading import read_known
@@ -319,3 +320,16 @@ def test_corpora_over_one_vocabulary_are_read_alike(tmp_path):
     parts.append(made(tmp_path, "c", [{0: 1}, {1: 2}], parts[0].vocabulary, n_heldout=0))
     merged = maintenance.merge([part.path for part in parts], tmp_path / "d")
     assert "rules_differ" not in merged.provenance["history"][-1]
+    again = prepare(source, tmp_path / "e", stopwords="en", min_df=1)
+    merged = maintenance.merge([parts[0].path, again.path], tmp_path / "f", union=True)
+    assert "rules_differ" not in merged.provenance["history"][-1]  # en is english
+
+
+def test_words_of_a_corpus_are_what_they_are(tmp_path, monkeypatch):
+    """Those of earlier versions may hold what a new vocabulary may not."""
+    source = tmp_path / "x.txt"
+    source.write_text("red green\n" * 4)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(vocabulary, "UNSHOWN", regex.compile("(?!)"))
+        parts = made(tmp_path, "a", [{0: 1, 1: 2}], ["red", "don\x92t"], n_heldout=0, n_shards=1)
+    assert maintenance.add(parts.path, [source]).n_docs == 5

@@ -179,6 +179,9 @@ def test_phrases_of_a_vocabulary_that_is_given_are_joined(tmp_path):
     assert bags.training(corpus) == [{0: 1}, {1: 1}, {2: 1}]
     assert (corpus.provenance["phrases"], corpus.provenance["words_unused"]) == (2, 1)
     assert made(tmp_path, vocab=tmp_path / "words").provenance["words_unused"] == 3
+    (tmp_path / "words").write_text("cat\nhat\n")
+    with pytest.raises(UsageError, match="no word of the vocabulary is a phrase"):
+        made(tmp_path, vocab=tmp_path / "words", phrases=True)
 
 
 def test_word_ids_have_no_phrases(tmp_path):

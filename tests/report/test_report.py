@@ -59,7 +59,7 @@ def test_settings_are_told_in_plain_text(corpus, tmp_path):
     begun = {"seeds": seeds, "from_run": "/home/me/first", "topic_prior": "/home/me/prior.npy"}
     run.update_facts(config={**run.facts()["config"], **begun})
     settings = run_of(run, "run")["settings"]
-    assert settings["seeds"] == "Sport: match, team*; Law: court"
+    assert settings["seeds"] == "Sport: match, team* (× 2); Law: court"
     assert (settings["from run"], settings["topic prior"]) == ("first", "prior.npy")
 
 

@@ -115,7 +115,7 @@ def _note(model: Any, words: list[str] | None, n_words: int, keep_names: bool = 
 
 def _checked(model: Any, X: Any, reset: bool) -> Any:
     """X found sound; sparse matrices become CSR."""
-    if issparse(X) and X.dtype.kind in "biu":
+    if issparse(X) and X.format != "csr" and X.dtype.kind in "biu":
         # To make CSR of COO adds up entries that stand twice, in the type that they have.
         X = X.astype(np.int64, copy=False)
     return validate_data(
@@ -138,7 +138,7 @@ def from_matrix(X: Any) -> Documents:
     """The rows of a checked matrix, dense or CSR: counts, float64 where they are fractions."""
     matrix = csr_array(X, copy=True)
     if matrix.dtype.kind != "f":  # sums of what stands twice may need more bits
-        matrix = matrix.astype(np.int64)
+        matrix = matrix.astype(np.int64, copy=False)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     counts = matrix.data

@@ -14,15 +14,17 @@ _MEMBERSHIP, _MOUNT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 class _Names(NamedTuple):
-    """What a version of control groups calls its files, and a field of ``memory.stat``."""
+    """What a version of control groups calls its files, and fields of ``memory.stat``."""
 
     limit: str
     used: str
-    spare: str
+    spare: tuple[str, ...]
 
 
-_VERSION_1 = _Names("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-_VERSION_2 = _Names("memory.max", "memory.current", "inactive_file")
+_VERSION_1 = _Names(
+    "memory.limit_in_bytes", "memory.usage_in_bytes", ("total_inactive_file", "total_active_file")
+)
+_VERSION_2 = _Names("memory.max", "memory.current", ("inactive_file", "active_file"))
 
 
 class Processes(Protocol):
@@ -145,11 +147,11 @@ def _groups(membership: Path, root: Path) -> Iterator[tuple[Path, _Names, int]]:
 
 
 def _used(folder: Path, names: _Names) -> int:
-    """Bytes that a group uses, without copies of files that nobody has read for a while, which make
-    room; 0 where the system does not say."""
+    """Bytes that a group uses, without copies of files, which make room; 0 where the system does
+    not say."""
     used = spare = 0
     with suppress(OSError, ValueError):
         used = int((folder / names.used).read_text())
         fields = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-        spare = int(fields.get(names.spare, 0))
-    return used - spare
+        spare = sum(int(fields.get(name, 0)) for name in names.spare)
+    return max(0, used - spare)

@@ -123,8 +123,13 @@ def _plain(name: str, value: Any) -> Any:
     """A setting as readers are told it: seeds as text, and of a path its last name."""
     if name == "seeds" and value is not None:
         seeds = checked_seeds(value)
-        return "; ".join(f"{topic}: {', '.join(words)}" for topic, words in seeds.items())
+        return "; ".join(f"{topic}: {_weighted(words)}" for topic, words in seeds.items())
     return Path(value).name if name in _PATHS and isinstance(value, str) else value
+
+
+def _weighted(words: Mapping[str, float | None]) -> str:
+    """Seed words with commas between them, and their weights where these are not one."""
+    return ", ".join(w if n in (None, 1) else f"{w} (× {n:g})" for w, n in words.items())
 
 
 def _learned(run: TopicRun) -> dict[str, str]:

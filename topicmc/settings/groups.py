@@ -19,10 +19,15 @@ Open = TypeVar("Open")
 SCHEDULES = ("rotate", "permute")
 UNTIL = ("end", "converged")
 LENGTHS = ("updates", "epochs", "time_budget")
-_LONGEST = {"updates": 1e12, "epochs": 1e12, "time_budget": 1e10}
+_LONGEST = {"updates": 1e18, "epochs": 1e18, "time_budget": 1e18}
 RESUMABLE = (*LENGTHS, "until", "threads", "evaluate_every", "checkpoint_every", "workers")
 """What may be another when a run goes on, whatever the model."""
 EVALUATIONS = 40  # of a run that is not told otherwise, at least: enough to see it come to rest
+
+
+def threads_told(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``run.json`` is to say of threads when a run goes on with some changes."""
+    return {name: value for name, value in changes.items() if name == "threads"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -273,10 +273,10 @@ class RunDirectory:
         self._rewind_lines("trace.jsonl", position=position, round=round_number)
 
     def _append_line(self, name: str, record: Mapping[str, Any]) -> None:
-        self.check_lease()
         line = (json.dumps(record) + "\n").encode()
         path = self.path / name
         with user_errors_for(path):
+            self.check_lease()
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             try:
                 if os.write(descriptor, line) < len(line):

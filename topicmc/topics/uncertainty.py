@@ -235,7 +235,7 @@ def posterior_of(runs: Sequence[TopicRun], level: float = 0.9) -> Posterior:
             sampled = sampled + weighted
         chains.append(chain)
     believed = _with_samples(chains)
-    unsampled: np.ndarray = ~believed.any(axis=0)
+    unsampled = np.equal(believed.sum(axis=0), 0)
     phi = np.where(unsampled[:, None], starting, sampled)
     shares = [chain.share for chain in chains]
     low, high = _pooled(believed, shares, level)

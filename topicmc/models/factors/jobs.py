@@ -22,7 +22,7 @@ from topicmc.models.factors.settings import (
     check_honoured,
     resolve,
 )
-from topicmc.settings.groups import LENGTHS
+from topicmc.settings.groups import LENGTHS, threads_told
 from topicmc.storage.files import remove_temporaries
 from topicmc.storage.lease import held
 from topicmc.storage.runs import FORMAT, made_by
@@ -126,7 +126,8 @@ def resume(
     )
     if transport.is_root:
         remove_temporaries(run.path)
-        run.update_facts(format=FORMAT, config=resolved.as_dict(), transport=_name(transport))
+        told = {"transport": _name(transport), **threads_told(changes)}
+        run.update_facts(format=FORMAT, config=resolved.as_dict(), **told)
     transport.barrier()
     return resolved, data, run
 

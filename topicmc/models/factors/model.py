@@ -128,4 +128,6 @@ def training_of(
 def _in_updates(config: Resolved, updates: float | None) -> Resolved:
     """The settings with a length in updates in place of epochs. Ratings drawn do not tell how many
     epochs a chain has made: some were drawn by chains that a resumed run has given up."""
-    return config if updates is None else replace(config, updates=math.ceil(updates), epochs=None)
+    if updates is None:
+        return config
+    return replace(config, updates=math.ceil(updates - 1e-9), epochs=None)  # but for rounding

@@ -233,7 +233,7 @@ def resume(
     verify_share(corpus, resolved, transport)
     if transport.is_root:
         remove_temporaries(run.path)
-        run.update_facts(format=FORMAT, config=resolved.as_dict())
+        run.update_facts(format=FORMAT, config=resolved.as_dict(), **groups.threads_told(changes))
         if corpus_path is not None:
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
@@ -243,7 +243,8 @@ def resume(
 def _with_usual_blocks(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
     """The settings for another number of workers. Where blocks, or how many are drawn before
     workers synchronise, are the usual ones, they are left open, to become those of a new run."""
-    if transport.n_workers == config.workers or not config.keeps_assignments:
+    is_same = transport.n_workers == config.workers
+    if is_same or not config.keeps_assignments or config.epochs is None:  # updates are of blocks
         return config
     size: Any = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
     usual = [

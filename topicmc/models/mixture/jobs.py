@@ -21,7 +21,7 @@ from topicmc.models.mixture.settings import (
     check_honoured,
     resolve,
 )
-from topicmc.settings.groups import LENGTHS
+from topicmc.settings.groups import LENGTHS, threads_told
 from topicmc.storage.files import remove_temporaries
 from topicmc.storage.lease import held
 from topicmc.storage.runs import FORMAT, made_by
@@ -99,7 +99,7 @@ def resume(
     corpus.check(range(corpus.n_shards))
     if transport.is_root:
         remove_temporaries(run.path)
-        run.update_facts(format=FORMAT, config=resolved.as_dict())
+        run.update_facts(format=FORMAT, config=resolved.as_dict(), **threads_told(changes))
         if corpus_path is not None:
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()

@@ -119,8 +119,8 @@ function showTraces() {
 
 /** The posterior of the number of groups, of mixtures. */
 function showHowMany() {
-  byId("how-many").hidden = !data.how_many;
-  if (!data.how_many) return;
+  byId("how-many").hidden = !data.how_many?.length;
+  if (byId("how-many").hidden) return;
   byId("numbers").append(
     lineChart({
       title: "Number of groups", note: "Posterior probability, from the trace of all chains past the first half", bars: true,
