@@ -258,7 +258,7 @@ def test_nothing_is_trained_twice(small_corpus, tmp_path):
 @pytest.mark.parametrize(("asked", "threads"), [("auto", available_cores()), (7, 7)])
 def test_a_run_goes_on_with_the_cores_there_are(small_corpus, tmp_path, asked, threads):
     """Unless it was told how many threads it has."""
-    config = replace(BASE, **SAMPLERS["scir"], threads=asked, updates=4)
+    config = replace(BASE, **(SAMPLERS["scir"] | {"threads": asked, "updates": 4}))
     begun(config, small_corpus, tmp_path / "run").train(Interrupt())
     run = TopicRun.open(tmp_path / "run")
     run.update_facts(config={**run.facts()["config"], "threads": 7})  # as on another machine
