@@ -310,7 +310,7 @@ def test_topics_of_sgrld_keep_their_weight_in_further_documents():
     before = model.components_.copy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.partial_fit([["tea", "rain"]] * 5, total_samples=5)
+        model.partial_fit([["tea", "rain"]] * 5)
     tokens = sum(map(len, TOKENS)) * 20
     assert model._record.sums[0].sum() == pytest.approx(tokens, rel=0.1)
     assert np.abs(model.samples_[-1] - before).max() < 0.2
