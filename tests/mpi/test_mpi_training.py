@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 from topicmc.corpora import Corpus
 from topicmc.engine.listeners import Silent
+from topicmc.engine.schedule import worker_of
 from topicmc.engine.transport.launch import find_mpiexec
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
@@ -304,9 +306,12 @@ def test_what_ranks_read_and_send_and_how_they_are_balanced(small_corpus, tmp_pa
     beside = 8 * (2 * n_topics + 1)
     handover = 8 * n_words * n_topics + 8 * n_topics + 24 + beside
     averaging = 2 * (n_workers - 1) * (4 * n_words * n_topics + beside) // n_workers
+    places = [worker_of("rotate", number, 2, 2, 0) for number in range(40)]
+    moves = [before != after for before, after in pairwise(places)]
+    assert 20 < sum(moves) < 39  # where a cycle begins chains may stay
     for rank in (0, 1):
         sent = json.loads((tmp_path / f"sent-{rank}.json").read_text())
-        assert sent == [averaging] + [handover + averaging] * 39
+        assert sent == [averaging] + [handover * move + averaging for move in moves]
 
     records = TopicRun(tmp_path / "run").metrics()
     for record in records:
