@@ -44,17 +44,22 @@ def test_one_process_has_the_machine_for_itself():
     assert share.least_memory == machine.total_memory()
 
 
+def control_groups(root, files):
+    """Files of control groups below a root, each by its folder, its name and what it says."""
+    for folder, name, text in files:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        (root / folder / name).write_text(text + "\n")
+    return root
+
+
 def test_limits_of_control_groups(tmp_path):
     """Of both versions, of the group itself and those above; a path that only the host knows."""
-    root = tmp_path / "cgroup"
-    for folder, name, text in [
+    root = control_groups(tmp_path / "cgroup", [
         ("job/step", "memory.max", "max"),
         ("job", "memory.max", "4000"),
         ("memory/job/step", "memory.limit_in_bytes", "5000"),
         ("memory", "memory.limit_in_bytes", "9223372036854771712"),
-    ]:
-        (root / folder).mkdir(parents=True, exist_ok=True)
-        (root / folder / name).write_text(text + "\n")
+    ])  # fmt: skip
     (tmp_path / "memory.max").write_text("1")  # above the root: not a group
     membership = tmp_path / "membership"
     membership.write_text("4:memory,cpu:/job/step\n3:cpuset:/\n0::/job/step\n")
@@ -67,8 +72,7 @@ def test_limits_of_control_groups(tmp_path):
 
 def test_what_is_used_in_control_groups_is_not_to_be_had(tmp_path, monkeypatch):
     """But for files in memory that can make room. A group that says nothing uses nothing."""
-    root = tmp_path / "cgroup"
-    for folder, name, text in [
+    root = control_groups(tmp_path / "cgroup", [
         ("job/step", "memory.max", "9000"),
         ("job", "memory.max", "4000"),
         ("job", "memory.current", "3000"),
@@ -82,9 +86,7 @@ def test_what_is_used_in_control_groups_is_not_to_be_had(tmp_path, monkeypatch):
         ("memory/job", "memory.stat", "inactive_file 7\ntotal_inactive_file 100"),
         ("memory", "memory.limit_in_bytes", "6000"),
         ("memory", "memory.usage_in_bytes", "6001"),
-    ]:
-        (root / folder).mkdir(parents=True, exist_ok=True)
-        (root / folder / name).write_text(text + "\n")
+    ])  # fmt: skip
     membership = tmp_path / "membership"
     membership.write_text("4:memory:/job\n0::/job/step\n")
     room = list(machine.group_room(membership, root))

@@ -42,7 +42,7 @@ def test_groups_are_paired_such_that_jaccard_indices_add_up_to_most():
 def test_no_token_is_impossible():
     """Words whose weight in a group is too small to be kept; other groups are out of question."""
     phi = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]], np.float32)
-    sample = Sample(np.zeros(1, np.int32), np.array([0.6, 0.4]), phi, 1.0, 0.01)
+    sample = Sample(np.zeros(1, np.int32), np.array([0.6, 0.4]), phi, 1.0, 1e-12)
     split = split_documents(documents(np.array([[400, 400, 1]] * 60)), seed=1)
     found = token_probabilities(split, sample, np.arange(3), np.arange(3))
     assert (split.scored_word == 2).any() and (found > 0).all()

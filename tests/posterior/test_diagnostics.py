@@ -132,8 +132,8 @@ def test_collapsed_and_duplicate_topics_are_flagged(tmp_path):
 def test_the_scale_of_sgrld_says_nothing_of_tokens(tmp_path):
     """Its Σ_w θ_wk are of the prior alone, however many tokens a topic has."""
     small = {0: [theta / 1e4 for theta in sampled(8, 1)[0]]}
-    run = make_run(tmp_path / "run", small, scores(9, -7.0), sampler="sgrld", beta=0.1)
-    shares = {"share": [0.3, 0.3, 0.2, 0.195, 0.005]}  # of 1,000 tokens; 60 words count 6
+    run = make_run(tmp_path / "run", small, scores(9, -7.0), sampler="sgrld", beta=0.5)
+    shares = {"share": [0.5, 0.3, 0.14, 0.033, 0.027]}  # of 1,000 tokens; 60 words count 30
     run.write_sample_index([{**entry, **shares} for entry in run.sample_index()])
     collapsed = [flag for flag in diagnose([run]).flags if "collapsed" in flag]
     assert len(collapsed) == 1 and collapsed[0].startswith("1 topic is collapsed (4)")

@@ -19,7 +19,7 @@ Open = TypeVar("Open")
 SCHEDULES = ("rotate", "permute")
 UNTIL = ("end", "converged")
 LENGTHS = ("updates", "epochs", "time_budget")
-_LONGEST = {"updates": 1e18, "epochs": 1e18, "time_budget": 1e18}
+_LONGEST = 1e18  # what can be reckoned with, in all of these
 RESUMABLE = (*LENGTHS, "until", "threads", "evaluate_every", "checkpoint_every", "workers")
 """What may be another when a run goes on, whatever the model."""
 EVALUATIONS = 40  # of a run that is not told otherwise, at least: enough to see it come to rest
@@ -81,10 +81,10 @@ class RunSettings(Generic[Open]):
     def check_run(self) -> None:
         """UsageError on any value of this group that is outside its range."""
         one_of("--until", self.until, ("auto", *UNTIL))
-        for name, most in _LONGEST.items():
+        for name in LENGTHS:
             value = getattr(self, name)
             if value is not None:
-                in_range(option(name), value, 0, most, exclusive=True)
+                in_range(option(name), value, 0, _LONGEST, exclusive=True)
         if self.evaluate_every != "auto":
             Interval.parse(self.evaluate_every, "--evaluate-every")
         Interval.parse(self.checkpoint_every, "--checkpoint-every")

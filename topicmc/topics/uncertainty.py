@@ -102,7 +102,7 @@ class Posterior:
     def believed(self) -> list[MatchedChain]:
         """The chains of all runs that have samples; all, where none has and states of the start
         stand in for them."""
-        return _believed(self.chains)
+        return [chain for chain in self.chains if not chain.provisional] or list(self.chains)
 
     @cached_property
     def found(self) -> np.ndarray:
@@ -236,7 +236,7 @@ def posterior_of(runs: Sequence[TopicRun], level: float = 0.9) -> Posterior:
         chains.append(chain)
     believed = _with_samples(chains)
     unsampled = np.equal(believed.sum(axis=0), 0)
-    phi = np.where(unsampled[:, None], starting, sampled)
+    phi = np.where(unsampled[:, None], starting, sampled) if unsampled.any() else sampled
     shares = [chain.share for chain in chains]
     low, high = _pooled(believed, shares, level)
     for chain, told in zip(chains, believed, strict=True):
@@ -267,11 +267,6 @@ def _draws(chain: MatchedChain, words: np.ndarray) -> tuple[np.ndarray, np.ndarr
         weights[i] = picked / theta.sum(axis=0, dtype=np.float64)[columns]
         among[i] = picked >= least[columns]
     return weights, among
-
-
-def _believed(chains: Sequence[MatchedChain]) -> list[MatchedChain]:
-    """Those that have samples; all, where none has."""
-    return [chain for chain in chains if not chain.provisional] or list(chains)
 
 
 def _with_samples(chains: Sequence[MatchedChain]) -> np.ndarray:
