@@ -75,10 +75,12 @@ def main() -> None:
 
 
 def settings(corpus: Corpus, kind: str, topics: int, batch: str) -> Resolved:
-    """Those of a run; 'default' or none leave the batch to the program."""
+    """Those of a run; 'default' or none leave the batch to the program. Minibatches begin as a
+    stream, a start whose length alone is given."""
     asked = TrainConfig(
         topics=topics, sampler=kind, alpha=ALPHA, beta=BETA, updates=1000,
         batch_size=int(batch) if batch.isdigit() else "auto",
+        start="stream" if kind == "scir" else "auto",
     )  # fmt: skip
     sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
     return resolve(asked, **sizes)
@@ -110,12 +112,12 @@ def pair_of_updates(corpus: Corpus, config: Resolved, seed: int, options) -> Pai
             for _ in range(n_updates):
                 method.round()
 
+        for _ in range(options.warm_up):
+            turn()
+        assert not method.in_burn_in, "updates of the start are others"
         return turn
 
-    pair = updates(1), updates(2)
-    for turn in pair * options.warm_up:
-        turn()
-    return pair
+    return updates(1), updates(2)
 
 
 def take(pair: Pair, options) -> list[tuple[float, float]]:
