@@ -68,6 +68,8 @@ def dropped(corpus: Path, output: Path | None, force: bool, as_json: bool) -> No
     from topicmc.cli.dropped import print_dropped, write_dropped
     from topicmc.corpora import Corpus
 
+    if output is None:
+        refuse({"--force": force}, "is for the file that -o names")
     opened = Corpus.open(corpus)
     if output is not None:
         write_dropped(opened, output, force)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.accounts import duplicates_row, left_out, metadata_rows, warn_of_reading
+from topicmc.cli.accounts import (
+    duplicates_row,
+    left_out,
+    metadata_rows,
+    reading_progress,
+    warn_of_reading,
+)
 from topicmc.cli.options import (
     force_option,
     json_option,
@@ -25,7 +29,6 @@ from topicmc.cli.options import (
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
-    from topicmc.corpora.readers import Progress, Tally
 
 _FORMATS = "auto docword npz mm ldac svmlight text jsonl csv parquet wikipedia".split()  # noqa: SIM905
 
@@ -105,7 +108,7 @@ def prepare(
     is --vocab, or lies beside them (vocab.NAME.txt or vocab.txt), and stays as it is unless a
     pruning option is given. A folder of text files, a text file of one document a line, JSON Lines,
     CSV, Parquet and Wikipedia XML dumps build their own, unless --vocab gives one. Files may be
-    compressed by gzip, bzip2, xz or zstd; a source may be a pipe, and - is standard input.
+    compressed by gzip, bzip2, xz or zstd; they and --vocab may be pipes, and - is standard input.
 
     --id and --keep NAME,… carry the id and other fields of a document along, to wherever it is
     named later. Without ids documents are named by file and row.
@@ -156,42 +159,6 @@ def _kept(values: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
         raise click.UsageError("--keep: give one number of words.")
     fields = [value for value in values if not _NUMBER.fullmatch(value.strip())]
     return (numbers[0] if numbers else None), names_of(fields)
-
-
-@contextmanager
-def reading_progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progress | None]:
-    """A bar of bytes on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    from topicmc.corpora.readers.sources import source_size
-
-    columns = (
-        TextColumn("{task.fields[documents]:,} documents"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=n_passes * source_size(sources) or None, documents=0)
-        passed: list[Tally] = []  # each pass keeps a tally of its own
-
-        def report(tally: Tally) -> None:
-            if all(tally is not other for other in passed):
-                passed.append(tally)
-            done = sum(t.finished + t.position for t in passed)
-            bar.update(task, completed=done, documents=tally.n_read)
-
-        yield report
 
 
 def _summary(corpus: Corpus) -> dict[str, Any]:

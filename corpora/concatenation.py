@@ -14,6 +14,7 @@ import numpy as np
 from topicmc.corpora.documents import Documents, blocks, remap, select
 from topicmc.corpora.dropped import KEPT, PRUNED, DroppedWriter
 from topicmc.corpora.files import NpyWriter, sha256
+from topicmc.corpora.ingestion import spelled
 from topicmc.corpora.metadata import Metadata, kinds
 from topicmc.corpora.shards import ShardWriter, file_of, id_dtype
 from topicmc.corpora.store import Corpus
@@ -42,8 +43,8 @@ def parts_of(corpora: Sequence[Corpus], words: list[str]) -> list[Part]:
 def _new_ids(old: list[str], words: list[str]) -> np.ndarray | None:
     if old == words[: len(old)]:
         return None
-    index = {word: i for i, word in enumerate(words)}
-    return np.array([index.get(word, -1) for word in old], dtype=np.int64)
+    index = spelled(words)  # a new word is one that is not among these
+    return np.array([index.get(word, -1) for word in old], np.int64)
 
 
 def kinds_of(rows: Sequence[dict[str, Any]]) -> list[str]:

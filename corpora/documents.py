@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from topicmc.corpora.metadata import Metadata
 
 _BLOCK_ENTRIES = 1 << 22
+_BLOCK_TEXT = 1 << 26  # bytes of what is kept with documents
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,17 @@ class Documents:
 
 
 def blocks(documents: Documents) -> Iterator[Documents]:
-    """The documents in runs of about four million entries."""
+    """The documents in runs of about four million entries, and of up to 64 MiB of text that is kept
+    with them, but for a document that has more."""
     indptr, start = documents.indptr, 0
     while start < documents.n_docs:
         stop = int(np.searchsorted(indptr, indptr[start] + _BLOCK_ENTRIES, "right")) - 1
-        stop = min(max(stop, start + 1), documents.n_docs)
-        yield documents.part(start, stop)
-        start = stop
+        block = documents.part(start, min(max(stop, start + 1), documents.n_docs))
+        if block.metadata is not None:
+            fit = int(np.searchsorted(block.metadata.text_ends, _BLOCK_TEXT, "right")) - 1
+            block = block.part(0, min(max(fit, 1), block.n_docs))
+        yield block
+        start += block.n_docs
 
 
 def take(documents: Documents, rows: np.ndarray) -> Documents:
@@ -104,6 +109,15 @@ def select(documents: Documents, mask: np.ndarray) -> Documents:
         documents.word_ids[entries],
         documents.counts[entries],
         documents.metadata and documents.metadata.select(mask),
+    )
+
+
+def joined(parts: Sequence[Documents]) -> Documents:
+    """Documents one part after another, without their metadata."""
+    return Documents(
+        offsets(np.concatenate([part.lengths for part in parts])),
+        np.concatenate([part.word_ids for part in parts]),
+        np.concatenate([part.counts for part in parts]),
     )
 
 

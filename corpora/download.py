@@ -276,7 +276,7 @@ def _user_errors_for(url: str) -> Iterator[None]:
 
 
 def _length(text: str | None) -> int | None:
-    return int(text) if text and text.isdigit() and len(text) < 19 else None
+    return int(text) if text and re.fullmatch(r"[0-9]{1,18}", text) else None
 
 
 def _check_space(path: Path, total: int | None, start: int) -> None:

@@ -77,10 +77,8 @@ def _repeats(file: Path, bucket: int, n_buckets: int) -> Iterator[tuple[np.ndarr
         seen = np.append(known, np.uint64(0))[places] == kinds
         seen &= places < len(known)
         heads[seen] = first[places[seen]]
-        known = np.concatenate([known, kinds[~seen]])
-        first = np.concatenate([first, heads[~seen]])
-        order = np.argsort(known)
-        known, first = known[order], first[order]
+        first = np.insert(first, places[~seen], heads[~seen])
+        known = np.insert(known, places[~seen], kinds[~seen])  # stays in order
         again = heads[kind] != start + here
         if again.any():
             yield start + here[again], heads[kind[again]]

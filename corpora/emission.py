@@ -94,11 +94,19 @@ def repeated_rows(spool: Spool) -> np.ndarray | None:
     return firsts != np.arange(len(firsts))
 
 
+def check_split(n_shards: int | None, n_heldout: int | None) -> None:
+    """UsageError for numbers that suit no corpus, which are refused before anything is read."""
+    if n_shards is not None and n_shards < 1:
+        raise UsageError(f"--shards {n_shards}: give a whole number, 1 or more.")
+    if n_heldout is not None and n_heldout < 0:
+        raise UsageError(f"--heldout {n_heldout}: give a number of documents, 0 or more.")
+
+
 def heldout_size(n_docs: int, wanted: int | None) -> int:
     """The default is a tenth of the documents, at most 1,000."""
     if wanted is None:
         return min(1000, n_docs // 10)
-    if wanted < 0 or wanted >= n_docs:
+    if wanted >= n_docs:
         raise UsageError(
             f"--heldout {wanted}: of {n_docs} documents 0 to {n_docs - 1} can be held out."
         )

@@ -22,14 +22,12 @@ def describe(corpus: Corpus, *, n_frequent: int = 20) -> dict[str, Any]:
     longest = 0
     for number in range(corpus.n_shards):
         for block in blocks(corpus.shard(number)):
-            counts = block.counts.astype(np.int64)
-            lengths = np.add.reduceat(counts, block.indptr[:-1])
+            lengths = block.sizes
             longest = max(longest, int(lengths.max()))
             bars = np.searchsorted(_BOUNDS, lengths, "right") - 1
             histogram += np.bincount(bars, minlength=len(_BOUNDS))
-            totals += np.bincount(block.word_ids, weights=counts, minlength=corpus.n_words).astype(
-                np.int64
-            )
+            of_words = np.bincount(block.word_ids, block.counts, corpus.n_words)
+            totals += of_words.astype(np.int64)
     frequent = np.argsort(-totals, kind="stable")[:n_frequent]
     used = np.flatnonzero(histogram)
     shown = range(used[0], used[-1] + 1)
@@ -84,10 +82,11 @@ def describe_rows(corpus: Corpus) -> dict[str, Any]:
 
 def _duplicates(provenance: dict[str, Any]) -> int | None:
     """Those counted when the corpus was prepared, and when others that it now holds were."""
-    counts = [provenance.get("duplicates")]
-    for step in provenance.get("history", []):
-        counts.append(step.get("duplicates"))
-        for origin in step.get("with", []):
-            counts.append(_duplicates(origin["provenance"]))
+    found, counts = [provenance], []
+    while found:
+        told = found.pop()
+        counts.append(told.get("duplicates"))
+        found += told.get("history", [])
+        found += [origin["provenance"] for origin in told.get("with", [])]
     known = [number for number in counts if number is not None]
     return sum(known) if known else None

@@ -134,7 +134,7 @@ def _clear_up(output: Path, prefix: str) -> None:
     put aside to replace it comes back if nothing took its place."""
     for path in output.parent.glob(re.sub(r"([\[*?])", r"[\1]", prefix) + "*"):
         number, _, kind = path.name[len(prefix) :].partition(".")
-        if kind not in ("partial", "old") or not number.isdigit():
+        if kind not in ("partial", "old") or not re.fullmatch(r"[0-9]{1,9}", number):
             continue
         if int(number) != os.getpid() and _alive(int(number)):
             continue

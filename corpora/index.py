@@ -20,7 +20,7 @@ from topicmc.corpora.files import sha256, write_text
 from topicmc.corpora.metadata import FILES
 from topicmc.corpora.shards import ARRAYS
 from topicmc.errors import DataError
-from topicmc.storage.fields import Record
+from topicmc.storage.fields import Record, shown
 from topicmc.storage.files import own_checksum
 
 INDEX = "corpus.json"
@@ -56,6 +56,12 @@ def read_index(path: Path) -> dict[str, Any]:
         )
     if index.get("checksum") != own_checksum(index):
         raise DataError(f"{file} was changed or damaged: prepare the corpus again.")
+    try:  # what is printed later
+        json.dumps(index, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        raise DataError(
+            f"{file}: damaged, it holds what is no text or no number; restore it"
+        ) from None
     _check(Record(file, index))
     return index
 
@@ -90,9 +96,20 @@ def _check(index: Record) -> None:
         _check_dropped(index.record("dropped"))
     if "columns" in index:
         index.strings("columns")
-    provenance = index.record("provenance")
-    if "history" in provenance:
-        list(provenance.records("history"))
+    _check_provenance(index.record("provenance"))
+
+
+def _check_provenance(provenance: Record) -> None:
+    """As far as `topicmc.corpora.facts` counts by it: its steps, and those of what was merged."""
+    found = [provenance]
+    while found:
+        told = found.pop()
+        if told.value.get("duplicates") is not None:
+            told.whole("duplicates")
+        if "history" in told:
+            found += told.records("history")
+        if "with" in told:
+            found += [origin.record("provenance") for origin in told.records("with")]
 
 
 def _check_part(part: Record, name: str, least: int) -> None:
@@ -110,7 +127,9 @@ def _check_dropped(part: Record) -> None:
     n_runs = part.whole("n_docs")
     part.whole("n_rows", n_runs)
     reasons = part.record("reasons")
-    total = sum(reasons.whole(name) for name in REASONS.values() if name in reasons)
+    total = sum(reasons.whole(name) for name in reasons.value)
+    if unknown := reasons.value.keys() - {*REASONS.values()}:
+        raise DataError(f"{part.path}: {shown(min(unknown))} is no reason; restore or remake it")
     part.whole("n_rows", total, total)
     _check_arrays(part, tuple(DROPPED))
 

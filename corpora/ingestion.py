@@ -13,7 +13,7 @@ from topicmc.corpora.documents import Documents, from_entries, remap, select
 from topicmc.corpora.dropped import EMPTY, KEPT, WORDLESS
 from topicmc.corpora.duplicates import bag_digests
 from topicmc.corpora.metadata import Metadata
-from topicmc.corpora.parallel import process_map
+from topicmc.corpora.parallel import Processes
 from topicmc.corpora.phrases import join_phrases
 from topicmc.corpora.readers import IdReader, Progress, Tally
 from topicmc.corpora.readers.records import Batch, RecordReader
@@ -122,29 +122,30 @@ def counted(
 ) -> Iterator[tuple[WordCounts, Documents, np.ndarray]]:
     """Batches of documents with their metadata, whose word ids are positions in the words of their
     batch, and why those without words have none; ``phrases`` are joined."""
-    for reader in readers:
-        if tally.cut is not None:
-            raise DataError(
-                f"{tally.cut}; only the last source may be cut short: fetch this one again."
+    join = partial(join_phrases, phrases) if phrases is not None else None
+    with Processes() as processes:
+        for reader in readers:
+            if tally.cut is not None:
+                raise DataError(
+                    f"{tally.cut}; only the last source may be cut short: fetch this one again."
+                )
+            count = partial(
+                count_words,
+                plain=reader.plain,
+                min_tokens=reader.min_tokens,
+                join=join,
+                tokenizer=tokenizer,
             )
-        join = partial(join_phrases, phrases) if phrases is not None else None
-        count = partial(
-            count_words,
-            plain=reader.plain,
-            min_tokens=reader.min_tokens,
-            join=join,
-            tokenizer=tokenizer,
-        )
-        before = tally.rows_before
-        of_batch = partial(_count, count, reader.path, reader.unit)
-        for batch, metadata, blank in process_map(of_batch, reader.batches(tally), inline=2):
-            tally.noticed.update(batch.noticed)
-            if batch.n_skipped:
-                tally.skip(f"of under {reader.min_tokens} words", batch.n_skipped)
-            documents, _ = from_entries(batch.lengths, batch.word_ids, batch.counts)
-            documents = replace(documents, metadata=metadata.moved(before))
-            yield batch, documents, _reasons(documents, blank)
-        tally.next_source(reader.path, reader.unit)
+            of_batch = partial(_count, count, reader.path, reader.unit)
+            batches = processes.map(of_batch, reader.batches(tally), inline=2)
+            for batch, metadata, blank in batches:
+                tally.noticed.update(batch.noticed)
+                if batch.n_skipped:
+                    tally.skip(f"of under {reader.min_tokens} words", batch.n_skipped)
+                documents, _ = from_entries(batch.lengths, batch.word_ids, batch.counts)
+                documents = replace(documents, metadata=metadata.moved(tally.rows_before))
+                yield batch, documents, _reasons(documents, blank)
+            tally.next_source(reader.path, reader.unit)
 
 
 Counted = tuple[WordCounts, Metadata, np.ndarray]

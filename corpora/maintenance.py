@@ -22,7 +22,7 @@ from topicmc.corpora.concatenation import (
     parts_of,
 )
 from topicmc.corpora.documents import blocks
-from topicmc.corpora.emission import check_shards
+from topicmc.corpora.emission import check_shards, check_split
 from topicmc.corpora.files import staging
 from topicmc.corpora.index import INDEX, write_index, write_vocabulary
 from topicmc.corpora.ingestion import spelled
@@ -36,6 +36,7 @@ from topicmc.corpora.store import Corpus
 from topicmc.corpora.vocabulary import Pruning
 from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
+from topicmc.storage.files import check_no_source
 
 _NOT_OF_PREPARE = ("tokens", "likely")  # the tokenizer says the one, the format the other
 _UNPRUNED = {"min_df": 0, "max_df": 1.0, "keep": 10**9, "stopwords": "none"}
@@ -164,6 +165,7 @@ def add(
     of `prepare` that tell how to read: field, title, time, id, columns, delimiter, quote, encoding.
     Of those that are not given, what the corpus was prepared by is used where it fits.
     """
+    check_split(None, n_heldout)
     corpus = _opened(source)
     target = Path(source) if output is None else Path(output)
     words = corpus.vocabulary
@@ -172,6 +174,7 @@ def add(
             raise UsageError(
                 f"{path} is a corpus: topicmc corpus merge {source} {path} -o NEW joins both."
             )
+    check_no_source(target, map(Path, documents))
     if seed and not n_heldout:
         raise UsageError(f"--seed {seed} chooses the held-out documents: add --heldout N.")
     cut = corpus.tokenizer.again(tokens, tokenizer)

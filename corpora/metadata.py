@@ -90,6 +90,16 @@ class Metadata:
     def n_docs(self) -> int:
         return len(self.times)
 
+    @property
+    def n_bytes(self) -> int:
+        """Of all texts."""
+        return sum(len(getattr(self, kind).text) for kind in TEXTS)
+
+    @property
+    def text_ends(self) -> np.ndarray:
+        """Bytes of texts before each document and after the last, int64 (n + 1,)."""
+        return np.sum([getattr(self, kind).offsets for kind in TEXTS], axis=0)
+
     def title(self, number: int) -> str:
         return self.titles[number]
 

@@ -99,6 +99,7 @@ def read_columns(text: str) -> dict[str, Any]:
     """What was kept of a row; DataError when it is none of our JSON."""
     try:
         found = json.loads(text or "{}")
+        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()  # can be written again
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):

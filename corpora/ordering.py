@@ -1,13 +1,14 @@
 """The documents of a corpus in another order, and cut into shards near equal in tokens."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents, take
+from topicmc.corpora.documents import Documents, joined, take
 from topicmc.corpora.dropped import KEPT
 from topicmc.corpora.metadata import NO_ROW, Metadata
 from topicmc.corpora.offsets import offsets
@@ -17,6 +18,7 @@ from topicmc.corpora.store import Corpus
 from topicmc.errors import DataError
 
 _BUCKET_ENTRIES = 1 << 23
+_BUCKET_TEXT = 1 << 26  # bytes of what is kept with documents
 _CHUNK = 1 << 20
 _LISTED = 1 << 12  # documents at a time
 _MOST_LISTED = 1 << 28
@@ -41,11 +43,13 @@ def keys_of(values: np.ndarray) -> Keys:
 def in_order(corpus: Corpus, keys: Keys) -> Iterator[Documents]:
     """The training documents with their metadata, in ascending order of their keys.
 
-    Their order is cut into buckets of some eight million entries. One bucket at a time is copied
-    from the mapped shards, so that each is a pass over the corpus, and is sorted in memory.
+    Their order is cut into buckets of some eight million entries, or 64 MiB of what is kept with
+    documents. One bucket at a time is copied from the mapped shards, so that each is a pass over
+    the corpus, and is sorted in memory.
     """
     parts = [corpus.part(row) for row in corpus.index["shards"]]
-    n_buckets = -(-corpus.n_entries // _BUCKET_ENTRIES)
+    n_bytes = sum(part.metadata.n_bytes for part in parts if part.metadata is not None)
+    n_buckets = max(-(-corpus.n_entries // _BUCKET_ENTRIES), -(-n_bytes // _BUCKET_TEXT))
     for bucket in range(n_buckets):
         positions, found = _bucket(corpus.n_docs, keys, bucket, n_buckets)
         if len(positions):
@@ -113,12 +117,7 @@ def _copied(parts: Sequence[Documents], positions: np.ndarray) -> Documents:
         for part, start, (first, last) in zip(parts, starts, pairwise(edges), strict=False)
     ]
     metadata = [part.metadata or Metadata.blank(part.n_docs) for part in taken]
-    return Documents(
-        offsets(np.concatenate([part.lengths for part in taken])),
-        np.concatenate([part.word_ids for part in taken]),
-        np.concatenate([part.counts for part in taken]),
-        Metadata.joined(metadata),
-    )
+    return replace(joined(taken), metadata=Metadata.joined(metadata))
 
 
 def write_even_shards(
@@ -142,7 +141,7 @@ def write_even_shards(
         with ShardWriter(folder, f"shards/{number - 1:05d}", *dtypes, kinds) as shard:
             while docs < most:
                 block = next(blocks) if rest is None else rest
-                ends = tokens + _token_ends(block)
+                ends = tokens + offsets(block.sizes)
                 # A document goes to the shard that holds its middle.
                 n = int(np.searchsorted(ends[:-1] + ends[1:], 2 * target))
                 n = min(max(n, least - docs), most - docs, block.n_docs)
@@ -154,8 +153,3 @@ def write_even_shards(
                     break
             shards.append(shard.close())
     return shards
-
-
-def _token_ends(documents: Documents) -> np.ndarray:
-    """Tokens before each document and after the last: int64 (n + 1,)."""
-    return offsets(documents.counts)[documents.indptr]

@@ -40,43 +40,63 @@ def thread_map(
         yield from _windowed(pool, function, iter(items), n_threads + 1)
 
 
-def process_map(function: Callable[[T], R], items: Iterable[T], *, inline: int = 1) -> Iterator[R]:
-    """Results in order, from worker processes; ``function`` is one of an importable module.
+class Processes:
+    """Maps by worker processes. The first map that needs them starts them; they serve those after
+    it, too, and end with the block."""
 
-    The first ``inline`` items are done here: a small input starts no process. Nor is one started
-    where there is no interpreter to start, as in an embedded one. TopicmcError when one is killed.
-    """
-    items = iter(items)
-    first = list(islice(items, inline))
-    following = next(items, None)
-    n_processes = available_cores()
-    waiting = chain(first, [] if following is None else [following], items)
-    if following is None or n_processes == 1 or not sys.executable:
-        yield from map(function, waiting)
-        return
-    with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(n_processes))
-        workers = [_Worker(function) for _ in range(n_processes)]
-        for worker in workers:  # they end before the threads that wait for them
-            stack.callback(worker.end)
-        idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
-        for worker in workers:
-            idle.put(worker)
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._pool: Executor | None = None
+        self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], *, inline: int = 1
+    ) -> Iterator[R]:
+        """Results in order; ``function`` is one of an importable module.
+
+        The first ``inline`` items are done here: a small input starts no process. Nor is one
+        started where there is no interpreter to start, as in an embedded one. TopicmcError when one
+        is killed.
+        """
+        items = iter(items)
+        first = list(islice(items, inline))
+        following = next(items, None)
+        n_processes = available_cores()
+        waiting = chain(first, [] if following is None else [following], items)
+        if following is None or n_processes == 1 or not sys.executable:
+            yield from map(function, waiting)
+            return
+        pool = self._pool = self._pool or self._started(n_processes)
 
         def ask(item: T) -> R:
-            worker = idle.get()
+            worker = self._idle.get()
             try:
-                return worker.ask(item)
+                return worker.ask(function, item)
             finally:
-                idle.put(worker)
+                self._idle.put(worker)
 
         yield from _windowed(pool, ask, waiting, 2 * n_processes)
 
+    def _started(self, n_processes: int) -> Executor:
+        """As many workers, and the threads that wait for them; they end before these."""
+        pool = self._stack.enter_context(ThreadPoolExecutor(n_processes))
+        for _ in range(n_processes):
+            worker = _Worker()
+            self._stack.callback(worker.end)
+            self._idle.put(worker)
+        return pool
+
 
 class _Worker:
-    """An interpreter that applies a function to what comes in by its stdin."""
+    """An interpreter that applies functions to what comes in by its stdin."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self) -> None:
         # In a group of its own: Ctrl-C reaches the parent, which ends its workers.
         code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve()"
         self._process = subprocess.Popen(
@@ -85,13 +105,16 @@ class _Worker:
             stdout=subprocess.PIPE,
             process_group=0,
         )
-        self._send(function)
+        self._function: Callable[[Any], Any] | None = None
 
-    def ask(self, item: Any) -> Any:
-        """The function of an item, or the error that it raised."""
+    def ask(self, function: Callable[[Any], Any], item: Any) -> Any:
+        """The function of an item, or the error that it raised. A function is sent once, as long as
+        no other is asked for."""
         assert self._process.stdout is not None
+        new = None if function is self._function else function
+        self._function = function
         try:
-            self._send(item)
+            self._send((new, item))
             done, result = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             raise TopicmcError(
@@ -122,12 +145,13 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    function = pickle.load(requests)
+    function: Any = None
     while True:
         try:
-            item = pickle.load(requests)
+            new, item = pickle.load(requests)
         except EOFError:
             return
+        function = function if new is None else new
         try:
             reply = (True, function(item))
         except Exception as error:

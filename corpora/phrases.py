@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from topicmc.corpora.parallel import process_map
+from topicmc.corpora.parallel import Processes
 from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.records import Batch, RecordReader
 from topicmc.corpora.tokenizer import Tokenizer
@@ -29,12 +29,13 @@ def learn_phrases(
     from gensim.models.phrases import FrozenPhrases, Phrases
 
     model = Phrases(connector_words=stop, max_vocab_size=_MAX_COUNTS)
-    for reader in readers:
-        split = partial(_split, reader.plain, tokenizer, reader.path, reader.unit)
-        for documents in process_map(split, reader.batches(tally), inline=2):
-            model.add_vocab(words for words in documents if len(words) >= reader.min_tokens)
-            report(tally)
-        tally.next_source(reader.path, reader.unit)
+    with Processes() as processes:
+        for reader in readers:
+            split = partial(_split, reader.plain, tokenizer, reader.path, reader.unit)
+            for documents in processes.map(split, reader.batches(tally), inline=2):
+                model.add_vocab(words for words in documents if len(words) >= reader.min_tokens)
+                report(tally)
+            tally.next_source(reader.path, reader.unit)
     return FrozenPhrases(model)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora.accounts import account, account_of_ids
-from topicmc.corpora.emission import Pruned, emit, repeated_rows
+from topicmc.corpora.emission import Pruned, check_split, emit, repeated_rows
 from topicmc.corpora.files import staging
 from topicmc.corpora.index import INDEX, write_index, write_vocabulary
 from topicmc.corpora.ingestion import (
@@ -43,6 +43,7 @@ from topicmc.corpora.vocabulary import Pruning, read_vocabulary
 from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
 from topicmc.storage.fields import shown
+from topicmc.storage.files import check_no_source
 
 
 def prepare(
@@ -89,8 +90,8 @@ def prepare(
     ``tokenizer`` says how texts are cut into words. ``delimiter`` and ``quote`` are those of CSV,
     "none" for no quote, and ``encoding`` is that of text, UTF-8 by default. Equal documents are
     counted and stay on one side of the split; with ``duplicates="drop"`` only the first of them is
-    kept. Sources may be pipes, and "-" is standard input. ``progress`` is called now and then with
-    the running `Tally`.
+    kept. Sources and ``vocab`` may be pipes, and "-" is standard input. ``progress`` is called now
+    and then with the running `Tally`.
 
     Raises DataError for what is wrong with the sources and UsageError for what is wrong with the
     options; either way, and when interrupted, output is as it was.
@@ -107,7 +108,8 @@ def prepare(
     cut.load()
     if seed < 0:
         raise UsageError(f"--seed {seed}: give a whole number, 0 or more.")
-
+    check_split(n_shards, n_heldout)
+    check_no_source(Path(output), paths)
     if duplicates not in ("keep", "drop"):
         raise UsageError(f"--duplicates {duplicates}: it is keep or drop.")
     fields = Fields(
@@ -226,7 +228,10 @@ def given_vocabulary(
 ) -> tuple[str, list[str]] | None:
     """Its path and words; None when it is to be built from text."""
     if vocab is not None:
-        return str(vocab), read_vocabulary(vocab, strict)
+        with readable([vocab]) as [vocab]:
+            if vocab in id_paths:
+                raise UsageError(f"--vocab {vocab}: is a source, too; name a file of words.")
+            return str(vocab), read_vocabulary(vocab, strict)
     if not id_paths:
         return None
     beside = [find_vocabulary(path) for path in id_paths]

@@ -17,7 +17,6 @@ from topicmc.corpora.duplicates import text_digests
 from topicmc.corpora.index import INDEX
 from topicmc.corpora.ingestion import counted, numbered, spelled
 from topicmc.corpora.naming import Place, short_names
-from topicmc.corpora.offsets import offsets
 from topicmc.corpora.ordering import in_source_order
 from topicmc.corpora.phrases import phrases_among
 from topicmc.corpora.pipes import readable
@@ -28,6 +27,7 @@ from topicmc.corpora.readers.records import RecordReader
 from topicmc.corpora.readers.sources import FIELD_READERS, GAPPED, ID_READERS, open_sources
 from topicmc.corpora.store import Corpus
 from topicmc.corpora.tokenizer import Tokenizer
+from topicmc.corpora.vocabulary import ids_in
 from topicmc.errors import DataError, UsageError
 
 
@@ -184,21 +184,21 @@ def _of_text(
 ) -> Iterator[Known]:
     tokenizer.load()
     index = spelled(words)
-    for reader, places in zip(readers, _files(readers), strict=True):
-        for batch, documents, _ in counted([reader], tokenizer, tally, phrases):
-            new_ids = np.array([index.get(word, -1) for word in batch.words], dtype=np.int64)
-            known = _known(documents, new_ids)
-            if stop:
-                is_stop = [i < 0 and w in stop for w, i in zip(batch.words, new_ids, strict=True)]
-                places_of_stop = np.where(np.array(is_stop, dtype=bool), 0, -1)
-                known = known._replace(stop=tokens(remap(documents, places_of_stop)))
-            yield known._replace(places=places(documents, tally))
+    places = _files(readers)
+    for batch, documents, _ in counted(readers, tokenizer, tally, phrases):
+        new_ids = np.array([index.get(word, -1) for word in batch.words], dtype=np.int64)
+        known = _known(documents, new_ids)
+        if stop:
+            is_stop = [i < 0 and w in stop for w, i in zip(batch.words, new_ids, strict=True)]
+            places_of_stop = np.where(np.array(is_stop, dtype=bool), 0, -1)
+            known = known._replace(stop=remap(documents, places_of_stop).sizes)
+        yield known._replace(places=places[len(tally.sources)](documents, tally))
 
 
 def _of_ids(
     readers: list[Any], own: list[str], words: Sequence[str], tally: Tally, gapped: bool
 ) -> Iterator[Known]:
-    new_ids = _new_ids(own, words)
+    new_ids = ids_in(words, own)
     options = {"gaps": True} if gapped else {}
     for reader, places in zip(readers, _files(readers), strict=True):
         for documents in numbered([reader], len(own), tally, **options):
@@ -231,7 +231,7 @@ def _reading_of_corpora(
 def _of_corpora(corpora: list[Corpus], words: Sequence[str], tally: Tally) -> Iterator[Known]:
     for corpus in corpora:
         corpus.check(range(corpus.n_shards), metadata=True)
-        new_ids = _new_ids(corpus.vocabulary, words)
+        new_ids = ids_in(words, corpus.vocabulary)
         for documents, heldout, reasons in in_source_order(corpus):
             tally.n_read += documents.n_docs
             assert documents.metadata is not None
@@ -255,16 +255,6 @@ def _files(readers: Sequence[Any]) -> list[Callable[[Documents, Tally], list[Pla
     ]
 
 
-def _new_ids(own: Sequence[str], words: Sequence[str]) -> np.ndarray:
-    index: dict[Any, int] = {word: i for i, word in enumerate(words)}
-    return np.array([index.get(word, -1) for word in own], dtype=np.int64)
-
-
 def _known(documents: Documents, new_ids: np.ndarray) -> Known:
     known = remap(documents, new_ids)
-    return Known(known, tokens(documents) - tokens(known))
-
-
-def tokens(documents: Documents) -> np.ndarray:
-    """Tokens of each document, int64 (n,)."""
-    return np.diff(offsets(documents.counts)[documents.indptr])
+    return Known(known, documents.sizes - known.sizes)

@@ -14,6 +14,7 @@ from topicmc.corpora.strings import Strings
 
 _BLOCK_ENTRIES = 1 << 20
 _BLOCK_DOCS = 1 << 16
+_BLOCK_TEXT = 1 << 26  # bytes of what is kept with documents
 _FILES = {
     "lengths": np.uint32,
     "word_ids": np.uint32,
@@ -55,7 +56,7 @@ class Spool:
         self._known = dict.fromkeys((*TEXTS, "times", "rows"), 0)
         self._paths = {name: folder / name for name in _FILES}
         self._files = {name: path.open("wb") for name, path in self._paths.items()}
-        self._blocks: list[tuple[int, int]] = []
+        self._blocks: list[tuple[int, int, int]] = []  # documents, entries, bytes of texts
 
     def append(self, documents: Documents, digests: np.ndarray, reasons: np.ndarray) -> None:
         if documents.n_docs == 0:
@@ -65,8 +66,9 @@ class Spool:
         self._write("counts", documents.counts)
         self._write("digests", digests)
         self._write("reasons", reasons)
-        self._write_metadata(documents.metadata or Metadata.blank(documents.n_docs))
-        self._count_block(documents.n_docs, documents.n_entries)
+        metadata = documents.metadata or Metadata.blank(documents.n_docs)
+        self._write_metadata(metadata)
+        self._count_block(documents.n_docs, documents.n_entries, metadata.n_bytes)
         self.n_docs += int(np.count_nonzero(documents.lengths))
         self.n_entries += documents.n_entries
         self.n_tokens += documents.n_tokens
@@ -87,14 +89,15 @@ class Spool:
     def _write(self, name: str, values: np.ndarray) -> None:
         self._files[name].write(np.ascontiguousarray(values, dtype=_FILES[name]).data)
 
-    def _count_block(self, n_docs: int, n_entries: int) -> None:
+    def _count_block(self, n_docs: int, n_entries: int, n_bytes: int) -> None:
         """Small neighbours are read back as one block."""
         if self._blocks:
-            last_docs, last_entries = self._blocks[-1]
-            if last_entries + n_entries <= _BLOCK_ENTRIES and last_docs + n_docs <= _BLOCK_DOCS:
-                self._blocks.pop()
-                n_docs, n_entries = n_docs + last_docs, n_entries + last_entries
-        self._blocks.append((n_docs, n_entries))
+            docs, entries, text = self._blocks[-1]
+            docs, entries, text = docs + n_docs, entries + n_entries, text + n_bytes
+            if docs <= _BLOCK_DOCS and entries <= _BLOCK_ENTRIES and text <= _BLOCK_TEXT:
+                self._blocks[-1] = docs, entries, text
+                return
+        self._blocks.append((n_docs, n_entries, n_bytes))
 
     @property
     def kinds(self) -> list[str]:
@@ -114,7 +117,7 @@ class Spool:
                 starts = offsets(read(f"{kind}_lengths", size))
                 return Strings(read(kind, int(starts[-1])), starts)
 
-            for n_docs, n_entries in self._blocks:
+            for n_docs, n_entries, _ in self._blocks:
                 metadata = Metadata.with_texts(
                     (read_strings(kind, n_docs) for kind in TEXTS),
                     read("days", n_docs).view(TIME),

@@ -1,6 +1,6 @@
 """Vocabularies: read from a file, grown from text, pruned."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,12 @@ def read_vocabulary(path: Path, strict: bool = False) -> list[str]:
     if not seen:
         raise DataError(f"{path} holds no words: give one word a line.")
     return list(seen)
+
+
+def ids_in(vocabulary: Sequence[str], words: Iterable[str]) -> np.ndarray:
+    """The id that each word has in a vocabulary: int64 (n,), −1 where it is not there."""
+    ids = {word: i for i, word in enumerate(vocabulary)}
+    return np.array([ids.get(word, -1) for word in words], np.int64)
 
 
 class WordTable:

@@ -24,6 +24,7 @@ class Tally:
     position: int = 0  # bytes of the present source taken in
     finished: int = 0  # bytes of the sources before it
     row: int = 0  # of the present source: the last one read, counted from 1
+    rows_before: int = 0  # of the sources before the present one
     sources: list[dict[str, Any]] = field(default_factory=list)  # name, unit and rows of each
 
     @property
@@ -38,14 +39,10 @@ class Tally:
         self.times_unread += 1
         self.time_unread = self.time_unread or f"{time[:40]!r} ({where})"
 
-    @property
-    def rows_before(self) -> int:
-        """Rows of the sources before the present one."""
-        return sum(source["rows"] for source in self.sources)
-
     def next_source(self, path: Path, unit: str) -> None:
         """The present source has been read; ``unit`` is what its rows are called."""
         self.finished += self.position
+        self.rows_before += self.row
         self.sources.append({"name": str(path), "unit": unit, "rows": self.row})
         self.position = self.row = 0
 

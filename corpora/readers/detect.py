@@ -128,7 +128,7 @@ def _is_docword(lines: list[str]) -> bool:
     head = [line.split() for line in lines[:4]]
     widths = [len(fields) for fields in head]
     return widths in ([1, 1, 1, 3], [1, 1, 1, 0], [1, 1, 1]) and all(
-        field.isdigit() for fields in head[:3] for field in fields
+        re.fullmatch(r"[0-9]+", field) for fields in head[:3] for field in fields
     )
 
 
@@ -147,9 +147,9 @@ def _is_ldac(lines: list[str]) -> bool:
     for line in _some(lines):
         fields = line.split()
         pairs = fields[1:]
-        if not fields or not fields[0].isdigit() or int(fields[0][:9]) != len(pairs):
+        if not fields or not re.fullmatch(r"[0-9]{1,9}", fields[0]) or int(fields[0]) != len(pairs):
             return False
-        if not all(re.fullmatch(r"\d+:\d+", pair) for pair in pairs):
+        if not all(re.fullmatch(r"[0-9]+:[0-9]+", pair) for pair in pairs):
             return False
     return True
 

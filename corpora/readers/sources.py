@@ -37,6 +37,7 @@ FIELD_READERS: dict[str, Callable[[Path, Fields], FieldReader]] = {
 }
 FORMATS = (*ID_READERS, "text", "wikipedia", *FIELD_READERS)
 _ENCODED = ("text", "jsonl", "csv")
+_NAMED = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|", "\\t": "\t"}  # delimiters
 _TIMESTAMP = "timestamp"  # what the time of a revision is called in a dump
 
 
@@ -72,12 +73,23 @@ def _files_of(path: Path, format: str) -> list[Path]:
     return files if files and format in FIELD_READERS else [path]
 
 
+def delimiter_of(given: str | None, *marks: str) -> str | None:
+    """The character that parts columns, given as itself or by its name, or one of some longer
+    ``marks``; None as it is. UsageError when it is neither."""
+    delimiter = None if given is None else _NAMED.get(given, given)
+    if delimiter is None or delimiter in marks:
+        return delimiter
+    if len(delimiter) != 1 or delimiter in '"\r\n\0':
+        raise UsageError(
+            f"--delimiter {given!r}: give one character, or {', '.join([*marks, *_NAMED][:-1])}"
+        )
+    return delimiter
+
+
 def _checked(fields: Fields) -> Fields:
     """With an encoding that Python knows, None for UTF-8, and one character as delimiter and as
     quote, if they are given."""
-    delimiter = {"tab": "\t", "\\t": "\t"}.get(fields.delimiter or "", fields.delimiter)
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n\0'):
-        raise UsageError(f"--delimiter {delimiter!r}: give one character, or tab.")
+    delimiter = delimiter_of(fields.delimiter)
     quote, parting = fields.quote, (delimiter or ",;\t|") + " \r\n\0"
     if quote is not None and quote != NONE and (len(quote) != 1 or quote in parting):
         raise UsageError(f"--quote {quote!r}: give one character that parts no columns, or none.")

@@ -31,6 +31,11 @@ class CsvReader(FieldReader):
             if stated:
                 first, n_above = next(lines, ""), 1
             asked = None if "delimiter" in self.fields.optional else self.fields.delimiter
+            if stated and not asked and stated[1] in ('"', "\r", "\0", self.fields.quote):
+                raise DataError(
+                    f"{self.path}, line 1: {stated[0]!r} names no delimiter; remove the line, or "
+                    "pass --delimiter."
+                )
             delimiter = asked or (stated and stated[1]) or self._sniffed(first)
             taken: list[str] = []  # the lines of the row at hand
             rows = csv.reader(
@@ -117,6 +122,7 @@ class CsvReader(FieldReader):
         choices = sorted(_DELIMITERS, key=lambda d: d != "\t") if is_tabs else list(_DELIMITERS)
         if self.fields.delimiter is not None:
             choices.insert(0, self.fields.delimiter)
+        choices = [delimiter for delimiter in choices if delimiter != self.fields.quote]
 
         def fit(delimiter: str) -> tuple[int, int]:
             try:

@@ -325,6 +325,8 @@ def test_npz_with_a_flipped_byte(tmp_path):
         ("x.txt", "a word\n", {"time": "x"}, "--time x: only jsonl, .* this is text", UsageError),
         ("x.csv", 'text,id\n"a\nb",1\nc\n', {}, "line 4: 1 columns, .*header has 2", DataError),
         ("x.csv", 'text,id\n"a,1\n', {}, "line 2: not CSV", DataError),
+        ("x.csv", 'sep="\nid"text\n1"a\n', {}, "line 1: .* names no delimiter", DataError),
+        ("x.csv", "sep=~\nid~text\n1~a\n", {"quote": "~"}, "line 1: .* no delimiter", DataError),
         ("x.tsv", 'id\ttext\n1\t"a\n2\tb\n', {}, "line 3: not CSV .*--quote none", DataError),
         ("x.csv", b"text\na\n\xff\n", {}, "line 3: not UTF-8", DataError),
         (

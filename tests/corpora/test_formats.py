@@ -249,3 +249,15 @@ def test_what_json_has_no_word_for_does_not_change_the_rest_of_its_row():
     kept = {"category": "cs.LG", "year": 2020, "score": float("nan"), "list": [1, float("inf")]}
     told = json.loads(columns_text(kept), parse_constant=pytest.fail)
     assert told == {"category": "cs.LG", "year": 2020, "score": "NaN", "list": "[1, Infinity]"}
+
+
+def test_digits_that_count_nothing_are_text(tmp_path):
+    """As those above a line and those in circles."""
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for path in (tmp_path / "x.txt", texts / "x.txt"):
+        path.write_text("² word other\n① word\n", encoding="utf-8")
+    for source in (tmp_path / "x.txt", texts):
+        corpus = prepared(source)
+        assert corpus.provenance["format"] == "text"
+        assert corpus.vocabulary == ["other", "word"]

@@ -333,3 +333,15 @@ def test_words_of_a_corpus_are_what_they_are(tmp_path, monkeypatch):
         earlier.setattr(vocabulary, "UNSHOWN", regex.compile("(?!)"))
         parts = made(tmp_path, "a", [{0: 1, 1: 2}], ["red", "don\x92t"], n_heldout=0, n_shards=1)
     assert maintenance.add(parts.path, [source]).n_docs == 5
+
+
+def test_new_words_take_none_away_that_are_spelled_with_combining_marks(tmp_path):
+    source, vocab = tmp_path / "x.txt", tmp_path / "words"
+    vocab.write_text("cafe\u0301\nred\n", encoding="utf-8")
+    source.write_text("caf\u00e9 caf\u00e9 red\n", encoding="utf-8")
+    corpus = prepare(source, tmp_path / "a", vocab=vocab, n_heldout=0)
+    for new_words in (False, True):
+        added = maintenance.add(
+            corpus.path, [source], tmp_path / f"added-{new_words}", new_words=new_words
+        )
+        assert bags.training(added) == [{0: 2, 1: 1}] * 2

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from topicmc.corpora import Corpus, emission, maintenance, parallel, prepare, spool, streams, verify
+from topicmc.corpora.documents import blocks
 from topicmc.corpora.files import sha256
 from topicmc.corpora.metadata import clean_title, parse_day
+from topicmc.corpora.ordering import in_order, random_keys
 from topicmc.corpora.readers import jsonl, records
 from topicmc.errors import DataError
 from topicmc.storage.files import own_checksum
@@ -229,6 +231,31 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
         tracemalloc.stop()
         assert corpus.titles[-1].startswith(f"{n_docs - 1} ") and len(corpus.times) == n_docs - 2
     assert peaks[2] < 1.25 * peaks[1]
+
+
+def test_blocks_are_bounded_by_what_is_kept_with_documents(tmp_path, monkeypatch):
+    """A kilobyte each, of which three make no block of 3,000 bytes."""
+    for name in ("spool._BLOCK_TEXT", "documents._BLOCK_TEXT", "ordering._BUCKET_TEXT"):
+        monkeypatch.setattr(f"topicmc.corpora.{name}", 3000)
+    monkeypatch.setattr(records, "_MAX_TEXTS", 1)
+    monkeypatch.setattr(parallel, "available_cores", lambda: 1)
+    plain, read = spool.Spool.blocks, []
+
+    def noted(self):
+        for block in plain(self):
+            read.append(block.documents.metadata.n_bytes)
+            yield block
+
+    monkeypatch.setattr(spool.Spool, "blocks", noted)
+    (tmp_path / "words").write_text("\n".join(NAMES))
+    write_jsonl(tmp_path / "x.jsonl", [{"text": NAMES[0], "note": "x" * 1000}] * 40)
+    options = {"vocab": tmp_path / "words", "columns": ["note"], "n_heldout": 0, "n_shards": 1}
+    corpus = prepare(tmp_path / "x.jsonl", tmp_path / "out", **options)
+    assert read and max(read) <= 3000
+    found = [*blocks(corpus.part(corpus.index["shards"][0]))]
+    assert [block.n_docs for block in found] == [2] * 20
+    found = [*in_order(corpus, random_keys(0))]
+    assert len(found) > 5 and sum(block.n_docs for block in found) == 40
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from topicmc.corpora import streams
 from topicmc.corpora.readers import Tally, triplets
-from topicmc.corpora.reading import read_known, tokens
+from topicmc.corpora.reading import read_known
 from topicmc.errors import DataError, UsageError
 
 WORDS = ["ant", "bee", "cow"]
@@ -15,7 +15,7 @@ def read(path, *others, **options):
     """Tokens and unknown tokens of each document, and the tally."""
     tally = Tally()
     found = list(read_known([path, *others], WORDS, tally, **options))
-    known = np.concatenate([tokens(part.documents) for part in found])
+    known = np.concatenate([part.documents.sizes for part in found])
     return known, np.concatenate([part.unknown for part in found]), tally
 
 

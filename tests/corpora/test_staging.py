@@ -83,8 +83,8 @@ def test_what_is_no_corpus_is_never_replaced(tmp_path):
     precious = tmp_path / "home"
     precious.mkdir()
     (precious / "thesis.txt").write_text("all of it")
-    for output in (precious, source):
-        with pytest.raises(UsageError, match="is not a corpus"):
+    for output, why in ((precious, "is not a corpus"), (source, "is what is read")):
+        with pytest.raises(UsageError, match=why):
             prepare(source, output, force=True)
     assert (precious / "thesis.txt").read_text() == "all of it"
     empty = tmp_path / "empty"
@@ -217,3 +217,18 @@ def test_quick_enough(tmp_path):
     corpus = prepare(path, tmp_path / "out")
     assert time.perf_counter() - start < 10
     assert corpus.n_entries + corpus.heldout.n_entries == 1_000_000
+
+
+@pytest.mark.parametrize("n_different", [1, 5, 40, 1000])
+def test_duplicates_are_found_across_chunks_and_buckets(tmp_path, monkeypatch, n_different):
+    monkeypatch.setattr(duplicates, "_CHUNK", 7)
+    monkeypatch.setattr(duplicates, "_BUCKET", 60)
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 1 << 64, n_different, dtype=np.uint64)
+    digests = kinds[rng.integers(0, n_different, 200)]
+    digests.tofile(tmp_path / "digests")
+    firsts, n_repeats = duplicates.first_of_each(tmp_path / "digests")
+    seen = digests.tolist()
+    expected = [seen.index(digest) for digest in seen]
+    assert firsts is not None and firsts.tolist() == expected
+    assert n_repeats == len(seen) - len(set(seen))

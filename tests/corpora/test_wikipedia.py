@@ -16,7 +16,7 @@ import bags
 import pytest
 
 from topicmc.corpora import parallel, prepare, wikipedia_extract
-from topicmc.corpora.readers import Tally
+from topicmc.corpora.readers import Tally, records
 from topicmc.corpora.readers.wikipedia import read_pages
 from topicmc.corpora.tokens import tokenize
 from topicmc.errors import TopicmcError
@@ -160,15 +160,16 @@ def square(number):
 
 @pytest.mark.parametrize("cores", [1, 2, 3])
 @pytest.mark.parametrize("n_items", [0, 1, 2, 3, 4, 12])
-def test_process_map_keeps_order(cores, n_items, monkeypatch):
+def test_maps_keep_order(cores, n_items, monkeypatch):
     monkeypatch.setattr(parallel, "available_cores", lambda: cores)
-    assert list(parallel.process_map(square, range(n_items), inline=2)) == [
-        i * i for i in range(n_items)
-    ]
+    with parallel.Processes() as processes:
+        for function in (square, str, square):
+            found = list(processes.map(function, range(n_items), inline=2))
+            assert found == [function(i) for i in range(n_items)]
 
 
 @pytest.mark.parametrize("cores", [1, 2])
-def test_process_map_holds_few_items_and_passes_errors_on(cores, monkeypatch):
+def test_maps_hold_few_items_and_pass_errors_on(cores, monkeypatch):
     monkeypatch.setattr(parallel, "available_cores", lambda: cores)
     taken = []
 
@@ -178,8 +179,8 @@ def test_process_map_holds_few_items_and_passes_errors_on(cores, monkeypatch):
             yield number
 
     results = []
-    with pytest.raises(ValueError, match="thirteen"):
-        for result in parallel.process_map(square, items()):
+    with pytest.raises(ValueError, match="thirteen"), parallel.Processes() as processes:
+        for result in processes.map(square, items()):
             results.append(result)
             assert len(taken) <= len(results) + 2 * cores + 2
     assert results == [i * i for i in range(13)]
@@ -195,8 +196,31 @@ def die(number):
 
 def test_killed_worker_is_an_error_and_no_hang(monkeypatch):
     monkeypatch.setattr(parallel, "available_cores", lambda: 2)
-    with pytest.raises(TopicmcError, match="worker process was killed"):
-        list(parallel.process_map(die, range(9)))
+    killed = pytest.raises(TopicmcError, match="worker process was killed")
+    with killed, parallel.Processes() as processes:
+        list(processes.map(die, range(9)))
+
+
+def test_the_same_workers_read_all_sources(tmp_path, monkeypatch):
+    started = []
+    plain = parallel._Worker.__init__
+
+    def counted(worker, *arguments):
+        started.append(worker)
+        plain(worker, *arguments)
+
+    monkeypatch.setattr(parallel._Worker, "__init__", counted)
+    monkeypatch.setattr(parallel, "available_cores", lambda: 2)
+    monkeypatch.setattr(records, "_MAX_TEXTS", 1)
+    sources = [tmp_path / f"{name}.txt" for name in "abcde"]
+    for source in sources:
+        source.write_text("red green\n" * 4)
+    corpus = prepare(
+        sources, tmp_path / "out", n_heldout=0, n_shards=1, min_df=1, max_df=1.0, stopwords="none"
+    )
+    assert bags.training(corpus) == [{0: 1, 1: 1}] * 20
+    assert corpus.rows.tolist() == [*range(1, 21)]
+    assert len(started) == 2
 
 
 UNGUARDED = """
@@ -232,7 +256,7 @@ def test_workers_end_with_who_started_them(tmp_path):
     script = (
         "from test_wikipedia import own_number; from topicmc.corpora import parallel\n"
         "parallel.available_cores = lambda: 2\n"
-        "for pid in parallel.process_map(own_number, iter(int, 1)):\n"
+        "for pid in parallel.Processes().map(own_number, iter(int, 1)):\n"
         "    print(pid, flush=True)\n"
     )
     process = subprocess.Popen(

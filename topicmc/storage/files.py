@@ -102,10 +102,15 @@ def check_new_file(path: Path, endings: Collection[str], force: bool = False) ->
 
 
 def check_no_source(path: Path, sources: Iterable[Path]) -> None:
-    """UsageError where a file that is to be written is one of those that are read for it."""
+    """UsageError where what is to be written is one of the files and folders that are read for it,
+    or lies in one: the next time it would be read, too."""
     for source in sources:
         if path.exists() and source.exists() and path.samefile(source):
             raise UsageError(f"-o {path}: is what is read, and would be lost; give another -o")
+        inside = path.resolve().parts[len(source.resolve().parts) :]
+        hidden = any(part.startswith(".") for part in inside)  # and never read
+        if source.is_dir() and source.resolve() in path.resolve().parents and not hidden:
+            raise UsageError(f"{path}: lies in {source}, whose files are read; write elsewhere")
 
 
 def put_in_place(temporary: Path, place: Path) -> None:
@@ -184,7 +189,7 @@ def read_json(path: Path, **expected: type) -> Any:
 def read_words(path: Path, expected: str | None, n_words: int | None) -> list[str]:
     """The words of a run by the lines of a file, so many where ``n_words`` is given; DataError when
     it is missing, or holds something else."""
-    with suppress(OSError, UnicodeDecodeError):
+    with suppress(OSError, DataError, UnicodeDecodeError):
         if checksum(path) == expected:
             words = path.read_bytes().decode().split("\n")[:-1]  # words may hold other line ends
             if n_words in (None, len(words)):
@@ -230,10 +235,10 @@ def save_array(stream: Any, array: np.ndarray) -> None:
 
 
 def read_back(path: Path, expected: str) -> None:
-    """Reads a file back, from the disk where the system allows it; DataError where its checksum is
-    another."""
+    """Reads a file back, from the disk where the system allows it; DataError where it cannot be
+    read, or its checksum is another."""
     if hasattr(os, "posix_fadvise"):
-        with path.open("rb") as stream:
+        with suppress(OSError), path.open("rb") as stream:
             os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     if checksum(path) != expected:
         raise DataError(
@@ -306,9 +311,14 @@ def _check_header(stream: IO[bytes], size: int) -> None:
 
 
 def checksum(path: Path) -> str:
-    """``sha256:…`` of a file's bytes."""
-    with path.open("rb") as stream:
-        return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
+    """``sha256:…`` of a file's bytes; DataError when it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror or error}); check the disk, and who may read"
+        ) from None
 
 
 def within(folder: Path, path: Path) -> Path:

@@ -1,0 +1,54 @@
+"""The corpora of runs: what a run keeps of the one that it was made on, and that found again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from topicmc.corpora.remembered import told_of
+from topicmc.corpora.store import Corpus
+from topicmc.errors import DataError
+from topicmc.storage.runs import RunDirectory
+
+IN_MEMORY = "documents in memory"  # in the place of a corpus, of runs that `LDA.save` writes
+EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
+PACKAGES = ("scipy", "gensim")
+"""What results depend on, besides the packages that every run names."""
+
+
+def corpus_facts(corpus: Corpus, location: str) -> dict[str, Any]:
+    """What a run keeps of its corpus, so that `open_corpus` knows it again, and new documents are
+    read as its own were."""
+    return {
+        "path": location,
+        "fingerprint": corpus.fingerprint,
+        "documents": corpus.n_docs,
+        "tokens": corpus.n_tokens,
+        "words": corpus.n_words,
+        **{k: v for k, v in corpus.provenance.items() if k == "tokenizer"},
+        "reading": told_of(corpus),
+    }
+
+
+def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
+    """The corpus of a run, from where it was or from ``corpus_path``; DataError unless the same."""
+    facts = run.facts()["corpus"]
+    path = Path(corpus_path) if corpus_path is not None else run.path / facts["path"]
+    if corpus_path is None and facts["path"] == IN_MEMORY:
+        raise DataError(
+            f"{run.path}: was saved by a program that had the documents in memory; prepare them as"
+            " a corpus, and train on that"
+        )
+    if corpus_path is None and not path.exists():
+        raise DataError(
+            f"{path}: the corpus of the run in {run.path} is not there any more; name its new"
+            " place on the command line, as CORPUS to train and with --corpus elsewhere"
+        )
+    corpus = Corpus.open(path)
+    if corpus.fingerprint != facts["fingerprint"]:
+        raise DataError(
+            f"{path}: this corpus has changed since the run in {run.path} was made (fingerprint"
+            f" {corpus.fingerprint[:12]}, not {facts['fingerprint'][:12]}); restore it or start a"
+            " new run"
+        )
+    return corpus
