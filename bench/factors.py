@@ -89,9 +89,10 @@ def table(results: dict[str, dict[str, Any]]) -> str:
     for key, found in results.items():
         d, name = key.split(": ", 1)
         each = found["rmse_of_chains"]
+        covered = "–" if found["coverage"] is None else f"{found['coverage']:.1%}"
         lines.append(
             f"| {d} | {name} | {found['rmse']:.4f} | {sum(each) / len(each):.4f} |"
-            f" {found['rmse_of_newest']:.4f} | {found['coverage']:.1%} | {found['samples']} |"
+            f" {found['rmse_of_newest']:.4f} | {covered} | {found['samples']} |"
             f" {found['seconds']:.0f} |"
         )
     return "\n".join(lines)

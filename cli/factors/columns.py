@@ -23,12 +23,6 @@ def column_options(rated: bool) -> Any:
 
 def checked_delimiter(delimiter: str | None) -> str | None:
     """One character, or the two colons of MovieLens; UsageError otherwise."""
-    from topicmc.errors import UsageError
+    from topicmc.corpora.readers.sources import delimiter_of
 
-    named = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|"}
-    given = None if delimiter is None else named.get(delimiter, delimiter)
-    if given is not None and given != "::" and (len(given) != 1 or given in '"\r\n'):
-        raise UsageError(
-            f"--delimiter {delimiter!r}: give one character, :: or the word tab, as --delimiter ';'"
-        )
-    return given
+    return delimiter_of(delimiter, "::")

@@ -22,8 +22,23 @@ from topicmc.cli.tables import print_convergence
 
 if TYPE_CHECKING:
     from topicmc.models.factors.reports import Score
+    from topicmc.models.factors.run import FactorRun
 
 FORMATS = ("npz", "csv")
+
+
+def _note_start(run: FactorRun) -> None:
+    """Notes on stderr that a run has no posterior sample."""
+    if not run.is_starting():
+        return
+    if run.config().sampler == "sgd":
+        told = "has no samples: the mode that sgd has come to stands in for one"
+    else:
+        told = (
+            "has no posterior sample yet: a state of its start stands in for one; train it for"
+            " longer"
+        )
+    click.echo(f"Note: {run.path} {told}.", err=True)
 
 
 @click.command()
@@ -48,6 +63,7 @@ def evaluate(
     from topicmc.posterior.judgement import convergence
 
     opened = FactorRun.open(run)
+    _note_start(opened)
     table = None
     if ratings is None:
         asked = {"--user": user, "--item": item, "--rating": rating, "--delimiter": delimiter}
@@ -81,7 +97,8 @@ def _print_score(found: Score) -> None:
             of = ", ".join(f"{value:.4f}" for value in found.rmse_of_chains)
             click.echo(f"of each chain         {of}")
         click.echo(f"of the mean rating    {found.rmse_of_mean:.4f}")
-        click.echo(f"in 90 % intervals     {found.coverage:.1%}")
+        if found.coverage is not None:
+            click.echo(f"in 90 % intervals     {found.coverage:.1%}")
     click.echo(f"ratings scored        {found.ratings:,}")
     if found.unknown:
         click.echo(f"of unknown rows       {found.unknown:,}")
@@ -123,6 +140,7 @@ def predict(
         check_new_file(output, SUFFIXES, force)
         check_no_source(output, [pairs])
     opened = FactorRun.open(run)
+    _note_start(opened)
     columns = Columns(user, item)
     found = predictions_of(opened, pairs, columns, delimiter=checked_delimiter(delimiter))
     if found.unknown:
@@ -143,7 +161,7 @@ def predict(
     else:
         text = StringIO()
         write_csv(found, text)
-        click.echo(text.getvalue(), nl=False)
+        click.echo(text.getvalue().encode(), nl=False)  # UTF-8, as the file would be
 
 
 @click.command()
@@ -167,6 +185,7 @@ def export(run: Path, to: str, output: Path, force: bool, as_json: bool) -> None
     check_free(output, to, files, force)
     opened = FactorRun.open(run)
     opened.states_to_read()
+    _note_start(opened)
     with staging(output, is_folder=to == "csv") as place:
         (write_csv if to == "csv" else write_npz)(opened, place)
     if as_json:

@@ -13,13 +13,17 @@ import click
 from topicmc.cli.factors.columns import checked_delimiter, column_options
 from topicmc.cli.options import (
     Headed,
+    Number,
     force_option,
     json_option,
     output_option,
     print_json,
+    progress_option,
     refuse,
+    resume_option,
+    setting,
+    transport_option,
 )
-from topicmc.cli.train import PROGRESS, Number, setting
 from topicmc.cli.training import carry_out, tell_nothing_to_do, tell_result, threads_of
 from topicmc.errors import UsageError
 from topicmc.models.factors.settings import SAMPLERS, SPLITS, FactorConfig
@@ -70,7 +74,7 @@ HEADINGS = {
 @setting("--chains", Number(int), "Chains [auto: one a worker; by itself: so many workers].")
 @setting("--workers", int, "Workers, each with a chain or a part of one [1].")
 @setting("--seed", int, "The same seed gives the same bits [0].")
-@click.option("--resume", is_flag=True, help="Go on with the run from its last checkpoint.")
+@resume_option
 @column_options(rated=True)
 @click.option(
     "--duplicates",
@@ -89,24 +93,17 @@ HEADINGS = {
 @setting("--precision", Number(float), "λ of all factors and biases [auto: drawn; sgd: 20].")
 @setting("--precision-shape", float, "α of the prior of λ, Gamma(α, β) [1].")
 @setting("--precision-rate", float, "β of the prior of λ [1].")
-@setting("--precision-every", int, "Draw λ every so many rounds of sgld [5].")
+@setting("--precision-every", int, "Draw λ, and τ if learned, every so many rounds of sgld [5].")
 @setting("--batch-size", Number(int), "Ratings in a minibatch [auto: a sixteenth, to 50,000].")
 @setting("--step-size", float, "a in the step size a (1 + t / b)^-c [4].")
 @setting("--step-offset", float, "b in the step size [10000].")
 @setting("--step-decay", float, "c in the step size [0.51].")
 @setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")
-@click.option(
-    "--transport",
-    type=click.Choice(["auto", "mpi", "local"]),
-    default="auto",
-    help="How workers talk: MPI, or all in one process.",
-)
+@transport_option
 @setting("--split", click.Choice(["auto", *SPLITS]), "What a worker has: all, rows, or a square.")
 @setting("--trajectory", Number(int), "Updates that a chain makes in a round [10].")
 @setting("--balance/--no-balance", bool, "Longer trajectories on faster workers [no].")
-@click.option(
-    "--progress", type=click.Choice(PROGRESS), default="auto", help="How progress is shown."
-)
+@progress_option
 @force_option
 @json_option
 def train(
@@ -207,8 +204,8 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
         settings["time_budget"] = parse_duration(settings["time_budget"], "--time-budget")
     if settings.get("updates") is not None and settings.get("epochs") is not None:
         raise UsageError("--updates and --epochs both say how long to train; give one of them")
-    enough = {"workers": MAX_WORKERS} if settings.get("split") != "square" else {}
-    FactorConfig.from_dict({**enough, **settings})
+    enough = math.isqrt(MAX_WORKERS) ** 2  # for any split: how many there are is seen later
+    FactorConfig.from_dict({"workers": enough, **settings})
     return settings
 
 

@@ -59,7 +59,7 @@ def _group(
     first = np.argsort(-groups.phi[k], kind="stable")[:n_words]
     return {
         "topic": k,
-        **({"label": run.labels[k]} if k in run.labels else {}),
+        **({"name": run.labels[k]} if k in run.labels else {}),
         "documents": int(groups.sizes[k]),
         "weight": float(groups.weights[k]),
         "words": [words[w] for w in first],
@@ -73,7 +73,7 @@ def print_groups(run: MixtureRun, n_words: int, groups: Groups | None = None) ->
     from topicmc.models.mixture.reading import numbers_of_groups
 
     def named(group: dict[str, Any]) -> str:
-        return f"{group['label']}: " if "label" in group else ""
+        return f"{group['name']}: " if "name" in group else ""
 
     groups, words = groups or central(run), run.vocabulary()
     told = [_group(run, groups, k, words, n_words) for k in range(len(groups.sizes))]
@@ -111,9 +111,9 @@ def print_numbers(numbers: list[Number]) -> None:
 def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool) -> None:
     """``topicmc evaluate``."""
     from topicmc.corpora import Corpus
+    from topicmc.corpora.of_runs import open_corpus
     from topicmc.host.machine import available_cores
     from topicmc.kernels.threads import Threads
-    from topicmc.models.lda.jobs import open_corpus
     from topicmc.models.mixture.reading import numbers_of_groups, score
     from topicmc.models.mixture.run import MixtureRun
     from topicmc.posterior.judgement import convergence
@@ -136,6 +136,8 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
         click.echo(f"nats a document       {found.nats_per_document:.4f}  of {kind}")
         click.echo(f"nats a token          {found.nats_per_token:.4f}")
         click.echo(f"documents scored      {found.documents:,}, {found.tokens:,} tokens")
+        if found.unknown_documents:
+            click.echo(f"of unknown words      {found.unknown_documents:,} documents, left out")
         if found.unknown_words:
             click.echo(f"unknown words         {found.unknown_words:,}")
     print_numbers(numbers)

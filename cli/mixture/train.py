@@ -77,7 +77,8 @@ def train_mixture(
     settings = decided_of(settings)
     workers = settings.get("workers")
     if workers is None and resume and launched_size() == 1:
-        workers = jobs.workers_of(output)
+        workers, last = jobs.workers_of(output)
+        transport = last if transport == "auto" else transport
     if workers is not None and must_launch(workers, transport):
         return launch(workers, sys.argv[1:])
     channel = open_transport(transport, workers)

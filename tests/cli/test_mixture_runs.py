@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
-from shell import copy_of, one_sentence, topicmc
+from shell import copy_of, damage, one_sentence, topicmc
+from synthetic import write_docword
 
+from topicmc.corpora import prepare
 from topicmc.errors import DataError
 from topicmc.models.mixture.run import MixtureRun
 
@@ -81,6 +83,7 @@ def test_a_state_of_the_start_is_no_posterior(work, command):
     assert "number of groups" not in shown.stdout
     assert json.loads(command("topics", "early", "--json").stdout)["groups"] == []
     assert "number of groups" not in command("evaluate", "early").stdout
+    assert note in command("edit", "early", "-o", "named", "--label", "0=First").stderr
     assert note in command("infer", "early", "-o", "early.csv").stderr
     assert note in command("export", "early", "--to", "npy", "-o", "out").stderr
     assert "no posterior sample yet" in command("report", "early", "-o", "early.html").stderr
@@ -98,6 +101,36 @@ def test_evaluate_says_what_it_scores(work, command):
     )
     text = command("evaluate", "run").stdout
     assert "nats a document" in text and "█" in text
+
+
+def test_a_damaged_corpus_is_not_scored(work, command):
+    damage(Path("corpus/heldout/word_ids.npy"), "flip")
+    for arguments in (("evaluate", "run"), ("evaluate", "run", "--corpus", "corpus")):
+        refused = command(*arguments)
+        assert "word_ids.npy was changed or damaged" in one_sentence(refused)
+        assert refused.status == 3
+
+
+def test_documents_without_a_known_word_are_left_out_of_the_score(work, command):
+    """Of 240 words the run knows the first 120."""
+    rng = np.random.default_rng(0)
+    known, foreign = (list(rng.integers(first, first + 120, (20, 30))) for first in (0, 120))
+    for name, documents in (("own", known), ("half", known + foreign), ("none", foreign)):
+        Path(name).mkdir()
+        source = write_docword(Path(name), documents, 240)
+        prepare([source], Path(name, "corpus"), n_heldout=0)
+    own, half = (
+        json.loads(command("evaluate", "run", "--corpus", f"{name}/corpus", "--json").stdout)
+        for name in ("own", "half")
+    )
+    assert (own["documents"], own["unknown_documents"], own["unknown_words"]) == (20, 0, 0)
+    assert (half["documents"], half["unknown_documents"], half["unknown_words"]) == (20, 20, 600)
+    for name in ("nats_per_document", "nats_per_document_averaged", "nats_per_token"):
+        assert half[name] == pytest.approx(own[name])
+    assert "20 documents, left out" in command("evaluate", "run", "--corpus", "half/corpus").stdout
+    refused = command("evaluate", "run", "--corpus", "none/corpus")
+    assert "none of the words is known to the model" in one_sentence(refused)
+    assert refused.status == 3
 
 
 def test_topics_are_groups_with_their_documents(work, command):
@@ -163,6 +196,13 @@ def test_a_score_is_never_below_zero(work, command):
     assert command("report", "r", "-o", "r.html").status == 0
 
 
+def test_a_run_made_again_is_no_other_chain(work, command):
+    assert command("train", "corpus", "-o", "again", *MODEL, *LENGTH).status == 0
+    refused = command("report", "run", "again", "-o", "page.html")
+    assert "again: has the same samples as run; train one" in one_sentence(refused)
+    assert refused.status == 2
+
+
 def test_compare_tells_how_far_groupings_agree(work, command):
     command("train", "corpus", "-o", "other", *MODEL, *LENGTH, "--seed", 1)
     done = command("compare", "run", "other", "run", "--json")
@@ -226,7 +266,7 @@ def test_views_name_groups_until_the_run_goes_on(work, command):
     done = command("edit", "run", "-o", "view", "--label", "0=First of all")
     assert done.status == 0, done.stderr
     told = json.loads(command("topics", "view", "--json").stdout)["topics"]
-    assert [group.get("label") for group in told[:2]] == ["First of all", None]
+    assert [group.get("name") for group in told[:2]] == ["First of all", None]
     assert "0 First of all" in command("infer", "view", "-o", "v.jsonl").stdout
     assert command("report", "view", "-o", "v.html").status == 0
     assert "First of all" in Path("v.html").read_text(encoding="utf-8")
@@ -246,6 +286,16 @@ def test_a_learned_beta_is_resumed_and_told(work, command):
     betas = {entry["beta"] for entry in MixtureRun.open(Path("whole")).sample_index()}
     assert len(betas) > 1 and all(1e-4 <= beta <= 1e4 for beta in betas)
     assert "beta" in json.loads(command("evaluate", "whole", "--json").stdout)["rhat"]
+
+
+def test_no_state_is_a_sample_before_beta_is_drawn(work, command):
+    options = ("--learn", "both", "--moves-every", 80, "--batch-size", 150)
+    command("train", "corpus", "-o", "late", *MODEL[:-2], *options, "--updates", 79)
+    assert all(entry["burn_in"] for entry in MixtureRun.open(Path("late")).sample_index())
+    done = command("train", "-o", "late", "--resume", "--updates", 90, "--threads", 1)
+    assert done.status == 0, done.stderr
+    entries = MixtureRun.open(Path("late")).sample_index()
+    assert entries and all(e["position"] >= 80 and not e["burn_in"] for e in entries)
 
 
 def test_sgrld_and_minibatches_train(work, command):
@@ -273,7 +323,10 @@ REFUSED = [
     (("train", "-o", "run", "--resume", "--beta", "0.3"), "--beta"),
     (("topics", "run", "run"), "one RUN"),
     (("topics", "run", "--tree"), "--tree"),
+    (("topics", "run", "--corpus", "corpus"), "--corpus"),
     (("infer", "run", "-o", "x.csv", "--se"), "--se"),
+    (("infer", "run", "-o", "x.csv", "--threads", "2"), "--threads"),
+    (("report", "run", "-o", "x.html", "--threads", "2"), "--threads"),
     (("export", "run", "--to", "gensim", "-o", "x"), "npy"),
     (("export", "run", "--to", "sklearn", "-o", "x"), "npy, csv"),
     (("export", "run", "--to", "csv", "-o", "x", "--chain", "0"), "--chain"),
@@ -327,3 +380,6 @@ def test_a_damaged_sample_is_refused(work, damage):
 def test_a_dry_run_shows_the_settings(work, command):
     told = json.loads(command("train", "corpus", *MODEL, "--dry-run", "--json").stdout)
     assert told["counts"] == "all" and told["alpha"] == "auto" and told["batch_size"] == 300
+    asked = ("--model", "mixture", "--learn", "beta", "--dry-run", "--json")
+    told = json.loads(command("train", "corpus", *asked).stdout)
+    assert (told["learn"], told["alpha"]) == ("beta", 1.0)

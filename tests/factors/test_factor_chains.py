@@ -90,22 +90,28 @@ def test_states_that_are_kept_follow_all_blocks_alike(split, workers):
         assert np.abs(counts - 1000 / n).max() < 6 * np.sqrt(1000 / n * (1 - 1 / n))
 
 
+FIXED = {"precision": 1.0}
+
+
 @pytest.mark.parametrize(
     ("settings", "start"),
     [
         ({"sampler": "gibbs"}, 5),
-        ({"batch_size": 100}, 20),
-        ({"batch_size": 10}, 60),  # a pass over 600 ratings
-        ({"batch_size": 10, "split": "square", "workers": 4}, 30),  # of which it draws 20 at once
-        ({"batch_size": 100, "split": "rows", "workers": 4}, 40),  # updates until it was everywhere
+        ({"batch_size": 100, **FIXED}, 20),
+        ({"batch_size": 10, **FIXED}, 60),  # a pass over 600 ratings
+        ({"batch_size": 10, "split": "square", "workers": 4, **FIXED}, 30),  # 20 of them at once
+        ({"batch_size": 100, "split": "rows", "workers": 4, **FIXED}, 40),  # a visit to all blocks
+        ({"batch_size": 100}, 50),  # until λ has been drawn
+        ({"batch_size": 100, "precision_every": 12}, 120),
+        ({"batch_size": 100, "precision_every": 12, "learn_noise": True, **FIXED}, 120),
     ],
 )
 def test_states_of_the_start_are_no_samples(settings, start):
     method = method_of(some_ratings(40, 30, 600, even=True), factors=2, **settings)
     trajectory = method.config.trajectory
-    assert method.is_start(start // trajectory - 1)
-    assert not method.is_start(start // trajectory)
-    for _ in range(start // trajectory):
+    assert method.is_start(start // trajectory)
+    assert not method.is_start(start // trajectory + 1)
+    for _ in range(start // trajectory + 1):
         assert method.in_burn_in
         method.round()
     assert not method.in_burn_in

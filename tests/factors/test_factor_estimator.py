@@ -12,7 +12,7 @@ from synthetic import write_ratings
 from topicmc import MatrixFactorization
 from topicmc.cli import main
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.errors import DataError
+from topicmc.errors import DataError, DivergedError
 from topicmc.models.factors import jobs
 from topicmc.models.factors.reading import Columns
 from topicmc.models.factors.settings import FactorConfig
@@ -73,20 +73,47 @@ def test_it_is_what_the_command_does(ratings, tmp_path):
         MatrixFactorization.from_run(tmp_path)
 
 
+def test_a_model_of_a_gibbs_run_can_be_fitted(ratings, tmp_path):
+    path, pairs, values, _ = ratings
+    options = ("--sampler", "gibbs", "--factors", "2", "--epochs", "10", "--heldout", "0")
+    with pytest.raises(SystemExit):
+        main(["factors", "train", str(path), "-o", str(tmp_path / "run"), *options, "--json"])
+    model = MatrixFactorization.from_run(tmp_path / "run")
+    assert model.batch_size is None
+    again = clone(model).fit(pairs, values)
+    assert np.array_equal(model.predict(pairs), again.predict(pairs))
+
+
+def test_a_step_that_is_too_large_is_told(ratings):
+    _, pairs, values, _ = ratings
+    model = MatrixFactorization(**{**SMALL, "step_size": 1e20})
+    with pytest.raises(DivergedError, match="lower step_size .* or raise batch_size"):
+        model.fit(pairs, values)
+
+
 def test_ids_may_be_numbers_arrays_and_frames():
     pandas = pytest.importorskip("pandas")
     numbers = np.array([[1, 10], [2, 10], [1, 11], [3, 11]])
     values = [1.0, 2, 3, 4]
-    small = MatrixFactorization(n_factors=1, max_iter=20, random_state=0)
+    small = MatrixFactorization(n_factors=1, max_iter=60, random_state=0)
     fitted = [
         small.fit(X, values).predict([("1", "10")])[0]
         for X in (
             numbers, numbers.astype(float), numbers.tolist(), numbers.astype(str),
+            numbers.astype(float).tolist(), numbers.astype(np.float32).astype(object),
             pandas.DataFrame({"user": numbers[:, 0], "item": numbers[:, 1]}),
+            pandas.DataFrame({"user": numbers[:, 0].astype(float), "item": numbers[:, 1]}),
         )
     ]  # fmt: skip
     assert len(set(fitted)) == 1
     assert small.user_ids_ and sorted(small.item_ids_) == ["10", "11"]
+
+
+@pytest.mark.parametrize("missing", ["NA", "NaT"])
+def test_what_pandas_takes_for_missing_is_no_id(missing):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="X lacks ids"):
+        MatrixFactorization().fit([("a", "x"), (getattr(pandas, missing), "x")], [1, 2])
 
 
 def test_a_fit_that_ends_in_its_start_warns():
@@ -97,7 +124,7 @@ def test_a_fit_that_ends_in_its_start_warns():
 
 
 def test_a_pickled_model_predicts_the_same():
-    model = MatrixFactorization(n_factors=1, max_iter=20).fit([("a", "x"), ("b", "y")], [1, 2])
+    model = MatrixFactorization(n_factors=1, max_iter=60).fit([("a", "x"), ("b", "y")], [1, 2])
     again = pickle.loads(pickle.dumps(model))
     assert again.predict([("a", "y")]) == model.predict([("a", "y")])
 
@@ -112,10 +139,16 @@ def test_a_pickled_model_predicts_the_same():
         ({}, [("a", "x", "?")], [1], r"\(n, 2\), and has shape \(1, 3\)"),
         ({}, ["a", "x"], [1, 2], r"\(n, 2\), and has shape"),
         ({}, [("a", None)], [1], "X lacks ids"),
+        ({}, [("a", float("nan"))], [1], "X lacks ids"),
         ({}, np.array([[1.5, 2.0]]), [1], "numbers that are not whole"),
+        ({}, [("a", 1.5)], [1], "numbers that are not whole"),
+        ({}, [("a", float("inf"))], [1], "numbers that are not whole"),
         ({}, np.empty((0, 2)), [], "X holds no ratings"),
         ({"n_factors": -1}, [("a", "x")], [1], "n_factors -1 is out of range"),
         ({"sampler": "gibs"}, [("a", "x")], [1], "sampler 'gibs' is not one of"),
+        ({"n_chains": 0}, [("a", "x")], [1], "n_chains 0 is out of range"),
+        ({"sampler": "gibbs", "batch_size": 9}, [("a", "x")], [1], "batch_size has no meaning"),
+        ({"sampler": "gibbs", "step_size": 2.0}, [("a", "x")], [1], "step_size has no meaning"),
         ({"max_iter": 0}, [("a", "x")], [1], "max_iter 0 is out of range"),
         ({"scale": (5, 1)}, [("a", "x")], [1], "scale"),
         ({"scale": (2, 5)}, [("a", "x")], [1], "outside the scale from 2 to 5"),

@@ -101,6 +101,7 @@ def test_what_cannot_be_is_a_sentence(file, content, options, told):
         (HEADED + "a,x,3\n", Columns("users"), "--user users: .* did you mean user"),
         (HEADED + "a,x,3\n", Columns(item="4"), "--item 4: .* no such column; there are user"),
         (HEADED + "a,x,3\n", Columns("item"), "one column cannot be two"),
+        (",user,item,rating\n0,a,x,3\n", Columns(), "column 1 has no name.*--user, --item, --"),
         ("1,2,3\n", Columns("user"), "has no header; give the number of the column, 1 to 3"),
     ],
 )  # fmt: skip
@@ -137,6 +138,26 @@ def test_pairs_need_no_rating(file):
     table = read_pairs(file("user,item\na,x\na,x\nb,y\n"))
     assert [table.user_ids[u] for u in table.users] == ["a", "a", "b"]
     assert len(table.values) == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "columns"),
+    [
+        ("user,item,2024\na,x,1\n", Columns()),
+        ("2024,user,item\n1,a,x\n", Columns("user", "item")),
+        ("2024,user,item\n1,a,x\n", Columns("2", "3")),
+        (",user,item\n0,a,x\n", Columns("user", "item")),
+    ],
+)
+def test_a_header_may_hold_a_number_where_nothing_is_read(file, content, columns):
+    table = read_pairs(file(content), columns)
+    assert (table.user_ids, table.item_ids) == (["a"], ["x"])
+    assert table.columns[:2] == ("user", "item")
+
+
+def test_the_first_line_is_a_pair_where_an_id_is_a_number(file):
+    table = read_pairs(file("a,7\nb,8\n"))
+    assert (table.user_ids, table.item_ids) == (["a", "b"], ["7", "8"])
 
 
 def test_what_is_held_out_depends_on_the_ids_alone(file):

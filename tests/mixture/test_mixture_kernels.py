@@ -9,6 +9,7 @@ import pytest
 from naive_mixture import documents
 from scipy import stats
 
+from topicmc.errors import DivergedError
 from topicmc.inference.groups import memberships
 from topicmc.kernels import mixture as kernels
 from topicmc.kernels import partitions
@@ -16,6 +17,8 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.reading import Groups, most_central, variation_of_information
 from topicmc.models.mixture.run import Sample
 from topicmc.models.mixture.score import averaged, log_predictive, of_sample
+from topicmc.models.mixture.settings import MixtureConfig, resolve
+from topicmc.models.mixture.slices import SliceSampler
 from topicmc.models.mixture.state import bags_of
 
 LEVEL = 1e-6
@@ -101,6 +104,16 @@ def test_langevin_has_the_published_drift_in_both_sticks():
     )
     error = np.sqrt(0.01 * np.array([x, y]) / N)
     assert (np.abs(means - expected) < 6 * error).all()
+
+
+def test_a_chain_that_is_not_finite_says_what_to_do(model, monkeypatch):
+    x = model[0]
+    config = resolve(MixtureConfig(alpha=1.0, step_size=0.5, threads=1), len(x), 1)
+    sampler = SliceSampler(documents(x), x.shape[1], config, Threads(1))
+    chain = sampler.initial(0)
+    monkeypatch.setattr(kernels, "move_sticks", lambda x, *_: x.fill(np.nan))
+    with pytest.raises(DivergedError, match=r"after 0 updates; lower --step-size \(now 0\.5\)"):
+        sampler.update(chain)
 
 
 def test_labels_are_in_size_biased_order():

@@ -49,7 +49,14 @@ def test_a_part_without_users_has_no_precision_of_its_own(tmp_path: Path):
     rng = np.random.default_rng(3)
     rows = [f"u,{item},{rng.integers(1, 6)}" for item in range(80)]
     (tmp_path / "one.csv").write_text("\n".join(["user,item,rating", *rows]) + "\n")
-    check(tmp_path, tmp_path / "one.csv", 4, "--split", "square")
+    check(tmp_path, tmp_path / "one.csv", 4, "--split", "square", "--precision-every", 2)
+
+
+def test_a_square_of_ranks_needs_no_workers(tmp_path: Path):
+    square = ("--split", "square", "--chains", 2)
+    train(write_ratings(tmp_path), "-o", tmp_path / "run", *FIXED, *square, ranks=4)
+    config = FactorRun.open(tmp_path / "run").config()
+    assert (config.workers, config.chains, config.split) == (4, 2, "square")
 
 
 def check(tmp_path: Path, ratings: Path, ranks: int, *settings) -> None:

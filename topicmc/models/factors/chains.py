@@ -94,11 +94,14 @@ class FactorChains:
 
     def _length_of_start(self) -> int:
         """Updates of a chain whose states are no samples: of SGLD at least a pass, in which it
-        comes to all blocks."""
+        comes to all blocks, and until the precisions have been drawn."""
         if self._config.sampler == "gibbs":
             return START_SWEEPS
-        visits = self.layout.n_places * self._config.trajectory
-        return max(START_UPDATES, math.ceil(self._n_ratings / self.drawn), visits)
+        rounds = self.layout.n_places
+        if self._prior is not None or self._noise is not None:
+            rounds = max(rounds, self._config.precision_every)
+        passed = math.ceil(self._n_ratings / self.drawn)
+        return max(START_UPDATES, passed, rounds * self._config.trajectory)
 
     def _opened(self, ratings: Ratings) -> dict[int, Sgld] | Gibbs:
         """The blocks of the hosted workers, or all ratings for each."""
@@ -294,7 +297,7 @@ class FactorChains:
 
     def in_start(self, update: int) -> bool:
         """Whether a state is no sample: of SGD, which descends to a mode, none is."""
-        return self._config.sampler == "sgd" or update < self.start
+        return self._config.sampler == "sgd" or update <= self.start
 
     def metrics(self, update: int, states: Sequence[Rows]) -> dict[str, Any]:
         """The step size; a sweep has none."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import warnings
-from contextlib import ExitStack, contextmanager, nullcontext
+from numbers import Integral, Real
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -14,12 +12,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from topicmc.engine.listeners import Terms, listener
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.errors import UsageError
-from topicmc.host.interrupts import Interrupt
+from topicmc.host.interrupts import Interrupt, on_ctrl_c
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.jobs import run_on
 from topicmc.models.factors.model import training_of
@@ -28,21 +25,24 @@ from topicmc.models.factors.reading import Columns, Table
 from topicmc.models.factors.reports import states_of
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.settings import FactorConfig
+from topicmc.settings.parameters import in_own_words, seed_of
 from topicmc.storage.files import temporary_folder
 
-_SEEDS = 2**31 - 1
-_SETTINGS = {
-    "n_factors": "factors",
+_PARAMETERS = {
+    "factors": "n_factors",
     "sampler": "sampler",
-    "max_iter": "epochs",
+    "epochs": "max_iter",
     "time_budget": "time_budget",
     "batch_size": "batch_size",
     "step_size": "step_size",
     "noise_precision": "noise_precision",
     "learn_noise": "learn_noise",
-    "n_samples": "samples",
-    "n_chains": "chains",
+    "samples": "n_samples",
+    "chains": "n_chains",
+    "workers": "n_chains",
 }
+"""By setting."""
+_MISSING = ("", "None", "nan", "NaT", "<NA>")  # ids, as text
 
 
 class MatrixFactorization(RegressorMixin, BaseEstimator):
@@ -100,7 +100,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
     --------
     >>> from topicmc import MatrixFactorization
     >>> pairs = [("ann", "tea"), ("ann", "rain"), ("bob", "tea"), ("bob", "rain"), ("eve", "tea")]
-    >>> model = MatrixFactorization(n_factors=2, max_iter=50, random_state=0)
+    >>> model = MatrixFactorization(n_factors=2, max_iter=100, random_state=0)
     >>> model.fit(pairs, [5, 1, 4, 2, 5]).predict([("eve", "rain")]).shape
     (1,)
     """
@@ -144,12 +144,13 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, 2)
-            Users and items, text or whole numbers, compared as text. No pair may come twice.
+            Users and items, text or whole numbers, compared as text; 31.0 is 31. No pair may come
+            twice.
         y : array-like of shape (n,)
             Ratings, finite numbers.
 
         Ctrl-C ends it with a ConvergenceWarning and what there is by then. Raises ValueError for
-        parameters or data that cannot be honoured.
+        parameters or data that cannot be honoured, DivergedError when a chain is no longer finite.
         """
         users, items = _pairs(X)
         values = _values(y, len(users))
@@ -162,10 +163,10 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         told = listener(
             "auto" if self.verbose else "none", Terms("rmse", ".4f", "ratings", "ratings")
         )
-        with temporary_folder(Path(gettempdir()), "topicmc-") as folder, _own_words():
+        with temporary_folder(Path(gettempdir()), "topicmc-") as folder, in_own_words(_PARAMETERS):
             resolved, run = run_on(config, data, folder / "run", transport)
             try:
-                with _interrupting(interrupt):
+                with on_ctrl_c(interrupt):
                     outcome = training_of(resolved, data, run, transport, told).train(interrupt)
             finally:
                 told.close()
@@ -204,7 +205,8 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
     def from_run(cls, path):
         """A fitted model from a run of `topicmc factors train`: all its kept samples in memory.
 
-        Raises DataError when there is no run, it has no samples yet, or a file is damaged.
+        Raises DataError when there is no run, it has no states yet, or a file is damaged. Warns
+        (ConvergenceWarning) if the run is still in its start.
         """
         run = FactorRun.open(Path(path))
         config = run.config()
@@ -214,7 +216,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
             sampler=config.sampler,
             max_iter=config.epochs,
             time_budget=config.time_budget,
-            batch_size=config.batch_size,
+            batch_size=None if config.sampler == "gibbs" else config.batch_size,
             step_size=config.step_size,
             noise_precision=config.noise_precision,
             learn_noise=config.learn_noise,
@@ -224,6 +226,12 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
             random_state=config.seed,
         )
         model._adopt(run, run.data())
+        if config.sampler != "sgd" and run.is_starting():
+            warnings.warn(
+                f"{path}: the run is in its start, without a sample of the posterior yet",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return model
 
     # ---- inside
@@ -239,15 +247,11 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         self.n_features_in_ = 2
 
     def _config(self) -> FactorConfig:
-        given = {name: getattr(self, parameter) for parameter, name in _SETTINGS.items()}
-        seed = self.random_state
-        if not (isinstance(seed, int | np.integer) and seed >= 0):
-            seed = check_random_state(seed).randint(_SEEDS)
-        with _own_words():
+        given = {name: getattr(self, parameter) for name, parameter in _PARAMETERS.items()}
+        with in_own_words(_PARAMETERS):
             return FactorConfig(
                 **{name: value for name, value in given.items() if value is not None},
-                workers=self.n_chains,
-                seed=int(seed),
+                seed=seed_of(self.random_state),
                 threads=effective_n_jobs(self.n_jobs),
                 evaluate_every="auto",
                 checkpoint_every="24h",
@@ -269,14 +273,22 @@ def _pairs(X: Any) -> tuple[list[str], list[str]]:
     array = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"X must hold pairs of user and item, (n, 2), and has shape {array.shape}")
-    if array.dtype.kind == "f":
-        if not np.array_equal(array, np.floor(array)):
-            raise ValueError("X holds numbers that are not whole; ids are text or whole numbers")
-        array = array.astype(np.int64)
-    sides = tuple([str(id) for id in column] for column in array.T.tolist())
-    if any(id in ("", "None", "nan") for side in sides for id in side):
+    users, items = array.T.tolist()
+    return list(map(_id, users)), list(map(_id, items))
+
+
+def _id(value: Any) -> str:
+    """An id as text, of a number without a point; ValueError where it is missing, or no whole
+    number."""
+    text = str(value)
+    if text in _MISSING:
         raise ValueError("X lacks ids: a user or an item is missing")
-    return sides[0], sides[1]
+    if not isinstance(value, Real) or isinstance(value, Integral):
+        return text
+    number = float(value)
+    if not number.is_integer():
+        raise ValueError("X holds numbers that are not whole; ids are text or whole numbers")
+    return str(int(number))
 
 
 def _values(y: Any, n: int) -> np.ndarray:
@@ -310,26 +322,3 @@ def _table(users: list[str], items: list[str], values: np.ndarray) -> Table:
         Columns(),
         "X",
     )
-
-
-@contextmanager
-def _own_words():
-    """Settings that cannot be honoured, by the names that they have here."""
-    try:
-        yield
-    except UsageError as error:
-        text = str(error)
-        for parameter, name in _SETTINGS.items():
-            text = text.replace("--" + name.replace("_", "-"), parameter)
-        raise ValueError(text) from None
-
-
-def _interrupting(interrupt: Interrupt) -> Any:
-    """Within the block Ctrl-C sets a flag, unless the program handles it in a way of its own."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return nullcontext()
-    stack = ExitStack()
-    signal.signal(signal.SIGINT, interrupt.handle)
-    stack.callback(signal.signal, signal.SIGINT, signal.default_int_handler)
-    return stack

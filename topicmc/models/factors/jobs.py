@@ -10,6 +10,7 @@ from typing import Any
 
 from topicmc.corpora.pipes import readable
 from topicmc.engine.transport.base import Transport
+from topicmc.engine.transport.open import kind_of
 from topicmc.errors import UsageError
 from topicmc.host import machine
 from topicmc.models.factors.data import RatingData
@@ -22,7 +23,7 @@ from topicmc.models.factors.settings import (
     check_honoured,
     resolve,
 )
-from topicmc.settings.groups import LENGTHS, threads_told
+from topicmc.settings.groups import threads_told
 from topicmc.storage.files import remove_temporaries
 from topicmc.storage.lease import held
 from topicmc.storage.runs import FORMAT, made_by
@@ -82,8 +83,9 @@ def start(
         facts = {
             **made_by("pyarrow"),
             "config": resolved.as_dict(),
+            "asked": resolved.asked_otherwise(config.as_dict()),
             "threads": config.threads,
-            "transport": _name(transport),
+            "transport": kind_of(transport),
             "ratings": about,
         }
         FactorRun.create_with(run_path, facts, data, force)
@@ -94,7 +96,9 @@ def start(
 def run_on(
     config: FactorSettings, data: RatingData, run_path: Path, transport: Transport
 ) -> tuple[Resolved, FactorRun]:
-    """A new run on ratings in memory, of one process, in a folder that is nobody else's."""
+    """A new run on ratings in memory, of one process, in a folder that is nobody else's. UsageError
+    for settings that cannot be honoured."""
+    check_honoured(config)
     sizes = data.ratings.n_users, data.ratings.n_items
     resolved = _decided(config, int((~data.heldout).sum()), sizes, transport)
     facts = {**made_by("pyarrow"), "config": resolved.as_dict()}
@@ -104,7 +108,8 @@ def run_on(
 def resume(
     run_path: Path, changes: Mapping[str, Any], transport: Transport, leases: ExitStack
 ) -> tuple[Resolved, RatingData, FactorRun]:
-    """An existing run with its ratings, and its settings with ``changes`` made.
+    """An existing run with its ratings, and its settings with ``changes`` made, which may repeat
+    what the run began with.
 
     Raises UsageError when a change would make it another run, DataError when it is damaged.
     """
@@ -113,21 +118,22 @@ def resume(
     if transport.is_root:
         run.recover()
     transport.barrier()
-    config, data = run.config(), run.data()
-    config.check_changes(changes, run_path)
-    asked = FactorConfig.from_dict(config.as_dict()).on_these_cores(run.facts())
-    if any(name in changes for name in LENGTHS):
-        asked = replace(asked, updates=None, epochs=None, time_budget=None, until="end")
+    config, data, facts = run.config(), run.data(), run.facts()
+    told, asked = changes, facts.get("asked", {})
+    changes = config.changes_of(told, run_path, asked)
+    left = FactorConfig.from_dict(config.as_dict()).on_these_cores(facts)
+    left = _on_workers(left.without_lengths(changes), transport.n_workers)
     resolved = _decided(
-        replace(_on_workers(asked, transport.n_workers), **changes),
+        replace(left, **changes),
         len(data.training),
         (data.ratings.n_users, data.ratings.n_items),
         transport,
     )
     if transport.is_root:
         remove_temporaries(run.path)
-        told = {"transport": _name(transport), **threads_told(changes)}
-        run.update_facts(format=FORMAT, config=resolved.as_dict(), **told)
+        asked = {**asked, **resolved.asked_otherwise(told)}
+        now = {"asked": asked, "transport": kind_of(transport), **threads_told(changes)}
+        run.update_facts(format=FORMAT, config=resolved.as_dict(), **now)
     transport.barrier()
     return resolved, data, run
 
@@ -169,7 +175,3 @@ def workers_of(run_path: Path) -> tuple[int | None, str]:
         return None, "auto"
     run = FactorRun.open(run_path)
     return run.config().workers, run.facts().get("transport", "auto")
-
-
-def _name(transport: Transport) -> str:
-    return "mpi" if transport.n_processes > 1 else "local"

@@ -4,7 +4,6 @@ trace."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -36,22 +35,16 @@ class MatrixFactorizationModel:
         data: the ratings.
         run: where samples are written.
         transport: who hosts which workers.
-        slow: factor by which a worker is slowed down, for experiments.
     """
 
     counted = FactorRun.counted
 
     def __init__(
-        self,
-        config: Resolved,
-        data: RatingData,
-        run: FactorRun,
-        transport: Transport,
-        slow: Mapping[int, float] | None = None,
+        self, config: Resolved, data: RatingData, run: FactorRun, transport: Transport
     ) -> None:
         training = data.training
         target = FactorChains(config, training, transport, Threads(config.threads))
-        self.method = Dsgld(target, config, transport, slow)
+        self.method = Dsgld(target, config, transport)
         self.evaluator = HeldOutRatings(run, data, config.chains, transport)
         self.epoch = len(training) * config.chains
         self.expected_updates = _expected_updates(config, target, len(training))
@@ -117,10 +110,9 @@ def training_of(
     listener: Listener,
     *,
     resume: bool = False,
-    slow: Mapping[int, float] | None = None,
 ) -> Training:
     """The training; arguments as of `MatrixFactorizationModel` and `Training`."""
-    model = MatrixFactorizationModel(config, data, run, transport, slow)
+    model = MatrixFactorizationModel(config, data, run, transport)
     in_updates = _in_updates(config, model.expected_updates)
     return Training(in_updates, model, run, transport, listener, resume=resume)
 

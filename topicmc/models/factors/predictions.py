@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora.pipes import readable
+from topicmc.errors import DataError
 from topicmc.models.factors.reading import Columns, Table, read_pairs
 from topicmc.models.factors.reports import numbers_of, predict_pairs
 from topicmc.models.factors.run import FactorRun
@@ -52,10 +53,20 @@ class Predictions:
 def predictions_of(
     run: FactorRun, path: Path, columns: Columns, *, delimiter: str | None = None
 ) -> Predictions:
-    """What a run predicts of the pairs of a file (`topicmc.models.factors.reading.read_pairs`)."""
+    """What a run predicts of the pairs of a file (`topicmc.models.factors.reading.read_pairs`).
+
+    DataError where what was read as the header of lines holds an id that the run knows, unless the
+    column was named by it."""
     with readable([path]) as sources:
         table = read_pairs(sources[0], columns, delimiter=delimiter)
     data = run.data()
+    known = (data.user_ids, data.item_ids)
+    for asked, name, ids in zip(columns[:2], table.columns[:2], known, strict=True):
+        if asked != name and any(ids[i] == name for i in range(len(ids))):
+            raise DataError(
+                f"{path}, line 1: is a pair, for the run knows {name!r}, and no header; add one, as"
+                " user,item, or name the columns by --user and --item"
+            )
     users, items = numbers_of(table, data.user_ids, data.item_ids)
     found = predict_pairs(run, users, items)
     unknown = int(((users < 0) | (items < 0)).sum())

@@ -1,7 +1,7 @@
 """Files of ratings, and of pairs to be predicted: CSV, TSV, Parquet, and MovieLens' own.
 
-Columns are named by the header, or counted from 1. A first line that holds a number where a rating
-stands, or that is split by ``::``, is no header.
+Columns are named by the header, or counted from 1. A first line that holds a number in a column
+that is read, or that is split by ``::``, is no header.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def _text(path: Path, columns: Columns, delimiter: str | None, rated: bool) -> _
     first = _first_line(path)
     delimiter = delimiter or _sniffed(first, path)
     cells = _cells(first, delimiter, path)
-    header = None if _is_data(cells, delimiter) else cells
+    header = None if _is_data(cells, delimiter, columns, rated) else cells
     names = header or [f"column {number}" for number in range(1, len(cells) + 1)]
     places = _places(path, names, columns, rated, has_header=header is not None)
     step = 2 if delimiter == "::" else 1  # split at single colons every other column is empty
@@ -358,9 +358,15 @@ def _cells(line: str, delimiter: str, path: Path) -> list[str]:
         raise DataError(f"{path}, line 1: not CSV ({error}); mend the line") from None
 
 
-def _is_data(cells: list[str], delimiter: str) -> bool:
-    """Whether the first line is no header: names are no numbers."""
-    return delimiter == "::" or any(math.isfinite(_number(cell)) for cell in cells)
+def _is_data(cells: list[str], delimiter: str, columns: Columns, rated: bool) -> bool:
+    """Whether the first line is no header: the names of the columns that are read are no
+    numbers."""
+    places = [
+        number if asked is None else int(asked) if asked.isdecimal() else 0
+        for number, asked in enumerate(columns if rated else columns[:2], start=1)
+    ]
+    read = [cells[place - 1] for place in places if 0 < place <= len(cells)]
+    return delimiter == "::" or any(math.isfinite(_number(cell)) for cell in read)
 
 
 def _places(
@@ -368,6 +374,7 @@ def _places(
 ) -> list[int]:
     """The numbers of the columns to read, from 0."""
     roles = Columns._fields if rated else Columns._fields[:2]
+    flags = ", ".join("--" + role for role in roles)
     places = []
     for number, role in enumerate(roles):
         asked = getattr(columns, role)
@@ -377,13 +384,17 @@ def _places(
                     f"{path}: has {len(names)} column{'s' * (len(names) != 1)}, where"
                     f" {' and '.join(roles)} are needed; check the file, or pass --delimiter"
                 )
+            if has_header and not names[number]:
+                raise UsageError(
+                    f"{path}: column {number + 1} has no name, as that of row numbers has; name the"
+                    f" columns to read, by {flags}"
+                )
             places.append(number)
         else:
             places.append(_place(path, names, asked, role, has_header))
     if len(set(places)) < len(places):
         raise UsageError(
-            f"{path}: one column cannot be two of {', '.join(roles)}; name them all, by"
-            f" {', '.join('--' + role for role in roles)}"
+            f"{path}: one column cannot be two of {', '.join(roles)}; name them all, by {flags}"
         )
     return places
 

@@ -26,7 +26,7 @@ class Score:
     rmse_averaged      of the prediction averaged over all samples of all chains
     rmse_of_chains     averaged over the samples of each chain
     rmse_of_mean       of predicting the mean rating for all
-    coverage           fraction of the ratings within 90 % intervals
+    coverage           fraction of the ratings within 90 % intervals; None where there is no sample
     samples, ratings   how many there are
     unknown            ratings by users, or of items, that were not trained on
     """
@@ -101,7 +101,7 @@ def score(run: FactorRun, table: Table | None = None) -> Score:
         rmse(together.mean, values) if n_samples else None,
         [rmse(predict(states_of(run, c), users, items, scale).mean, values) for c in newest],
         rmse(np.full(len(values), scale.mean), values),
-        float(inside.mean()),
+        float(inside.mean()) if n_samples else None,
         n_samples,
         len(values),
         unknown,

@@ -85,7 +85,7 @@ class FactorSettings(DsgldSettings[Open]):
         return self.precision == AUTO
 
 
-_OF_PRECISION = ("precision_shape", "precision_rate", "precision_every")
+_OF_PRIOR = ("precision_shape", "precision_rate")
 _OF_SGLD = (
     "batch_size", "step_size", "step_offset", "step_decay", "trajectory", "balance",
     "precision_every",
@@ -107,9 +107,10 @@ def check_honoured(asked: FactorSettings) -> None:
     """UsageError for a setting that was asked for and that the sampler has no use for."""
     unused = dict.fromkeys(_OF_SGLD if asked.sampler == "gibbs" else (), "--sampler gibbs")
     if asked.sampler == "sgd":
-        unused |= dict.fromkeys(_OF_PRECISION, "--sampler sgd")
+        unused |= dict.fromkeys((*_OF_PRIOR, "precision_every"), "--sampler sgd")
     elif not asked.draws_precision:
-        unused |= dict.fromkeys(_OF_PRECISION, "--precision F")
+        every = () if asked.learn_noise else ("precision_every",)  # by which τ is drawn, too
+        unused |= dict.fromkeys((*_OF_PRIOR, *every), "--precision F")
     for name, why in unused.items():
         if getattr(asked, name) != getattr(FactorSettings, name):
             raise UsageError(f"{option(name)} has no meaning with {why}; leave it out")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Documents
-from topicmc.engine.method import RoundInfo, WaitFraction
+from topicmc.engine.method import WaitFraction
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.settings import Resolved
@@ -48,11 +48,12 @@ class MixtureChains:
     ) -> None:
         self._config, self._transport, self._documents = config, transport, documents
         self._shape = documents.n_docs, n_words
-        self._lengths = np.diff(
-            np.concatenate([[0], np.cumsum(documents.counts, dtype=np.int64)])[documents.indptr]
-        )
+        self._sizes = documents.sizes
         self._sampler = SliceSampler(documents, n_words, config, threads, self._share)
         self._waited = WaitFraction(transport)
+        self.start = START
+        if config.learn in ("beta", "both"):  # until β has been drawn
+            self.start = max(START, config.moves_every)
         self._all: list[Mixture] | None = None  # until somebody asks: a resumed run needs no start
         self.update = 0
 
@@ -83,7 +84,7 @@ class MixtureChains:
 
     def is_start(self, position: int) -> bool:
         """Whether a state after so many updates is no sample."""
-        return position < START
+        return position < self.start
 
     def position_of_round(self, number: int) -> int:
         """The same number: a round is an update."""
@@ -99,16 +100,16 @@ class MixtureChains:
         """All chains."""
         return range(self._config.chains)
 
-    def round(self) -> RoundInfo:
+    def round(self) -> tuple[int, int]:
         """One update of every chain; what was drawn is told by the root."""
         documents = tokens = 0
         for chain in self.everyone:
             drawn = self._sampler.update(chain)
             documents += len(drawn)
-            tokens += int(self._lengths[drawn].sum())
+            tokens += int(self._sizes[drawn].sum())
         self.update += 1
         told = self._transport.is_root
-        return RoundInfo(self._config.chains, (documents * told, tokens * told))
+        return documents * told, tokens * told
 
     def metrics(self) -> dict[str, Any]:
         """How many groups there are, and the concentration, in the mean over chains."""

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.of_runs import PACKAGES, corpus_facts, open_corpus
 from topicmc.engine.transport.base import Transport
+from topicmc.engine.transport.open import kind_of
 from topicmc.errors import UsageError
 from topicmc.host import machine
-from topicmc.models.lda.jobs import PACKAGES, corpus_facts, open_corpus
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.models.mixture.settings import (
     MixtureConfig,
@@ -21,7 +22,7 @@ from topicmc.models.mixture.settings import (
     check_honoured,
     resolve,
 )
-from topicmc.settings.groups import LENGTHS, threads_told
+from topicmc.settings.groups import threads_told
 from topicmc.storage.files import remove_temporaries
 from topicmc.storage.lease import held
 from topicmc.storage.runs import FORMAT, made_by
@@ -58,7 +59,9 @@ def start(
             **made_by(*PACKAGES),
             "corpus": corpus_facts(corpus, str(Path(corpus_path).resolve())),
             "config": resolved.as_dict(),
+            "asked": resolved.asked_otherwise(config.as_dict()),
             "threads": config.threads,
+            "transport": kind_of(transport),
         }
         MixtureRun.create_with(run_path, facts, corpus.vocabulary, force)
     transport.barrier()
@@ -72,7 +75,8 @@ def resume(
     corpus_path: Path | None,
     leases: ExitStack,
 ) -> tuple[Resolved, Corpus, MixtureRun]:
-    """An existing run with its corpus, and its settings with ``changes`` made.
+    """An existing run with its corpus, and its settings with ``changes`` made, which may repeat
+    what the run began with.
 
     Raises UsageError when a change would make it another run, DataError when the corpus is not the
     one that the run began with.
@@ -88,18 +92,17 @@ def resume(
         run.recover()
     transport.barrier()
     config, facts = run.config(), run.facts()
-    config.check_changes(changes, run_path)
+    changes = config.changes_of(changes, run_path, facts.get("asked", {}))
     corpus = open_corpus(run, corpus_path)
     asked = MixtureConfig.from_dict(config.as_dict()).on_these_cores(facts)
-    if any(name in changes for name in LENGTHS):
-        asked = replace(asked, updates=None, epochs=None, time_budget=None, until="end")
-    resolved = decided(
-        replace(asked, **{"workers": transport.n_workers, **changes}), corpus, transport
-    )
+    asked = asked.without_lengths(changes)
+    changed = replace(asked, **{"workers": transport.n_workers, **changes})
+    resolved = decided(changed, corpus, transport)
     corpus.check(range(corpus.n_shards))
     if transport.is_root:
         remove_temporaries(run.path)
-        run.update_facts(format=FORMAT, config=resolved.as_dict(), **threads_told(changes))
+        told = {"transport": kind_of(transport), **threads_told(changes)}
+        run.update_facts(format=FORMAT, config=resolved.as_dict(), **told)
         if corpus_path is not None:
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
@@ -125,8 +128,10 @@ def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Re
     return resolved
 
 
-def workers_of(run_path: Path) -> int | None:
-    """How many workers the run in a directory last had; None where there is no run."""
+def workers_of(run_path: Path) -> tuple[int | None, str]:
+    """How many workers the run in a directory last had, and how they talked; None and auto where
+    nothing says so."""
     if not (Path(run_path) / "run.json").is_file():
-        return None
-    return MixtureRun.open(run_path).config().workers
+        return None, "auto"
+    run = MixtureRun.open(run_path)
+    return run.config().workers, run.facts().get("transport", "auto")

@@ -75,12 +75,12 @@ def pairs(one: np.ndarray, other: np.ndarray) -> Paired:
 @dataclass(frozen=True)
 class GroupSamples:
     """The groups of the kept sample that is nearest to all, found again in every kept sample of
-    some runs of one corpus.
+    some runs of one corpus. A run in its start says nothing where another has samples.
 
     groups   those of that sample, numbered by size
     entries  of the index of each run, n in all, with their run
     chain    int64 (n,), of which chain of which run, counted from 0
-    kept     how many of the n are posterior samples; a run in its start has none
+    kept     how many of the n are posterior samples: all, or none where all runs are in their start
     stick    int64 (n, K), the stick of the sample that a group is matched with; −1 where it is not
              found again
     jaccard  float64 (n, K), with the matched group
@@ -125,13 +125,13 @@ class GroupSamples:
 def group_samples(runs: Sequence[MixtureRun]) -> GroupSamples:
     """`GroupSamples` of some runs.
 
-    Raises UsageError when they were trained on other documents or words; DataError when one has no
-    samples yet, or a file is damaged.
+    Raises UsageError when they were trained on other documents or words, or two have the same
+    samples; DataError when one has no samples yet, or a file is damaged.
     """
     check_alike(runs)
     entries, partitions, samples = [], [], []
     chain: list[int] = []
-    for run in runs:
+    for run in [run for run in runs if not run.is_starting()] or runs:
         first = max(chain, default=-1) + 1
         of_run = run.states_to_read()
         number = {c: first + i for i, c in enumerate(sorted({e["chain"] for e in of_run}))}
@@ -159,7 +159,8 @@ def central(run: MixtureRun) -> Groups:
 
 
 def check_alike(runs: Sequence[MixtureRun]) -> None:
-    """UsageError unless runs were trained on the same documents, and none comes twice."""
+    """UsageError unless runs were trained on the same documents, and none comes twice, nor is made
+    again by the same seed."""
     check_distinct(runs)
     first = runs[0].facts()["corpus"]
     for run in runs[1:]:

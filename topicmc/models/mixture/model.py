@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
+from topicmc.corpora.documents import joined
 from topicmc.engine.ending import first_look
 from topicmc.engine.loop import Listener, Training
 from topicmc.engine.method import Entry
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.partitions import log_joint
 from topicmc.kernels.threads import Threads
-from topicmc.models.mixture.chains import START, MixtureChains
+from topicmc.models.mixture.chains import MixtureChains
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.models.mixture.score import HeldOutDocuments
 from topicmc.models.mixture.settings import Resolved
+from topicmc.models.mixture.slices import remedy
 from topicmc.models.mixture.state import Mixture
 
 
@@ -42,8 +44,8 @@ class MixtureModel:
         self.expected_updates: float | None = config.updates
         if config.updates is None and config.epochs is not None:
             self.expected_updates = config.epochs * corpus.n_docs / config.batch_size
-        self.first_look = first_look(START, self.expected_updates)
-        self.remedy = f"lower --step-size (now {config.step_size:g})"
+        self.first_look = first_look(self.method.start, self.expected_updates)
+        self.remedy = remedy(config)
         self._run, self._learns_beta = run, config.learn in ("beta", "both")
 
     def write_sample(self, chain: Mixture, round_number: int) -> Entry:
@@ -76,12 +78,9 @@ def _scalars_of(chain: Mixture) -> dict[str, float]:
 
 
 def training_documents(corpus: Corpus) -> Documents:
-    """All documents that a corpus is trained on, in memory."""
-    shards = [corpus.shard(number) for number in range(corpus.n_shards)]
-    indptr = np.zeros(sum(shard.n_docs for shard in shards) + 1, np.int64)
-    np.cumsum(np.concatenate([shard.lengths for shard in shards]), out=indptr[1:])
-    words = np.concatenate([shard.word_ids for shard in shards])
-    return Documents(indptr, words, np.concatenate([shard.counts for shard in shards]))
+    """All documents that a corpus is trained on, in memory; DataError when a file is damaged."""
+    corpus.check(range(corpus.n_shards))
+    return joined([corpus.shard(number) for number in range(corpus.n_shards)])
 
 
 def training_of(

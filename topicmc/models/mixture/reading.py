@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
-from topicmc.corpora.documents import remap
+from topicmc.corpora.documents import remap, select
+from topicmc.corpora.vocabulary import ids_in
+from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.run import MixtureRun, Sample
 from topicmc.models.mixture.score import averaged, of_sample
@@ -81,6 +83,7 @@ class Score:
     nats_per_token              the same, by their tokens
     samples                     posterior samples behind it
     documents, tokens           how many are scored
+    unknown_documents           documents of which the run knows no word, which are left out
     unknown_words               tokens that the run has no word for, which are left out
     """
 
@@ -90,6 +93,7 @@ class Score:
     samples: int
     documents: int
     tokens: int
+    unknown_documents: int
     unknown_words: int
 
 
@@ -160,13 +164,14 @@ def numbers_of_groups(*runs: MixtureRun) -> list[Number]:
 
 def score(run: MixtureRun, corpus: Corpus, threads: Threads) -> Score:
     """The score of a run on the held-out documents of its corpus; of another corpus on those held
-    out there, or on all its documents where none are."""
-    documents, unknown = _scored(run, corpus)
+    out there, or on all its documents where none are. DataError when a file of the corpus is
+    damaged, or the run knows none of the words."""
+    documents, lost, unknown = _scored(run, corpus)
     entries = run.states_to_read()
     kept = sum(not entry["burn_in"] for entry in entries)
     n, tokens = documents.n_docs, documents.n_tokens
     if n == 0:
-        return Score(None, None, None, kept, 0, 0, unknown)
+        return Score(None, None, None, kept, 0, 0, lost, unknown)
     scores = [of_sample(run.read_sample(entry), documents, threads) for entry in entries]
     newest = {entry["chain"]: found for entry, found in zip(entries, scores, strict=True)}
     together = abs(float(np.minimum(averaged(scores), 0).sum()))
@@ -177,18 +182,25 @@ def score(run: MixtureRun, corpus: Corpus, threads: Threads) -> Score:
         kept,
         n,
         tokens,
+        lost,
         unknown,
     )
 
 
-def _scored(run: MixtureRun, corpus: Corpus) -> tuple[Documents, int]:
-    """Documents in the words of a run, and how many tokens of other words they had."""
+def _scored(run: MixtureRun, corpus: Corpus) -> tuple[Documents, int, int]:
+    """Documents in the words of a run; how many are left out because it knows none of their words,
+    and how many tokens it has no word for."""
     from topicmc.models.mixture.model import training_documents
 
-    words = {word: number for number, word in enumerate(run.vocabulary())}
-    documents = corpus.heldout if corpus.heldout.n_docs else training_documents(corpus)
+    corpus.check([])
     if corpus.fingerprint == run.facts()["corpus"]["fingerprint"]:
-        return corpus.heldout, 0
-    new = np.array([words.get(word, -1) for word in corpus.vocabulary], np.int64)
-    known = remap(documents, new)
-    return known, documents.n_tokens - known.n_tokens
+        return corpus.heldout, 0, 0
+    which, documents = "held-out words", corpus.heldout
+    if documents.n_docs == 0:
+        which, documents = "words", training_documents(corpus)
+    known = remap(documents, ids_in(run.vocabulary(), corpus.vocabulary))
+    has_words = known.lengths > 0
+    if documents.n_docs and not has_words.any():
+        raise DataError(f"{corpus.path}: none of the {which} is known to the model")
+    lost = int(np.count_nonzero(~has_words))
+    return select(known, has_words), lost, documents.n_tokens - known.n_tokens

@@ -113,7 +113,9 @@ class SliceSampler:
         number = np.uint32(chain.update)
         self._move(chain, sizes, words, scale, number)
         if not (np.isfinite(chain.x).all() and np.isfinite(chain.weights).all()):
-            raise DivergedError(f"chain {chain.index} is no longer finite after {number} updates")
+            raise DivergedError(
+                f"chain {chain.index} is no longer finite after {number} updates; {remedy(config)}"
+            )
         self._draw_groups(chain, docs, number)
         chain.update += 1
         if config.counts == "all" and chain.update % config.moves_every == 0:
@@ -285,3 +287,8 @@ class SliceSampler:
         chain.groups = label[chain.groups]
         chain.x, chain.y, chain.weights = x, y, weights
         chain.sizes, chain.words = sizes, words
+
+
+def remedy(config: Resolved) -> str:
+    """What to do when a chain has diverged."""
+    return f"lower --step-size (now {config.step_size:g})"
