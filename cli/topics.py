@@ -41,7 +41,11 @@ TREE_WORDS = 6  # of each topic of a tree
     help="Which words are a topic's first ones [probability].",
 )
 @click.option("--relevance", "weight", type=float, help="Weight of relevance [0.6].")
-@click.option("--details", is_flag=True, help="Add coherence, exclusivity and the nearest topic.")
+@click.option(
+    "--details",
+    is_flag=True,
+    help="Add exclusivity, words by relevance and FREX, and similar topics.",
+)
 @click.option(
     "--coherence",
     multiple=True,
@@ -79,18 +83,19 @@ def topics(
         from topicmc.cli.mixture.read import topics as show
 
         _refuse_for_mixture(
-            sort, by, weight, details, coherence, n_documents, uncertainty, level, numbers, tree
-        )
+            sort, by, weight, details, coherence, n_documents, uncertainty, level, numbers, tree,
+            corpus,
+        )  # fmt: skip
         show(only_one(runs), n_words, as_json)
         return
-    from topicmc.models.lda.jobs import open_corpus
+    from topicmc.corpora.of_runs import open_corpus
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.samples import posterior_mean
     from topicmc.topics.acceptance import seed_words
     from topicmc.topics.acceptance import sentences as seed_sentences
     from topicmc.topics.labels import Labels
     from topicmc.topics.ranking import WEIGHT
-    from topicmc.topics.reading import describe
+    from topicmc.topics.reading import describe, word_shares
     from topicmc.topics.shown import facts_of, sentences
     from topicmc.topics.tree import joins_of, tree_of
     from topicmc.topics.uncertainty import posterior_of
@@ -134,6 +139,7 @@ def topics(
         coherence=coherence,
         details=full,
         weight=WEIGHT if weight is None else weight,
+        p_w=word_shares(opened[0], model.phi, model.share) if full else None,
         documents=representative,
         labels=labels,
     )
@@ -175,7 +181,7 @@ def topics(
 
 
 def _refuse_for_mixture(
-    sort, by, weight, details, coherence, n_documents, uncertainty, level, numbers, tree
+    sort, by, weight, details, coherence, n_documents, uncertainty, level, numbers, tree, corpus
 ) -> None:
     refuse(
         {
@@ -189,6 +195,7 @@ def _refuse_for_mixture(
             "--level": level,
             "--topic": numbers,
             "--tree": tree,
+            "--corpus": corpus,
         },
         "does not go with a mixture yet",
     )
@@ -228,9 +235,15 @@ def _json(topics: Sequence[Topic], posterior: Posterior | None, n_words: int) ->
 
 def _columns(level: float) -> Sequence[str]:
     return (
-        "topic", "name", "share", f"{level:.0%} interval", "found by", "distance", "u_mass", "NPMI",
+        "topic", "name", "share", _interval_at(level), "found by", "distance", "u_mass", "NPMI",
         "C_v", "exclusive", "nearest", "words",
     )  # fmt: skip
+
+
+def _interval_at(level: float) -> str:
+    from topicmc.posterior.intervals import percent
+
+    return f"{percent(level)} interval"
 
 
 def _row(topic: Topic, posterior: Posterior | None, by: str, details: bool) -> Sequence[str]:
@@ -286,7 +299,7 @@ def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
     k = topic.column
     chains = f"{_found(posterior, k)} chains" if posterior.n_chains > 1 else ""
     facts = [
-        (f"{posterior.level:.0%} interval", _range(posterior, k)),
+        (_interval_at(posterior.level), _range(posterior, k)),
         ("found by", chains),
         ("distance", _number(posterior.distance[k])),
         ("u_mass", _number(topic.coherence)),
@@ -307,7 +320,7 @@ def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
         (word.word, f"{word.mean:.5f}", _interval(word), f"{word.in_top:.0%}")
         for word in posterior.words(k, n_words)
     ]
-    print_table(("word", "probability", f"{posterior.level:.0%} interval", "in top ten"), rows)
+    print_table(("word", "probability", _interval_at(posterior.level), "in top ten"), rows)
     click.echo()
 
 

@@ -29,7 +29,7 @@ def test_the_smallest_number_among_those_that_seeds_cannot_tell_apart_is_suggest
     told = advice(points)
     assert "lowest at K = 100 (1,495.0); K = 50 is not measurably worse (by less than" in told
     assert "NPMI coherence is highest at K = 50" in told
-    assert "seeds agree most at K = 20" in told
+    assert "and chains agree most at K = 20" in told
     assert "A first choice is K = 50" in told
 
 
@@ -37,7 +37,7 @@ def test_one_seed_knows_no_spread():
     points = [point(20, [1005]), point(50, [1000]), point(100, [1020])]
     told = advice(points)
     assert "; K = 20 is not measurably worse (one seed cannot show differences below 1 %)" in told
-    assert "seeds agree" not in told
+    assert "agree most" not in told
     assert "A first choice is K = 20" in told
 
 

@@ -159,7 +159,10 @@ def test_a_learned_prior_counts_as_it_was_learned(tmp_path):
 
 
 def test_several_runs_are_named_in_traces_and_everything_is_json(tmp_path):
-    runs = [make_run(tmp_path / name, sampled(8), scores(9, -7.0)) for name in ("a", "b")]
+    runs = [
+        make_run(tmp_path / name, sampled(8), scores(9, -7.0), seed=seed)
+        for seed, name in enumerate(("a", "b"))
+    ]
     found = diagnose(runs)
     for run in runs:
         assert len(found.traces[f"perplexity of {run.path}"]) == 9
@@ -320,13 +323,17 @@ def test_chains_that_never_move_and_differ(tmp_path):
 def test_a_run_without_a_trace_beside_one_that_has_one(tmp_path):
     trace = {"log joint": np.random.default_rng(13).normal(size=(1, 50))}
     runs = [
-        make_run(tmp_path / name, {0: draws}, None, trace=mine)
-        for (name, mine), draws in zip({"a": trace, "b": None}.items(), sampled(32, 2).values(),
-                                       strict=True)
-    ]  # fmt: skip
+        make_run(tmp_path / name, {0: draws}, None, trace=mine, seed=seed)
+        for seed, ((name, mine), draws) in enumerate(
+            zip({"a": trace, "b": None}.items(), sampled(32, 2).values(), strict=True)
+        )
+    ]
     assert "log joint" not in diagnose(runs).rhat
     assert "log joint" in diagnose(runs[:1]).rhat
-    assert diagnose(runs).converged is True
+    found = diagnose(runs)
+    assert found.converged is True and "one start" not in found.verdict
+    runs[1].update_facts(config={**runs[1].facts()["config"], "seed": 0})
+    assert diagnose(runs).verdict.startswith("Converged as far as chains of one start can tell")
 
 
 def test_a_chain_with_fewer_draws_than_the_others(tmp_path):

@@ -9,7 +9,7 @@ from topicmc.engine.samples import KeptSamples
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_sample
-from topicmc.posterior.thinning import is_kept, number_kept, reached
+from topicmc.posterior.thinning import evenly, is_kept, number_kept, reached
 from topicmc.samplers.state import Chain
 from topicmc.storage import runs
 
@@ -45,6 +45,12 @@ def test_what_is_reached_at_a_jump_is_the_position_kept_longest(before, step):
     assert before < found <= now
     power = found & -found
     assert all(number & -number <= power for number in range(before + 1, now + 1))
+
+
+def test_of_many_samples_some_are_taken():
+    assert evenly(1, 16) == [0]
+    assert evenly(16, 16) == list(range(16))
+    assert evenly(32, 16) == [0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31]
 
 
 class Start:

@@ -40,6 +40,19 @@ def test_records_may_be_left_out():
     assert np.mean(fewer) == pytest.approx(np.mean(every), rel=0.1)
 
 
+def test_a_mean_that_began_again_is_told_by_what_came_after():
+    weights, means = recorded(0.0)
+
+    def trace(chain, n):
+        return [
+            {"chains": {"0": {RUNNING: m, WEIGHT: w}}}
+            for w, m in zip(weights[:n], means[chain, :n], strict=True)
+        ]
+
+    assert running_errors(trace(0, 40) + trace(1, 30)) == running_errors(trace(1, 30)) != {}
+    assert running_errors(trace(0, 40) + trace(1, 15)) == {}
+
+
 def test_a_trace_with_few_records_tells_nothing():
     def trace(n):
         weights, means = recorded(0.0)

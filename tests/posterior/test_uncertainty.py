@@ -23,8 +23,8 @@ def two_runs(tmp_path, second=None, **settings):
     shuffled = np.empty_like(SHAPES)
     shuffled[:, ORDER] = SHAPES if second is None else second
     return [
-        make_run(tmp_path / name, {0: gamma_samples(shapes, 8, generator)}, **settings)
-        for name, shapes in (("a", SHAPES), ("b", shuffled))
+        make_run(tmp_path / name, {0: gamma_samples(shapes, 8, generator)}, seed=seed, **settings)
+        for seed, (name, shapes) in enumerate((("a", SHAPES), ("b", shuffled)))
     ]
 
 
@@ -77,10 +77,10 @@ def test_intervals_that_are_too_narrow_are_noticed(tmp_path):
     """A planted bug: each chain hardly moves from where it began."""
     generator = np.random.default_rng(5)
     runs = []
-    for name in ("a", "b"):
+    for seed, name in enumerate(("a", "b")):
         start = generator.gamma(SHAPES)
         near = [start * generator.normal(1, 0.01, SHAPES.shape) for _ in range(8)]
-        runs.append(make_run(tmp_path / name, {0: near}))
+        runs.append(make_run(tmp_path / name, {0: near}, seed=seed))
     posterior = posterior_of(runs)
     assert posterior.stable.all()
     assert posterior.coverage().stable_means < 0.5
@@ -139,6 +139,19 @@ def test_intervals_of_collapsed_samples_are_those_of_their_dirichlet(tmp_path):
     assert np.mean(held) == pytest.approx(0.9, abs=0.03)
 
 
+def test_no_share_is_above_one(tmp_path):
+    """Two chains that differ make a wide interval, which would end at 130 % here."""
+    runs = two_runs(tmp_path)
+    for run, share in zip(runs, (0.5, 0.6), strict=True):
+        shares = np.full(K, (1 - share) / (K - 1))
+        shares[0 if run is runs[0] else ORDER[0]] = share
+        run.write_sample_index([{**e, "share": shares.tolist()} for e in run.sample_index()])
+    posterior = posterior_of(runs)
+    assert posterior.stable.all() and posterior.share[0] == pytest.approx(0.55)
+    assert posterior.share_high[0] == 1 and 0 < posterior.share_low[0] < 0.5
+    assert (posterior.share_high[1:] < 1).all()
+
+
 def test_the_probability_to_be_a_top_word(tmp_path):
     theta = np.full((20, 2), 1.0)
     theta[:10] = 100.0
@@ -178,5 +191,22 @@ def test_runs_that_do_not_go_together_are_refused(tmp_path):
         posterior_of([first, fewer])
     with pytest.raises(UsageError, match="c: has another vocabulary"):
         posterior_of([first, others])
+    grown = make_run(tmp_path / "d", {0: [SHAPES + 1]}, seed=1)
+    grown.update_facts(corpus={**grown.facts()["corpus"], "tokens": 1001})
+    with pytest.raises(UsageError, match="d: was trained on another corpus .* `topicmc compare`"):
+        posterior_of([first, grown])
+    in_other_shards = make_run(tmp_path / "e", {0: [SHAPES + 2]}, fingerprint="another", seed=2)
+    assert posterior_of([first, in_other_shards]).n_chains == 2
     with pytest.raises(UsageError, match="--level 90"):
         posterior_of([first], level=90)
+
+
+def test_a_run_made_again_by_the_same_seed_is_no_other_chain(tmp_path):
+    """By chance two seeds may keep equal counts of a small corpus; one seed keeps them by law, and
+    a longer run may share only some."""
+    first = make_run(tmp_path / "a", {0: [SHAPES, SHAPES + 1]}, seed=1)
+    again = make_run(tmp_path / "b", {0: [SHAPES + 1, SHAPES + 2]}, seed=1)
+    other = make_run(tmp_path / "c", {0: [SHAPES, SHAPES + 1]}, seed=2)
+    with pytest.raises(UsageError, match="b: has the same samples as .*a; .* another --seed"):
+        posterior_of([first, again])
+    assert posterior_of([first, other]).n_chains == 2

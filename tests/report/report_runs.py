@@ -37,13 +37,18 @@ def hostile_corpus(folder: Path) -> Corpus:
 
 
 def made_up_run(
-    folder: Path, n_topics: int, words: list[str], corpus: Corpus | None = None, chains: int = 2
+    folder: Path,
+    n_topics: int,
+    words: list[str],
+    corpus: Corpus | None = None,
+    chains: int = 2,
+    seed: int = 0,
 ) -> TopicRun:
-    """A run that nobody trained: two samples a chain of sparse random topics, and a metric of each
-    of four evaluations. Topics of one chain are those of the first in another order."""
-    config = TrainConfig(
-        topics=n_topics, sampler="scir", updates=40, workers=chains, chains=chains, groups=chains
-    )
+    """A run that nobody trained: two samples a chain of sparse random topics, the same ones for all
+    seeds, and a metric of each of four evaluations. Topics of one chain are those of the first in
+    another order."""
+    workers = {"workers": chains, "chains": chains, "groups": chains}
+    config = TrainConfig(topics=n_topics, sampler="scir", updates=40, seed=seed, **workers)
     sizes = {"n_docs": 1000, "n_tokens": 100_000, "n_words": len(words)}
     facts = {
         "topicmc": "0.1.0",
@@ -62,6 +67,7 @@ def made_up_run(
     run.update_facts(vocabulary=run.write_vocabulary(words))
     generator = np.random.default_rng(0)
     truth = generator.gamma(0.05, size=(len(words), n_topics)) * generator.gamma(3, size=n_topics)
+    generator = np.random.default_rng(seed) if seed else generator
     entries = []
     for chain in range(chains):
         order = generator.permutation(n_topics) if chain else np.arange(n_topics)

@@ -19,7 +19,7 @@ from topicmc.report.gather import gather
 from topicmc.report.page import assemble, embedded
 from topicmc.report.runs import run_of
 from topicmc.report.topics import SHOWN, STEP, reachable
-from topicmc.report.trends import _Draw, _mixed, periods, trends_of
+from topicmc.report.trends import _counted, _Draw, periods, trends_of
 from topicmc.topics.layout import plane
 from topicmc.topics.ranking import relevance
 from topicmc.topics.uncertainty import posterior_of
@@ -44,12 +44,22 @@ def test_draws_of_a_view_beside_a_run_of_fewer_topics(corpus):
     """Each chain begins anew."""
     rng = np.random.default_rng(2)
     documents, draws = documents_of([{0: 30, 4: 10}, {2: 20}]), []
-    for n, merged in ((60, lambda mix: mix.reshape(-1, 3, 20).sum(axis=1)), (20, lambda mix: mix)):
+    for n, merged in ((60, lambda by: by.reshape(-1, 3, 20).sum(axis=1)), (20, lambda by: by)):
         theta = rng.gamma(np.ones((corpus.n_words, n))).astype(np.float32)
         draws.append(_Draw(Sample(theta, theta.sum(axis=0), np.full(n, 0.1)), True, merged))
     for order in (draws, draws[::-1]):
-        found = list(_mixed(documents, order, 0, Threads(1)))
-        assert [tokens.sum(axis=1).tolist() for tokens in found] == [pytest.approx([40, 20])] * 2
+        found = list(_counted(documents, order, 0, Threads(1)))
+        assert [tokens.sum(axis=1).tolist() for tokens in found] == [[40, 20]] * 2
+
+
+def test_a_trend_counts_tokens_however_strong_the_prior_is():
+    """Of topics without a common word nobody doubts which token is whose."""
+    theta = np.full((8, 2), 1e-20, np.float32)
+    theta[:4, 0] = theta[4:, 1] = 1
+    documents = documents_of([{0: 2, 5: 1}, {1: 3}, {6: 1, 7: 2}])
+    sample = Sample(theta, theta.sum(axis=0), np.full(2, 5.0))
+    (tokens,) = _counted(documents, [_Draw(sample, True, lambda by: by)], 0, Threads(1))
+    assert tokens.tolist() == [[2, 1], [3, 0], [0, 3]]
 
 
 def test_settings_are_told_in_plain_text(corpus, tmp_path):
@@ -119,10 +129,11 @@ def test_every_word_that_the_slider_can_bring_up_is_there():
     phi = generator.dirichlet(np.full(2000, 0.05), 6) + 1e-9
     share = generator.dirichlet(np.ones(6))
     shown = np.array([4, 0, 2])
-    kept = reachable(phi, share, shown)
+    p_w = share @ phi
+    kept = reachable(phi, p_w, shown)
     assert max(map(len, kept)) < 500
     for weight in np.linspace(0, 1, round(1 / STEP) + 1):
-        scores = relevance(phi, share, weight)
+        scores = relevance(phi, p_w, weight)
         for k, words in zip(shown, kept, strict=True):
             assert set(np.argsort(-scores[k])[:SHOWN]) <= set(words)
 
@@ -145,12 +156,20 @@ def test_topics_come_with_the_numbers_of_the_posterior(data, run):
     assert sum(spread.values()) == pytest.approx(1, abs=0.03)
 
 
-def test_runs_of_one_name_are_told_apart(run, tmp_path):
-    other = made_up_run(tmp_path, 4, run.vocabulary())
+def test_runs_of_one_name_are_told_apart(run, corpus, tmp_path):
+    other = made_up_run(tmp_path, 4, run.vocabulary(), corpus, seed=1)
     data = gather([run, other], None)
     assert [one["name"] for one in data["runs"]] == ["run (1)", "run (2)"]
     assert (data["chains"], data["samples"]) == (4, 8)
     assert [topic["found"] for topic in data["topics"]] == [4, 4, 4, 4]
+
+
+def test_the_citation_names_the_versions_that_trained(run, corpus, tmp_path):
+    other = made_up_run(tmp_path, 4, run.vocabulary(), corpus, seed=1)
+    other.update_facts(topicmc="0.0.9")
+    told = gather([run, other], None)["citation"]["text"]
+    assert " by topicmc 0.1.0 and 0.0.9 (scir; seed 0, 1)." in told
+    assert " by topicmc 0.1.0 (scir; seed 0)." in gather([run], None)["citation"]["text"]
 
 
 def test_the_place_of_the_corpus_is_not_told(data, corpus):

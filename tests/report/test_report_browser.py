@@ -166,7 +166,7 @@ def test_the_slider_ranks_words_as_relevance_does(page, posterior):
     for steps, weight in ((0, 1.0), (8, 0.6), (12, 0.0)):
         slider.send_keys("\ue012" * steps)
         assert page.find_element("css selector", ".lambda output").text == f"{weight:g}"
-        scores = relevance(posterior.phi, posterior.share, weight)[k]
+        scores = relevance(posterior.phi, posterior.p_w, weight)[k]
         found = [posterior.vocabulary.index(word) for word in text(page, ".words .word")]
         # The page knows four digits of each probability, so near ties may fall either way.
         np.testing.assert_allclose(scores[found], -np.sort(-scores)[: len(found)], atol=2e-3)

@@ -18,15 +18,19 @@ from topicmc.report import write_report
 from topicmc.report.groups import GroupPosterior, gather_groups
 
 
+def trained(corpus, path, *options) -> MixtureRun:
+    asked = ("train", corpus.path, "-o", path, "--model", "mixture", "--updates", 120)
+    settings = ("--chains", 2, "--beta", 0.3, "--threads", 1, "--progress", "none", *options)
+    with contextlib.suppress(SystemExit):
+        main([str(argument) for argument in (*asked, *settings)])
+    return MixtureRun.open(path)
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mixture")
     corpus = hostile_corpus(folder)
-    asked = ("train", corpus.path, "-o", folder / "run", "--model", "mixture", "--updates", 120)
-    settings = ("--chains", 2, "--beta", 0.3, "--threads", 1, "--progress", "none")
-    with contextlib.suppress(SystemExit):
-        main([str(argument) for argument in (*asked, *settings)])
-    return MixtureRun.open(folder / "run"), corpus
+    return trained(corpus, folder / "run"), corpus
 
 
 @pytest.fixture(scope="module")
@@ -70,15 +74,27 @@ def test_names_of_one_run_are_not_put_on_groups_of_several(run):
         GroupPosterior([opened, opened], 0.9)
 
 
+def wait_for(driver, selector: str) -> None:
+    until = time.monotonic() + 10
+    while not driver.execute_script(f"return document.querySelector('{selector}')"):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def charts_of(driver) -> set[str]:
+    return set(
+        driver.execute_script(
+            "return [...document.querySelectorAll('#traces h3')].map((e) => e.textContent)"
+        )
+    )
+
+
 def test_a_browser_shows_groups_and_how_many(page):
     path, data = page
     with chromium() as driver:
         resize(driver, 1280)
         driver.get(f"{path.as_uri()}#group-1")
-        until = time.monotonic() + 10
-        while not driver.execute_script("return document.querySelectorAll('.column').length"):
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        wait_for(driver, ".column")
         one = "return document.querySelector('{}').textContent"
         assert driver.execute_script(one.format("#title")) == HOSTILE[0]
         assert driver.execute_script(one.format("#topic .overline")).startswith("Group 1")
@@ -87,11 +103,23 @@ def test_a_browser_shows_groups_and_how_many(page):
         rows = driver.execute_script("return document.querySelectorAll('#topics tbody tr').length")
         assert rows == len(data["topics"])
         assert "of samples" in driver.execute_script(one.format("#topics tbody"))
-        charts = driver.execute_script(
-            "return [...document.querySelectorAll('#traces h3')].map((e) => e.textContent)"
-        )
-        assert {"Number of groups", "Log joint", "Concentration"} <= set(charts)
+        assert {"Number of groups", "Log joint", "Concentration"} <= charts_of(driver)
         assert driver.get_log("browser") == []
+
+
+def test_what_only_one_of_two_runs_traced_is_drawn(run, tmp_path):
+    opened, corpus = run
+    other = trained(corpus, tmp_path / "other", "--seed", 1, "--learn", "both")
+    with chromium() as driver:
+        resize(driver, 1280)
+        for number, runs in enumerate(([opened, other], [other, opened])):
+            path = tmp_path / f"{number}.html"
+            write_report(gather_groups(runs, None), path)
+            driver.get(path.as_uri())
+            wait_for(driver, "#traces h3")
+            traced = {"Number of groups", "Log joint", "Concentration", "Prior of words"}
+            assert traced <= charts_of(driver)
+            assert driver.get_log("browser") == []
 
 
 def test_shares_and_intervals_are_of_the_samples_that_found_a_group(run):
@@ -103,3 +131,19 @@ def test_shares_and_intervals_are_of_the_samples_that_found_a_group(run):
         assert posterior.share[k] == pytest.approx(samples.share[found, k].mean())
         low, high = posterior.share_low[k], posterior.share_high[k]
         assert not low > posterior.share[k] and not high < posterior.share[k]
+
+
+def test_a_run_in_its_start_says_nothing_where_another_has_samples(run, tmp_path):
+    opened, corpus = run
+    asked = ("train", corpus.path, "-o", tmp_path / "early", "--model", "mixture", "--updates", 20)
+    settings = ("--seed", 1, "--beta", 0.3, "--threads", 1, "--progress", "none")
+    with contextlib.suppress(SystemExit):
+        main([str(argument) for argument in (*asked, *settings)])
+    early = MixtureRun.open(tmp_path / "early")
+    assert early.is_starting()
+    alone, both = GroupPosterior([opened], 0.9), GroupPosterior([opened, early], 0.9)
+    for name in ("phi", "held", "share", "share_low", "share_high"):
+        np.testing.assert_array_equal(getattr(both, name), getattr(alone, name))
+    assert (both.n_samples, both.n_chains) == (alone.n_samples, alone.n_chains)
+    assert both.remark() == f"No posterior sample yet of {early.path}; train for longer (--resume)."
+    assert "found again" in alone.remark()

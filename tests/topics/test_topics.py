@@ -48,17 +48,17 @@ def documents(corpus) -> list[set[int]]:
 
 def test_relevance_runs_from_lift_to_probability(phi, share):
     overall = sum(share[k] * phi[k] for k in range(K))
-    assert (top(relevance(phi, share, 1.0), W) == top(phi, W)).all()
-    assert (top(relevance(phi, share, 0.0), W) == top(phi / overall, W)).all()
+    assert (top(relevance(phi, overall, 1.0), W) == top(phi, W)).all()
+    assert (top(relevance(phi, overall, 0.0), W) == top(phi / overall, W)).all()
     expected = 0.3 * log(phi[1, 5]) + 0.7 * log(phi[1, 5] / overall[5])
-    assert relevance(phi, share, 0.3)[1, 5] == pytest.approx(expected)
+    assert relevance(phi, overall, 0.3)[1, 5] == pytest.approx(expected)
     with pytest.raises(UsageError, match="--relevance 1.5"):
-        relevance(phi, share, 1.5)
+        relevance(phi, overall, 1.5)
 
 
 def test_relevance_and_exclusivity_of_words_that_topics_lack():
     sparse = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0]])
-    scores = relevance(sparse, np.array([0.5, 0.5]), 0.5)
+    scores = relevance(sparse, sparse.mean(axis=0), 0.5)
     assert not np.isnan(scores).any()
     assert np.isneginf(scores[:, 3]).all()
     assert exclusivity(sparse).tolist() == [[1, 0.5, 0, 0], [0, 0.5, 1, 0]]
@@ -81,7 +81,7 @@ def test_the_first_words_are_those_of_a_full_sort(phi):
     for n in (1, 7, 300, 5000):
         assert (top(tied, n) == np.argsort(-tied, axis=1, kind="stable")[:, :n]).all()
     with pytest.raises(UsageError, match="beauty"):
-        rank("beauty", phi, np.ones(K), 3)
+        rank("beauty", phi, phi.mean(axis=0), 3)
 
 
 # ---- coherence

@@ -19,6 +19,7 @@ from topicmc.storage.files import own_checksum
 from topicmc.topics.diagnostics import diagnose
 from topicmc.topics.editing import Edits, edit
 from topicmc.topics.labels import read_labels
+from topicmc.topics.shown import facts_of, sentences
 from topicmc.topics.tree import joins_of, lines_of, tree_of
 from topicmc.topics.uncertainty import posterior_of
 
@@ -101,6 +102,25 @@ def hand_made(tmp_path: Path, merged: np.ndarray, phi: np.ndarray) -> TopicRun:
     """A run whose samples are the topics merged by hand, (2, n, W) and (2, n, W, K)."""
     topics = np.stack([phi[..., 0], merged, phi[..., 3], phi[..., 5]], axis=-1)
     return make_run(tmp_path / "by-hand", {0: topics[0], 1: topics[1]})
+
+
+def test_a_group_that_no_chain_with_samples_has_found(tmp_path):
+    """The first chain is in its start, and the other has another topic in the place of one."""
+    shapes = topic_shapes(N_WORDS, 4)
+    other = shapes.copy()
+    other[:, 1] = topic_shapes(N_WORDS, 1, seed=9)[:, 0]
+    generator = np.random.default_rng(7)
+    run = make_run(
+        tmp_path / "run", {c: generator.gamma(of, size=(4, *of.shape)).astype(np.float32)
+                           for c, of in enumerate((shapes, other))}
+    )  # fmt: skip
+    entries = run.sample_index()
+    run.write_sample_index([{**entry, "burn_in": entry["chain"] == 0} for entry in entries])
+    view = edit(run, Edits(groups={"Public": (1, 3), "Rest": (0, 2)}), tmp_path / "view")
+    posterior = posterior_of([view])
+    public, rest = facts_of(view, posterior)["groups"]
+    assert public["share"] is None and rest["share"] > 0
+    assert "Group Public: cannot be told, 1, 3." in sentences(view, posterior)
 
 
 def test_what_is_not_touched_stays_as_it_was(made, tmp_path):

@@ -23,6 +23,7 @@ def write(source: Source, folder: Path) -> None:
     """Writes the files of a model called "model" into ``folder``."""
     lda_model(source.topics).save(str(folder / "model"))
     source.name_indices(folder)
+    source.note_dropped("topic mixes")
 
 
 def lda_model(topics: Topics) -> LdaModel:

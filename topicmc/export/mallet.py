@@ -2,10 +2,11 @@
 and the likeliest words of each topic; and ``topic-word-weights.txt``, φ.
 
 The state's topics are one draw, by Gibbs sampling given φ and α, the same for the same run and for
-any number of threads. Documents have the numbers of the training documents, shard after shard, and
-as their source the id, or the file and row that they come from; NA where neither is known. Their
-tokens come in the order of word ids, for a corpus does not keep any other. White space in a word or
-a source, which would cut a line of these files, becomes an underscore.
+any number of threads. Of a view that merges or drops topics they are drawn under those of its run;
+tokens of dropped topics are left out. Documents have the numbers of the training documents, shard
+after shard, and as their source the id, or the file and row that they come from; NA where neither
+is known. Their tokens come in the order of word ids, for a corpus does not keep any other. White
+space in a word or a source, which would cut a line of these files, becomes an underscore.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def write(source: Source, folder: Path) -> None:
     _write_weights(folder / "topic-word-weights.txt", topics, words)
     source.name_indices(folder)
     key = stream_key(source.runs[0].facts()["config"]["seed"], "export", source.chain or 0)
-    drawn = topics.assignments(corpus, key, Threads(source.threads or available_cores()))
+    drawn = source.assignments(corpus, key, Threads(source.threads or available_cores()))
+    n_dropped = 0
     with (
         (folder / "state.gz").open("wb") as file,
         gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,
@@ -50,6 +52,11 @@ def write(source: Source, folder: Path) -> None:
         packed.write(_head(topics).encode())
         for batch, z in drawn:
             packed.write(_lines(batch, z, words, corpus).encode())
+            n_dropped += int((z < 0).sum())
+    if n_dropped:
+        source.remarks.append(
+            f"state.gz leaves out {n_dropped:,} tokens, which are of topics that the view drops"
+        )
 
 
 def _head(topics: Topics) -> str:
@@ -68,6 +75,7 @@ def _lines(batch: Minibatch, z: np.ndarray, words: list[str], corpus: Corpus) ->
         [
             f"{doc} {place} {w} {words[w]} {k}\n"
             for doc, place, w, k in zip(documents, places, types, z.tolist(), strict=True)
+            if k >= 0
         ]
     )
 

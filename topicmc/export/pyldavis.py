@@ -31,23 +31,25 @@ def write(source: Source, path: Path) -> None:
     told = _page(data) if path.suffix.lower() in (".html", ".htm") else _json(data)
     path.write_text(told, encoding="utf-8")
     source.name_indices()
+    source.note_dropped("percentages")
 
 
 def prepared_data(topics: Topics) -> PreparedData:
     """The topics as pyLDAvis prepares them, on the same map as in the report.
 
     Of documents pyLDAvis wants to know only how large they make topics, so it is given a single one
-    that has the tokens of all and the shares of the topics for its mix.
+    that has the tokens of all these topics and their shares for its mix.
     """
     pyldavis = library("pyLDAvis", "pyldavis")
+    n_tokens = topics.n_tokens * topics.share.sum()  # less those of topics that a view has dropped
     share = np.maximum(topics.share, FEWEST)
     share = share / share.sum()
     return pyldavis.prepare(
         topic_term_dists=topics.phi,
         doc_topic_dists=share[None],
-        doc_lengths=[topics.n_tokens],
+        doc_lengths=[n_tokens],
         vocab=topics.vocabulary,
-        term_frequency=share @ topics.phi * topics.n_tokens,
+        term_frequency=share @ topics.phi * n_tokens,
         mds=lambda phi: plane(distances(phi.to_numpy(), phi.to_numpy())),
         plot_opts={"xlab": "", "ylab": ""},
         n_jobs=1,

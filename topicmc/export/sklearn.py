@@ -33,6 +33,7 @@ def write(source: Source, folder: Path) -> None:
     (folder / "model.skops").write_bytes(skops.dumps(model))
     write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)
     source.name_indices(folder)
+    source.note_dropped("topic mixes")
     if topics.prior.additions is not None:
         source.remarks.append(
             f"scikit-learn has one prior for all words: {model.topic_word_prior:.4g}, the mean;"

@@ -19,6 +19,7 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
+from topicmc.models.lda.views import View
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.topics.labels import Labels
 
@@ -36,7 +37,8 @@ class Topics:
 
     Attributes:
         phi: float64 (K, W), rows sum to one.
-        share: float64 (K,), each topic's share of the tokens, sums to one.
+        share: float64 (K,), each topic's share of the tokens, sums to one, less what a view has
+            dropped.
         alpha: float64 (K,), the prior of the topic mixes.
         prior: that of the topics.
         n_tokens: how many tokens they were trained on.
@@ -159,6 +161,36 @@ class Source:
         """Those of the chain asked for."""
         return topics_of(self.runs[0], self.chain or 0)
 
+    def assignments(
+        self, corpus: Corpus, key: np.uint64, threads: Threads
+    ) -> Iterator[tuple[Minibatch, np.ndarray]]:
+        """As `Topics.assignments`, by the indices of the topics; where a view merges or drops some
+        drawn under those of its run, int64 (T,), −1 for tokens of what is dropped."""
+        view = self._view
+        if view is None or not (view.merged or view.dropped):
+            yield from self.topics.assignments(corpus, key, threads)
+            return
+        chain = self.chain or 0
+        whole = topics_of(TopicRun.open(self.runs[0].path), chain)
+        members = view.summed(np.eye(view.n_topics), chain)  # (topics of the run, of the view)
+        index = np.where(members.any(axis=1), members.argmax(axis=1), -1)
+        for batch, z in whole.assignments(corpus, key, threads):
+            yield batch, index[z]
+
+    def note_dropped(self, figures: str) -> None:
+        """A remark on figures that sum to one although a view has dropped topics."""
+        if self._view is not None and self._view.dropped:
+            part = self.topics.share.sum()
+            self.remarks.append(
+                f"{figures} are of the topics that are left, which have {part:.1%} of the tokens"
+            )
+
+    @property
+    def _view(self) -> View | None:
+        """That of topics; views of mixtures only name groups."""
+        run = self.runs[0]
+        return run.view if isinstance(run, TopicRun) else None
+
     def name_indices(self, folder: Path | None = None) -> None:
         """For formats that count topics from 0: where that does not tell all, which topic has which
         index and name, in ``topics.csv`` of a folder, or else in a remark."""
@@ -185,7 +217,7 @@ class Source:
 
     def open_corpus(self) -> Corpus:
         """The training corpus, its shards found sound; DataError when it is not the same."""
-        from topicmc.models.lda.jobs import open_corpus
+        from topicmc.corpora.of_runs import open_corpus
 
         corpus = open_corpus(self.runs[0], self.corpus)
         corpus.check(range(corpus.n_shards))

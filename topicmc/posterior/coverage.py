@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicmc.posterior.intervals import credible_interval
+from topicmc.posterior.intervals import credible_interval, percent
 
 TOLERATED = 0.05
 """How far a rate may stay below the stated one to pass for it."""
@@ -40,7 +40,8 @@ class Coverage(NamedTuple):
         if np.isnan(self.stable_means):
             return "No topic was found by all chains, so none of the intervals speaks for others."
         rate = f"{self.stable_means:.0%} of the means and {self.stable_samples:.0%} of the samples"
-        told = f"of stable topics, {self.level:.0%} intervals of one chain hold {rate} of another"
+        intervals = f"{percent(self.level)} intervals of one chain"
+        told = f"of stable topics, {intervals} hold {rate} of another"
         if self.stable_means >= self.level - TOLERATED:
             return f"O{told[1:]}, as they should."
         return (

@@ -31,6 +31,11 @@ import numpy as np
 from topicmc.posterior.convergence import worth
 
 
+def percent(level: float) -> str:
+    """The level of intervals as it was given, not rounded: ``"97.5%"``."""
+    return f"{100 * level:g}%"
+
+
 def credible_interval(chains: Sequence[np.ndarray], level: float) -> tuple[np.ndarray, np.ndarray]:
     """The interval that holds a positive quantity with probability ``level``.
 

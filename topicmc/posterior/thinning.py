@@ -7,6 +7,8 @@ of a run is burn-in, at whatever moment it is read, and what is kept depends on 
 number of threads or workers, or on an interruption.
 """
 
+import numpy as np
+
 
 def stride(position: int, samples: int) -> int:
     """The smallest power of two with at most ``samples`` of its multiples in (p/2, p]."""
@@ -34,3 +36,8 @@ def reached(before: int, now: int) -> int:
     while now // (2 * power) > before // (2 * power):
         power *= 2
     return now // power * power
+
+
+def evenly(n: int, most: int) -> list[int]:
+    """Which of n samples to take, at most so many: evenly, the first and the last among them."""
+    return np.linspace(0, n - 1, min(most, n)).round().astype(int).tolist()

@@ -47,7 +47,7 @@ def traces(run: RunDirectory) -> Traces:
 
     Raises DataError when the trace is damaged.
     """
-    with _believed(run):
+    with trace_errors(run):
         return _draws(run.trace())
 
 
@@ -57,7 +57,7 @@ def chain_trace(run: Recorded, name: str, chain: int) -> tuple[np.ndarray, np.nd
 
     Raises DataError when the trace is damaged.
     """
-    with _believed(run):
+    with trace_errors(run):
         found = [
             (record["position"], _number(record["chains"][str(chain)][name]))
             for record in run.trace()
@@ -72,7 +72,7 @@ def trace_alone(run: RunDirectory, chain: int) -> list[dict[str, Any]]:
 
     Raises DataError when the trace is damaged.
     """
-    with _believed(run):
+    with trace_errors(run):
         return [
             {**record, "chains": {"0": record["chains"][str(chain)]}}
             for record in run.trace()
@@ -81,8 +81,8 @@ def trace_alone(run: RunDirectory, chain: int) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def _believed(run: Recorded) -> Iterator[None]:
-    """What goes wrong inside is the trace's fault."""
+def trace_errors(run: Recorded) -> Iterator[None]:
+    """Within the block what goes wrong is the fault of the trace: a DataError names it."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError) as error:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from topicmc.host.version import VERSION
-
 MODEL = (
     "Blei, D. M., Ng, A. Y. and Jordan, M. I. (2003). Latent Dirichlet allocation. Journal of"
     " Machine Learning Research 3, 993–1022."
@@ -60,13 +58,14 @@ CENTRAL = (
 )
 
 
-def mixture_citation(configs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
+def mixture_citation(runs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
     """As `citation`, of mixtures."""
+    configs = [facts["config"] for facts in runs]
     samplers = list(dict.fromkeys(config["sampler"] for config in configs))
     seeds = ", ".join(str(config["seed"]) for config in configs)
     text = (
-        f"Dirichlet-process mixture of {corpus} by topicmc {VERSION} ({', '.join(samplers)}; seed"
-        f" {seeds})."
+        f"Dirichlet-process mixture of {corpus} by topicmc {_versions(runs)}"
+        f" ({', '.join(samplers)}; seed {seeds})."
     )
     references = [*MIXTURE, *(SAMPLERS[name] for name in samplers)]
     if any(config["counts"] == "all" for config in configs):
@@ -74,13 +73,20 @@ def mixture_citation(configs: Sequence[dict[str, Any]], corpus: str) -> dict[str
     return {"text": text, "references": [*references, *CENTRAL, RELEVANCE]}
 
 
-def citation(configs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
-    """A sentence that says what was done, and the works that it rests on."""
+def _versions(runs: Sequence[dict[str, Any]]) -> str:
+    """The versions that trained them."""
+    return " and ".join(dict.fromkeys(facts["topicmc"] for facts in runs))
+
+
+def citation(runs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
+    """A sentence that says what was done, by the content of ``run.json`` of each run, and the works
+    that it rests on."""
+    configs = [facts["config"] for facts in runs]
     samplers = list(dict.fromkeys(config["sampler"] for config in configs))
     seeds = ", ".join(str(config["seed"]) for config in configs)
     text = (
         f"Latent Dirichlet allocation of {corpus} with {configs[0]['topics']} topics by topicmc"
-        f" {VERSION} ({', '.join(samplers)}; seed {seeds})."
+        f" {_versions(runs)} ({', '.join(samplers)}; seed {seeds})."
     )
     references = [MODEL, *(SAMPLERS[name] for name in samplers)]
     if any(config["workers"] > 1 and config["sampler"] in ("scir", "sgrld") for config in configs):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.documents import Documents
+from topicmc.corpora.documents import Documents, joined
 from topicmc.corpora.naming import one_line
 from topicmc.corpora.offsets import offsets
 from topicmc.inference.mixes import representative_documents, whole_of
@@ -93,8 +93,4 @@ def pick(corpus: Corpus, numbers: np.ndarray) -> Documents:
         opened[shard].part(place, place + 1)
         for shard, place in zip(shards.tolist(), (numbers - begins[shards]).tolist(), strict=True)
     ]
-    return Documents(
-        offsets(np.array([part.n_entries for part in parts])),
-        np.concatenate([part.word_ids for part in parts]),
-        np.concatenate([part.counts for part in parts]),
-    )
+    return joined(parts)

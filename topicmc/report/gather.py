@@ -17,6 +17,7 @@ from topicmc.corpora import Corpus
 from topicmc.host.version import VERSION
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
+from topicmc.posterior.judgement import Convergence
 from topicmc.report.citation import citation
 from topicmc.report.documents import documents_of
 from topicmc.report.numbers import digits
@@ -24,10 +25,10 @@ from topicmc.report.runs import corpus_name, names_of, run_of
 from topicmc.report.topics import SHOWN, STEP, Shown, topics_of, words_of
 from topicmc.report.trends import trends_of
 from topicmc.storage.runs import RunDirectory
-from topicmc.topics.diagnostics import diagnose
+from topicmc.topics.diagnostics import Diagnostics, diagnose
 from topicmc.topics.shown import facts_of, sentences
 from topicmc.topics.tree import tree_of
-from topicmc.topics.uncertainty import Posterior, posterior_of
+from topicmc.topics.uncertainty import posterior_of
 
 Trends = tuple[dict[str, Any] | None, list[list[Any]]]
 TERMS = {
@@ -83,10 +84,10 @@ def gather(
         **about(runs[0], title or f"Topics of {name}"),
         "terms": TERMS,
         "view": facts_of(runs[0], posterior) or None,
-        "verdict": _verdict(runs, posterior),
+        "verdict": verdict_of(diagnose(runs), posterior.remark()),
         "notes": [*sentences(runs[0], posterior), *notes(posterior, corpus)],
         "runs": [run_of(*named) for named in zip(runs, names_of(_places(runs)), strict=True)],
-        "citation": citation([run.facts()["config"] for run in runs], name),
+        "citation": citation([run.facts() for run in runs], name),
     }
 
 
@@ -140,14 +141,14 @@ def _places(runs: Sequence[TopicRun]) -> list[Path]:
     return [run.place for run in runs]
 
 
-def _verdict(runs: Sequence[TopicRun], posterior: Posterior) -> dict[str, Any]:
-    found = diagnose(runs)
+def verdict_of(found: Convergence | Diagnostics, remark: str) -> dict[str, Any]:
+    """Whether the chains have converged, and what is to be believed of their topics."""
     return {
         "converged": found.converged,
         "sentence": found.verdict,
-        "flags": found.flags,
+        "flags": found.flags if isinstance(found, Diagnostics) else [],
         "summaries": [[name, *digits((found.rhat[name], found.ess[name]))] for name in found.rhat],
-        "remark": posterior.remark(),
+        "remark": remark,
     }
 
 

@@ -23,7 +23,7 @@ from topicmc.posterior.intervals import credible_interval
 from topicmc.posterior.judgement import convergence
 from topicmc.report.citation import mixture_citation
 from topicmc.report.documents import tell
-from topicmc.report.gather import Trends, about, largest, notes, page_of
+from topicmc.report.gather import Trends, about, largest, notes, page_of, verdict_of
 from topicmc.report.numbers import digits
 from topicmc.report.runs import corpus_name, mixture_run_of, names_of
 from topicmc.report.trends import LEAST_DOCUMENTS, periods_of, span_of, told
@@ -62,11 +62,13 @@ class GroupPosterior:
                 " numbered anew; leave the other runs out, or give the run in place of its view"
             )
         self.level, self.samples = level, group_samples(runs)
+        self.in_their_start = [run for run in runs if run.is_starting()]
         self.vocabulary = runs[0].vocabulary()
         found = self.samples.stick >= 0
         self.held = found.mean(axis=0)
         self.phi = self.samples.mean_phi()
         self.share = self._mean(self.samples.share)
+        self.p_w = self.share @ self.phi
         ends = [self.interval(k, self.samples.share[:, k]) for k in range(len(self.phi))]
         self.share_low, self.share_high = np.array(ends).T
         self.alpha = np.full(len(self.phi), np.nan)
@@ -92,11 +94,12 @@ class GroupPosterior:
         )
 
     def interval(self, k: int, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of values (n, …), by the posterior samples that have found group k."""
+        """Of shares or probabilities (n, …), by the posterior samples that have found group k."""
         nothing = np.full(values.shape[1:], np.nan)
         if self.samples.kept < len(self.samples.entries):  # states of the start are no samples
             return nothing, nothing
-        return credible_interval(self.samples.of_group(k, values), self.level)
+        low, high = credible_interval(self.samples.of_group(k, values), self.level)
+        return low, np.minimum(high, 1)
 
     def intervals(self, words: np.ndarray) -> WordIntervals:
         """Of any words of each group, int (K, M); reads every sample once."""
@@ -115,8 +118,9 @@ class GroupPosterior:
 
     def remark(self) -> str:
         """What is to be believed, in a sentence or two."""
-        if self.n_samples == 0:
-            return "No posterior sample yet; train for longer (--resume)."
+        if self.in_their_start:
+            names = " and ".join(str(run.place) for run in self.in_their_start)
+            return f"No posterior sample yet of {names}; train for longer (--resume)."
         n, half = len(self.phi), int((self.held >= 0.5).sum())
         told = (
             f"{half} of {n} groups are found again in half of the {self.n_samples} samples or more,"
@@ -161,21 +165,10 @@ def gather_groups(
         "terms": TERMS,
         "view": None,
         "how_many": [[number.groups, number.probability] for number in numbers_of_groups(*runs)],
-        "verdict": _verdict(runs, posterior),
+        "verdict": verdict_of(convergence(*runs), posterior.remark()),
         "notes": notes(posterior, corpus),
         "runs": [mixture_run_of(*one) for one in named],
-        "citation": mixture_citation([run.facts()["config"] for run in runs], name),
-    }
-
-
-def _verdict(runs: Sequence[MixtureRun], posterior: GroupPosterior) -> dict[str, Any]:
-    found = convergence(*runs)
-    return {
-        "converged": found.converged,
-        "sentence": found.verdict,
-        "flags": [],
-        "summaries": [[name, *digits((found.rhat[name], found.ess[name]))] for name in found.rhat],
-        "remark": posterior.remark(),
+        "citation": mixture_citation([run.facts() for run in runs], name),
     }
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.errors import DataError
-from topicmc.models.lda.jobs import EMBEDDED
+from topicmc.corpora.of_runs import EMBEDDED
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of
 from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.posterior.traces import trace_errors
 from topicmc.report.numbers import digits
 from topicmc.storage.run_fields import scored
 from topicmc.storage.runs import RunDirectory
@@ -84,13 +84,8 @@ _TRACED = {
 
 def _traces(run: MixtureRun) -> list[dict[str, Any]]:
     """DataError when the trace is none."""
-    try:
+    with trace_errors(run):
         return _of_chains(_few(run.trace()))
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        path = run.path / "trace.jsonl"
-        raise DataError(
-            f"{path}: holds what is no trace ({error!r}); restore or delete it"
-        ) from None
 
 
 def _of_chains(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

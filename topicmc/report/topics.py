@@ -38,6 +38,9 @@ class Shown(Protocol):
     alpha: np.ndarray
 
     @property
+    def p_w(self) -> np.ndarray: ...
+
+    @property
     def labels(self) -> Labels: ...
 
     @property
@@ -66,14 +69,14 @@ def words_of(posterior: Shown, shown: np.ndarray) -> tuple[dict[str, Any], list[
 
     Returns:
         columns: ``words``, their ``overall`` probability, and their ``spread``: for each word
-            [topic, p(topic | word)], most first.
+            [topic, p(topic | word)], most first; what a view has dropped is of all, and not told.
         for each shown topic its rows, likeliest words first: [place among the words, mean, low,
             high, probability to be in the top ten].
     """
     phi, share = posterior.phi, posterior.share
-    ids = reachable(phi, share, shown)
+    ids = reachable(phi, posterior.p_w, shown)
     known, rows = np.unique(np.concatenate(ids), return_inverse=True)
-    overall = share @ phi[:, known]
+    overall = posterior.p_w[known]
     numbers = [posterior.labels.numbers[k] for k in shown]
     columns = {
         "words": [posterior.vocabulary[w] for w in known],
@@ -92,11 +95,11 @@ def words_of(posterior: Shown, shown: np.ndarray) -> tuple[dict[str, Any], list[
     return columns, tables
 
 
-def reachable(phi: np.ndarray, share: np.ndarray, shown: np.ndarray) -> list[np.ndarray]:
+def reachable(phi: np.ndarray, p_w: np.ndarray, shown: np.ndarray) -> list[np.ndarray]:
     """For each shown topic the words that are among its `SHOWN` most relevant at some position of
     the slider: int64 arrays, likeliest words first."""
     tops = [
-        top(relevance(phi, share, weight)[shown], SHOWN)
+        top(relevance(phi, p_w, weight)[shown], SHOWN)
         for weight in np.linspace(0, 1, round(1 / STEP) + 1)
     ]
     found = [np.unique(row) for row in np.concatenate(tops, axis=1)]
@@ -131,6 +134,7 @@ def topics_of(posterior: Shown, shown: np.ndarray, corpus: Corpus | None) -> lis
             corpus=corpus,
             coherence=() if corpus is None else ("npmi",),
             details=True,
+            p_w=posterior.p_w,
             labels=labels,
         )
     }

@@ -1,7 +1,7 @@
 """How much of each period of time a topic holds, and how sure that is.
 
 Gibbs sampling of the topics of the tokens goes from one draw of φ from its posterior to the next,
-as in `topicmc.inference.deviations`: each draw gives every document a mix, and the tokens of a
+as in `topicmc.inference.deviations`: each draw gives every token a topic, and so the tokens of a
 period shares. Their mean over the draws of the chains that found a topic is its trend, and credible
 intervals follow from them as those of its share (`topicmc.topics.uncertainty`).
 """
@@ -28,6 +28,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of
+from topicmc.posterior.thinning import evenly
 from topicmc.report.numbers import digits
 from topicmc.topics.chains import MatchedChain
 from topicmc.topics.uncertainty import Posterior
@@ -72,8 +73,8 @@ def trends_of(
     threads = threads or Threads(available_cores())
     first = 0
     for documents, dates in _dated(corpus, period, block):
-        for total, mixed in zip(tokens, _mixed(documents, draws, first, threads), strict=True):
-            np.add.at(total, dates, mixed)
+        for total, counts in zip(tokens, _counted(documents, draws, first, threads), strict=True):
+            np.add.at(total, dates, counts)
         np.add.at(sizes, dates, documents.sizes)
         first += documents.n_docs
         seen.append(dates)
@@ -132,14 +133,14 @@ def told(
         "documents": documents[span].tolist(),
         "least": LEAST_DOCUMENTS,
     }
-    rows = np.stack([mean, low, np.minimum(high, 1)], axis=2)
+    rows = np.stack([mean, low, high], axis=2)
     return facts, [[digits(row) for row in rows[:, k]] for k in shown]
 
 
 class _Draw(NamedTuple):
-    """A draw of all topics of a run, and how their shares (n, K) become those that are shown, in
-    the numbers of the first chain: a view shows sums of topics, and not all. The first of a chain
-    begins with topics that no other has drawn."""
+    """A draw of all topics of a run, and how their tokens (n, K) become those of the topics that
+    are shown, in the numbers of the first chain: a view shows sums of topics, and not all. The
+    first of a chain begins with topics that no other has drawn."""
 
     sample: Sample
     is_first: bool
@@ -153,16 +154,15 @@ def _drawn(chain: MatchedChain) -> list[_Draw]:
     number = chain.entries[0]["chain"]
     order = chain.order if view is None else view.orders.get(number, np.arange(view.n_topics))
 
-    def shown(mix: np.ndarray) -> np.ndarray:
+    def shown(counts: np.ndarray) -> np.ndarray:
         if view is None:
-            return mix
-        own = np.empty_like(mix)
-        own[:, order] = mix
+            return counts
+        own = np.empty_like(counts)
+        own[:, order] = counts
         return view.summed(own, number)[:, chain.order]
 
-    n = len(chain.entries)
     drawn: list[_Draw] = []
-    for place in np.linspace(0, n - 1, min(_DRAWS, n)).round().astype(int):
+    for place in evenly(len(chain.entries), _DRAWS):
         entry = chain.entries[place]
         theta = np.ascontiguousarray(draw_of(whole, entry)[:, order])
         sums = theta.sum(axis=0, dtype=np.float64)
@@ -171,16 +171,15 @@ def _drawn(chain: MatchedChain) -> list[_Draw]:
     return drawn
 
 
-def _mixed(
+def _counted(
     documents: Documents, draws: list[_Draw], first: int, threads: Threads
 ) -> Iterator[np.ndarray]:
     """The tokens of documents, numbered from ``first``, by topic that is shown under each draw:
-    float64 (n, K), as many as there are, in the shares of a draw of the mix."""
+    float64 (n, K)."""
     n_words = len(draws[0].sample.theta)
     arrays = documents.indptr, documents.word_ids, documents.counts
     batch = gather(*arrays, np.arange(documents.n_docs), n_words)
     batch = batch._replace(doc_ids=batch.doc_ids + first)
-    sizes = np.diff(batch.offsets)[:, None]
     z = np.full(batch.n_tokens, UNASSIGNED)
     for number, (sample, is_first, shown) in enumerate(draws):
         sweeps = (_BURN_IN if is_first else _SETTLE) + 1
@@ -193,8 +192,7 @@ def _mixed(
             want_word_topic=False, want_doc_topic=True, z=z,
         )  # fmt: skip
         assert drawn.doc_topic is not None
-        mix = drawn.doc_topic[:, : len(sample.alpha)] / drawn.scale + sample.alpha
-        yield shown(mix / mix.sum(axis=1, keepdims=True) * sizes)
+        yield shown(drawn.doc_topic[:, : len(sample.alpha)] / drawn.scale)
 
 
 def _dated(

@@ -84,11 +84,16 @@ class Shown(Protocol):
     path: Path
     place: Path
 
+    def facts(self) -> dict[str, Any]: ...
+
+    def sample_index(self) -> list[dict[str, Any]]: ...
+
 
 def check_distinct(runs: Sequence[Shown]) -> None:
-    """UsageError where a run comes twice, as itself or as a view: its chains would count as several
-    that are independent."""
+    """UsageError where a run comes twice, as itself, as a view, or made again by the same seed: its
+    chains would count as several that are independent."""
     seen: dict[Path, Shown] = {}
+    samples: dict[tuple[Any, str], Shown] = {}
     for run in runs:
         first = seen.setdefault(run.path.resolve(), run)
         if first is not run:
@@ -96,6 +101,14 @@ def check_distinct(runs: Sequence[Shown]) -> None:
                 f"{run.place}: is the run of {first.place}, and says nothing more of it; give each"
                 " run once"
             )
+        seed = run.facts()["config"].get("seed")
+        for entry in run.sample_index():
+            first = samples.setdefault((seed, entry["checksum"]), run)  # equal arrays, equal bytes
+            if first is not run:
+                raise UsageError(
+                    f"{run.place}: has the same samples as {first.place}; train one of them with"
+                    " another --seed"
+                )
 
 
 class RunDirectory:
@@ -418,6 +431,7 @@ class RunDirectory:
 
     def recover(self) -> None:
         """Falls back to the checkpoint before the newest, if that is damaged; ``notices`` say so.
-        DataError when both are."""
+        What an unfinished checkpoint left is deleted, so the caller holds the lease. DataError when
+        both are damaged."""
         notice = checkpoints.recover(self._checkpoints)
         self.notices = [] if notice is None else [notice]

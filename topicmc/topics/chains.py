@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.corpora.of_runs import IN_MEMORY
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import add_phi, alpha_of, beta_of, samples_of, share_of
@@ -54,10 +55,10 @@ def matched_chains(runs: Sequence[TopicRun]) -> Iterator[tuple[MatchedChain, np.
     """Every chain of every run, each with the mean of φ over its samples: float64 (K, W), rows in
     the order of the first chain's topics.
 
-    Raises UsageError when the runs differ in vocabulary or number of topics; DataError when one has
-    no samples yet, or a file of theirs is damaged.
+    Raises UsageError when the runs differ in vocabulary, corpus or number of topics, or two have
+    the same samples; DataError when one has no samples yet, or a file of theirs is damaged.
     """
-    _check_alike(runs)
+    check_alike(runs)
     reference = None
     for run in runs:
         samples = samples_of(run)
@@ -85,7 +86,8 @@ def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return order, distance, nearest & (distance <= SAME)
 
 
-def _check_alike(runs: Sequence[TopicRun]) -> None:
+def check_alike(runs: Sequence[TopicRun]) -> None:
+    """UsageError where chains of some runs cannot be of one posterior."""
     check_distinct(runs)
     first = runs[0]
     for run in runs[1:]:
@@ -93,11 +95,27 @@ def _check_alike(runs: Sequence[TopicRun]) -> None:
             raise UsageError(
                 f"{run.place}: has another vocabulary than {first.place}; give runs on one corpus"
             )
+        if _are_of_other_documents(first, run):
+            raise UsageError(
+                f"{run.place}: was trained on another corpus than {first.place}; `topicmc compare`"
+                " puts them side by side"
+            )
         n, m = run.n_topics, first.n_topics
         if n != m:
             raise UsageError(
                 f"{run.place}: has {n} topics and {first.place} has {m}; give runs with as many"
             )
+
+
+def _are_of_other_documents(*runs: TopicRun) -> bool:
+    """As far as it is known. A corpus in other shards has another fingerprint, but is as large; of
+    what was in memory the one is none that others could have, and counts may have been rounded."""
+    corpora = [run.facts()["corpus"] for run in runs]
+    known = [corpus for corpus in corpora if corpus["path"] != IN_MEMORY]
+    sizes = {
+        tuple(corpus.get(name) for name in ("documents", "tokens", "words")) for corpus in known
+    }
+    return len(sizes) > 1
 
 
 def _prior_mass(run: TopicRun, entries: list[dict[str, Any]], n_words: int) -> np.ndarray:

@@ -69,8 +69,8 @@ class Diagnostics:
 def diagnose(runs: Sequence[TopicRun]) -> Diagnostics:
     """Looks at the metrics and kept samples of all chains of some runs.
 
-    Raises UsageError when the runs differ in vocabulary or number of topics, DataError when one has
-    no samples yet or a file is damaged.
+    Raises UsageError when the runs differ in vocabulary, corpus or number of topics, or two have
+    the same samples; DataError when one has no samples yet or a file is damaged.
     """
     posterior = posterior_of(runs)
     recorded, fit = traced(posterior), _fit(runs)

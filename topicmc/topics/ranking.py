@@ -11,22 +11,22 @@ WEIGHT = 0.6
 """λ of the relevance that Sievert & Shirley's readers did best with."""
 
 
-def relevance(phi: np.ndarray, share: np.ndarray, weight: float = WEIGHT) -> np.ndarray:
+def relevance(phi: np.ndarray, p_w: np.ndarray, weight: float = WEIGHT) -> np.ndarray:
     """λ log φ_kw + (1 − λ) log (φ_kw / p_w): float64 (K, W), −∞ where φ_kw is zero.
 
-    λ = 1 ranks words by probability, λ = 0 by lift over their share p_w = Σ_k share_k φ_kw of all
-    tokens (Sievert & Shirley 2014, "LDAvis", eqn 1, where p_w is counted in the corpus).
+    λ = 1 ranks words by probability, λ = 0 by lift over their share p_w of all tokens (Sievert &
+    Shirley 2014, "LDAvis", eqn 1, where p_w is counted in the corpus).
 
     Args:
         phi: float (K, W), rows sum to one.
-        share: float (K,), each topic's share of the tokens.
+        p_w: float (W,), each word's share of all tokens, as `topicmc.topics.reading.word_shares`.
         weight: λ; UsageError unless it is from 0 to 1.
     """
     if not 0 <= weight <= 1:
         raise UsageError(f"--relevance {weight:g}: the weight is from 0 to 1")
     with np.errstate(divide="ignore"):
         scores = np.log(phi)
-        overall = np.log(share @ phi)
+        overall = np.log(p_w)
     scores -= (1 - weight) * np.where(np.isfinite(overall), overall, 0)
     return scores
 
@@ -69,13 +69,13 @@ def top(scores: np.ndarray, n: int) -> np.ndarray:
 
 
 def rank(
-    ranking: str, phi: np.ndarray, share: np.ndarray, n: int, weight: float = WEIGHT
+    ranking: str, phi: np.ndarray, p_w: np.ndarray, n: int, weight: float = WEIGHT
 ) -> np.ndarray:
     """The n first words of each topic by one of `RANKINGS`: int64 (K, n); else UsageError."""
     if ranking == "probability":
         return top(phi, n)
     if ranking == "relevance":
-        return top(relevance(phi, share, weight), n)
+        return top(relevance(phi, p_w, weight), n)
     if ranking == "frex":
         return top(frex(phi), n)
     raise UsageError(f"ranking {ranking!r} is not one of {', '.join(RANKINGS)}")

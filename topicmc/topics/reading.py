@@ -80,6 +80,16 @@ class Topic:
         return told
 
 
+def word_shares(run: TopicRun, phi: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """p_w, each word's share of all tokens, float64 (W,), by topics φ (K, W) and their shares (K,):
+    Σ_k share_k φ_kw; and those that a view has dropped, as the posterior mean of its run has them,
+    for their tokens are among all."""
+    if run.view is None or not run.view.dropped:
+        return share @ phi
+    whole, gone = posterior_mean(run.path), sorted(run.view.dropped)
+    return share @ phi + whole.share[gone] @ whole.phi[gone]
+
+
 def describe(
     phi: np.ndarray,
     share: np.ndarray,
@@ -91,6 +101,7 @@ def describe(
     coherence: Sequence[str] = (),
     details: bool = False,
     weight: float = WEIGHT,
+    p_w: np.ndarray | None = None,
     documents: np.ndarray | None = None,
     labels: Labels | None = None,
 ) -> list[Topic]:
@@ -108,6 +119,7 @@ def describe(
             for u_mass and NPMI.
         details: adds exclusivity, words by relevance and FREX, and similar topics.
         weight: λ of the relevance.
+        p_w: float (W,), each word's share of all tokens, for the relevance; None: by the topics.
         documents: int (K, n), numbers of training documents to show with each topic.
         labels: numbers and names of the topics; None: numbers from 0 on.
 
@@ -130,8 +142,9 @@ def describe(
         found["exclusivity"] = exclusive.mean(axis=1).tolist()
     if details:
         found["similar"] = _similar(phi, labels.numbers)
+        overall = share @ phi if p_w is None else p_w
         for field, ranking in (("relevant", "relevance"), ("frex", "frex")):
-            found[field] = _spelt(rank(ranking, phi, share, n_words, weight), vocabulary)
+            found[field] = _spelt(rank(ranking, phi, overall, n_words, weight), vocabulary)
     if documents is not None:
         assert corpus is not None, "documents are those of a corpus"
         found["documents"] = [tuple(corpus.about(int(d)) for d in row) for row in documents]

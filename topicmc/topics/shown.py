@@ -62,10 +62,15 @@ def sentences(run: TopicRun, posterior: Posterior | None = None) -> list[str]:
         told.append(f"Dropped: {numbers}, {facts['dropped']['share']:.1%} of the tokens.")
     for group in facts["groups"]:
         members = ", ".join(tags[k] for k in group["topics"])
-        told.append(f"Group {group['group']}: {group['share']:.1%}{_range(group)}, {members}.")
+        told.append(f"Group {group['group']}: {_share(group)}, {members}.")
     return told
 
 
-def _range(group: dict[str, Any]) -> str:
-    low, high = group.get("share_low"), group.get("share_high")
-    return "" if low is None or high is None else f" ({100 * low:.1f}–{high:.1%})"
+def _share(group: dict[str, Any]) -> str:
+    """A group's share and its interval, as far as they can be told."""
+    share, low, high = (group.get(name) for name in ("share", "share_low", "share_high"))
+    if share is None:
+        return "cannot be told"
+    if low is None or high is None:
+        return f"{share:.1%}"
+    return f"{share:.1%} ({100 * low:.1f}–{high:.1%})"

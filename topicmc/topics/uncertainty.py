@@ -24,6 +24,7 @@ from topicmc.posterior.intervals import credible_interval
 from topicmc.topics.chains import MatchedChain, matched_chains
 from topicmc.topics.labels import Labels
 from topicmc.topics.ranking import top
+from topicmc.topics.reading import word_shares
 
 TOP = 10
 """Words that are a topic's top words."""
@@ -82,6 +83,11 @@ class Posterior:
     def groups(self) -> Mapping[str, tuple[int, ...]]:
         """Numbers of topics by the name of their group: those of the first run or view."""
         return self.chains[0].run.groups
+
+    @cached_property
+    def p_w(self) -> np.ndarray:
+        """float64 (W,): each word's share of all tokens (`topicmc.topics.reading.word_shares`)."""
+        return word_shares(self.chains[0].run, self.phi, self.share)
 
     @property
     def n_chains(self) -> int:
@@ -143,8 +149,9 @@ class Posterior:
         return WordIntervals(np.take_along_axis(self.phi, words, axis=1), low, high, in_top)
 
     def pooled(self, values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of quantities in the samples of each believed chain, (n, K, …): the mean over those that
-        found a topic, and the ends of its credible interval, float64 (K, …); NaN where none did."""
+        """Of shares or probabilities in the samples of each believed chain, (n, K, …): the mean
+        over those that found a topic, and the ends of its credible interval, float64 (K, …); NaN
+        where none did."""
         return _mean(self.found, values), *_pooled(self._sampled, values, self.level)
 
     @property
@@ -220,8 +227,7 @@ class Posterior:
 def posterior_of(runs: Sequence[TopicRun], level: float = 0.9) -> Posterior:
     """The posterior by the kept samples of all chains of some runs.
 
-    Raises UsageError when ``level`` is no probability or the runs differ in vocabulary or number of
-    topics; DataError when one has no samples yet, or a file of theirs is damaged.
+    Raises UsageError when ``level`` is no probability, and as `matched_chains`.
     """
     if not 0 < level < 1:
         raise UsageError(f"--level {level:g}: the probability of intervals is between 0 and 1")
@@ -294,11 +300,12 @@ def _or_none(value: float) -> float | None:
 def _pooled(
     found: np.ndarray, chains: Sequence[np.ndarray], level: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Credible intervals (K, …) by the chains (n, K, …) that found a topic; NaN where none did."""
+    """Credible intervals (K, …) of shares or probabilities by the chains (n, K, …) that found a
+    topic; NaN where none did."""
     low = np.full(chains[0].shape[1:], np.nan)
     high = np.full_like(low, np.nan)
     for pattern in np.unique(found[:, found.any(axis=0)], axis=1).T:
         topics = (found == pattern[:, None]).all(axis=0)
         mine = [chain[:, topics] for chain, holds in zip(chains, pattern, strict=True) if holds]
         low[topics], high[topics] = credible_interval(mine, level)
-    return low, high
+    return low, np.minimum(high, 1)

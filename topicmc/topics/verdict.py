@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -167,8 +168,8 @@ def _agreed(evidence: Evidence) -> str:
 
 
 def _are_of_one_start(evidence: Evidence) -> bool:
-    """Whether chains were averaged into one before they went on apart, or began with the same
-    topics of another run."""
+    """Whether chains were averaged into one before they went on apart, began with the same topics
+    of another run, or have one seed."""
     states = [_states_of_origin(run) for run in evidence.runs]
     begun = [state for told in states for state in told]
     if len(set(begun)) < len(begun) or any(
@@ -176,10 +177,16 @@ def _are_of_one_start(evidence: Evidence) -> bool:
     ):
         return True
     if len(evidence.runs) > 1:
-        return False
+        return len(set(map(_randomness, evidence.runs))) < len(evidence.runs)
     run = evidence.runs[0]
     config = run.facts()["config"]
     return config.get("groups") == 1 and not keeps_counts(config)
+
+
+def _randomness(run: TopicRun) -> tuple[Any, ...]:
+    """What decides a run's random numbers; of runs of several lengths, too."""
+    facts = run.facts()
+    return facts["config"].get("seed"), facts["config"]["sampler"], facts["corpus"]["fingerprint"]
 
 
 def _beginnings(run: TopicRun) -> int:

@@ -50,6 +50,8 @@ function hundredths(p) {
 
 const percent = (p) => `${hundredths(p)}\u00a0%`;
 const wholePercent = (p) => `${Math.round(100 * p)}\u00a0%`;
+/** The level of the intervals as it was given, not rounded. */
+const levelOf = ({ level }) => `${Number((100 * level).toPrecision(6))}\u00a0%`;
 const interval = (low, high) =>
   high < 1e-5 ? percent(high) : `${hundredths(low < 1e-5 ? 0 : low)} – ${percent(high)}`;
 

@@ -98,6 +98,7 @@ function showTraces() {
   const until = Math.max(...data.runs.map((run) => run.metrics.burn_in_until ?? 0));
   const shaded = until > 0 ? { until, name: "burn-in" } : null;
   const x = { name: "seconds of training", format: (v) => `${rounded.format(v)} s` };
+  const traced = new Map(data.runs.flatMap((run) => run.traces.map(({ title, note }) => [title, note]))); // not all by each run
   const traces = [
     [capital(data.terms.score), "Lower is better", number, data.runs.length > 1
       ? series((m) => [m[data.terms.newest]], ofRun)
@@ -105,11 +106,11 @@ function showTraces() {
     ["Log-likelihood of each chain", "Mean log p of a scored held-out token", (v) => v.toFixed(3).replace("-", "−"),
       series((m) => m.log_likelihood, (r, c, n) => [ofRun(r), n > 1 || !ofRun(r) ? `chain ${c}` : ""].filter(Boolean).join(" "))],
     ["Step size", "What one update moves by", (v) => v.toPrecision(2), series((m) => [m.step_size], (r) => ofRun(r) || "step size")],
-    ...data.runs[0].traces.map(({ title, note }, t) => [title, note, number, data.runs.flatMap((run, r) =>
-      run.traces[t].chains.map((values, c) => ({
+    ...[...traced].map(([title, note]) => [title, note, number, data.runs.flatMap((run, r) =>
+      run.traces.filter((trace) => trace.title === title).flatMap(({ seconds, chains }) => chains.map((values, c) => ({
         name: [ofRun(r), `chain ${c}`].filter(Boolean).join(" "),
-        points: values.flatMap((v, i) => (v === null ? [] : [[run.traces[t].seconds[i], v]])),
-      })).filter((one) => one.points.length))]),
+        points: values.flatMap((v, i) => (v === null ? [] : [[seconds[i], v]])),
+      }))).filter((one) => one.points.length))]),
   ];
   byId("traces").append(
     ...traces.filter(([, , , lines]) => lines.length).map(([title, note, format, lines]) =>

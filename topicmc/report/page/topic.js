@@ -96,11 +96,11 @@ function topicTrend(topic) {
   return [
     lineChart({
       title: "Trend",
-      note: `Share of the ${data.terms.of} of each ${unit} of at least ${least} documents, with ${wholePercent(data.level)} intervals`,
+      note: `Share of the ${data.terms.of} of each ${unit} of at least ${least} documents, with ${levelOf(data)} intervals`,
       x: { name: unit, names: periods },
       y: { name: "share", format: percent, zero: true },
       series: [{ name: "share", points: known.map(([i, share]) => [i, share]) }],
-      band: { name: `${wholePercent(data.level)} interval`, ends: new Map(known.map(([i, , low, high]) => [i, [low, high]])) },
+      band: { name: `${levelOf(data)} interval`, ends: new Map(known.map(([i, , low, high]) => [i, [low, high]])) },
       count: { name: "documents", of: (i) => documents[i] },
     }),
   ];

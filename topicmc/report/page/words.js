@@ -17,7 +17,7 @@ function keys(hasIntervals) {
     html("li", {}, html("span", { class: "bar", "aria-hidden": "true" }, html("i", { class: name })), text);
   return html("ul", { class: "keys" },
     key("mean", `in this ${one}`),
-    hasIntervals ? key("whisker", `${wholePercent(data.level)} interval`) : null,
+    hasIntervals ? key("whisker", `${levelOf(data)} interval`) : null,
     key("overall", data.terms.overall),
     html("li", {}, "Choose a word to see where it is used"));
 }
@@ -70,7 +70,7 @@ function wordTable(chooseWord) {
       html("th", { scope: "col" }, "Word"),
       html("th", { scope: "col", class: "bar-head" }, unseen("Bar")),
       html("th", { scope: "col" }, "Probability"),
-      hasIntervals ? html("th", { scope: "col", class: "wide" }, `${wholePercent(data.level)} interval`) : null,
+      hasIntervals ? html("th", { scope: "col", class: "wide" }, `${levelOf(data)} interval`) : null,
       hasIntervals ? html("th", { scope: "col", class: "wide", title: `Probability to be among the ten likeliest words of the ${one}` }, "In top 10") : null,
     )),
     body,

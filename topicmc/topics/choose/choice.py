@@ -70,7 +70,7 @@ class RunFigures:
 class Point:
     """The runs with one number of topics.
 
-    ``stable`` is the share of topics that all chains of all seeds find
+    ``stable`` is the share of topics that all chains find, of one seed or several
     (`topicmc.topics.uncertainty`), None where there is one chain; ``converged`` whether each run
     has come to rest by the verdict of `topicmc.topics.diagnostics` on it alone, None where runs
     are too short to tell.
@@ -154,7 +154,7 @@ def write_plot(folder: Path, points: Sequence[Point]) -> Path:
     ]
     stable = [[p.stable] for p in points if p.stable is not None]
     if len(stable) == len(points):
-        panels.insert(3, Panel("Share of topics that all seeds find", stable))
+        panels.insert(3, Panel("Share of topics that all chains find", stable))
     panels = [panel for panel in panels if all(panel.values)]
     ticks = [point.topics for point in points]
     path = folder / "choice.svg"
@@ -186,7 +186,7 @@ def advice(points: Sequence[Point], budget: str = "--epochs") -> str:
         text += " That is the smallest K tried, so smaller ones may do as well."
     text += f" NPMI coherence is highest at K = {_highest(points, lambda p: p.mean('npmi'))}"
     if best.stable is not None:
-        text += f", and seeds agree most at K = {_highest(points, lambda p: p.stable or 0.0)}"
+        text += f", and chains agree most at K = {_highest(points, lambda p: p.stable or 0.0)}"
     doubtful = _doubtful(points, budget)
     if not (doubtful or open_ended):
         text += f". A first choice is K = {min(alike)}, the smallest that predicts as well as any"

@@ -19,7 +19,7 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.settings import Resolved, TrainConfig
+from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
 from topicmc.storage.files import read_json, user_errors_for, write_json
 from topicmc.topics.reading import write_topics
 
@@ -35,7 +35,8 @@ class Grid:
         corpus: a prepared corpus with held-out documents.
         topics: the numbers of topics K.
         seeds: of the runs with each K.
-        settings: other fields of TrainConfig, the same for all.
+        settings: other fields of TrainConfig, the same for all; several workers are those of this
+            process.
 
     Raises:
         UsageError: a setting cannot be honoured, memory is too small for the largest K, or the
@@ -93,16 +94,16 @@ class Grid:
     def _train(
         self, n_topics: int, seed: int, which: str, interrupt: Interrupt, told: Listener
     ) -> bool:
-        path, transport = self.path(n_topics, seed), LocalTransport()
-        config = self._config(n_topics, seed)
+        path, asked = self.path(n_topics, seed), self._asked(n_topics, seed)
+        transport = LocalTransport(asked.workers)
         there = (path / "run.json").is_file()
         with ExitStack() as leases:
             if there:
-                budget = {"updates": config.updates, "time_budget": config.time_budget}
+                budget = {"updates": asked.updates, "time_budget": asked.time_budget}
                 changes = {**self._settings, "topics": n_topics, "seed": seed, **budget}
                 begun = jobs.resume(path, changes, transport, self.corpus.path, leases)
             else:
-                begun = jobs.start(config, self.corpus.path, path, transport, leases=leases)
+                begun = jobs.start(asked, self.corpus.path, path, transport, leases=leases)
             config, corpus, run = begun
             told.message(f"{which}: {n_topics} topics, seed {seed}, in {path}")
             try:
@@ -114,9 +115,12 @@ class Grid:
                 write_topics(run, outcome.update)
         return not outcome.interrupted
 
+    def _asked(self, n_topics: int, seed: int) -> LdaSettings:
+        return TrainConfig(**{**self._settings, "topics": n_topics, "seed": seed})
+
     def _config(self, n_topics: int, seed: int) -> Resolved:
-        config = TrainConfig(**{**self._settings, "topics": n_topics, "seed": seed})
-        return jobs.checked(config, self.corpus, LocalTransport())
+        asked = self._asked(n_topics, seed)
+        return jobs.checked(asked, self.corpus, LocalTransport(asked.workers))
 
     def runs(self, n_topics: int) -> list[TopicRun]:
         """The runs with so many topics, one for each seed."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.vocabulary import ids_in
 from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import Split, perplexity, split_documents
@@ -148,19 +149,15 @@ def _common_test_set(
     models: Sequence[Model], corpus: Corpus
 ) -> tuple[CommonTestSet, list[np.ndarray]]:
     """The common test set, and where each model has its words."""
-    places = [{word: w for w, word in enumerate(model.words)} for model in models]
-    words = corpus.vocabulary
-    ids = [w for w, word in enumerate(words) if all(word in place for place in places)]
+    places = np.array([ids_in(model.words, corpus.vocabulary) for model in models])
+    known = np.all(places >= 0, axis=0)
     if corpus.heldout.n_docs == 0:
         raise DataError(f"{corpus.path}: has no held-out documents; prepare it with --heldout N")
     corpus.check([])
-    known = np.zeros(corpus.n_words, bool)
-    known[ids] = True
     split = split_documents(corpus.heldout, seed=SPLIT_SEED, known=known)
     if split.n_scored == 0:
         raise DataError(f"{corpus.path}: none of the held-out words is known to all the topics")
-    columns = [np.array([place[words[w]] for w in ids]) for place in places]
-    return CommonTestSet(corpus, np.array(ids), split), columns
+    return CommonTestSet(corpus, np.flatnonzero(known), split), list(places[:, known])
 
 
 def _measures(
@@ -207,6 +204,13 @@ def _remarks(
         yield (
             f"the vocabularies differ: only words that all know count, which leaves out {parts},"
             f" and {unknown:,} tokens of the held-out documents"
+        )
+    samples = [m.samples for m in measures if m.samples]
+    if len(set(samples)) > 1:
+        *others, last = samples
+        yield (
+            f"averaged perplexities do not compare: they are over {', '.join(map(str, others))} and"
+            f" {last} samples, and more samples lower them; compare those of the newest sample"
         )
     mixtures = [model for model in models if isinstance(model, MixtureModel)]
     if mixtures and len(mixtures) < len(models):

@@ -106,7 +106,10 @@ def _intervals(
         common = theta[columns]
         sums = np.maximum(common.sum(axis=0, dtype=np.float64), np.finfo(np.float32).tiny)
         drawn.append(common[words, topics[:, None]] / sums[topics][:, None])
-    return credible_interval([np.array(drawn)], LEVEL) if drawn else None
+    if not drawn:
+        return None
+    low, high = credible_interval([np.array(drawn)], LEVEL)
+    return low, np.minimum(high, 1)
 
 
 def _pair(

@@ -9,6 +9,7 @@ from itertools import combinations, product
 import numpy as np
 
 from topicmc.models.mixture.matching import FOUND, adjusted_rand, pairs, variation_of_information
+from topicmc.posterior.thinning import evenly
 from topicmc.topics.compare.models import MixtureModel
 from topicmc.topics.compare.pairing import WORDS
 from topicmc.topics.ranking import top
@@ -72,7 +73,10 @@ def grouping(first: MixtureModel, other: MixtureModel) -> Grouping:
         )
         for k, to in enumerate(paired.to.tolist())
     ]
-    mine, theirs = (_spread(model.partitions) for model in (first, other))
+    mine, theirs = (
+        [model.partitions[i] for i in evenly(len(model.partitions), _MOST)]
+        for model in (first, other)
+    )
     return Grouping(
         name=other.name,
         adjusted_rand=adjusted_rand(one.groups, two.groups),
@@ -87,12 +91,6 @@ def grouping(first: MixtureModel, other: MixtureModel) -> Grouping:
 
 def _words(model: MixtureModel) -> list[tuple[str, ...]]:
     return [tuple(model.words[w] for w in row) for row in top(model.phi, WORDS)]
-
-
-def _spread(partitions: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Some of them, evenly spread over all."""
-    n = len(partitions)
-    return [partitions[i] for i in np.linspace(0, n - 1, min(_MOST, n)).round().astype(int)]
 
 
 def _within(partitions: Sequence[np.ndarray]) -> float | None:
