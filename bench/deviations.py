@@ -15,11 +15,11 @@ import itertools
 
 import numpy as np
 
+from topicmc.corpora.of_runs import open_corpus
 from topicmc.host.machine import available_cores
 from topicmc.inference.deviations import MOST, Sample, deviations
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import gamma_draw, keeps_counts
-from topicmc.models.lda.jobs import open_corpus
 from topicmc.models.lda.mixes import Mixer
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of

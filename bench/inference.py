@@ -30,6 +30,7 @@ import quiet
 from inference_peers import Gensim, Sklearn, Tomotopy, Topica, rows
 
 from topicmc.corpora import Corpus, Documents
+from topicmc.corpora.of_runs import corpus_facts
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import sample_assignments, topic_rows
 from topicmc.kernels.padding import padded_topics
@@ -37,7 +38,6 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import perplexity, split_documents
 from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.jobs import corpus_facts
 from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig

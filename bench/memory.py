@@ -62,10 +62,10 @@ class Cell:
     def settings(self) -> dict:
         """Fields of TrainConfig."""
         name, _, remember = self.sampler.partition("+")
+        given = {"remember": bool(remember)} if name in ("scir", "sgrld") else {}
         return {
-            "sampler": name, "remember": bool(remember), "topics": self.topics,
-            "chains": self.chains, "workers": self.workers, "threads": self.threads,
-            "samples": 4,
+            "sampler": name, **given, "topics": self.topics, "chains": self.chains,
+            "workers": self.workers, "threads": self.threads, "samples": 4,
         }  # fmt: skip
 
     def command(self, corpus: Path, run: Path) -> list[str]:

@@ -62,7 +62,7 @@ PLANTED = [
     Planted(
         "the count of the last visit is not removed", COLLAPSED,
         "word_topic[row + old] -= _ONE", "word_topic[row + old] -= 0",
-        "tests/distributed/test_adlda.py::test_counts_are_those_of_the_assignments",
+        "tests/lda/test_adlda.py::test_counts_are_those_of_the_assignments",
     ),
     Planted(
         "a block's denominator keeps the token itself", GIBBS,
@@ -168,7 +168,7 @@ PLANTED = [
     Planted(
         "blocks: a token counts in its own topic", "topicmc/models/lda/collapsed/worker.py",
         "return given, topics is None", "return given, False",
-        "tests/distributed/test_adlda.py::test_a_block_is_drawn_under_the_counts_before_it",
+        "tests/lda/test_adlda.py::test_a_block_is_drawn_under_the_counts_before_it",
     ),
     Planted(
         "kept assignments: old sums of θ", "topicmc/models/lda/collapsed/kept_assignments.py",
@@ -189,12 +189,12 @@ PLANTED = [
         "AD-LDA: each worker's old counts are added again",
         "topicmc/models/lda/collapsed/reconciliation.py",
         "change -= self._total", "change -= 0",
-        "tests/distributed/test_adlda.py::test_counts_are_those_of_the_assignments",
+        "tests/lda/test_adlda.py::test_counts_are_those_of_the_assignments",
     ),
     Planted(
         "slow workers get the long trajectories", "topicmc/engine/schedule.py",
         "speeds = 1 / seconds", "speeds = seconds",
-        "tests/distributed/test_schedule.py::test_the_worked_example_of_figure_1",
+        "tests/engine/test_schedule.py::test_the_worked_example_of_figure_1",
     ),
     Planted(
         "mixes without their prior", "topicmc/models/lda/completion.py",
@@ -230,7 +230,7 @@ PLANTED = [
     Planted(
         "D-SGLD: how often a worker is used is left out", "topicmc/engine/dsgld.py",
         "self.balance.plan.selection_freq[worker]", "(1 / self.config.workers)",
-        "tests/distributed/test_dsgld.py::test_chains_sample_the_posterior_of_the_whole_corpus",
+        "tests/engine/test_dsgld.py::test_chains_sample_the_posterior_of_the_whole_corpus",
     ),
     Planted(
         "averages of chains are kept as samples", "topicmc/engine/dsgld.py",

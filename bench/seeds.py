@@ -61,7 +61,7 @@ def words_of_classes(corpus: Corpus, field: str, names: list[str], n_words: int)
     for number in range(corpus.n_shards):
         documents = corpus.shard(number)
         which = [place.get(classes[first + i], len(names)) for i in range(documents.n_docs)]
-        rows = np.repeat(which, np.diff(documents.indptr))
+        rows = np.repeat(which, documents.lengths)
         np.add.at(counts, (rows, documents.word_ids), documents.counts)
         first += documents.n_docs
     p_all = (counts.sum(axis=0) + 1e-9) / counts.sum()

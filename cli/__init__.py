@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from topicmc.errors import TopicmcError
+from topicmc.errors import TopicmcError, describe
 from topicmc.host.version import VERSION
 
 # name → (module, one line of help); the help is repeated here so that listing imports nothing.
@@ -118,22 +118,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         sys.exit(130)
-    except TopicmcError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(error.exit_status)
-    except MemoryError as error:
-        click.echo(f"Error: out of memory ({error}); use fewer topics or words", err=True)
-        sys.exit(1)
+    except (TopicmcError, MemoryError, OSError) as error:
+        message, status = describe(error)
+        click.echo(message, err=True)
+        sys.exit(status)
     except ClosedPipe:
         # Whoever read has enough: the status is that of tools which SIGPIPE ends. Python would
         # complain once more when it flushes what is left.
         for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         sys.exit(128 + signal.SIGPIPE)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"Error: {where}{error.strerror or error}", err=True)
-        sys.exit(1)
 
 
 def _prepare_streams() -> None:

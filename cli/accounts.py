@@ -1,10 +1,17 @@
-"""What ``prepare`` and ``corpus`` say of the rows of the sources."""
+"""What commands that read sources say of their rows, and how far they have read."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from topicmc.corpora.readers import Progress, Tally
 
 
 def dropped_notes(dropped: dict[str, int]) -> dict[str, int]:
@@ -100,3 +107,39 @@ def warn_of_ids(told: dict[str, Any]) -> None:
     if missing := told.get("ids_missing"):
         rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
         click.echo(f"Warning: {rows} no id: file and row name a document then.", err=True)
+
+
+@contextmanager
+def reading_progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progress | None]:
+    """A bar of bytes on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from topicmc.corpora.readers.sources import source_size
+
+    columns = (
+        TextColumn("{task.fields[documents]:,} documents"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=n_passes * source_size(sources) or None, documents=0)
+        passed: list[Tally] = []  # each pass keeps a tally of its own
+
+        def report(tally: Tally) -> None:
+            if all(tally is not other for other in passed):
+                passed.append(tally)
+            done = sum(t.finished + t.position for t in passed)
+            bar.update(task, completed=done, documents=tally.n_read)
+
+        yield report

@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.configuration import settings_of
-from topicmc.cli.options import json_option, output_option, print_json
+from topicmc.cli.options import (
+    Number,
+    json_option,
+    output_option,
+    print_json,
+    progress_option,
+    setting,
+)
 from topicmc.cli.tables import UNTOLD, print_table
-from topicmc.cli.train import PROGRESS, Number, setting
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import SAMPLERS
 from topicmc.settings.groups import LENGTHS
@@ -55,9 +61,7 @@ class Numbers(click.ParamType):
     type=click.Path(path_type=Path),
     help="Settings of topicmc train from a TOML file; options given here win.",
 )
-@click.option(
-    "--progress", type=click.Choice(PROGRESS), default="auto", help="How progress is shown."
-)
+@progress_option
 @json_option
 def choose(
     corpus: Path,

@@ -70,10 +70,11 @@ def compare(
     All are measured on the same documents and words.
     """
     from topicmc.corpora import Corpus
+    from topicmc.corpora.of_runs import open_corpus
     from topicmc.host.machine import available_cores
     from topicmc.kernels.threads import Threads
-    from topicmc.models.lda.jobs import open_corpus
     from topicmc.models.lda.run import TopicRun
+    from topicmc.models.lda.settings import LEAST_PRIOR
     from topicmc.models.mixture.run import MixtureRun
     from topicmc.topics.compare.comparison import compare as compared
     from topicmc.topics.compare.models import MatrixModel, MixtureModel, Model, RunModel
@@ -83,8 +84,10 @@ def compare(
         raise UsageError("name two RUNs or more, or add --topics-file PHI.npy, to compare")
     if any(is_mixture(run) for run in runs):
         refuse({"--drift": drifts, "--within": within}, "does not go with mixtures")
-    if topics_files and (alpha is None or not 0 < alpha < float("inf")):
-        raise UsageError("--topics-file needs --alpha F above 0, the prior of the topic mix")
+    if topics_files and (alpha is None or not LEAST_PRIOR <= alpha < float("inf")):
+        raise UsageError(
+            f"--topics-file needs --alpha F, from {LEAST_PRIOR:g}, the prior of the topic mix"
+        )
     if alpha is not None and not topics_files:
         raise UsageError("--alpha goes with --topics-file; a RUN has its own")
     if corpus is None and not runs:

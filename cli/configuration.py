@@ -44,7 +44,7 @@ def _from_toml(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str,
         settings = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: not a TOML file ({error})") from None
     settings = {_field(name): value for name, value in settings.items()}
     both = (*fields(MixtureConfig), *fields(TrainConfig))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from topicmc.corpora import Corpus
 
 _SUFFIXES = (".csv", ".jsonl", ".parquet")
+_NAMES = ("id", "file", "unit", "row", "title", "reason")
+_CHUNK = 1 << 16  # rows at a time
 
 
 def print_dropped(corpus: Corpus, written: Path | None, as_json: bool) -> None:
@@ -41,28 +45,40 @@ def print_dropped(corpus: Corpus, written: Path | None, as_json: bool) -> None:
 
 def write_dropped(corpus: Corpus, path: Path, force: bool) -> None:
     """Writes the rows into a file, in the format that its name asks for."""
-    import pyarrow as pa
-    from pyarrow import csv, parquet
-
     from topicmc.storage.files import atomic_write, check_new_file, user_errors_for
 
     check_new_file(path, _SUFFIXES, force)
-    suffix = path.suffix.lower()
-    records = [*_records(corpus)]
-    types = {"row": pa.int64()}
-    schema = pa.schema([(name, types.get(name, pa.string())) for name in _NAMES])
+    records = _records(corpus)
+    writing = _lines if path.suffix.lower() == ".jsonl" else _table
     with user_errors_for(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path, "wb") as stream:
-        if suffix == ".jsonl":
-            for record in records:
-                stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-        else:
-            table = pa.Table.from_pylist(records, schema)
-            csv.write_csv(table, stream) if suffix == ".csv" else parquet.write_table(table, stream)
+    with atomic_write(path, "wb") as stream, writing(stream, path.suffix.lower()) as write:
+        while chunk := list(islice(records, _CHUNK)):
+            write(chunk)
 
 
-_NAMES = ("id", "file", "unit", "row", "title", "reason")
+_Write = Callable[[list[dict[str, Any]]], None]
+
+
+@contextmanager
+def _lines(stream: IO[bytes], _: str) -> Iterator[_Write]:
+    def write(records: list[dict[str, Any]]) -> None:
+        for record in records:
+            stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+
+    yield write
+
+
+@contextmanager
+def _table(stream: IO[bytes], suffix: str) -> Iterator[_Write]:
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    types = {"row": pa.int64()}
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in _NAMES])
+    kind = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
+    with kind(stream, schema) as writer:
+        yield lambda records: writer.write_table(pa.Table.from_pylist(records, schema))
 
 
 def _records(corpus: Corpus) -> Iterator[dict[str, Any]]:

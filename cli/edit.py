@@ -54,6 +54,7 @@ def edit(
     not. It holds no samples, so RUN has to stay. Topics keep their numbers; a merged one has the
     number of its first. RUN may be a view, whose edits then stay. Groups of a mixture can be named.
     """
+    from topicmc.cli.mixture.read import note_start
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.mixture.run import MixtureRun
     from topicmc.topics.editing import Edits, name_groups
@@ -68,7 +69,9 @@ def edit(
             {"--merge": merges, "--drop": drops, "--group": groups},
             "does not go with a mixture, whose groups can be named only",
         )
-        named = name_groups(MixtureRun.open(run), labels, output, force)
+        mixture = MixtureRun.open(run)
+        note_start(mixture)
+        named = name_groups(mixture, labels, output, force)
         told = {str(k): name for k, name in named.items()}
         if as_json:
             print_json({"view": str(output), "labels": told})

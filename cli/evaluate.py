@@ -56,11 +56,12 @@ def evaluate(
     Lower is better. 90 % of each held-out document is seen, 10 % is scored.
     """
     from topicmc.corpora import Corpus
+    from topicmc.corpora.of_runs import open_corpus
     from topicmc.host.machine import available_cores
     from topicmc.kernels.threads import Threads
-    from topicmc.models.lda.jobs import open_corpus
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.scoring import score_run
+    from topicmc.topics.chains import check_alike
     from topicmc.topics.diagnostics import diagnose
 
     if alpha is not None and topics_file is None:
@@ -81,6 +82,7 @@ def evaluate(
     if topics_file is not None:
         _evaluate_file(topics_file, opened, other, alpha, workers, as_json)
         return
+    check_alike(opened)
     scores = [
         score_run(run, other or open_corpus(run), run.vocabulary(), workers, _tracked)
         for run in opened
@@ -122,23 +124,27 @@ def _evaluate_file(
 ) -> None:
     import numpy as np
 
-    from topicmc.models.lda.jobs import open_corpus
+    from topicmc.corpora.of_runs import open_corpus
     from topicmc.models.lda.samples import posterior_mean
     from topicmc.models.lda.scoring import score_topics
+    from topicmc.models.lda.settings import LEAST_PRIOR
 
     if len(runs) > 1:
         raise UsageError("--topics-file takes its corpus and --alpha from one RUN; name one only")
     if alpha is None and runs:
         prior = posterior_mean(runs[0]).alpha
-    elif alpha is not None and 0 < alpha < float("inf"):
+    elif alpha is not None and LEAST_PRIOR <= alpha < float("inf"):
         prior = np.array(alpha)
     else:
-        raise UsageError("--topics-file needs --alpha F above 0, the prior of the topic mix")
+        raise UsageError(
+            f"--topics-file needs --alpha F, from {LEAST_PRIOR:g}, the prior of the topic mix"
+        )
     score = score_topics(path, corpus or open_corpus(runs[0]), prior, workers)
     if as_json:
         print_json(score.as_dict())
     else:
-        _print_score(score)
+        click.echo(f"perplexity            {score.perplexity:,.2f}  of the topics in {path}")
+        _print_split(score)
 
 
 def _print_score(score: Score) -> None:
@@ -154,6 +160,10 @@ def _print_score(score: Score) -> None:
             more = "" if error is None else f", standard error {error:,.2f}"
             mean = f"{score.perplexity_mean:,.2f}"
             click.echo(f"                      {mean}  of the running mean{more}")
+    _print_split(score)
+
+
+def _print_split(score: Score) -> None:
     click.echo(f"held-out documents    {score.documents:,}")
     click.echo(f"tokens scored         {score.tokens_scored:,}")
     click.echo(f"unknown words         {score.unknown_words:,}")

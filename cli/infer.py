@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topicmc.cli.accounts import reading_progress
 from topicmc.cli.mixture.dispatch import is_mixture
 from topicmc.cli.options import (
     columns_of,
@@ -74,7 +75,7 @@ def infer(
     of the file is a row of the sources, in their order, with its id if it has one; rows that made
     no document have no tokens.
     """
-    from topicmc.cli.prepare import reading_progress
+    from topicmc.corpora.index import INDEX
     from topicmc.corpora.readers import Tally
     from topicmc.corpora.reading import read_known
     from topicmc.corpora.remembered import fields_like
@@ -89,8 +90,8 @@ def infer(
     if seed is not None and not se:
         raise UsageError(f"--seed {seed} is that of draws; add --se")
     check_place(output, sd=se, force=force)
-    check_no_source(output, sources)
-    groups, opened, labels = _opened(run, se, chain)
+    check_no_source(output, [path for path in sources if not (Path(path) / INDEX).is_file()])
+    groups, opened, labels = _opened(run, se, chain, threads)
     facts = opened.facts()
     known = _corpus(opened, corpus, needed=not sources)
     sources = sources or (known.path,) if known else sources
@@ -147,7 +148,9 @@ def infer(
         _print_summary(output, labels, tally, totals)
 
 
-def _opened(path: Path, se: bool, chain: int) -> tuple[Groups | None, Any, Labels]:
+def _opened(
+    path: Path, se: bool, chain: int, threads: int | None
+) -> tuple[Groups | None, Any, Labels]:
     """The groups of a run that is a mixture, the run, and what its topics or groups are called."""
     from topicmc.models.lda.run import TopicRun
     from topicmc.topics.labels import Labels
@@ -157,7 +160,8 @@ def _opened(path: Path, se: bool, chain: int) -> tuple[Groups | None, Any, Label
         from topicmc.models.mixture.matching import central
         from topicmc.models.mixture.run import MixtureRun
 
-        refuse({"--se": se, "--chain": chain or None}, "does not go with a mixture")
+        asked = {"--se": se, "--chain": chain or None, "--threads": threads}
+        refuse(asked, "does not go with a mixture")
         run = MixtureRun.open(path)
         note_start(run)
         groups = central(run)
@@ -170,7 +174,7 @@ def _opened(path: Path, se: bool, chain: int) -> tuple[Groups | None, Any, Label
 
 def _corpus(run: TopicRun | MixtureRun, place: Path | None, *, needed: bool) -> Corpus | None:
     """The corpus of a run; None when it is gone, and need not be there."""
-    from topicmc.models.lda.jobs import open_corpus
+    from topicmc.corpora.of_runs import open_corpus
 
     try:
         return open_corpus(run, place)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
@@ -24,6 +26,26 @@ corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Where the corpus of RUN lies now."
 )
 run_argument = click.argument("run", type=click.Path(path_type=Path))
+resume_option = click.option(
+    "--resume", is_flag=True, help="Go on with the run from its last checkpoint."
+)
+progress_option = click.option(
+    "--progress",
+    type=click.Choice(["auto", "bar", "plain", "json", "none"]),
+    default="auto",
+    help="How progress is shown.",
+)
+transport_option = click.option(
+    "--transport",
+    type=click.Choice(["auto", "mpi", "local"]),
+    default="auto",
+    help="How workers talk: MPI, or all in one process.",
+)
+
+
+def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
+    """An option that fills a setting of a run; None means that it was not given."""
+    return click.option(flag, type=type, default=None, help=help, **more)
 
 
 def quote_option(usual: str) -> Callable[[Any], Any]:
@@ -51,6 +73,23 @@ class Headed(click.Command):
             records = [shown[name] for name in names if shown.get(name) is not None]
             with formatter.section(heading):
                 formatter.write_dl([record for record in records if record is not None])
+
+
+class Number(click.ParamType):
+    """A number or the word ``auto``."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+        self.name = "N" if kind is int else "F"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value == "auto" or isinstance(value, self.kind):
+            return value
+        try:
+            return self.kind(value)
+        except ValueError:
+            wanted = "a whole number" if self.kind is int else "a number"
+            self.fail(f"{value!r} is neither {wanted} nor auto", param, ctx)
 
 
 class NumberOrAll(click.ParamType):
@@ -144,8 +183,10 @@ def refuse(options: Mapping[str, object], why: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False))
+    """One JSON object on stdout; in ASCII where that is not UTF-8, which JSON is."""
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    is_utf8 = codecs.lookup(encoding).name == "utf-8"
+    click.echo(json.dumps(value, ensure_ascii=not is_utf8))
 
 
 def note_progress(runs: Sequence[TopicRun]) -> None:

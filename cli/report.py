@@ -16,6 +16,7 @@ from topicmc.cli.options import (
     note_progress,
     output_option,
     print_json,
+    refuse,
     threads_option,
 )
 from topicmc.errors import DataError
@@ -82,12 +83,13 @@ def report(
 
 
 def _of_mixtures(
-    runs: Sequence[Path], corpus: Path | None, _: int | None, asked: dict[str, Any]
+    runs: Sequence[Path], corpus: Path | None, threads: int | None, asked: dict[str, Any]
 ) -> dict[str, Any]:
     from topicmc.cli.mixture.read import note_start
     from topicmc.models.mixture.run import MixtureRun
     from topicmc.report.groups import gather_groups
 
+    refuse({"--threads": threads}, "does not go with a mixture")
     opened = [MixtureRun.open(run) for run in runs]
     for run in opened:
         note_start(run)
@@ -110,7 +112,7 @@ def _of_topics(
 
 def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:
     """The corpus of a run; without it, if nobody has said where it is, the report lacks parts."""
-    from topicmc.models.lda.jobs import open_corpus
+    from topicmc.corpora.of_runs import open_corpus
 
     if place is not None:
         return open_corpus(run, place)

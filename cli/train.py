@@ -13,7 +13,18 @@ import click
 from topicmc.cli.configuration import settings_of
 from topicmc.cli.mixture.dispatch import is_mixture
 from topicmc.cli.mixture.train import ONLY as MIXTURE_ONLY
-from topicmc.cli.options import Headed, force_option, json_option, output_option, print_json
+from topicmc.cli.options import (
+    Headed,
+    Number,
+    force_option,
+    json_option,
+    output_option,
+    print_json,
+    progress_option,
+    resume_option,
+    setting,
+    transport_option,
+)
 from topicmc.cli.topics import print_topics
 from topicmc.cli.training import (
     carry_out,
@@ -29,9 +40,6 @@ from topicmc.settings.groups import SCHEDULES, UNTIL
 from topicmc.settings.values import option
 
 MODELS = ("lda", "mixture")
-PROGRESS = ("auto", "bar", "plain", "json", "none")
-
-
 HEADINGS = {
     "Most used": (
         "output", "model", "topics", "time_budget", "epochs", "until", "resume", "seed", "workers",
@@ -55,23 +63,6 @@ HEADINGS = {
 }  # fmt: skip
 
 
-class Number(click.ParamType):
-    """A number or the word ``auto``."""
-
-    def __init__(self, kind: type) -> None:
-        self.kind = kind
-        self.name = "N" if kind is int else "F"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if value == "auto" or isinstance(value, self.kind):
-            return value
-        try:
-            return self.kind(value)
-        except ValueError:
-            wanted = "a whole number" if self.kind is int else "a number"
-            self.fail(f"{value!r} is neither {wanted} nor auto", param, ctx)
-
-
 class Alpha(click.ParamType):
     """A number, numbers with commas between them, a file of numbers, or the word ``auto``."""
 
@@ -81,11 +72,6 @@ class Alpha(click.ParamType):
         from topicmc.models.lda.given_priors import read_alpha
 
         return value if value == "auto" else read_alpha(value)
-
-
-def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
-    """An option that fills a field of TrainConfig; None means that it was not given."""
-    return click.option(flag, type=type, default=None, help=help, **more)
 
 
 @click.command(cls=Headed, headings=HEADINGS)
@@ -149,12 +135,7 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
 @setting("--seed", int, "The same seed gives the same topics [0].")
 @setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")
 @setting("--workers", int, "Workers that share the corpus out [1].")
-@click.option(
-    "--transport",
-    type=click.Choice(["auto", "mpi", "local"]),
-    default="auto",
-    help="How workers talk: MPI, or all in one process.",
-)
+@transport_option
 @setting("--chains", Number(int), "Chains [auto: one a worker; AD-LDA: one].")
 @setting("--groups", Number(int), "Groups of chains that are averaged [auto: 1].")
 @setting("--trajectory", Number(int), "Updates a chain makes on a worker, in the mean [auto].")
@@ -175,10 +156,8 @@ def setting(flag: str, type: Any, help: str, **more: Any) -> Any:
     metavar="RUN",
     help="Begin with the topics of another run, of other documents and words.",
 )
-@click.option("--resume", is_flag=True, help="Go on with the run from its last checkpoint.")
-@click.option(
-    "--progress", type=click.Choice(PROGRESS), default="auto", help="How progress is shown."
-)
+@resume_option
+@progress_option
 @click.option("--dry-run", is_flag=True, help="Print the settings that would be used, and stop.")
 @force_option
 @json_option
@@ -238,7 +217,8 @@ def train(
     bare = dry_run and corpus is None  # nothing of the machine is asked then
     workers = settings.get("workers")
     if workers is None and resume and launched_size() == 1:
-        workers = jobs.workers_of(output)
+        workers, last = jobs.workers_of(output)
+        transport = last if transport == "auto" else transport
     if workers is not None and must_launch(workers, transport) and not bare:
         sys.exit(launch(workers, sys.argv[1:]))
     channel = open_transport(transport, workers)

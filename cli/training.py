@@ -69,11 +69,11 @@ def carry_out(
 
 def tell_nothing_to_do(run: RunDirectory, outcome: Outcome) -> None:
     """That a run which goes on has come to its end before."""
-    click.echo(
-        f"Nothing to do: {run.path} has made its {outcome.update:,} updates; it goes on with"
-        " more --updates, --epochs or --time-budget",
-        err=True,
-    )
+    ended = f"has made its {outcome.update:,} updates"
+    more = "more --updates, --epochs or --time-budget"
+    if outcome.converged:
+        ended, more = f"has converged, after {outcome.update:,} updates", "--until end"
+    click.echo(f"Nothing to do: {run.path} {ended}; it goes on with {more}", err=True)
 
 
 def tell_result(

@@ -61,6 +61,7 @@ def test_what_is_due_by_time_and_by_updates():
         ({"topics": 70_000}, "--topics"),
         ({"alpha": 0.0}, "--alpha"),
         ({"alpha": float("nan")}, "--alpha"),
+        ({"alpha": [0.1, "auto"]}, "--alpha 'auto' is not a number"),
         ({"beta": -1.0}, "--beta"),
         ({"step_decay": 2.0}, "--step-decay"),
         ({"batch_size": 0}, "--batch-size"),

@@ -142,6 +142,8 @@ def test_bytes_of_a_token(n_words, n_topics, n):
         ({"sampler": "scir", "average_until": 50}, "--average-until 50: there are no chains"),
         ({"sampler": "scir", "workers": 2, "groups": 2, "average_until": 50}, "--average-until"),
         ({"sampler": "scir", "workers": 2, "average_until": 50}, None),
+        ({"sampler": "adlda", "remember": False}, "--no-remember.*: adlda remembers"),
+        ({"sampler": "asynclda", "estimate": "plain"}, "--estimate plain: asynclda remembers"),
         ({"sampler": "adlda", "remember": True}, None),
         ({"sampler": "asynclda", "estimate": "remembered"}, None),
     ],

@@ -1,6 +1,8 @@
 """What was reported as written is on the disk: in which order things are synced and renamed, what a
 crash between any two of these steps leaves, and what is done about a damaged checkpoint."""
 
+import errno
+import hashlib
 import json
 import os
 import shutil
@@ -193,8 +195,41 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path, name, how):
     # Both damaged: nothing is made up.
     for folder in (run.path / "checkpoint").glob("round-*"):
         (folder / "theta-000.npy").write_bytes(b"")
-    with pytest.raises(DataError, match="theta-000.npy: missing or damaged"):
+    with pytest.raises(DataError, match="theta-000.npy: (damaged|cannot be read)"):
         run.recover()
+
+
+@pytest.mark.parametrize("name", ["theta-000.npy", "rank-000.json"])
+def test_a_checkpoint_that_cannot_be_read_gives_way_to_the_one_before(tmp_path, monkeypatch, name):
+    run = TopicRun.create(tmp_path / "run", {})
+    for number in (1, 2):
+        write(run, number)
+    bad, digest = run.path / "checkpoint" / "round-000000002" / name, hashlib.file_digest
+
+    def failing(stream, algorithm):
+        if Path(stream.name) == bad:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return digest(stream, algorithm)
+
+    monkeypatch.setattr(hashlib, "file_digest", failing)
+    assert found(run) == 1
+    assert f"{name}: cannot be read ({os.strerror(errno.EIO)})" in run.notices[0]
+
+
+def test_what_an_unfinished_checkpoint_left_is_deleted_when_the_run_goes_on(tmp_path):
+    """On a disk that it has filled, no other could be written beside it."""
+    run = TopicRun.create(tmp_path / "run", {})
+
+    def left() -> list[str]:
+        arrays = {"theta-000": np.zeros((3, 2), np.float32)}
+        run.write_checkpoint_part(9, "rank-000", arrays, {"round": 9})
+        run.recover()
+        return sorted(path.name for path in (run.path / "checkpoint").glob("round-*"))
+
+    assert left() == []
+    for number in (1, 2):
+        write(run, number)
+    assert left() == ["round-000000001", "round-000000002"]
 
 
 def test_a_corpus_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Runs that train until they have converged: when they are looked at, and where they end."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from fake_runs import autoregression
 from test_resuming import begun
 from test_training import StopAfter, kept_bits
 
+from topicmc.cli.training import tell_nothing_to_do
 from topicmc.engine.ending import has_converged, is_due
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
@@ -70,7 +72,7 @@ def test_what_ends_a_run():
 
 
 def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
-    small_corpus, tmp_path
+    small_corpus, tmp_path, capsys
 ):
     whole = begun(CONFIG, small_corpus, tmp_path / "whole")
     end = whole.train(Interrupt())
@@ -85,9 +87,13 @@ def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
     again = resumed(tmp_path / "stopped")
     assert again.train(Interrupt()).update == end.update
     assert kept_bits(again.run) == kept_bits(whole.run)
-    assert resumed(tmp_path / "stopped").train(Interrupt()).update == end.update
+    over = resumed(tmp_path / "stopped", epochs=600.0, until="converged").train(Interrupt())
+    assert over.update == end.update and over.converged
+    tell_nothing_to_do(again.run, over)
+    assert re.search("has converged, .* goes on with --until end", capsys.readouterr().err)
     further = resumed(tmp_path / "stopped", epochs=300.0)
-    assert further.train(Interrupt()).update > end.update
+    ended = further.train(Interrupt())
+    assert ended.update > end.update and not ended.converged  # as far as has been looked
     assert further.method.position == 300
 
 

@@ -81,6 +81,7 @@ def test_words_without_priors_of_their_own_share_a_row(tmp_path):
         ("b.npy", np.zeros((3, 5)), "a prior is a positive number"),
         ("c.npy", np.full((3, 5), np.nan), "a prior is a positive number"),
         ("d.npy", -np.ones((3, 5)), "a prior is a positive number"),
+        ("i.npy", np.full((3, 5), 1e-46), "a prior is a positive number, from 1e-20"),
         ("e.npy", np.ones((3, 4)), "is 3 × 4, and the vocabulary has 5 words"),
         ("f.npy", np.ones(5), "cannot be read as NPY"),
         ("g.npy", np.ones((1, 5)), "is of 1 topic, and a topic model needs at least 2"),
@@ -141,6 +142,10 @@ def test_alpha_is_a_number_a_list_or_a_file(tmp_path):
     assert read_alpha(str(tmp_path / "a.json")) == read_alpha(str(tmp_path / "a.txt")) == [0.5, 2]
     with pytest.raises(UsageError, match="--alpha many: is no number, .* and no file"):
         read_alpha("many")
+    for name, number in (("alpha", 1e-46), ("alpha", [0.1, 1e-46]), ("beta", 1e-46)):
+        with pytest.raises(UsageError, match=f"--{name} 1e-46 is out of range.* at least 1e-20"):
+            TrainConfig(**{name: number})  # in float32 it is 0
+    assert TrainConfig(alpha=1e-20, beta=1e-20).alpha == 1e-20
     for content in ('{"a": 1}', '["a"]', "[", "[[1, 2]]"):
         (tmp_path / "b.json").write_text(content)
         with pytest.raises(DataError, match=r"--alpha .*b\.json: cannot be read as α"):

@@ -246,14 +246,17 @@ def test_a_run_that_goes_on_takes_a_third(halves):
 
 
 def test_what_cannot_be_gone_on_from_is_refused(halves, tmp_path):
-    _, second, run = halves
+    first, second, run = halves
     new = tmp_path / "new"
+    seeds = {"seeded": [first.vocabulary[0]]}
+    seeded, _ = train(replace(SMALL, epochs=4.0, seeds=seeds), first, tmp_path / "seeded")
 
     def start(config, corpus=second, path=new):
         jobs.start(config, corpus.path, path, LocalTransport(1), force=True)
 
-    with pytest.raises(UsageError, match="--topics 4: .* has 5, and all of them go on; give 5"):
-        start(going_on(run, topics=4))
+    for source in (run, seeded):
+        with pytest.raises(UsageError, match="--topics 4: .* has 5, and all of them go on; give 5"):
+            start(going_on(source, topics=4))
     with pytest.raises(DataError, match="no run here"):
         start(going_on(run, from_run=str(tmp_path / "nowhere")))
     with pytest.raises(UsageError, match="is the run to be made; give it another -o"):

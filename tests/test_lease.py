@@ -17,6 +17,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.storage import lease
 from topicmc.storage.lease import NAME, STALE, Holder, Lease
 
+UPTIME = 100.0  # seconds, for the tests
 HOLD = """
 import sys, time
 from pathlib import Path
@@ -72,7 +73,9 @@ def test_a_zombie_is_dead(tmp_path):
     ("changes", "age", "free"),
     [
         ({"started": "1"}, 0, True),  # this process's number, but another process
-        ({"boot": "another"}, 0, True),  # this machine, started anew
+        ({"boot": "another"}, 0, False),  # another machine of this name
+        ({"boot": "another"}, UPTIME - 30, False),
+        ({"boot": "another"}, UPTIME + 30, True),  # or this one, before it was started anew
         ({}, 10 * STALE, False),  # alive, however quiet: this one can be looked up
         ({"host": "elsewhere", "boot": "another"}, 0, False),
         ({"host": "elsewhere", "boot": "another"}, STALE - 30, False),
@@ -81,7 +84,9 @@ def test_a_zombie_is_dead(tmp_path):
         ({"space": "pid:[1]"}, STALE + 30, True),
     ],
 )
-def test_what_counts_as_dead(tmp_path, changes, age, free):
+def test_what_counts_as_dead(tmp_path, monkeypatch, changes, age, free):
+    monkeypatch.setattr(lease, "HEARTBEAT", STALE)  # who has missed none is not waited for
+    monkeypatch.setattr(lease, "_uptime", lambda: UPTIME)
     left_behind(tmp_path, **changes)
     then = time.time() - age
     os.utime(tmp_path / NAME, (then, then))
@@ -92,6 +97,26 @@ def test_what_counts_as_dead(tmp_path, changes, age, free):
         Lease(tmp_path)
     if changes:
         assert caught.match(rf"sign of life \d+ s ago; .*until that is {STALE:.0f} s ago.*delete")
+
+
+@pytest.mark.parametrize("lives", [True, False])
+def test_a_holder_elsewhere_that_has_missed_a_sign_of_life_is_waited_for(
+    tmp_path, monkeypatch, capsys, lives
+):
+    """Until it gives one, or counts as dead: a job that is started again on another node."""
+    monkeypatch.setattr(lease, "HEARTBEAT", 5.0 if lives else 0.1)
+    monkeypatch.setattr(lease, "STALE", 60.0 if lives else 1.0)
+    monkeypatch.setattr(lease, "_PAUSE", 0.02)
+    left_behind(tmp_path, host="elsewhere", boot="another")
+    then = time.time() - (30 if lives else 0.5)
+    os.utime(tmp_path / NAME, (then, then))
+    if lives:
+        threading.Timer(0.2, os.utime, [tmp_path / NAME]).start()
+        with pytest.raises(UsageError, match="on elsewhere has been writing here"):
+            Lease(tmp_path)
+    else:
+        Lease(tmp_path).release()
+    assert capsys.readouterr().err.count("waiting for the next") == 1
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"host": 1}', '{"token": "../../x"}', "[]"])

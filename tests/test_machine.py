@@ -30,9 +30,15 @@ class Ranks(LocalTransport):
         ([["a", [0, 1], 80], ["b", [*range(8)], 60]], [(2, 1, 2, 60), (8, 1, 2, 60)]),
         ([["a", [0, 1], None], ["b", [0], 60]], [(2, 1, 1, 60), (1, 1, 1, 60)]),
         ([["a", [0], None]], [(1, 1, 1, None)]),
+        # Containers of one machine, whose cores they share: two in one, and one by itself.
+        (
+            [*[["a", [0, 1, 2], 90, [1, 7]]] * 2, ["a", [0, 1, 2], 60, [1, 8]]],
+            [(1, 2, 1, 45), (1, 2, 1, 45), (1, 1, 1, 45)],
+        ),
     ],
 )
 def test_what_is_shared_out(told, expected):
+    told = [[*rank, None][:4] for rank in told]  # most are in no control group
     found = [machine.share(Ranks(told, rank)) for rank in range(len(told))]
     assert found == [machine.Share(*share) for share in expected]
 
@@ -64,10 +70,23 @@ def test_limits_of_control_groups(tmp_path):
     membership = tmp_path / "membership"
     membership.write_text("4:memory,cpu:/job/step\n3:cpuset:/\n0::/job/step\n")
     limits = list(machine.group_limits(membership, root))
-    assert limits == [5000, 9223372036854771712, 4000]
+    top = root / "memory", 9223372036854771712
+    assert limits == [(root / "memory/job/step", 5000), top, (root / "job", 4000)]
     membership.write_text("4:memory:/docker/0123\n")
-    assert list(machine.group_limits(membership, root)) == [9223372036854771712]
+    assert list(machine.group_limits(membership, root)) == [top]
     assert list(machine.group_limits(tmp_path / "none", root)) == []
+
+
+def test_memory_is_that_of_the_group_that_allows_least(tmp_path, monkeypatch):
+    """Of groups that allow as much, the one that more share."""
+    groups = [(tmp_path / name, limit) for name, limit in (("step", 9), ("job", 9), ("top", 10))]
+    for folder, _ in groups:
+        folder.mkdir()
+    monkeypatch.setattr(machine, "group_limits", lambda: iter(groups))
+    facts = (tmp_path / "job").stat()
+    assert machine._memory() == (9, [facts.st_dev, facts.st_ino])
+    monkeypatch.setattr(machine, "group_limits", lambda: iter([]))
+    assert machine._memory() == (machine.total_memory(), None)
 
 
 def test_what_is_used_in_control_groups_is_not_to_be_had(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from test_training import StopAfter, kept_bits
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import UsageError
 from topicmc.host.interrupts import Interrupt
 from topicmc.host.machine import available_cores
 from topicmc.models.lda import jobs
@@ -140,7 +141,7 @@ def test_a_resumed_run_goes_on_where_it_was(small_corpus, tmp_path, name, before
     samples = run.sample_index()
     positions = {entry["position"] for entry in samples}
     assert all(not entry["burn_in"] for entry in samples)
-    assert min(positions) >= max(start, end // 2) and max(positions) <= end
+    assert min(positions) > max(start, end // 2) and max(positions) <= end
     assert len(positions) >= 3
     assert {entry["chain"] for entry in samples} >= set(range(min(chains, before)))
     if training.config.keeps_assignments:
@@ -184,17 +185,39 @@ def test_burn_in_is_one_interval_from_the_beginning(small_corpus, tmp_path, name
         np.testing.assert_allclose(entry["alpha"], story[-1].alpha)
 
 
-def test_a_run_whose_target_was_blocks_ends_where_it_would_have(small_corpus, tmp_path):
-    """`--updates` of a sampler that sweeps are blocks on each worker; on fewer workers they are
-    more, for as many sweeps."""
-    config = replace(BASE, **SAMPLERS["adlda"] | {"epochs": None, "updates": 40}, workers=4)
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", [name for name in SAMPLERS if "consensus" not in name])
+def test_the_last_state_of_the_start_is_no_sample(small_corpus, tmp_path, name, workers):
+    """The start has made it. That of a run which ends there stands in until a longer one has a
+    sample."""
+    config = replace(BASE, **SAMPLERS[name], workers=workers, samples=64)
     training = begun(config, small_corpus, tmp_path / "run")
-    per_sweep = training.method.schedule.per_sweep
-    go(training, 6)
+    start, run = length_of_start(training), TopicRun.open(tmp_path / "run")
+    while training.method.position < start:
+        training._round()
+    training._checkpoint()
+    assert run.is_starting() and {e["position"] for e in run.sample_index()} == {start}
+    while training.method.position < start + 2:
+        training._round()
+    assert min(entry["position"] for entry in run.sample_index()) == start + 1
+    assert not run.is_starting()
+    assert all(line["burn_in"] == (line["position"] <= start) for line in run.trace())
+
+
+@pytest.mark.parametrize("start", [{}, {"start": "subset", "start_documents": 70}])
+def test_a_run_whose_target_was_blocks_ends_where_it_would_have(small_corpus, tmp_path, start):
+    """`--updates` of a sampler that sweeps are blocks on each worker; on fewer workers they are
+    more, for as many sweeps, of which those of a start draw some of the documents."""
+    more = {"epochs": None, "updates": 60, **start}
+    config = replace(BASE, **SAMPLERS["adlda"] | more, workers=4)
+    whole = begun(config, small_corpus, tmp_path / "whole")
+    whole.train(Interrupt())
+    passes = int(whole.drawn[0]) / small_corpus.n_docs
+    assert whole.method.schedule.passes(60) == pytest.approx(passes, abs=0.2)
+    go(begun(config, small_corpus, tmp_path / "run"), 6)
     training = resumed(tmp_path / "run", 1)
     training.train(Interrupt())
-    passes = int(training.drawn[0]) / small_corpus.n_docs
-    assert 40 / per_sweep <= passes <= 40 / per_sweep + 1.1
+    assert passes - 0.2 <= int(training.drawn[0]) / small_corpus.n_docs <= passes + 1.1
 
 
 def test_what_was_kept_after_the_checkpoint_is_forgotten_on_other_workers(small_corpus, tmp_path):
@@ -222,11 +245,12 @@ def test_what_was_kept_after_the_checkpoint_is_forgotten_on_other_workers(small_
         run.read_sample(entry)  # as its checksum says
 
 
-def test_blocks_are_those_of_as_many_workers_as_go_on(small_corpus, tmp_path):
+@pytest.mark.parametrize("length", [{}, {"epochs": None, "time_budget": 600.0}])
+def test_blocks_are_those_of_as_many_workers_as_go_on(small_corpus, tmp_path, length):
     """Where none were asked for."""
 
     def started(name, workers=1, **blocks):
-        config = replace(BASE, **{**SAMPLERS["adlda"], "workers": workers, **blocks})
+        config = replace(BASE, **{**SAMPLERS["adlda"], **length, "workers": workers, **blocks})
         path, transport = tmp_path / name, LocalTransport(workers)
         return blocks_of(jobs.start(config, small_corpus.path, path, transport)[0])
 
@@ -242,6 +266,41 @@ def test_blocks_are_those_of_as_many_workers_as_go_on(small_corpus, tmp_path):
     assert [gone_on("one", workers) for workers in (1, 4, 1)] == [one, four, one]
     told = started("told")
     assert gone_on("told", 4) == told == (15, 2)
+
+
+def test_a_command_may_be_repeated(small_corpus, tmp_path):
+    """As the script of a cluster does, on fewer ranks too: what it leaves open is what the run has,
+    and what had to become something else does not come back."""
+    told = {"topics": 5, "chains": 4, "groups": 2, "batch_size": 1_000_000}
+    config = replace(BASE, **SAMPLERS["scir"], **told, workers=4)
+    begun = jobs.start(config, small_corpus.path, tmp_path / "run", LocalTransport(4))[0]
+    assert (begun.chains, begun.groups, begun.batch_size) == (4, 2, small_corpus.n_docs // 4)
+    for sampler in ("scir", "auto", "auto"):
+        again = {**told, "sampler": sampler, "start": "auto", "learn": "both", "beta": 0.3}
+        config = jobs.resume(tmp_path / "run", again, LocalTransport(2), None)[0]
+        assert (config.chains, config.groups, config.batch_size) == (2, 1, begun.batch_size)
+    for other in ({"batch_size": 7}, {"chains": 3}, {"sampler": "adlda"}, {"beta": 0.2}):
+        with pytest.raises(UsageError, match="began with"):
+            jobs.resume(tmp_path / "run", other, LocalTransport(2), None)
+    with pytest.raises(UsageError, match="learns beta"):
+        jobs.resume(tmp_path / "run", {"learn": "auto", "beta": 0.3}, LocalTransport(2), None)
+
+
+def test_a_command_may_be_repeated_after_one_without_options(small_corpus, tmp_path):
+    """Chains and averages that a resume on fewer ranks has given up are what the run began with."""
+    told = {"chains": 4, "groups": 2, "average_until": 2}
+    config = replace(BASE, **SAMPLERS["scir"], **told, workers=4)
+    jobs.start(config, small_corpus.path, tmp_path / "run", LocalTransport(4))
+    for n in (2, 1):
+        jobs.resume(tmp_path / "run", {}, LocalTransport(n), None)
+        again = jobs.resume(tmp_path / "run", told, LocalTransport(n), None)[0]
+        assert (again.chains, again.groups) == (n, 1)
+
+
+def test_workers_are_those_of_the_transport(small_corpus, tmp_path):
+    """Else some would train nothing, and nobody would know."""
+    with pytest.raises(UsageError, match="workers"):
+        jobs.start(replace(BASE, workers=2), small_corpus.path, tmp_path / "run", LocalTransport(1))
 
 
 def test_nothing_is_trained_twice(small_corpus, tmp_path):

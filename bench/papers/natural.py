@@ -23,6 +23,7 @@ from collections.abc import Callable
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
+from topicmc.corpora.offsets import offsets
 from topicmc.kernels.assignments import sample_assignments
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
@@ -51,8 +52,7 @@ class Data:
         self.documents = self.of(whole.part(0, n_docs))
         self.heldout = split_documents(self.of(corpus.heldout), seed=0)
         self.n_docs, self.seed, self.threads = self.documents.n_docs, seed, Threads(1)
-        tokens = np.cumsum(self.documents.counts, dtype=np.int64)
-        self.offsets = np.concatenate([[0], tokens])[self.documents.indptr]
+        self.offsets = offsets(self.documents.sizes)
         self._random = np.random.default_rng(seed)
         self._order = np.zeros(0, np.int64)
 

@@ -74,6 +74,12 @@ USAGE = [
     (("evaluate", "--corpus", "corpus", "--topics-file", "x.npy"), "needs --alpha F"),
     (("evaluate", "run", "--alpha", 0.1), "--alpha goes with --topics-file"),
     (("prepare", "corpus/vocabulary.txt"), "-o"),
+    (("prepare", "missing.txt", "-o", "new", "--shards", 0), "--shards 0: give a whole number, 1"),
+    (
+        ("prepare", "missing.txt", "-o", "new", "--heldout", -1),
+        "--heldout -1: give a number of doc",
+    ),
+    (("corpus", "add", "missing", "missing.txt", "--heldout", -1), "--heldout -1: give a number"),
     (("prepare", "corpus/vocabulary.txt", "-o", "run"), "run exists and is not a corpus"),
 ]
 
@@ -139,8 +145,9 @@ def test_a_wrong_setting_in_a_file_is_named_with_the_file(run, command, content,
     assert not Path("new").exists()
 
 
-def test_a_file_that_is_not_toml(run, command):
-    Path("settings.toml").write_text("topics = ")
+@pytest.mark.parametrize("content", ["topics = ", "a = " + "[" * 100_000], ids=["cut", "deep"])
+def test_a_file_that_is_not_toml(run, command, content):
+    Path("settings.toml").write_text(content)
     result = command(*TRAIN, "--config", "settings.toml")
     assert "settings.toml: not a TOML file" in one_sentence(result)
     assert result.status == 3

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from shell import TOPICMC, one_sentence, tree
 
+from topicmc.corpora import Corpus
 from topicmc.models.lda.run import TopicRun
 
 SETTINGS = 'batch-size = 40\nupdates = 60\nthreads = 1\nstart = "plain"\n'
@@ -104,6 +105,28 @@ def test_runs_go_on_with_the_sampler_that_they_began_with(choose):
     assert len(told["topics"]) == 3
     samplers = {TopicRun.open(path).facts()["config"]["sampler"] for path in Path("ks").glob("k*")}
     assert samplers == {"sgrld"}
+
+
+def test_several_workers_share_the_documents_of_each_run(choose, command):
+    """As when such a run is trained alone, and when it goes on with more updates."""
+    Path("settings.toml").write_text(SETTINGS + 'sampler = "adlda"\nworkers = 2\n')
+
+    def bits(path):
+        run = TopicRun.open(path)
+        checkpoint = run.checkpoint()
+        z = {name: checkpoint.array(name) for name in ("z-000", "z-001")}
+        assert sum(part.size for part in z.values()) == Corpus.open("corpus").n_tokens
+        samples = [entry["checksum"] for entry in run.sample_index()]
+        return {name: part.tobytes() for name, part in z.items()}, samples
+
+    train = ("train", "corpus", "-o", "alone", "--transport", "local", "--until", "end", *QUIET)
+    assert choose("--topics", "3,5").status == 0
+    assert command(*train, "--topics", 3).status == 0
+    assert bits("ks/k3-seed0") == bits("alone")
+    assert choose("--topics", "3,5", "--updates", 66).status == 0
+    assert command(*train, "--resume", "--updates", 66).status == 0
+    assert TopicRun.open("alone").facts()["config"]["updates"] == 66
+    assert bits("ks/k3-seed0") == bits("alone")
 
 
 def test_an_interruption_prints_the_command_that_goes_on(choose, tmp_path):

@@ -30,6 +30,10 @@ def test_topics_from_elsewhere_are_measured_as_evaluate_does_and_found_again(run
     for model, score in zip(told["models"], (own, foreign), strict=True):
         for figure in ("perplexity", "perplexity_averaged", "samples"):
             assert model[figure] == pytest.approx(score[figure], rel=1e-6)
+    n = own["samples"]
+    assert any(f"do not compare: they are over {n} and 1 samples" in r for r in told["remarks"])
+    same = json.loads(command("compare", run, run, "--json").stdout)
+    assert not any("averaged" in remark for remark in same["remarks"])
     assert told["split"] == own["split"]
     (matching,) = told["matchings"]
     found = {pair["first"]: pair["other"] for pair in matching["pairs"]}

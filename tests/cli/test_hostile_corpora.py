@@ -11,6 +11,7 @@ from hostile import digest, edit_index, frugal, refused, write_npy
 from synthetic import write_docword
 
 from topicmc.corpora import Corpus, verify
+from topicmc.corpora.naming import read_columns
 from topicmc.errors import DataError
 
 COUNTS = [-1, 0.5, "7", True, None, float("nan"), 1 << 62, 10**30, [3]]
@@ -22,6 +23,18 @@ def shard(name, value):
 
 def top(name, value):
     return lambda index: index.__setitem__(name, value)
+
+
+def told(name, value):
+    return lambda index: index["provenance"].__setitem__(name, value)
+
+
+def reasons(value):
+    """Why rows were left out, where none were."""
+    sums = dict.fromkeys(("spans", "reasons"), "0" * 64)
+    return top(
+        "dropped", {"name": "dropped", "n_docs": 0, "n_rows": 0, "reasons": value, "sha256": sums}
+    )
 
 
 def key(name, value="0" * 64):
@@ -63,7 +76,14 @@ INDEX = [
       for value in ("object", "float64", "uint64", 5, "O,O")),
     *((f"vocabulary.name {value!r}", lambda i, v=value: i["vocabulary"].__setitem__("name", v))
       for value in ("../secret.txt", "/etc/passwd", 5)),
-    ("history", lambda index: index["provenance"].__setitem__("history", "x")),
+    *((f"history {value!r}", told("history", value))
+      for value in ("x", [{"duplicates": 0.5}], [{"with": 5}], [{"with": [{}]}],
+                    [{"with": [{"provenance": {"duplicates": [1]}}]}])),
+    *((f"duplicates {value!r}", told("duplicates", value)) for value in ("x", -1, {})),
+    *((f"reasons {value!r}", reasons(value))
+      for value in ({"foo": "x"}, {"foo": 0}, {"empty": "x"})),
+    ("columns that are no text", top("columns", ["\ud800"])),
+    ("a number that is none", told("seed", float("nan"))),
     ("fingerprint", top("fingerprint", "../../x")),
 ]  # fmt: skip
 
@@ -150,6 +170,8 @@ def smuggle(corpus: Path) -> None:
 
 HARMS = {
     "key": smuggle,
+    "duplicates": lambda corpus: edit_index(corpus, told("duplicates", "x")),
+    "reasons": lambda corpus: edit_index(corpus, reasons({"foo": "x"})),
     "name": lambda corpus: edit_index(corpus, shard("name", "../sound/shards/00000")),
     "size": lambda corpus: edit_index(corpus, shard("n_docs", 1 << 61)),
     **{name: (lambda corpus, c=changes: arrays(corpus, **c)) for name, changes in ARRAYS.items()},
@@ -219,6 +241,14 @@ def test_titles_that_are_no_text(small_corpus, tmp_path):
         verify(corpus)
     with pytest.raises(DataError, match="a text is not UTF-8"):
         _ = Corpus.open(corpus).titles
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": "\\ud800"}', '{"\\udfff": 1}', '{"a": [NaN]}', '{"a": 1e999}']
+)
+def test_columns_that_cannot_be_written(text):
+    with pytest.raises(DataError, match="keeps of a row is damaged"):
+        read_columns(text)
 
 
 @pytest.mark.parametrize("harm", ["an id beyond the vocabulary", "an offset far behind the end"])

@@ -188,6 +188,14 @@ def test_standard_errors_stand_beside_the_mixes(run, command, name):
     assert (found[0] != found[1]).any()
 
 
+def test_no_standard_error_rests_on_a_state_of_the_start(run, command):
+    run.write_sample_index([{**run.sample_index()[0], "burn_in": True}])
+    refused = command("infer", "run", "new.jsonl", "-o", "mixes.csv", "--se")
+    assert refused.status == 2 and "has no posterior sample yet" in one_sentence(refused)
+    assert not Path("mixes.csv").exists()
+    assert command("infer", "run", "new.jsonl", "-o", "mixes.csv").status == 0
+
+
 def test_threads_change_nothing(run, command):
     for threads in (1, 3):
         options = ("--threads", threads, "--se")
@@ -200,6 +208,25 @@ def test_what_is_read_is_not_replaced(run, command):
     refused = command("infer", "run", "new.jsonl", "-o", "new.jsonl", "--force")
     assert refused.status == 2 and "is what is read" in one_sentence(refused)
     assert Path("new.jsonl").read_bytes() == before
+
+
+def test_nothing_is_written_among_what_is_read(run, command):
+    """It would be a document the next time."""
+    Path("texts").mkdir()
+    Path("texts/a.txt").write_text("ant bee\n")
+    assert command("prepare", "texts", "-o", "corpus").status == 0
+    Path("corpus").rename("texts/corpus")
+    before = {path for path in Path().rglob("*") if path.name != ".checked.json"}
+    for arguments in (
+        ("infer", "run", "texts", "-o", "texts/mixes.csv"),
+        ("infer", "run", "texts", "-o", "texts/deep/mixes.csv", "--force"),
+        ("prepare", "texts", "-o", "texts/new"),
+        ("corpus", "add", "texts/corpus", "texts"),
+    ):
+        refused = command(*arguments)
+        assert refused.status == 2
+        assert "lies in texts, whose files are read" in one_sentence(refused)
+    assert {path for path in Path().rglob("*") if path.name != ".checked.json"} == before
 
 
 def test_another_chain_has_other_topics(run, command):

@@ -1,13 +1,18 @@
 """A real ``topicmc train`` that is stopped in the middle, and what --resume makes of it."""
 
 import json
+import shlex
 import signal
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from shell import TOPICMC, topicmc
+
+from topicmc.errors import UsageError
+from topicmc.host.interrupts import Interrupt
 
 TRAIN = ("--topics", "5", "--batch-size", "40", "--sweeps", "4", "--updates", "80", "--seed", "2")
 EVERY = ("--evaluate-every", "10", "--checkpoint-every", "5")
@@ -80,6 +85,35 @@ def test_stopped_twice_and_resumed_equals_the_whole_run(whole, tmp_path, signum)
     assert done.status == 0, done.stderr
     assert results(run) == expected
     assert list(run.rglob(".*")) == []
+
+
+@contextmanager
+def interrupted_at_once():
+    """In the place of `interruptible`: after one round."""
+    interrupt = Interrupt()
+    interrupt.requested = True
+    yield interrupt
+
+
+@pytest.mark.parametrize("model", [("lda", "--topics", 5), ("mixture",)], ids=lambda m: m[0])
+def test_workers_in_one_process_go_on_without_mpi(run, command, monkeypatch, model):
+    """By the command that is printed."""
+
+    def missing():
+        raise UsageError("there is no mpiexec")
+
+    monkeypatch.setattr("topicmc.engine.transport.launch.find_mpiexec", missing)
+    size = ("--sampler", "scir", "--batch-size", 40, "--updates", 40, "--threads", 1)
+    workers = ("--workers", 2, "--transport", "local", "--progress", "none")
+    with monkeypatch.context() as patched:
+        patched.setattr("topicmc.host.interrupts.interruptible", interrupted_at_once)
+        stopped = command("train", "corpus", "-o", "two", "--model", *model, *size, *workers)
+    assert stopped.status == 130, stopped.stderr
+    program, *goes_on = shlex.split(stopped.stderr.splitlines()[-1])
+    assert (program, goes_on[-1]) == ("topicmc", "--resume")
+    again = command(*goes_on)
+    assert again.status == 0, again.stderr
+    assert "2 workers" in again.stderr
 
 
 @pytest.mark.parametrize("left", ['{"format": 1, "update": 8, "topics": []}', '{"format": 1, "upd'])

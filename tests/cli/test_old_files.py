@@ -158,6 +158,14 @@ def test_old_runs_go_on(name, old, done):
     done("export", name, "--to", "npy", "-o", "topics")
 
 
+@pytest.mark.parametrize(("name", "workers"), [("adlda", 2), ("adlda-two-workers", 1)])
+def test_old_runs_go_on_with_other_workers(name, workers, old, done):
+    settings = ("--epochs", 12, "--threads", 1, "--progress", "none", "--json")
+    where = ("--workers", workers, "--transport", "local")
+    told = json.loads(done("train", "-o", name, "--resume", *where, *settings))
+    assert 1 < told["perplexity"] < 20 * WORDS
+
+
 def config_updates(config: dict, epochs: float) -> float:
     """Updates of each chain that draw every document so often."""
     at_once = config["batch_size"]
@@ -201,7 +209,8 @@ def test_old_runs_are_shown(name, old, done):
     mixes = np.load("mixes.npy")
     assert mixes.shape == (36, TOPICS)
     np.testing.assert_allclose(mixes.sum(axis=1), 1, atol=1e-5)
-    done("infer", name, "documents.jsonl", "-o", "mixes.csv", "--se")
+    se = () if name.endswith("in-start") else ("--se",)  # which rests on samples
+    done("infer", name, "documents.jsonl", "-o", "mixes.csv", *se)
     done("edit", name, "-o", "view", "--label", "1=Sky", "--merge", "0+2")
     assert "Sky" in done("topics", "view")
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from shell import LENGTH, SETTINGS, TOPICMC, on_a_terminal, one_sentence, topicmc, tree
 
+from topicmc.corpora import prepare
 from topicmc.export import FORMATS
 from topicmc.models.lda.run import TopicRun
 
@@ -208,6 +209,12 @@ def test_a_score_does_not_depend_on_where_the_topics_come_from(run, command):
     told, known = json.loads(foreign.stdout), json.loads(own.stdout)
     assert told["split"] == known["split"]
     assert told["perplexity"] == pytest.approx(known["perplexity_averaged"], rel=0.1)
+    file = ("--topics-file", "new/phi.npy", "--alpha", alpha)
+    lines = command("evaluate", "--corpus", "corpus", *file).stdout.splitlines()
+    assert lines[:2] == [  # of what is no sample
+        f"perplexity            {told['perplexity']:,.2f}  of the topics in new/phi.npy",
+        "held-out documents    30",
+    ]
 
 
 def test_export(run, command):
@@ -292,6 +299,18 @@ def test_a_reader_that_has_seen_enough_is_not_shown_a_traceback(finished):
     )  # fmt: skip
     assert done.stdout == '{"topics":'
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "koi8-r", "utf-8"])
+def test_json_is_json_whatever_the_locale(tmp_path, encoding):
+    (tmp_path / "t.txt").write_text("été neige\n" * 4, encoding="utf-8")
+    prepare(
+        tmp_path / "t.txt", tmp_path / "corpus", min_df=0, max_df=1.0, stopwords="none", n_heldout=0
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = topicmc("corpus", "info", tmp_path / "corpus", "--json", env=environment)
+    assert done.status == 0, done.stderr
+    assert sorted(json.loads(done.stdout)["frequent"]) == [["neige", 4], ["été", 4]]
 
 
 def test_module_and_script_are_the_same(tmp_path):

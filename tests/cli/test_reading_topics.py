@@ -79,6 +79,11 @@ def test_intervals_of_several_runs(runs, command):
     found = sum(" 2 of 2 " in line for line in shown[1:6])
     assert shown[-1].startswith(f"{found} of 5 topics are found by all 2 chains. Intervals are")
     assert "one chain" in lines(command("topics", runs[0], "--uncertainty"))[-1]
+    finer = lines(command("topics", *runs, "--level", 0.975))
+    assert finer[0].split()[2:4] == ["97.5%", "interval"]
+    assert "97.5% intervals of one chain" in finer[-1] or "No topic was found" in finer[-1]
+    page = lines(command("topics", *runs, "--level", 0.975, "--topic", 3))
+    assert sum("97.5% interval" in line for line in page) >= 2
 
 
 def test_states_of_a_start_have_no_intervals(run, command):
@@ -182,6 +187,30 @@ def test_runs_on_different_vocabularies_are_refused(run, command):
     assert trained.status == 0, trained.stderr
     for name in ("topics", "evaluate"):
         assert "another vocabulary" in one_sentence(command(name, "run", "new"))
+
+
+def test_runs_on_other_documents_are_refused(run, command):
+    """Whose words are the same."""
+    Path("vocab.more.txt").write_text(Path("corpus/vocabulary.txt").read_text())
+    Path("docword.more.txt").write_text("2\n120\n4\n1 1 2\n1 2 1\n2 3 1\n2 4 2\n")
+    added = command("corpus", "add", "corpus", "docword.more.txt", "-o", "grown")
+    assert added.status == 0, added.stderr
+    trained = command("train", "grown", "-o", "new", *SETTINGS, "--updates", 2, "--seed", 1)
+    assert trained.status == 0, trained.stderr
+    told = "new: was trained on another corpus than run; `topicmc compare` puts them side by side"
+    for name in ("topics", "evaluate"):
+        refused = command(name, "run", "new")
+        assert (refused.status, one_sentence(refused)) == (2, told)
+
+
+def test_a_run_made_again_is_no_other_chain(run, command):
+    made = command("train", "corpus", "-o", "again", *SETTINGS, *LENGTH)
+    assert made.status == 0, made.stderr
+    told = "again: has the same samples as run; train one of them with another --seed"
+    for arguments in (("topics",), ("evaluate",), ("report", "-o", "page.html")):
+        refused = command(*arguments, "run", "again")
+        assert (refused.status, one_sentence(refused)) == (2, told)
+    assert not Path("page.html").exists()
 
 
 def test_evaluate_ends_with_a_verdict(runs, command):

@@ -1,6 +1,7 @@
 """Every command that reads runs reads views; none that trains does."""
 
 import csv
+import gzip
 import json
 from pathlib import Path
 
@@ -62,6 +63,14 @@ def test_topics(view, run, command):
     for topic in near:
         others = {other["topic"] for other in topic["similar"]}
         assert others == {0, 1, 4} - {topic["topic"]}
+    # What a view drops is of the whole corpus that relevance speaks of: 0 and 4 stay as they were.
+    before = json.loads(said(command("topics", "run", "--json", "--details", "--relevance", 0)))
+    after = json.loads(said(command("topics", "view", "--json", "--details", "--relevance", 0)))
+    relevant, same = (
+        {topic["topic"]: topic["relevant"] for topic in told["topics"] if topic["topic"] in (0, 4)}
+        for told in (after, before)
+    )
+    assert relevant == same
     page = said(command("topics", "view", "--topic", 1))
     assert page.startswith("topic 1 Big sport: ")
     assert "it is part of topic 1; name 1" in one_sentence(command("topics", "view", "--topic", 3))
@@ -125,6 +134,7 @@ def test_a_view_of_names_alone_scores_as_its_run(run, command):
 
 def test_exports(view, run, command):
     mean = posterior_mean(TopicRun.open(view))
+    left = f"{mean.share.sum():.1%} of the tokens"
     for ending in ("csv", "parquet"):
         said(command("export", "view", "--to", ending, "-o", f"t.{ending}", "--words", 2))
         rows = pd.read_csv("t.csv", keep_default_na=False) if ending == "csv" else pd.read_parquet(
@@ -147,10 +157,44 @@ def test_exports(view, run, command):
                 ["2", "4", "Law"],
             ]  # fmt: skip
         said(command("export", "view", "--to", kind, "-o", kind, "--force"))
+        if kind in ("gensim", "sklearn"):
+            assert f"topic mixes are of the topics that are left, which have {left}" in done.stderr
     np.testing.assert_array_equal(np.load("npy/phi.npy"), mean.phi)
     np.testing.assert_array_equal(np.load("npy/alpha.npy"), mean.alpha)
     done = command("export", "view", "--to", "pyldavis", "-o", "t.json")
     assert said(done) and "stand for the topics 0, 1 Big sport, 4 Law" in done.stderr
+    assert f"percentages are of the topics that are left, which have {left}" in done.stderr
+    terms = json.loads(Path("t.json").read_text())["tinfo"]
+    opened = TopicRun.open(run)
+    tokens = mean.share @ mean.phi * opened.facts()["corpus"]["tokens"]
+    of_word = dict(zip(opened.vocabulary(), tokens, strict=True))
+    rows = [*zip(terms["Category"], terms["Term"], terms["Total"], strict=True)]
+    of_topics = {word: total for category, word, total in rows if category != "Default"}
+    assert of_topics == pytest.approx({word: of_word[word] for word in of_topics}, rel=1e-4)
+
+
+def state(folder: str) -> list[list[str]]:
+    """The lines of tokens in a state of MALLET, without their topic, and that."""
+    text = gzip.decompress(Path(folder, "state.gz").read_bytes()).decode()
+    return [line.rsplit(" ", 1) for line in text.splitlines()[3:]]
+
+
+@pytest.mark.parametrize("chain", [0, 1])
+def test_mallet_has_the_tokens_of_the_run_without_those_of_dropped_topics(command, run, chain):
+    """In each chain's own numbers of the topics."""
+    settings = ("--sampler", "adlda", "--topics", 5, "--alpha", 0.1, "--epochs", 40, "--threads", 1)
+    chains = ("--chains", 2, "--progress", "none")
+    said(command("train", "corpus", "-o", "two", *settings, *chains))
+    said(command("edit", "two", "-o", "view", *EDIT))
+    said(command("export", "two", "--to", "mallet", "-o", "whole", "--chain", chain))
+    done = command("export", "view", "--to", "mallet", "-o", "mallet", "--chain", chain)
+    assert said(done)
+    order = TopicRun.open(Path("view")).view.orders.get(chain, np.arange(5)).tolist()
+    home = {str(order[k]): index for k, index in ((0, "0"), (1, "1"), (3, "1"), (4, "2"))}
+    whole = state("whole")
+    assert state("mallet") == [[token, home[k]] for token, k in whole if k in home]
+    left_out = sum(k not in home for _, k in whole)
+    assert left_out and f"state.gz leaves out {left_out:,} tokens" in done.stderr
 
 
 def test_arviz(view, command):
@@ -166,10 +210,18 @@ def test_report(view, run, command):
     text = Path("view.html").read_text()
     data = json.loads(text.split('id="data">')[1].split("</script>")[0])
     topics = {topic["number"]: topic for topic in data["topics"]}
+    whole = posterior_mean(run)
     assert sorted(topics) == data["numbers"] == [0, 1, 4]
     assert (topics[1]["label"], topics[1]["group"]) == ("Big sport", "Public")
     assert (topics[0]["label"], topics[0]["group"]) == (None, None)
     assert {k for word in data["spread"] for k, _ in word} <= {0, 1, 4}
+    # Uses in the topic that is dropped are of the whole corpus, and are not told.
+    words = TopicRun.open(run).vocabulary()
+    ids = [words.index(word) for word in data["words"]]
+    dropped = whole.share[2] * whole.phi[2, ids] / np.array(data["overall"])
+    told = np.array([sum(part for _, part in uses) for uses in data["spread"]])
+    assert dropped.max() > 0.5
+    assert (np.abs(told + dropped - 1) < 0.1).all()
     assert all(set(topic["near"]) <= {0, 1, 4} for topic in data["topics"])
     assert any(note.startswith("Dropped: 2, ") for note in data["notes"])
     assert len(data["tree"]) == 2

@@ -157,6 +157,33 @@ def test_dropped_rows_are_listed(trained, command, monkeypatch):
     assert parquet.read_table("d.parquet").to_pylist() == told["dropped"]
     refused = command("corpus", "dropped", "corpus", "-o", "d.txt")
     assert refused.status == 2 and "must end in" in one_sentence(refused)
+    forced = command("corpus", "dropped", "corpus", "--force")
+    assert forced.status == 2 and "--force" in one_sentence(forced)
+
+
+def test_dropped_rows_are_written_a_few_at_a_time(trained, command, monkeypatch):
+    monkeypatch.chdir(trained)
+    for folder in ("at once", "in parts"):
+        for name in ("d.csv", "d.jsonl", "d.parquet"):
+            assert command("corpus", "dropped", "corpus", "-o", f"{folder}/{name}").status == 0
+        monkeypatch.setattr("topicmc.cli.dropped._CHUNK", 3)
+    for name in ("d.csv", "d.jsonl"):
+        assert Path("in parts", name).read_bytes() == Path("at once", name).read_bytes() != b""
+    parts = parquet.ParquetFile("in parts/d.parquet")
+    assert parts.read() == parquet.read_table("at once/d.parquet")
+    assert parts.num_row_groups == -(-Corpus.open("corpus").n_dropped // 3) > 1
+
+
+@pytest.mark.parametrize(
+    ("given", "character"), [("comma", ","), ("semicolon", ";"), ("bar", "|"), ("tab", "\t")]
+)
+def test_delimiters_have_names(here, command, given, character):
+    Path("t.csv").write_bytes(as_csv(table(), delimiter=character))
+    size = ("--id", "id", "--min-df", 0, "--heldout", 9)
+    for name, delimiter in (("named", given), ("itself", character)):
+        done = command("prepare", "t.csv", "-o", name, "--delimiter", delimiter, *size)
+        assert done.status == 0, done.stderr
+    assert Corpus.open("named").ids[:] == Corpus.open("itself").ids[:] != []
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -295,6 +295,32 @@ def test_a_pipe_is_taken_for_what_it_must_be(command):
     assert [row["tokens"] for row in told_of("n.jsonl")] == [3]
 
 
+def test_a_vocabulary_may_come_through_a_pipe(command):
+    """Which nobody can open a second time."""
+    words = ["".join(letters) for letters in product(ascii_lowercase, repeat=3)][:5000]
+    content = "".join(f"{word}\n" for word in words).encode()
+    ours, theirs = os.pipe()
+
+    def send() -> None:
+        with os.fdopen(theirs, "wb") as stream:
+            stream.write(content)
+
+    threading.Thread(target=send, daemon=True).start()
+    Path("x.txt").write_text(f"{words[0]} {words[-1]}\n")
+    given = ("--vocab", f"/dev/fd/{ours}", "--heldout", 0)
+    done = command("prepare", "x.txt", "-o", "c", *given)
+    os.close(ours)
+    assert done.status == 0, done.stderr
+    assert Corpus.open("c").vocabulary == words and Corpus.open("c").n_tokens == 2
+    Path("x.ldac").write_text("2 0:1 4999:1\n")
+    given = ("--vocab", through_pipe("fifo", content), "--heldout", 0)
+    done = command("prepare", "x.ldac", "-o", "d", *given)
+    assert done.status == 0, done.stderr
+    assert Corpus.open("d").vocabulary == words
+    refused = command("prepare", "x.ldac", "-o", "e", "--vocab", "x.ldac")
+    assert refused.status == 2 and "--vocab x.ldac: is a source, too" in one_sentence(refused)
+
+
 def test_quotes_may_be_part_of_the_text(command):
     """As in tables that nobody quoted. Taken for quotes they would make one row of three."""
     Path("q.tsv").write_text('nr\tbody\n7\t"gpt and comet\n8\tcomet\n9\tgpt"\n')
@@ -334,3 +360,26 @@ def test_ids_that_come_again_are_told_and_lists_are_kept_as_they_are(command):
         done = command("infer", "run", source, "-o", "m.csv", "--force")
         assert "Warning: 1 rows have the id of a row before them" in done.stderr
         assert Path("m.csv").read_text(encoding="utf-8").count("é") == 3
+
+
+def test_a_quote_parts_no_columns(command, monkeypatch):
+    """From Python 3.13 on csv.reader refuses to be told so."""
+    plain = csv.reader
+
+    def strict(lines, delimiter=",", quotechar='"', **options):
+        if delimiter == quotechar:
+            raise ValueError("bad delimiter or quotechar value")
+        return plain(lines, delimiter=delimiter, quotechar=quotechar, **options)
+
+    monkeypatch.setattr(csv, "reader", strict)
+    Path("x.csv").write_text("nr;body\n7;|gpt; comet|\n")
+    named = ("--field", "body", "--id", "nr", "--delimiter", ";", "--quote", "|")
+    done = command("prepare", "x.csv", "-o", "c", *named, *KEPT)
+    assert done.status == 0, done.stderr
+    run_on("c", ["comet", "gpt"])
+    done = command("infer", "run", "x.csv", "-o", "m.jsonl")
+    assert done.status == 0, done.stderr
+    assert [(row["id"], row["tokens"]) for row in told_of("m.jsonl")] == [("7", 2)]
+    done = command("corpus", "add", "c", "x.csv")
+    assert done.status == 0, done.stderr
+    assert Corpus.open("c").ids[:] == ["7", "7"]

@@ -246,7 +246,10 @@ def test_the_score_is_that_of_held_out_tokens(fitted):
 
 def test_a_start_that_was_cut_short_is_said():
     with pytest.warns(ConvergenceWarning, match="ended during its start"):
-        LDA(2, sampler="scir", max_iter=3, random_state=0, n_jobs=1).fit(TOKENS)
+        model = LDA(2, sampler="scir", max_iter=3, random_state=0, n_jobs=1).fit(TOKENS)
+    assert model.transform(TOKENS).shape == (40, 2)
+    with pytest.raises(ValueError, match="return_std: there is no posterior sample yet"):
+        model.transform(TOKENS, return_std=True)
 
 
 def test_a_parameter_that_is_set_later_waits_for_the_next_fit(fitted):

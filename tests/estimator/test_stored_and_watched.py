@@ -114,7 +114,8 @@ def stream(model: LDA, n_calls: int) -> list[int]:
 )
 def test_a_start_follows_the_documents_and_warns_until_it_is_over(total, start):
     model = LDA(2, total_samples=total, vocabulary=WORDS, random_state=1, n_jobs=1)
-    assert stream(model, start + 2) == list(range(start - 1))
+    assert stream(model, start + 2) == list(range(start))
+    assert min(model._stream.positions) > start
 
 
 def test_after_fit_every_call_counts(fitted):
@@ -245,6 +246,25 @@ def test_a_run_of_train_is_read_chain_by_chain(small_corpus, tmp_path):
         LDA.from_run(tmp_path / "nowhere")
 
 
+def test_the_running_mean_of_a_run_is_read_and_kept(small_corpus, tmp_path):
+    from topicmc.cli import train
+
+    options = "--topics 3 --sampler scir --no-remember --updates 60 --threads 1 --progress none"
+    command = [str(small_corpus.path), "-o", str(tmp_path / "run"), *options.split()]
+    with pytest.raises(SystemExit, match="0"):
+        train.train.main(command, standalone_mode=False)
+    model, mean = LDA.from_run(tmp_path / "run"), posterior_mean(tmp_path / "run")
+    np.testing.assert_allclose(model.components_, mean.phi, rtol=1e-6)
+    assert np.abs(model.components_ - model.samples_.mean(axis=0)).max() > 1e-4
+    model.save(tmp_path / "saved")
+    kept = posterior_mean(tmp_path / "saved")
+    np.testing.assert_allclose(kept.phi, mean.phi, rtol=1e-3)
+    np.testing.assert_allclose(kept.share, mean.share, rtol=1e-6)
+    model.partial_fit([["word003", "word004"] * 5])  # by a chain that keeps none
+    phi = model.samples_[model._record.at_rest].mean(axis=0)
+    np.testing.assert_allclose(model.components_, phi, rtol=1e-3)
+
+
 def test_what_cannot_be_saved(fitted, tmp_path):
     counts = np.eye(6, dtype=int).repeat(8, axis=0) + 1
     nameless = LDA(**QUICK).fit(counts)
@@ -299,7 +319,7 @@ def test_a_fit_that_ended_in_its_start_goes_on_with_one():
     with pytest.warns(ConvergenceWarning, match="during its start"):
         model.fit(TOKENS)
     before = model.components_
-    assert stream(model, LEAST_START + 2) == list(range(LEAST_START - 1))
+    assert stream(model, LEAST_START + 2) == list(range(LEAST_START))
     assert model._record.entries[-1]["burn_in"] is False and (model.components_ != before).any()
 
 
@@ -334,7 +354,7 @@ def test_priors_of_a_stream_come_back(tmp_path):
     prior = np.linspace(0.1, 2, 2 * len(WORDS)).reshape(2, -1)
     given = {"doc_topic_prior": [0.1, 0.4], "topic_word_prior": prior}
     model = LDA(2, **given, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
-    stream(model, LEAST_START)
+    stream(model, LEAST_START + 1)
     model.save(tmp_path / "run")
     read = LDA.from_run(tmp_path / "run")
     np.testing.assert_allclose(read.topic_word_prior, prior)

@@ -13,7 +13,7 @@ from topicmc import LDA
 from topicmc.corpora import Documents
 from topicmc.corpora.reading import Known
 from topicmc.inference import mixes as inference
-from topicmc.inference.deviations import Sample, deviations, spread
+from topicmc.inference.deviations import Sample, deviations
 from topicmc.inference.facts import free_names
 from topicmc.inference.mixes import Totals, infer, infer_under, representative_documents
 from topicmc.kernels import mixes
@@ -252,19 +252,14 @@ def test_the_estimator_draws_topics_too():
     model = LDA(2, sampler="adlda", max_iter=20, random_state=0, n_jobs=1).fit(np.eye(2) * 20)
     phi = np.array([[0.8, 0.2], [0.2, 0.8]], np.float32)
     model.samples_, model.doc_topic_prior_ = np.broadcast_to(phi, (32, 2, 2)), np.ones(2)
-    model._record.sums, model._record.entries = np.full((32, 2), 10.0), [{"alpha": np.ones(2)}] * 32
+    model._record.sums = np.full((32, 2), 10.0)
+    model._record.entries = [{"alpha": np.ones(2), "burn_in": False}] * 32
     found = []
     for model._seed in range(30):
         found.append(model.transform([[20, 20]], return_std=True)[1][0] ** 2)
     phis = np.random.default_rng(4).gamma(np.broadcast_to(10 * phi, (20_000, 2, 2)))
     exact = exact_variance((20, 20), phis / phis.sum(axis=2, keepdims=True))
     assert 0.65 < np.mean(found) / exact < 1.25
-
-
-def test_of_many_samples_some_are_taken():
-    assert spread(1) == [0]
-    assert spread(16) == list(range(16))
-    assert spread(32) == [0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31]
 
 
 def test_large_draws_lie_in_files(tmp_path, monkeypatch):

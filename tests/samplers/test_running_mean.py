@@ -4,10 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from synthetic import lda_documents, write_docword
 
+from topicmc.corpora import prepare
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import DataError
 from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda import jobs
@@ -123,6 +126,22 @@ def test_averaging_that_begins_again_empties_it(small_corpus, tmp_path):
         assert chain.weight_sum == pytest.approx(weight(training.config, 29, 40))
 
 
+def test_averaging_that_begins_again_to_the_end_leaves_a_run_that_can_be_read(
+    small_corpus, tmp_path
+):
+    """There is neither a sample any more nor a mean: a state stands in."""
+    more = {"workers": 2, "trajectory": 2}
+    trained(small_corpus, tmp_path / "run", 20, average_until=8, **more)
+    assert any("mean" in entry for entry in index_of(tmp_path / "run"))
+    trained(small_corpus, tmp_path / "run", 40, resume=True, average_until=60, **more)
+    entries = index_of(tmp_path / "run")
+    assert entries and all(entry["burn_in"] for entry in entries)
+    assert not any("mean" in entry for entry in entries)
+    for entry in entries:
+        assert (tmp_path / "run" / "samples" / entry["file"]).exists()
+    assert posterior_mean(tmp_path / "run").phi.shape == (4, small_corpus.n_words)
+
+
 def test_what_is_shown_is_the_running_mean(small_corpus, tmp_path):
     training = trained(small_corpus, tmp_path / "run", 20)
     chain, run = chain_of(training), TopicRun.open(tmp_path / "run")
@@ -216,3 +235,12 @@ def test_the_trace_has_what_its_standard_error_is_made_of(small_corpus, tmp_path
     mean = run.metrics()[-1]["perplexity_mean"]
     assert score.perplexity_mean == pytest.approx(mean, rel=1e-3)  # it is stored in two bytes
     assert 0 < score.perplexity_mean_error < 0.1 * score.perplexity_mean
+    # The trace is of the documents that were held out of its corpus.
+    documents = write_docword(tmp_path, lda_documents(90, 120, 5, seed=2), 120)
+    other = prepare([documents], tmp_path / "other", n_heldout=30)
+    score = score_run(run, other, run.vocabulary(), Threads(1))
+    assert score.perplexity_mean > 1 and score.perplexity_mean_error is None
+    lines = (run.path / "trace.jsonl").read_text()
+    (run.path / "trace.jsonl").write_text('{"position": 1, "burn_in": true}\n' + lines)
+    with pytest.raises(DataError, match=r"trace\.jsonl: holds what is no trace"):
+        score_run(run, small_corpus, small_corpus.vocabulary, Threads(1))

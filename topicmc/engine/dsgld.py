@@ -24,7 +24,7 @@ from typing import Any, Generic, Protocol
 import numpy as np
 
 from topicmc.engine.balance import Balance
-from topicmc.engine.method import RoundInfo, WaitFraction
+from topicmc.engine.method import WaitFraction
 from topicmc.engine.schedule import split_groups
 from topicmc.engine.state import S, Table
 from topicmc.engine.transport.base import Transport
@@ -79,10 +79,11 @@ class Target(Protocol):
         Collective where chains travel in parts."""
 
     def in_start(self, update: int) -> bool:
-        """Whether a chain at that update is still in its start."""
+        """Whether a state after so many updates is one of the start, whose last update makes one
+        too; so is that which a chain begins with."""
 
     def metrics(self, update: int, states: Sequence[Any]) -> dict[str, Any]:
-        """What a metrics record should hold of the hosted states."""
+        """What a metrics record should hold of the hosted states, in their order, as JSON."""
 
     def restored(
         self, part: str, index: int, saved: Mapping[int, Any], checkpoint: Checkpoint
@@ -169,11 +170,11 @@ class Dsgld:
 
     # ---- one round
 
-    def round(self) -> RoundInfo:
+    def round(self) -> tuple[int, ...]:
         """Moves the chains on, makes every hosted trajectory, averages groups, renews the plan."""
         if self.round_number > 0:
             self._travel()
-        updates, drawn = 0, np.zeros(1, np.int64)
+        drawn = np.zeros(1, np.int64)
         measured = dict.fromkeys(self.transport.workers, np.nan)
         for worker in self._working():
             start = time.perf_counter()
@@ -183,7 +184,6 @@ class Dsgld:
             if worker in self.slow:
                 time.sleep((self.slow[worker] - 1) * (time.perf_counter() - start))
             measured[worker] = (time.perf_counter() - start) / n_updates
-            updates += n_updates
         places = self.target.parts[self._first].places(self.round_number)
         for index, worker in enumerate(places):
             self.made[index] += self.balance.plan.trajectory[worker]
@@ -192,7 +192,7 @@ class Dsgld:
         self.target.after_round(self.round_number, self.held)
         if self.config.workers > 1:
             self.balance.renew(measured)
-        return RoundInfo(updates, tuple(int(n) for n in drawn))
+        return tuple(int(n) for n in drawn)
 
     def _working(self) -> list[int]:
         """The hosted workers that have a chain to move, or a part of one."""
@@ -244,12 +244,17 @@ class Dsgld:
                 self.target.after_averaging(state)
 
     def metrics(self) -> dict[str, Any]:
-        """What the target says; and how the workers fare, when there are several."""
+        """What the target says; and how the workers fare, when there are several. Collective."""
         states = [state for states in self.held.values() for state in states.values()]
-        known = {**self.target.metrics(self.update, states), "burn_in": self.in_burn_in}
+        states.sort(key=lambda state: state.index)
+        known = self.target.metrics(self.update, states)
         if self.config.workers > 1:
+            # Of the process that has the first chain: chains move on.
+            mine = [*(state.index for state in states[:1]), known]
+            everyone = self.transport.exchange(mine)
+            _, known = min((told for told in everyone if len(told) > 1), key=lambda told: told[0])
             known |= self.balance.metrics() | {"waited": self._waited.of_workers()}
-        return known
+        return {**known, "burn_in": self.in_burn_in}
 
     # ---- checkpoints
 

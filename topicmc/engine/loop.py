@@ -186,9 +186,9 @@ class Training:
     def _round(self) -> None:
         before = self.method.position
         with self.clock.running():
-            info = self.method.round()
+            own = self.method.round()
             mine = np.zeros_like(self.drawn)  # of a process without a chain, too
-            mine[: len(info.drawn)] = info.drawn
+            mine[: len(own)] = own
             drawn = self.transport.sum(mine)
         self.rounds += 1
         self.drawn += drawn
@@ -320,7 +320,8 @@ class Training:
             self.clock.seconds = checkpoint.manifest["seconds"]
             self.drawn[:] = [checkpoint.manifest[name] for name in self.model.counted]
             self._record = checkpoint.manifest["record"]
-            self._converged = checkpoint.manifest.get("converged", False)
+            ends_early = self.config.until == "converged"  # else it trains on, to another state
+            self._converged = ends_early and checkpoint.manifest.get("converged", False)
         elif self.transport.is_root:
             self.listener.message(
                 "no checkpoint was written yet: the run starts from its beginning"
@@ -348,8 +349,7 @@ class Training:
         return [bool(flag) for flag in self.transport.sum(raised)]
 
     def _is_over(self) -> bool:
-        ended = self._converged and self.config.until == "converged"
-        return ended or self._fraction() >= 1
+        return self._converged or self._fraction() >= 1
 
     def _fraction(self) -> float:
         return fraction(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,15 +17,6 @@ from topicmc.storage.checkpoints import Checkpoint
 
 Entry = dict[str, Any]
 """One kept sample in the index of a run."""
-
-
-@dataclass(frozen=True)
-class RoundInfo:
-    """What the workers of this process did in one round: updates, and how much was drawn of what
-    the model counts (`Model.counted`)."""
-
-    updates: int
-    drawn: tuple[int, ...]
 
 
 class Method(Protocol):
@@ -60,8 +50,9 @@ class Method(Protocol):
     def distinct(self) -> Sequence[int]:
         """The chains, here and elsewhere, whose states differ now."""
 
-    def round(self) -> RoundInfo:
-        """The next round."""
+    def round(self) -> tuple[int, ...]:
+        """Makes the next round; returns how much the workers of this process drew of what the model
+        counts (`Model.counted`)."""
 
     def metrics(self) -> dict[str, Any]:
         """What a metrics record should hold of this method."""

@@ -132,7 +132,8 @@ class KeptSamples:
         newest = {entry["chain"]: entry for entry in entries}
         told = []
         for entry in entries:
-            mean = self._means.get(entry["chain"]) if entry is newest[entry["chain"]] else None
+            has_mean = entry is newest[entry["chain"]] and not entry["burn_in"]
+            mean = self._means.get(entry["chain"]) if has_mean else None
             state = {name: value for name, value in entry.items() if name != "mean"}
             told.append(state if mean is None else {**state, "mean": mean})
         return told
@@ -158,11 +159,15 @@ class KeptSamples:
         ]
         proper = [e for e in kept if not (e["burn_in"] or method.is_start(e["position"]))]
         # Earlier versions wrote a mean with each sample.
-        self._means = {
-            entry["chain"]: entry["mean"]
+        means = [
+            (entry["chain"], entry["mean"], entry["mean"].get("position", entry["position"]))
             for entry in self._entries
             if "mean" in entry
-            and entry["mean"].get("position", entry["position"]) <= self._position
+        ]
+        self._means = {
+            chain: mean
+            for chain, mean, position in means
+            if position <= self._position and not method.is_start(position)
         }
         self._entries = self._with_means(proper or [entry for entry in kept if entry["burn_in"]])
         self._transport.barrier()  # all have read the index

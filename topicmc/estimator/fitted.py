@@ -33,17 +33,25 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         the mean of the prior. With ``return_std`` also their posterior standard deviations, an
         array alike, from Gibbs draws under draws of φ at `samples_`; that takes some twenty times
         as long.
+
+        Raises ValueError for ``return_std`` while there is no posterior sample.
         """
-        from topicmc.inference.deviations import Sample, deviations, spread
+        from topicmc.inference.deviations import MOST, Sample, deviations
         from topicmc.models.lda.mixes import Mixer, parts
+        from topicmc.posterior.thinning import evenly
 
         check_is_fitted(self, "components_")
+        if return_std and self._record.is_starting:
+            raise ValueError(
+                "return_std: there is no posterior sample yet, and standard deviations are those of"
+                " samples; raise max_iter or time_budget, or go on with partial_fit"
+            )
         threads = self._threads()
         mixer = Mixer(self.components_, self.doc_topic_prior_, threads)
         n_topics, alphas = len(self.components_), self._record.alphas
         samples = [
             Sample(np.ascontiguousarray(self._draw(i).T), np.ones(n_topics), alphas[i])
-            for i in (spread(len(self.samples_)) if return_std else ())
+            for i in (evenly(len(self.samples_), MOST) if return_std else ())
         ]
         mixes, sure = [np.empty((0, n_topics))], []
         for part in parts(inputs.again(self, X), mixer.block):
@@ -60,11 +68,12 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def score(self, X, y=None):
         """The mean log-likelihood of a held-out token of X, in nats; higher is better.
 
-        In each document a random tenth of the tokens, the same for every model, is predicted from
-        the mix that `transform` gives for the others, under `components_` (document completion).
-        That takes a few times as long as `transform`. `topicmc evaluate` sets the same tokens
-        apart, and averages their probability over draws of the mix and over the samples. Of a
-        prepared corpus the held-out documents are scored, if it has any.
+        In each document a random tenth of the tokens, the same for every model with the same
+        vocabulary, is predicted from the mix that `transform` gives for the others, under
+        `components_` (document completion). That takes a few times as long as `transform`.
+        `topicmc evaluate` sets the same tokens apart, and averages their probability over draws of
+        the mix and over the samples. Of a prepared corpus the held-out documents are scored, if it
+        has any.
         """
         from topicmc.models.lda.completion import plug_in_probabilities, split_documents
         from topicmc.models.lda.mixes import Mixer

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -17,12 +16,13 @@ from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.emission import write_parts
 from topicmc.corpora.index import write_index, write_vocabulary
+from topicmc.corpora.of_runs import IN_MEMORY
 from topicmc.corpora.shards import count_dtype, id_dtype
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.estimator.priors import IN_MEMORY as IN_MEMORY_PRIOR
 from topicmc.estimator.stored import Record, read
 from topicmc.estimator.watching import Watcher
-from topicmc.host.interrupts import Interrupt, exit_on_termination
+from topicmc.host.interrupts import exit_on_termination, on_ctrl_c
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.settings import TrainConfig
@@ -58,7 +58,7 @@ def train(
                 config = replace(config, topic_prior=str(folder / "prior.npy"))
             resolved, corpus, run = jobs.start(config, corpus.path, place, transport)
             training = training_of(resolved, corpus, run, transport, watcher)
-            with _interrupting(watcher.interrupt):
+            with on_ctrl_c(watcher.interrupt):
                 outcome = training.train(watcher.interrupt)
         finally:
             watcher.close()
@@ -93,7 +93,7 @@ def train_on(
         write_vocabulary(folder / "vocabulary.txt", [str(w) for w in range(n_words)])
         write_index(folder, n_words=n_words, provenance={"tokenizer": None}, **tables)
         trained = train(Corpus.open(folder), config, watcher, prior)
-    corpus = {**trained.record.corpus, "path": jobs.IN_MEMORY}
+    corpus = {**trained.record.corpus, "path": IN_MEMORY}
     return replace(trained, record=replace(trained.record, corpus=corpus))
 
 
@@ -101,20 +101,6 @@ def _spread(documents: Documents, n: int) -> Documents:
     chosen = np.zeros(documents.n_docs, bool)
     chosen[np.linspace(0, documents.n_docs - 1, min(n, documents.n_docs)).astype(int)] = True
     return select(documents, chosen)
-
-
-@contextmanager
-def _interrupting(interrupt: Interrupt) -> Iterator[None]:
-    """Within the block Ctrl-C sets a flag, unless the program handles it in a way of its own."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, interrupt.handle)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager

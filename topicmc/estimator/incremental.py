@@ -80,7 +80,7 @@ class Stream:
         n_topics, n_tokens = len(alpha), round(n_tokens)
         chain = initial_chain(0, n_words, n_topics, prior=prior, n_tokens=n_tokens, seed=seed)
         start = length_of_start(n_batches)
-        return cls(chain, alpha, prior, n_samples, seed, start, first=start)
+        return cls(chain, alpha, prior, n_samples, seed, start, first=start + 1)
 
     @classmethod
     def begin_with(
@@ -98,7 +98,7 @@ class Stream:
         theta = np.ascontiguousarray(phi.T) * sums.astype(np.float32)
         start = length_of_start(n_batches)
         chain = Chain(0, theta, sum_topics(theta), 0)
-        return cls(chain, alpha, prior, n_samples, seed, start, first=start)
+        return cls(chain, alpha, prior, n_samples, seed, start, first=start + 1)
 
     @classmethod
     def go_on(

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import from_entries, kept_lengths, remap, select
 from topicmc.corpora.offsets import offsets
+from topicmc.corpora.vocabulary import ids_in
 from topicmc.estimator.kinds import check_once, check_tokens, check_words, kind, rows_of
 
 _MOST = (1 << 31) - 1
@@ -68,8 +69,7 @@ def again(model: Any, X: Any, *, heldout: bool = False) -> Iterator[Documents]:
         yield from_tokens(X, model.vocabulary_)[0]
     else:
         corpus = _sound(X)
-        index = {word: i for i, word in enumerate(model.vocabulary_)}
-        new_ids = np.array([index.get(word, -1) for word in corpus.vocabulary], np.int64)
+        new_ids = ids_in(model.vocabulary_, corpus.vocabulary)
         use_heldout = heldout and corpus.n_heldout > 0
         parts = [corpus.heldout] if use_heldout else map(corpus.shard, range(corpus.n_shards))
         for part in parts:

@@ -13,7 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from topicmc.errors import UsageError
 from topicmc.estimator import inputs
@@ -26,12 +26,11 @@ from topicmc.estimator.priors import (
     is_matrix,
     matrix_of,
 )
-from topicmc.estimator.settings import SETTINGS, in_own_words, plain
+from topicmc.estimator.settings import PARAMETERS, plain
 from topicmc.estimator.stored import Record, read, write
 from topicmc.models.lda.plan import passes
 from topicmc.models.lda.settings import TrainConfig
-
-_SEEDS = 2**31 - 1
+from topicmc.settings.parameters import in_own_words, seed_of
 
 
 class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -95,7 +94,9 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features), float64
-        φ, the posterior mean probability of each word in each topic. Rows sum to one.
+        φ, the posterior mean probability of each word in each topic. Rows sum to one. It is the
+        mean of `samples_` past the point at which the chain came to rest; of minibatch SCIR in
+        `fit` the running mean of the chain.
     samples_ : ndarray of shape (n_kept, n_components, n_features), float32
         φ of each kept sample of the chain, oldest first; n_kept is at most `n_samples`. Their
         spread is the posterior uncertainty as far as one chain shows it. Samples of minibatch
@@ -184,9 +185,9 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         from topicmc.estimator.watching import Watcher, logger
 
         X = inputs.rows_of(X)
-        self._seed = self._new_seed()
+        self._seed = seed_of(self.random_state)
         watched = bool(self.verbose or self.callback) or logger.isEnabledFor(logging.INFO)
-        with in_own_words():
+        with in_own_words(PARAMETERS):
             config = self._config(evaluate_every="auto" if watched else "24h")
             if inputs.kind(X) == "corpus":
                 corpus = inputs.first_corpus(self, X)
@@ -257,7 +258,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             n_samples=config.get("samples", 32),
             random_state=config.get("seed", 0),
         )
-        model._seed = model._new_seed()
+        model._seed = seed_of(model.random_state)
         model.vocabulary_ = run.vocabulary()
         model.n_features_in_ = len(model.vocabulary_)
         n_docs = record.corpus.get("documents", 1)
@@ -273,7 +274,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         plain files without pickle. It cannot be resumed by `topicmc train`.
 
         ``vocabulary`` names the columns of a model that does not know their names, for instance
-        ``vectorizer.get_feature_names_out()``; ``force`` replaces a run.
+        ``vectorizer.get_feature_names_out()``; ``force`` replaces a run, and waits for up to five
+        minutes where a job on another machine that may still write it has fallen silent.
 
         Raises NotFittedError before `fit`; ValueError when the names of the columns are missing or
         not as many as the columns; UsageError when ``path`` exists and may not be replaced.
@@ -293,16 +295,11 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     # ---- inside
 
-    def _new_seed(self) -> int:
-        given = self.random_state
-        if isinstance(given, int | np.integer) and given >= 0:
-            return int(given)  # as --seed
-        return int(check_random_state(given).randint(_SEEDS))
-
     def _config(self, evaluate_every: str = "24h") -> TrainConfig:
         """The settings of a run; UsageError for a parameter out of range."""
-        given = {name: plain(getattr(self, parameter)) for parameter, name in SETTINGS.items()}
+        given = {name: plain(getattr(self, parameter)) for name, parameter in PARAMETERS.items()}
         given["alpha"] = alpha_of(self.doc_topic_prior)
+        given["topic_prior"] = None
         if is_matrix(self.topic_word_prior):
             given |= {"beta": None, "topic_prior": IN_MEMORY}
         return TrainConfig(
@@ -326,8 +323,11 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.doc_topic_prior_ = record.alphas[record.at_rest].mean(axis=0)
         self.topic_names_ = [record.labels.get(k) for k in range(len(self.doc_topic_prior_))]
         self.samples_ = np.stack(phis)
-        self.components_ = self.samples_[record.at_rest].mean(axis=0, dtype=np.float64)
-        self.components_ /= self.components_.sum(axis=1, keepdims=True)
+        if record.mean is None:
+            self.components_ = self.samples_[record.at_rest].mean(axis=0, dtype=np.float64)
+            self.components_ /= self.components_.sum(axis=1, keepdims=True)
+        else:
+            self.components_ = record.mean[0]
         self.topic_word_prior_ = record.prior.matrix(*self.components_.shape)
 
     def _warn(self, text: str) -> None:

@@ -14,10 +14,11 @@ from topicmc.corpora.documents import select
 from topicmc.estimator import inputs
 from topicmc.estimator.fitted import Fitted
 from topicmc.estimator.priors import IN_MEMORY, is_matrix, row_prior
-from topicmc.estimator.settings import in_own_words, whole_number
+from topicmc.estimator.settings import PARAMETERS, whole_number
 from topicmc.estimator.stored import of_stream
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.seeds import usual_weight
+from topicmc.settings.parameters import in_own_words, seed_of
 
 MINIBATCH = 1000  # documents
 DOC_TOPIC_PRIOR = 0.1
@@ -37,6 +38,7 @@ class PartialFit(Fitted):
     total_samples: int | None
     batch_size: int | None
     vocabulary: Any
+    random_state: Any
     n_iter_: int
     _passes: float
     _total: int | None
@@ -58,11 +60,11 @@ class PartialFit(Fitted):
         X = inputs.rows_of(X)
         is_new = not hasattr(self, "components_")
         if is_new:
-            self._seed, self._stream = self._new_seed(), None
+            self._seed, self._stream = seed_of(self.random_state), None
             self._n_seen = self._n_fitted = self._n_streamed = 0
             self._passes = 0.0
         threads = self._threads()
-        with in_own_words():
+        with in_own_words(PARAMETERS):
             self._config()  # for its checks
             for documents in self._first(X) if is_new else inputs.again(self, X):
                 whole = inputs.whole(documents, self._seed + self._n_seen)
@@ -84,8 +86,8 @@ class PartialFit(Fitted):
         self.n_iter_ = math.ceil(self._passes + self._n_streamed / one_pass)
         if stream.is_starting:
             self._warn(
-                f"topics are provisional until the start is over, {stream.position} of"
-                f" {stream.start} updates so far: go on with partial_fit, or use fit"
+                f"topics are provisional until there is a posterior sample, after {stream.first}"
+                f" updates, {stream.position} so far: go on with partial_fit, or use fit"
             )
         return self
 

@@ -12,6 +12,7 @@ from topicmc.estimator.settings import plain
 from topicmc.models.lda.given_priors import MOST_PRIOR, over_base
 from topicmc.models.lda.seed_settings import Seeds, checked_seeds
 from topicmc.models.lda.seeds import SeedWords, found_in
+from topicmc.models.lda.settings import LEAST_PRIOR
 from topicmc.samplers.row_prior import RowPrior
 
 IN_MEMORY = "an array in memory"
@@ -32,13 +33,16 @@ def is_matrix(topic_word_prior: Any) -> bool:
 
 def matrix_of(model: Any) -> np.ndarray | None:
     """The prior of every topic and word, float64 (K, W), where it is not one number; ValueError
-    unless it has that shape and is positive."""
+    unless it has that shape and is positive, from `LEAST_PRIOR` to `MOST_PRIOR`."""
     if not is_matrix(model.topic_word_prior):
         return None
     prior = np.asarray(model.topic_word_prior, np.float64)
     shape = model.n_components, model.n_features_in_
-    if prior.shape != shape or not ((prior > 0) & (prior <= MOST_PRIOR)).all():
-        raise ValueError(f"topic_word_prior must be positive, one number or an array {shape}")
+    if prior.shape != shape or not ((prior >= LEAST_PRIOR) & (prior <= MOST_PRIOR)).all():
+        raise ValueError(
+            f"topic_word_prior must be positive, from {LEAST_PRIOR:g}, and one number or an array"
+            f" {shape}"
+        )
     return prior
 
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from topicmc.errors import UsageError
-
-SETTINGS = {
-    "n_components": "topics",
-    "doc_topic_prior": "alpha",
-    "topic_word_prior": "beta",
+PARAMETERS = {
+    "topics": "n_components",
+    "alpha": "doc_topic_prior",
+    "beta": "topic_word_prior",
+    "topic_prior": "topic_word_prior",
     "seeds": "seeds",
     "seed_weight": "seed_weight",
     "sampler": "sampler",
-    "max_iter": "epochs",
+    "epochs": "max_iter",
     "time_budget": "time_budget",
     "batch_size": "batch_size",
-    "n_samples": "samples",
+    "samples": "n_samples",
 }
+"""By setting. ``topic_word_prior`` becomes one of two: a number is β."""
 
 
 def plain(value: Any) -> Any:
@@ -37,15 +35,3 @@ def whole_number(name: str, value: Any) -> int:
     if not is_number or not 1 <= value < math.inf or value % 1 != 0:
         raise ValueError(f"{name} {value!r} is not a whole number from 1 on")
     return int(value)
-
-
-@contextmanager
-def in_own_words() -> Iterator[None]:
-    """Settings that cannot be honoured, by the names that they have here."""
-    try:
-        yield
-    except UsageError as error:
-        text = str(error).replace("--topic-prior", "topic_word_prior")
-        for parameter, name in SETTINGS.items():
-            text = text.replace("--" + name.replace("_", "-"), parameter)
-        raise ValueError(text) from None

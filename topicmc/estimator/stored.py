@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.corpora.of_runs import IN_MEMORY, PACKAGES
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
-from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.draws import keeps_counts
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, share_of
+from topicmc.models.lda.samples import alpha_of, beta_of, read_running_mean, samples_of, share_of
 from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.posterior.traces import trace_alone
@@ -48,6 +48,8 @@ class Record:
         inherited: seeds that topics have from another run, which the settings do not say.
         n_at_rest: of how many of the newest samples means are made
             (`topicmc.posterior.truncation`); None: of all.
+        mean: φ float64 (K, W) and the topics' shares (K,) by the running mean of the chain
+            (`topicmc.samplers.running_mean`); None where it keeps none.
     """
 
     sums: np.ndarray
@@ -60,6 +62,7 @@ class Record:
     labels: dict[int, str] = field(default_factory=dict)
     inherited: dict[str, Any] = field(default_factory=dict)
     n_at_rest: int | None = None
+    mean: tuple[np.ndarray, np.ndarray] | None = None
 
     def name(self, seeds: Any, weight: float | None) -> None:
         """Takes down the seeds that the topics began with, if any, and names them so."""
@@ -132,6 +135,7 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
         inherited=facts.get("seeds") or {},
         trace=trace_alone(run, chain),
         n_at_rest=len(at_rest(run, samples)),
+        mean=read_running_mean(run, samples[-1]),
     )
     if all(entry["chain"] == 0 for entry in index):
         record.metrics = run.metrics()
@@ -168,7 +172,7 @@ def of_stream(stream: Stream, n_docs: int) -> Record:
         np.stack(stream.sums),
         entries,
         resolve(config, n_docs=n_docs, n_tokens=n_tokens, n_words=n_words).as_dict(),
-        {"path": jobs.IN_MEMORY, "fingerprint": "none", "tokenizer": None, **size},
+        {"path": IN_MEMORY, "fingerprint": "none", "tokenizer": None, **size},
         additions=stream.prior.additions,
     )
 
@@ -187,7 +191,7 @@ def write(
         raise UsageError(f"{path}: a run is there already; give another path, or force=True")
     _check_place(path, force)
     facts: dict[str, Any] = {
-        **made_by(*jobs.PACKAGES),
+        **made_by(*PACKAGES),
         "corpus": record.corpus,
         "config": record.config,
         "saved": True,
@@ -205,6 +209,11 @@ def write(
             beta = entry["beta"] if keeps_counts(record.config) else None
             kept = run.keep_sample(0, entry["round"], theta, beta=beta)
             entries.append({**entry, **kept})
+        if record.mean is not None:
+            phi, share = record.mean
+            theta = np.ascontiguousarray(phi.T * record.sums[-1], np.float32)
+            mean = run.keep_mean(0, entries[-1]["round"], theta, most_tokens=np.inf)
+            entries[-1] |= {"mean": {**mean, "share": share.tolist()}}
         run.write_sample_index(entries)
         for line in record.metrics:
             run.append_metrics(line)

@@ -39,6 +39,20 @@ def interruptible() -> Iterator[Interrupt]:
 
 
 @contextmanager
+def on_ctrl_c(interrupt: Interrupt) -> Iterator[None]:
+    """Within the block Ctrl-C sets the flag, unless the program handles it in a way of its own."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt.handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
 def exit_on_termination() -> Iterator[None]:
     """Within the block SIGTERM unwinds the stack, so that what was begun is removed."""
     if threading.current_thread() is not threading.main_thread():

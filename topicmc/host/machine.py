@@ -42,7 +42,8 @@ class Share:
 
     Attributes:
         cores: the cores that it may run on, shared out among those that run on the same ones.
-        processes: how many there are on this machine.
+        processes: how many share its memory: those of the machine, or, where a control group allows
+            less, those of that group.
         least_cores: the cores of the process that has fewest.
         least_memory: bytes of memory of the one that has least, None where no system says. The
             least are the same on every process, so that all can decide alike.
@@ -56,7 +57,7 @@ class Share:
 
 def share(transport: Processes) -> Share:
     """What this process has; collective, for the launcher may not say who is where."""
-    everyone = transport.exchange([_identity(), sorted(usable_cores()), total_memory()])
+    everyone = transport.exchange([_identity(), sorted(usable_cores()), *_memory()])
     shares = [_share(everyone, rank) for rank in range(len(everyone))]
     cores, processes, _ = shares[transport.rank]
     known = [memory for _, _, memory in shares if memory is not None]
@@ -66,10 +67,11 @@ def share(transport: Processes) -> Share:
 
 
 def _share(everyone: list[list], rank: int) -> tuple[int, int, int | None]:
-    machine, cores, memory = everyone[rank]
-    here = [set(others) for where, others, _ in everyone if where == machine]
-    sharing = sum(bool(others & set(cores)) for others in here)
-    return max(1, len(cores) // sharing), len(here), memory and memory // len(here)
+    machine, cores, memory, group = everyone[rank]
+    here = [(set(others), its) for where, others, _, its in everyone if where == machine]
+    sharing = sum(bool(others & set(cores)) for others, _ in here)
+    processes = sum(group in (None, its) for _, its in here)
+    return max(1, len(cores) // sharing), processes, memory and memory // processes
 
 
 def _identity() -> str:
@@ -94,10 +96,23 @@ def available_cores() -> int:
 def total_memory() -> int | None:
     """Bytes of memory of the machine, or of its part that this process is confined to; None where
     the system does not say."""
-    limits = list(group_limits())
+    return _memory()[0]
+
+
+def _memory() -> tuple[int | None, list[int] | None]:
+    """`total_memory`, and device and inode of the control group that it is of; None where it is the
+    whole machine's."""
+    limits: list[tuple[int, Path | None]] = [(limit, group) for group, limit in group_limits()]
     with suppress(ValueError, OSError, AttributeError):
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return min(limits, default=None)
+        limits.append((os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None))
+    if not limits:
+        return None, None
+    least, group = min(reversed(limits), key=lambda limit: limit[0])  # of equals the outermost
+    if group is not None:
+        with suppress(OSError):
+            facts = group.stat()
+            return least, [facts.st_dev, facts.st_ino]
+    return least, None
 
 
 def available_memory() -> int | None:
@@ -112,9 +127,10 @@ def available_memory() -> int | None:
     return min(limits, default=None)
 
 
-def group_limits(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator[int]:
-    """Bytes that the Linux control groups of this process, and those above them, allow it."""
-    return (limit for _, _, limit in _groups(membership, root))
+def group_limits(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator[tuple[Path, int]]:
+    """Linux control groups of this process, and those above them: their folders, and the bytes that
+    they allow it."""
+    return ((folder, limit) for folder, _, limit in _groups(membership, root))
 
 
 def group_room(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator[int]:

@@ -48,11 +48,6 @@ class Sample(NamedTuple):
     """float64 (K,): the prior of the mixes."""
 
 
-def spread(n: int) -> list[int]:
-    """Which of n samples to take: at most `MOST`, evenly, the first and the last among them."""
-    return np.linspace(0, n - 1, min(MOST, n)).round().astype(int).tolist()
-
-
 def deviations(
     documents: Documents,
     samples: Sequence[Sample],
@@ -65,7 +60,7 @@ def deviations(
     """Posterior standard deviations of the mixes of some documents: float64 (n, K), or of sums of
     shares, which ``summed`` makes of (n, K).
 
-    They are estimates from `DRAWS` draws of z, under at most `MOST` samples (`spread`). The
+    They are estimates from `DRAWS` draws of z, under at most `MOST` samples, evenly spread. The
     randomness of a document is keyed by the seed and its number; the documents are numbered from
     ``first``.
     """

@@ -9,7 +9,7 @@ from typing import Any
 from topicmc.corpora.dropped import REASONS
 from topicmc.corpora.metadata import Metadata
 from topicmc.corpora.naming import read_columns
-from topicmc.corpora.reading import Known, Reading, tokens
+from topicmc.corpora.reading import Known, Reading
 
 _TAKEN = {
     "document", "id", "file", "row", "title", "tokens", "unknown", "heldout", "dropped", "mix",
@@ -40,7 +40,7 @@ def facts_of(reading: Reading, known: Known, block: slice, first: int) -> dict[s
         kept = [read_columns(metadata.columns[i]) for i in numbers]
         for name, free in free_names(reading.columns).items():
             facts[free] = [values.get(name) for values in kept]
-    facts["tokens"] = tokens(documents).tolist()
+    facts["tokens"] = documents.sizes.tolist()
     facts["unknown"] = known.unknown[block].tolist()
     return facts
 

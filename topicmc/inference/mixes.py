@@ -16,8 +16,9 @@ import numpy as np
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.reading import Known, Reading
+from topicmc.errors import UsageError
 from topicmc.host.machine import available_cores
-from topicmc.inference.deviations import Sample, deviations, spread
+from topicmc.inference.deviations import MOST, Sample, deviations
 from topicmc.inference.facts import facts_of
 from topicmc.inference.files import Rows
 from topicmc.kernels.threads import Threads
@@ -25,6 +26,7 @@ from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
+from topicmc.posterior.thinning import evenly
 from topicmc.storage.scratch import IN_MEMORY, scratch_array
 
 _MOST_TOKENS = 50_000_000
@@ -96,7 +98,8 @@ def infer_under(
         seed: of the standard deviations; the mixes need none.
         threads: as for `Mixer`.
 
-    Raises UsageError when there is no such chain, DataError when a sample is missing or damaged.
+    Raises UsageError when there is no such chain, or no posterior sample of it for standard
+    deviations; DataError when a sample is missing or damaged.
     """
     whole, shown = whole_of(run, chain)
     phi, _, alpha, _ = posterior_mean(whole, chain)
@@ -136,10 +139,15 @@ def whole_of(run: TopicRun, chain: int = 0) -> tuple[TopicRun, Shown]:
 
 def drawn_samples(run: TopicRun, chain: int) -> list[Sample]:
     """Draws of the topics at samples of one chain, spread over all; large ones lie in files without
-    a name, in the folder for temporary files."""
+    a name, in the folder for temporary files. UsageError when there is no posterior sample."""
     entries = samples_of(run, chain)
+    if all(entry["burn_in"] for entry in entries):
+        raise UsageError(
+            f"--se: {run.path} has no posterior sample yet, and standard deviations are those of"
+            " samples; train it for longer, or leave out --se"
+        )
     drawn = []
-    for place in spread(len(entries)):
+    for place in evenly(len(entries), MOST):
         theta = draw_of(run, entries[place])
         sums = theta.sum(axis=0, dtype=np.float64)
         drawn.append(Sample(_aside(theta), sums, alpha_of(run, entries[place])))

@@ -142,12 +142,6 @@ def count_changes(
     return totals
 
 
-def add_changes(total: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
-    """total += after − before, for the counts of one worker."""
-    total += after
-    total -= before
-
-
 def _arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs):
     """The checked arguments of the kernels, with scratch space."""
     n_padded = word_topic.shape[1]

@@ -64,19 +64,42 @@ class RunSettings(Generic[Open]):
         now, where nobody has said how many threads."""
         return replace(self, threads=AUTO) if facts.get("threads") == AUTO else self
 
-    def check_changes(
-        self, changes: Mapping[str, Any], run: Path, resumable: tuple[str, ...] = RESUMABLE
-    ) -> None:
-        """UsageError when a change would make the run in a directory another one."""
-        for name, value in changes.items():
+    def without_lengths(self, changes: Mapping[str, Any]) -> Self:
+        """The settings of a run that goes on: its lengths are left out where changes give one."""
+        if not any(name in changes for name in LENGTHS):
+            return self
+        return replace(self, updates=None, epochs=None, time_budget=None, until="end")
+
+    def changes_of(
+        self,
+        told: Mapping[str, Any],
+        run: Path,
+        asked: Mapping[str, Any],
+        resumable: tuple[str, ...] = RESUMABLE,
+    ) -> dict[str, Any]:
+        """What changes when the run in a directory goes on: of the settings that are ``told``, the
+        resumable ones. A command that is repeated tells the others too, as the run has them, as
+        they were ``asked`` for (`asked_otherwise`), or as AUTO. UsageError where one would make it
+        another run."""
+        for name, value in told.items():
             begun = getattr(self, name)
-            if name in resumable or value == begun:
+            if name in resumable or value in (AUTO, begun, asked.get(name, begun)):
                 continue
-            told = ("", "others") if isinstance(value, Mapping) else (f" {value}", begun)
+            said = ("", "others") if isinstance(value, Mapping) else (f" {value}", begun)
             raise UsageError(
-                f"{option(name)}{told[0]}: the run in {run} began with {told[1]}, which --resume"
+                f"{option(name)}{said[0]}: the run in {run} began with {said[1]}, which --resume"
                 " cannot change; start a new run instead"
             )
+        return {name: value for name, value in told.items() if name in resumable}
+
+    def asked_otherwise(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What ``run.json`` keeps under ``asked``: of the settings that are ``told``, those that
+        are others here, as a batch of more documents than a worker has is."""
+        return {
+            name: value
+            for name, value in told.items()
+            if name not in RESUMABLE and value not in (None, AUTO, getattr(self, name))
+        }
 
     def check_run(self) -> None:
         """UsageError on any value of this group that is outside its range."""

@@ -5,7 +5,8 @@
     round-000000012/  the files of one
 
 A checkpoint counts once its manifest has been renamed into place, when every file of it has been
-synced and read back. Only then are those before these two deleted.
+synced and read back. Only then are those before these two deleted. What a killed process has left
+of an unfinished one is deleted when the run goes on.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class Checkpoint:
             self._check(within(self.folder.parent, self.folder / name))
 
     def _check(self, path: Path) -> None:
-        if not path.is_file() or checksum(path) != self._sum(path.name):
-            raise DataError(f"{path}: missing or damaged; restore it, or start again with --force")
+        if checksum(path) != self._sum(path.name):
+            raise DataError(f"{path}: damaged; restore it, or start again with --force")
 
     def _sum(self, name: str) -> str:
         try:
@@ -126,11 +127,17 @@ def commit(
         write_json(root / PREVIOUS, before)
     files = {"round": round_number, "folder": folder.name, "files": dict(checksums)}
     write_json(root / CURRENT, {"format": FORMAT, **files, **facts})
-    previous = _sound_manifest(root / PREVIOUS)
-    kept = {folder.name, previous["folder"] if previous else ""}
-    for other in root.glob("round-*"):
-        if other.name not in kept:
-            shutil.rmtree(other, ignore_errors=True)
+    _delete_others(root)
+
+
+def _delete_others(root: Path) -> None:
+    """Deletes what is neither in the newest checkpoint nor in the one before it; DataError when the
+    manifest of the newest is damaged."""
+    manifests = _manifest(root / CURRENT), _sound_manifest(root / PREVIOUS)
+    kept = {manifest["folder"] for manifest in manifests if manifest is not None}
+    for folder in root.glob("round-*"):
+        if folder.name not in kept:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def newest(root: Path) -> Checkpoint | None:
@@ -141,7 +148,14 @@ def newest(root: Path) -> Checkpoint | None:
 
 def recover(root: Path) -> str | None:
     """Reads the newest checkpoint; where it is damaged and the one before is sound, that becomes
-    the newest. Returns a sentence that says so, or None. DataError when neither is sound."""
+    the newest. Deletes what is in neither. Returns a sentence that says so, or None. DataError when
+    neither is sound."""
+    notice = _fall_back(root)
+    _delete_others(root)
+    return notice
+
+
+def _fall_back(root: Path) -> str | None:
     try:
         current = newest(root)
         if current is not None:

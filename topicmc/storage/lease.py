@@ -4,8 +4,9 @@
 away at the end; what a killed process has left is taken over. A process of this machine is looked
 up by its number and the time it started, since numbers are used again. That of another machine (or
 container) cannot be, so the holder touches its lease every `HEARTBEAT` seconds, and after `STALE`
-seconds without it counts as dead. Ages are differences of times of one file system, so that clocks
-need not agree.
+seconds without it counts as dead. Who comes in between, when it has missed a sign of life, waits
+for one or the other. Ages are differences of times of one file system, so that clocks need not
+agree.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import os
 import re
 import secrets
 import socket
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
@@ -36,6 +39,7 @@ STALE = 300.0
 """Seconds without a sign of life after which a holder elsewhere counts as dead."""
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _UNREADABLE = 10.0  # seconds after which a lease that its writer never filled counts as left behind
+_PAUSE = 5.0  # seconds between looks at a holder that is waited for
 
 
 class Processes(Protocol):
@@ -85,21 +89,37 @@ class Holder:
         if self.is_here:
             return _started(self.process) != self.started
         if self.host == socket.gethostname() and self.boot != _boot():
-            return True  # the machine has been started anew
+            # This machine before it was started anew, or another machine of the same name.
+            return _age(path) > min(STALE, _uptime())
         return _age(path) > STALE
+
+    def is_silent(self, path: Path) -> bool:
+        """Whether it has missed a sign of life, where only these tell: within `STALE` seconds it
+        will have given one, or count as dead."""
+        return self.process > 0 and not self.is_here and _age(path) > 2 * HEARTBEAT
 
     def describe(self, path: Path) -> str:
         """A sentence for whom it keeps out."""
         if not self.process:
             return f"another process is just taking this run; try again in {_UNREADABLE:.0f} s"
-        who = f"process {self.process} on {self.host} has been writing here since {self.since}"
         if self.is_here:
-            return f"{who}; wait until it ends, or stop it (kill -INT {self.process})"
+            return f"{self._who}; wait until it ends, or stop it (kill -INT {self.process})"
         return (
-            f"{who}, with a sign of life {_age(path):.0f} s ago; wait until it ends, or, if it was"
-            f" killed, until that is {STALE:.0f} s ago: from {socket.gethostname()} one cannot see"
-            f" whether it runs (if you know that it does not, delete {path})"
+            f"{self._who}, with a sign of life {_age(path):.0f} s ago; wait until it ends, or, if"
+            f" it was killed, until that is {STALE:.0f} s ago: from {socket.gethostname()} one"
+            f" cannot see whether it runs (if you know that it does not, delete {path})"
         )
+
+    def describe_wait(self, path: Path) -> str:
+        """A sentence for who waits until it is known whether it lives."""
+        return (
+            f"{self._who}, and its last sign of life was {_age(path):.0f} s ago; waiting for the"
+            f" next, or until that is {STALE:.0f} s ago"
+        )
+
+    @property
+    def _who(self) -> str:
+        return f"process {self.process} on {self.host} has been writing here since {self.since}"
 
 
 class Lease:
@@ -177,12 +197,14 @@ def held(folder: Path, transport: Processes) -> Iterator[Lease | None]:
 
 
 def _take(path: Path, me: Holder) -> None:
-    """Writes ``me`` to ``path``; UsageError when somebody alive is there.
+    """Writes ``me`` to ``path``; UsageError when somebody alive is there. Where only time tells
+    whether somebody is, says so and waits.
 
     Of those who find the same dead holder, the one who creates a file in its name replaces it, once
     it has seen that it is still there: the one before may have been faster. That file is a lease,
     too, so that it can be taken over in turn.
     """
+    waits = False
     while True:
         try:
             _create(path, me)
@@ -197,7 +219,13 @@ def _take(path: Path, me: Holder) -> None:
         if holder is None:
             continue
         if not holder.is_dead(path):
-            raise UsageError(f"{path.parent}: {holder.describe(path)}")
+            if not holder.is_silent(path):
+                raise UsageError(f"{path.parent}: {holder.describe(path)}")
+            if not waits:
+                print(f"{path.parent}: {holder.describe_wait(path)}", file=sys.stderr, flush=True)
+            waits = True
+            time.sleep(_PAUSE)
+            continue
         claim = path.with_name(f"{NAME}.{holder.token}")
         _take(claim, me)
         if _read(path) == holder:
@@ -260,6 +288,12 @@ def _boot() -> str:
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return ""
+
+
+def _uptime() -> float:
+    """Seconds since the system was started, with those in which it slept."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 def _space() -> str:

@@ -30,8 +30,9 @@ def check_facts(path: Path, facts: Any) -> None:
     for name in ("created", "topicmc", "model"):
         if name in facts:
             facts.text(name)
-    if "versions" in facts:
-        facts.record("versions")
+    for name in ("versions", "asked"):
+        if name in facts:
+            facts.record(name)
 
 
 def check_samples(path: Path, index: Any) -> None:

@@ -7,13 +7,12 @@ Both transports give the same bits.
 """
 
 import contextlib
-import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from topicmc.errors import TopicmcError
+from topicmc.errors import describe
 
 State = tuple[np.ndarray, ...]  # the arrays of one travelling chain
 Moves = Sequence[tuple[int, int]]  # (source worker, destination worker)
@@ -116,8 +115,7 @@ def abort_on_error(transport: Transport) -> Iterator[None]:
     """Ends the whole job when this process leaves the block by an exception: otherwise the others
     would wait for it for ever. With one process, exceptions pass through untouched.
 
-    The message is the sentence of a TopicmcError, else a traceback; the status is the error's,
-    SystemExit's own, 130 for KeyboardInterrupt, else 1. An exit with status 0 passes through.
+    Message and status are as of `topicmc.errors.describe`. An exit with status 0 passes through.
     """
     try:
         yield
@@ -127,16 +125,3 @@ def abort_on_error(transport: Transport) -> Iterator[None]:
             if status:
                 transport.abort(message, status)
         raise
-
-
-def describe(error: BaseException) -> tuple[str, int]:
-    """The message for people, and the exit status, of an exception."""
-    if isinstance(error, SystemExit):
-        if error.code is None or isinstance(error.code, int):
-            return "", error.code or 0
-        return str(error.code), 1
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted", 130
-    if isinstance(error, TopicmcError):
-        return f"Error: {error}", error.exit_status
-    return "".join(traceback.format_exception(error)).rstrip(), 1

@@ -23,6 +23,11 @@ def launched_size() -> int:
     return 1
 
 
+def kind_of(transport: Transport) -> str:
+    """What `open_transport` is told to open another one like it: mpi or local."""
+    return "mpi" if transport.n_processes > 1 else "local"
+
+
 def open_transport(kind: str = "auto", n_workers: int | None = None) -> Transport:
     """The transport for a run: MPI when mpiexec or srun started several ranks ("auto"), or as told
     ("mpi", "local"). `n_workers` None takes the ranks there are, or one worker.

@@ -75,11 +75,7 @@ def split_documents(heldout: Documents, *, seed: int, known: np.ndarray | None =
             cut, so that models with different vocabularies are cut alike.
     """
     tokens = np.repeat(heldout.word_ids.astype(np.int64), heldout.counts)
-    lengths = (
-        np.add.reduceat(np.append(heldout.counts.astype(np.int64), 0), heldout.indptr[:-1])
-        if heldout.n_docs
-        else np.zeros(0, np.int64)
-    )
+    lengths = heldout.sizes
     starts = np.concatenate([[0], np.cumsum(lengths)])
     scored = np.zeros(len(tokens), bool)
     generator = np.random.Generator(np.random.Philox(key=int(stream_key(seed, "split"))))

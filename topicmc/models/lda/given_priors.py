@@ -28,7 +28,7 @@ from topicmc.host.machine import available_memory
 from topicmc.models.lda.defaults import default_beta
 from topicmc.models.lda.seed_settings import Seeds
 from topicmc.models.lda.seeds import SeedWords, found_in
-from topicmc.models.lda.settings import MAX_TOPICS, LdaSettings, Resolved
+from topicmc.models.lda.settings import LEAST_PRIOR, MAX_TOPICS, LdaSettings, Resolved
 from topicmc.samplers.row_prior import Additions
 from topicmc.settings.values import AUTO
 from topicmc.storage.fields import shown
@@ -128,10 +128,14 @@ def given_prior(
 
 def over_base(listed: Any, usual: float, where: str) -> tuple[float, Additions]:
     """The least prior, and what words have over it, of a matrix (K, W) from somewhere. What a
-    sparse one does not list has the ``usual`` prior. DataError unless all are positive numbers."""
+    sparse one does not list has the ``usual`` prior. DataError unless all are positive numbers, of
+    `LEAST_PRIOR` at least."""
     priors = listed.ravel() if isinstance(listed, np.ndarray) else listed.data
-    if not ((priors > 0) & (priors <= MOST_PRIOR)).all():  # NaN is neither
-        raise DataError(f"{where}: a prior is a positive number; leave out what has that of --beta")
+    if not ((priors >= LEAST_PRIOR) & (priors <= MOST_PRIOR)).all():  # NaN is neither
+        raise DataError(
+            f"{where}: a prior is a positive number, from {LEAST_PRIOR:g} to {MOST_PRIOR:g}; leave"
+            " out what has that of --beta"
+        )
     n_topics, n_words = listed.shape
     if isinstance(listed, np.ndarray):
         base, words, values = float(listed.min()), np.arange(n_words), listed.T

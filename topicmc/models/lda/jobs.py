@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.remembered import told_of
+from topicmc.corpora.of_runs import EMBEDDED, PACKAGES, corpus_facts, open_corpus
 from topicmc.engine.schedule import split_groups
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.engine.transport.open import kind_of
 from topicmc.engine.waiting import compiling
 from topicmc.errors import DataError, UsageError
 from topicmc.host import machine
 from topicmc.host.machine import available_memory
 from topicmc.models.lda import memory
 from topicmc.models.lda.calibration import measured
+from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import needs_pace, resolve
 from topicmc.models.lda.formats import config_of_format_1
 from topicmc.models.lda.given_priors import Given, given_prior
@@ -39,12 +41,9 @@ from topicmc.storage.files import (
     user_errors_for,
 )
 from topicmc.storage.lease import Lease, held
-from topicmc.storage.runs import FORMAT, RunDirectory, made_by
+from topicmc.storage.runs import FORMAT, made_by
 
 NOTHING_GIVEN = Given()
-IN_MEMORY = "documents in memory"  # in the place of a corpus, of runs that `LDA.save` writes
-EMBEDDED = "corpus"  # the built-in extract is prepared inside the run directory
-PACKAGES = ("scipy", "gensim")
 RESUMABLE = (*groups.RESUMABLE, "average_until")
 
 
@@ -82,7 +81,7 @@ def start(
     run.lease = _lease(run_path, transport, leases)
     if transport.is_root:
         location = str(Path(corpus_path).resolve())
-        _create(run_path, config, plan, corpus, location, force, given)
+        _create(run_path, config, plan, corpus, location, force, given, transport)
     transport.barrier()
     return plan.config, corpus, run
 
@@ -123,7 +122,8 @@ def _create_with_extract(
             config, given = given_of(config, corpus)
             plan = planned(config, corpus, transport, share, given=given)
             check_honoured(config, plan.config)
-            _create(run_path, config, plan, corpus, str(corpus.path), force, given, _OnExtract)
+            place = str(corpus.path)
+            _create(run_path, config, plan, corpus, place, force, given, transport, _OnExtract)
     transport.barrier()
 
 
@@ -157,19 +157,23 @@ def _create(
     location: str,
     force: bool,
     given: Given,
+    transport: Transport,
     kind: type[TopicRun] = TopicRun,
 ) -> None:
-    noted = given.remarks_on(plan.config, corpus.n_words, corpus.n_tokens)
-    origin, remarks = None, [*noted, *plan.remarks]
-    if plan.config.from_run is not None:
+    origin, remarks = None, plan.remarks
+    if plan.config.from_run is not None:  # before its prior is asked for as many topics
         origin = draft(asked, plan.config, corpus)
+    remarks = [*given.remarks_on(plan.config, corpus.n_words, corpus.n_tokens), *remarks]
+    if origin is not None:
         remarks = [origin.remark(), *remarks]
     labels = {str(k): name for k, name in given.labels.items()}
     facts = {
         **made_by(*PACKAGES),
         "corpus": corpus_facts(corpus, location),
         "config": plan.config.as_dict(),
+        "asked": plan.config.asked_otherwise(asked.as_dict()),
         "threads": asked.threads,
+        "transport": kind_of(transport),
         "plan": {"remarks": remarks, "pace": plan.pace and asdict(plan.pace)},
         **({"labels": labels} if labels else {}),
         **({"seeds": dict(given.inherited)} if given.inherited else {}),
@@ -193,8 +197,8 @@ def resume(
     corpus_path: Path | None,
     leases: ExitStack | None = None,
 ) -> tuple[Resolved, Corpus, TopicRun]:
-    """An existing run with its corpus, and its settings with ``changes`` made; ``leases`` as in
-    `start`.
+    """An existing run with its corpus, and its settings with ``changes`` made, which may repeat
+    what the run began with; ``leases`` as in `start`.
 
     Raises UsageError when a change would make it another run, DataError when the corpus is not the
     one that the run began with.
@@ -215,44 +219,71 @@ def resume(
             f"{run_path}: was saved from Python, without a checkpoint to go on from; go on there by"
             " LDA.from_run and partial_fit, or start a new run"
         )
-    config.check_changes(changes, run_path, RESUMABLE)
+    asked = facts.get("asked", {})
+    told, changes = changes, config.changes_of(changes, run_path, asked, RESUMABLE)
     for name in ("alpha", "beta"):
-        if name in changes and config.learn in (name, "both"):
+        is_repeated = told.get("learn", AUTO) != AUTO or told.get(name, AUTO) == AUTO
+        if config.learn in (name, "both") and not is_repeated:
             raise UsageError(
-                f"--{name} {changes[name]}: the run in {run_path} learns {name}, which --resume"
+                f"--{name} {told[name]}: the run in {run_path} learns {name}, which --resume"
                 " cannot change; start a new run instead"
             )
-    corpus = open_corpus(run, corpus_path)
-    config = _with_usual_blocks(config, corpus, transport).on_these_cores(facts)
-    config = on_workers(config, transport.n_workers)
-    if any(name in changes for name in groups.LENGTHS):
-        config = replace(config, updates=None, epochs=None, time_budget=None, until="end")
+    corpus, begun = open_corpus(run, corpus_path), config
+    config = _in_epochs(config, corpus, transport)
+    config = _with_usual_blocks(config, corpus, transport, told).on_these_cores(facts)
+    config = on_workers(config, transport.n_workers).without_lengths(changes)
     known = Given(matrix=run.additions())
     resolved = planned(replace(config, **changes), corpus, transport, given=known).config
-    check_averages(changes.get("average_until"), resolved)
+    until = changes.get("average_until")
+    is_repeated = until in (begun.average_until, asked.get("average_until"))
+    check_averages(None if is_repeated else until, resolved)
     verify_share(corpus, resolved, transport)
     if transport.is_root:
         remove_temporaries(run.path)
-        run.update_facts(format=FORMAT, config=resolved.as_dict(), **groups.threads_told(changes))
+        before = {name: getattr(begun, name) for name in ("chains", "groups", "average_until")}
+        asked = {**resolved.asked_otherwise(before), **asked, **resolved.asked_otherwise(told)}
+        now = {"asked": asked, "transport": kind_of(transport), **groups.threads_told(changes)}
+        run.update_facts(format=FORMAT, config=resolved.as_dict(), **now)
         if corpus_path is not None:
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
     return resolved, corpus, run
 
 
-def _with_usual_blocks(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
-    """The settings for another number of workers. Where blocks, or how many are drawn before
-    workers synchronise, are the usual ones, they are left open, to become those of a new run."""
-    is_same = transport.n_workers == config.workers
-    if is_same or not config.keeps_assignments or config.epochs is None:  # updates are of blocks
+def _in_epochs(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
+    """The settings for another number of workers. A run that was to make so many blocks of each
+    worker's documents has as many epochs as these come to."""
+    if transport.n_workers == config.workers or not config.keeps_assignments:
         return config
-    size: Any = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
+    if config.updates is None or config.epochs is None:  # some of earlier versions have no epochs
+        return config
+    whole = resolve(config, **_size_of(corpus))
+    return replace(config, epochs=Schedule(whole, corpus).passes(config.updates))
+
+
+def _with_usual_blocks(
+    config: TrainConfig, corpus: Corpus, transport: Transport, told: Mapping[str, Any]
+) -> TrainConfig:
+    """The settings for another number of workers. Where blocks, or how many are drawn before
+    workers synchronise, are the usual ones and not ``told``, they are left open, to become those of
+    a new run."""
+    is_same = transport.n_workers == config.workers
+    of_blocks = config.updates is not None and config.epochs is None  # so long the run is
+    if is_same or not config.keeps_assignments or of_blocks:
+        return config
+    size = _size_of(corpus)
     usual = [
         name
         for name in ("batch_size", "trajectory")
-        if getattr(resolve(replace(config, **{name: AUTO}), **size), name) == getattr(config, name)
+        if told.get(name, AUTO) == AUTO
+        and getattr(resolve(replace(config, **{name: AUTO}), **size), name) == getattr(config, name)
     ]
     return replace(config, **dict.fromkeys(usual, AUTO))
+
+
+def _size_of(corpus: Corpus) -> dict[str, Any]:
+    """What `resolve` has to know of a corpus."""
+    return {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
 
 
 def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
@@ -285,49 +316,13 @@ def _groups_of(config: TrainConfig, chains: int) -> int | None:
     return len(kept) if split_groups(chains, len(kept)) == kept else None
 
 
-def workers_of(run_path: Path) -> int | None:
-    """How many workers the run in a directory last had; None where there is no run."""
+def workers_of(run_path: Path) -> tuple[int | None, str]:
+    """How many workers the run in a directory last had, and how they talked; None and auto where
+    nothing says so."""
     if not (Path(run_path) / "run.json").is_file():
-        return None
-    return TopicRun.open(run_path).facts()["config"].get("workers")
-
-
-def corpus_facts(corpus: Corpus, location: str) -> dict[str, Any]:
-    """What a run keeps of its corpus, so that `open_corpus` knows it again, and new documents are
-    read as its own were."""
-    return {
-        "path": location,
-        "fingerprint": corpus.fingerprint,
-        "documents": corpus.n_docs,
-        "tokens": corpus.n_tokens,
-        "words": corpus.n_words,
-        **{k: v for k, v in corpus.provenance.items() if k == "tokenizer"},
-        "reading": told_of(corpus),
-    }
-
-
-def open_corpus(run: RunDirectory, corpus_path: Path | None = None) -> Corpus:
-    """The corpus of a run, from where it was or from ``corpus_path``; DataError unless the same."""
-    facts = run.facts()["corpus"]
-    path = Path(corpus_path) if corpus_path is not None else run.path / facts["path"]
-    if corpus_path is None and facts["path"] == IN_MEMORY:
-        raise DataError(
-            f"{run.path}: was saved by a program that had the documents in memory; prepare them as"
-            " a corpus, and train on that"
-        )
-    if corpus_path is None and not path.exists():
-        raise DataError(
-            f"{path}: the corpus of the run in {run.path} is not there any more; name its new"
-            " place on the command line, as CORPUS to train and with --corpus elsewhere"
-        )
-    corpus = Corpus.open(path)
-    if corpus.fingerprint != facts["fingerprint"]:
-        raise DataError(
-            f"{path}: this corpus has changed since the run in {run.path} was made (fingerprint"
-            f" {corpus.fingerprint[:12]}, not {facts['fingerprint'][:12]}); restore it or start a"
-            " new run"
-        )
-    return corpus
+        return None, "auto"
+    facts = TopicRun.open(run_path).facts()
+    return facts["config"].get("workers"), facts.get("transport", "auto")
 
 
 @dataclass(frozen=True)
@@ -349,10 +344,16 @@ def planned(
     given: Given = NOTHING_GIVEN,
 ) -> Plan:
     """The settings resolved for a corpus, what is ``given`` of the prior and, within a time budget,
-    for the pace of this machine; UsageError when memory or corpus cannot bear them.
+    for the pace of this machine; UsageError when memory or corpus cannot bear them, or the
+    transport has not as many workers.
 
     Collective, unless the ``share`` of the machine is given, and then nothing is measured.
     """
+    if config.workers != transport.n_workers:
+        raise UsageError(
+            f"--workers {config.workers}, but the transport has {transport.n_workers}; give it as"
+            " many"
+        )
     alone, share = share is not None, share or machine.share(transport)
     threads = share.cores if config.threads == AUTO else config.threads
     config = with_topics_of_origin(config)

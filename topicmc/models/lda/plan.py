@@ -73,7 +73,7 @@ def expected_samples(
             late = latest(config.start, True) * sweeps + LEAST_START
             positions.append(sweeps + start - min(work.cost, late))
     else:
-        start = -(-burn_in_updates(config) // config.trajectory)
+        start = burn_in_updates(config) // config.trajectory
         tokens = n_tokens / n_docs * config.batch_size
         update = pace.minibatch_update(tokens, config.sweeps, n_words * config.topics)
         sweeps, drawn = 0, 0.0  # of a subset, and tokens of these
@@ -90,11 +90,11 @@ def expected_samples(
             updates.append((config.time_budget - subset_seconds) / update)
             late = latest(config.start, False) * config.time_budget
             ends = end_if_late(int((late - subset_seconds) / update))
-            start = min(start, -(-ends // config.trajectory))
+            start = min(start, ends // config.trajectory)
         start += sweeps
         positions += [sweeps + n / config.trajectory for n in updates if n is not None]
     last = int(min(positions))
-    return number_kept(start, last, config.samples)
+    return number_kept(start + 1, last, config.samples)
 
 
 def remarks(

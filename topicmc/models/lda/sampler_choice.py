@@ -121,6 +121,11 @@ def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
     _check_moves_and_priors(asked, resolved)
     if not resolved.keeps_assignments:
         return
+    if asked.remember is False:
+        raise UsageError(
+            f"--no-remember, or --estimate plain: {resolved.sampler} remembers the topic of every"
+            " token in any case; leave it out, or use --sampler scir"
+        )
     sampler = f"--sampler {resolved.sampler}{' --remember' * resolved.remember}"
     if AUTO not in (asked.start_sweeps, asked.anneal_updates):
         raise UsageError(

@@ -154,15 +154,15 @@ def posterior_mean(run: TopicRun | Path | str, chain: int = 0) -> PosteriorMean:
     """
     run = TopicRun.at(run)
     entries = at_rest(run, samples_of(run, chain))
-    phi, share = _running_mean(run, entries[-1]) or _mean_of_samples(run, entries)
+    phi, share = read_running_mean(run, entries[-1]) or _mean_of_samples(run, entries)
     alpha = np.mean([alpha_of(run, entry) for entry in entries], axis=0)
     beta = float(np.mean([beta_of(run, entry) for entry in entries]))
     return PosteriorMean(phi, share, alpha, run.prior(beta))
 
 
-def _running_mean(run: TopicRun, newest: Entry) -> tuple[np.ndarray, np.ndarray] | None:
-    """φ (K, W) and the topics' shares (K,) by the running mean that goes with the newest sample of
-    a chain; None where there is none."""
+def read_running_mean(run: TopicRun, newest: Entry) -> tuple[np.ndarray, np.ndarray] | None:
+    """φ float64 (K, W) and the topics' shares float64 (K,) by the running mean that goes with the
+    newest sample of a chain; None where there is none."""
     if "mean" not in newest:
         return None
     entry = {**newest, "share": newest["mean"]["share"]}

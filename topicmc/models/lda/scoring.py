@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.vocabulary import ids_in
 from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
 from topicmc.kernels.threads import Threads
@@ -22,6 +23,7 @@ from topicmc.models.lda.completion import (
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, samples_of
 from topicmc.posterior.running import running_errors
+from topicmc.posterior.traces import trace_errors
 from topicmc.posterior.truncation import at_rest
 from topicmc.storage.files import read_array
 
@@ -34,8 +36,10 @@ class Score:
     chains, with p averaged over the samples past the point at which their chain came to rest
     (`topicmc.posterior.truncation`), ``averaged_over`` of the ``samples`` of the run, and under the
     running means of chains that keep them (`topicmc.samplers.running_mean`), in the mean of log p
-    again, with the standard error that follows from the trace. Of a run that has no sample
-    the first two are of states of its start, and ``samples`` and ``averaged_over`` are 0."""
+    again, with the standard error that follows from the trace, if that is of the same topics and
+    documents: those of the run and of its corpus. Of a run that has no sample the first two are of
+    states of its start, and ``samples`` and ``averaged_over`` are 0; a matrix of topics counts as
+    one."""
 
     perplexity: float
     perplexity_averaged: float
@@ -70,7 +74,7 @@ def score_run(
     """
     every = samples_of(run)
     entries = _spread(at_rest(run, every), most)
-    rows = _rows_of(corpus.vocabulary, model_words)
+    rows = ids_in(model_words, corpus.vocabulary)
     known = rows >= 0
     split = _split(corpus, known)
     total = np.zeros(split.n_scored)
@@ -94,7 +98,7 @@ def score_run(
         split,
         perplexity(np.array(of_newest)),
         perplexity(total / len(entries)),
-        *_of_means(run, of_means),
+        *_of_means(run, corpus, of_means),
         *(sum(not entry["burn_in"] for entry in some) for some in (every, entries)),
     )
 
@@ -147,13 +151,20 @@ def _split(corpus, known):
     return split
 
 
-def _of_means(run: TopicRun, found: list[np.ndarray]) -> tuple[float | None, float | None]:
+def _of_means(
+    run: TopicRun, corpus: Corpus, found: list[np.ndarray]
+) -> tuple[float | None, float | None]:
     """Perplexity under the running means of the chains in the mean of log p, and its standard
-    error if chains are independent of each other."""
+    error if chains are independent of each other. The trace knows that for the run's own topics and
+    documents alone."""
     if not found:
         return None, None
     mean = perplexity(np.array(found))
-    errors = list(running_errors(run.trace()).values())
+    changed = run.view is not None and bool(run.view.merged or run.view.dropped)
+    if changed or corpus.fingerprint != run.facts()["corpus"]["fingerprint"]:
+        return mean, None
+    with trace_errors(run):
+        errors = list(running_errors(run.trace()).values())
     if len(errors) != len(found) or not np.isfinite(errors).all():
         return mean, None
     return mean, mean * float(np.linalg.norm(errors)) / len(errors)
@@ -180,9 +191,3 @@ def _score(
         unknown_words=split.unknown_words,
         split=split.fingerprint,
     )
-
-
-def _rows_of(words: list[str], model_words: list[str]) -> np.ndarray:
-    """int64 (W,): the row of each word in the model, −1 where it has none."""
-    row = {word: i for i, word in enumerate(model_words)}
-    return np.array([row.get(word, -1) for word in words], np.int64)

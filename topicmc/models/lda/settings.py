@@ -18,6 +18,7 @@ SAMPLERS = (*MOVES, *COLLAPSED)
 STARTS = ("plain", "anneal", "stream", "subset", "grow", "consensus", "warm")
 LEARN = ("none", "alpha", "beta", "both")
 MAX_TOPICS = 65_535
+LEAST_PRIOR = 1e-20  # of α, β and what is given of them: kernels have them in float32
 _MOST_START_WEIGHT = 1e6
 
 
@@ -73,7 +74,7 @@ class LdaSettings(DsgldSettings[Open]):
         if self.start_weight is not None:
             in_range("--start-weight", self.start_weight, 0, _MOST_START_WEIGHT, exclusive=True)
         in_range("--topics", self.topics, 2, MAX_TOPICS, "a topic model needs at least 2 topics")
-        for name in ("beta", "step_size", "step_offset"):
+        for name in ("step_size", "step_offset"):
             in_range(option(name), getattr(self, name), 0, float("inf"), exclusive=True)
         self._check_priors()
         in_range("--step-decay", self.step_decay, 0, 1)
@@ -108,10 +109,12 @@ class LdaSettings(DsgldSettings[Open]):
             )
 
     def _check_priors(self) -> None:
+        in_range("--beta", self.beta, LEAST_PRIOR, float("inf"))
         given = self.alpha if isinstance(self.alpha, list) else [self.alpha]
         for number in given:
-            of_type("--alpha", number, "float", AUTO)
-            in_range("--alpha", number, 0, float("inf"), exclusive=True)
+            if given is self.alpha:  # then each is told, and none left open
+                of_type("--alpha", number, "float", 0.0)
+            in_range("--alpha", number, LEAST_PRIOR, float("inf"))
         if isinstance(self.alpha, list) and self.topics not in (AUTO, len(given)):
             raise UsageError(f"--alpha has {len(given)} numbers for {self.topics} topics")
         if self.seeds is not None:

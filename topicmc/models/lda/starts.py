@@ -37,7 +37,7 @@ JOINING = 1.5
 # With more topics than these a start leaves the time of so many sweeps over all documents, or takes
 # a quarter: on arXiv abstracts with 2,000 and 10,000 a shorter one is better, with 1,000 it is not.
 _MANY_TOPICS, _LEFT_BY_MANY, _LEAST_SHARE = 1_500, 18, 1 / 4
-# Sweeps over all documents: a state after fewer is taken for no sample, however short the run.
+# Sweeps over all documents: a state after so many is still no sample, however short the run.
 LEAST_START = 5
 LEAST_UPDATES = 20  # of chains of minibatches, likewise
 # Of a time budget: a start that has taken more leaves out what it can. A machine that has become

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.engine.method import RoundInfo
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.adlda import Adlda
@@ -144,13 +143,13 @@ class SubsetStart:
         """The chains whose states differ now."""
         return self._now.distinct()
 
-    def round(self) -> RoundInfo:
+    def round(self) -> tuple[int, ...]:
         """A round over the subset, after whose last sweep the chains begin, or one of theirs."""
-        done = self._now.round()
+        drawn = self._now.round()
         if self._first is not None and self._first.sweep >= self._config.start_sweeps:
             self._sweeps = self._first.position
             self._then, self._first = self._chains(self._found()), None
-        return done
+        return drawn
 
     def is_late(self, seconds: float) -> bool:
         """Whether the sweeps over the subset, or the updates after it, take too long."""

@@ -172,7 +172,7 @@ class TopicChains:
         return ReadOnDemand(list(hosted), settled)
 
     def in_start(self, update: int) -> bool:
-        return self.updates.in_burn_in(update)
+        return self.updates.in_burn_in(update - 1)
 
     def metrics(self, update: int, states: Sequence[Chain]) -> dict[str, Any]:
         """The step size, and priors that are learned, of the first chain."""

@@ -65,11 +65,11 @@ class Updates:
         return step_size(update, config.step_size, config.step_offset, config.step_decay)
 
     def anneals(self, update: int) -> bool:
-        """Whether a chain at that update is still in its annealed start."""
+        """Whether that update of a chain, counted from 0, is one of an annealed start."""
         return self.config.start in ("anneal", "stream") and self.in_burn_in(update)
 
     def streams(self, update: int) -> bool:
-        """Whether a chain at that update moves without noise (`topicmc.samplers.streaming`)."""
+        """Whether that update moves a chain without noise (`topicmc.samplers.streaming`)."""
         return self.config.start == "stream" and self.in_burn_in(update)
 
     def learns(self, update: int) -> bool:
@@ -80,11 +80,11 @@ class Updates:
         return config.learn_until == "end" or self.in_burn_in(update)
 
     def in_burn_in(self, update: int) -> bool:
-        """Whether a chain at that update is still in its start, of whatever kind."""
+        """Whether that update is one of the start, of whatever kind."""
         return update < self._start_ends
 
     def is_start(self, update: int) -> bool:
-        """Whether a chain at that update is in its start, or is averaged with others."""
+        """Whether that update is one of the start, or moves an average of chains."""
         return self.in_burn_in(update) or update <= self.averaged_until
 
     def move(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
-from topicmc.corpora.documents import blocks, take
+from topicmc.corpora.documents import blocks, joined, take
 from topicmc.corpora.offsets import offsets as offsets_of
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.threads import Threads
@@ -71,7 +71,7 @@ class WorkerDocuments:
             numbers[i] = local + self._global_first[piece]
 
         (threads or Threads()).run(copy, len(touched))
-        merged = concatenate(parts)
+        merged = joined(parts)
         batch = self._gather(merged, np.arange(merged.n_docs), threads)
         return batch._replace(doc_ids=np.concatenate(numbers))
 
@@ -80,15 +80,6 @@ class WorkerDocuments:
     ) -> Minibatch:
         arrays = (documents.indptr, documents.word_ids, documents.counts)
         return gather(*arrays, doc_ids, self.n_words, threads)
-
-
-def concatenate(parts: Sequence[Documents]) -> Documents:
-    """Documents one after another."""
-    return Documents(
-        offsets_of(np.concatenate([np.diff(part.indptr) for part in parts])),
-        np.concatenate([part.word_ids for part in parts]),
-        np.concatenate([part.counts for part in parts]),
-    )
 
 
 def expand(

@@ -24,7 +24,7 @@ from typing import Any, cast
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.engine.method import RoundInfo, WaitFraction
+from topicmc.engine.method import WaitFraction
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.joint import log_words
@@ -151,7 +151,7 @@ class Adlda:
         """The update of the schedule, from which those of a late start are not missing."""
         return self.round_number * self.config.trajectory
 
-    def round(self) -> RoundInfo:
+    def round(self) -> tuple[int, int]:
         """`trajectory` updates of every hosted worker, then everyone's counts become one."""
         before = self.sweep
         self._begin_again(before)
@@ -164,7 +164,7 @@ class Adlda:
         self.round_number += 1
         self._learn(before)
         self._forget()
-        return RoundInfo(self.config.trajectory * len(self.workers), (documents, tokens))
+        return documents, tokens
 
     def _begin_again(self, sweep: int) -> None:
         """Keeps the counts of a member of the start that has ended, and lets the next one begin, or
@@ -292,8 +292,8 @@ class Adlda:
 
     @property
     def in_burn_in(self) -> bool:
-        """Whether the start is not over, so that no state is a sample yet."""
-        return self.schedule.in_burn_in(self._clock)
+        """Whether no sweep behind the start is completed, so that no state is a sample yet."""
+        return self.schedule.is_start(self.sweep)
 
     def is_start(self, position: int) -> bool:
         """Whether a state after so many sweeps is no sample."""

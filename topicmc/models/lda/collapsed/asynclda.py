@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.engine.method import RoundInfo
 from topicmc.engine.transport.base import Transport
 from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.collapsed.reconciliation import Reconciliation
@@ -68,11 +67,7 @@ class AsyncLda(Adlda):
         """Sweeps that every worker has completed, or left out."""
         return self.schedule.position(self._least_update)
 
-    @property
-    def in_burn_in(self) -> bool:
-        return self.schedule.in_burn_in(self._least_update)
-
-    def round(self) -> RoundInfo:
+    def round(self) -> tuple[int, int]:
         """Trajectories of every hosted worker, each followed by its synchronisation."""
         before = self.sweep
         updates = documents = tokens = 0
@@ -93,7 +88,7 @@ class AsyncLda(Adlda):
         self._meet()
         self._learn(before)
         self._forget()
-        return RoundInfo(updates * len(self.workers), (documents, tokens))
+        return documents, tokens
 
     def _meet(self) -> None:
         updates = self.transport.gather({n: w.update for n, w in self.workers.items()})

@@ -132,6 +132,14 @@ class Schedule:
         sweep, within, size = self.place(update)
         return sweep + within / size
 
+    def passes(self, update: int) -> float:
+        """How often so many updates draw each document, in the mean: not all take part in the
+        sweeps of a start."""
+        sweep, within, size = self.place(update)
+        partial = min(sweep, max(self.members.end, self._growth.n_growing))
+        whole = sum(map(self._share, range(partial))) + sweep - partial
+        return whole + self._share(sweep) * within / size
+
     def after(self, swept: float) -> int:
         """The first update of the first sweep that begins after so many sweeps."""
         sweep, last = math.ceil(swept), len(self._starts) - 1
@@ -149,18 +157,14 @@ class Schedule:
         """Sweeps completed after so many updates."""
         return self.place(update)[0]
 
-    def in_burn_in(self, update: int) -> bool:
-        """Whether a worker that has made so many updates is still starting."""
-        return self.swept(update) < self._start or self.share(max(0, update - 1)) < 1
+    def starts(self, sweep: int) -> bool:
+        """Whether a sweep is one of the start, as those drawn given topics are, however short."""
+        return sweep < max(self.start_sweeps, self.given.stop)
 
     def is_start(self, position: int) -> bool:
-        """Whether a state after so many sweeps is one of the start."""
-        return position < self._start or self._share(position - 1) < 1
-
-    @property
-    def _start(self) -> int:
-        """Sweeps of the start. A state that was drawn given topics is one of it, however short."""
-        return max(self.start_sweeps, self.given.stop)
+        """Whether a state after so many sweeps is one of the start: made by it, or that which a
+        chain begins with."""
+        return self.starts(position - 1)
 
     def next_if_late(self, position: int) -> int:
         """The sweep that a start goes on with after so many, if it is late: that after its members,
@@ -178,7 +182,7 @@ class Schedule:
             return False
         if before < self.given.start and config.start == "consensus":  # by one member of several
             return False
-        return config.learn_until == "end" or self.is_start(before)
+        return config.learn_until == "end" or self.starts(before)
 
     def beta_factor(self, update: int) -> float:
         """What β is multiplied by at an update: less and less, down to 1, geometrically."""

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.engine.method import RoundInfo
 from topicmc.engine.state import ReadOnDemand
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
@@ -54,8 +53,6 @@ class IndependentChains:
                 config, corpus, transport, own, slow, scratch, number, tokens, additions, origin
             )
             self._members.append(member)
-        self.round_number = 0
-        self.alpha = self._members[0].alpha
 
     @property
     def update(self) -> int:
@@ -113,17 +110,16 @@ class IndependentChains:
         """The chains whose states differ: all of them."""
         return list(range(len(self._members)))
 
-    def round(self) -> RoundInfo:
+    def round(self) -> tuple[int, int]:
         """A round of every chain."""
-        done = [RoundInfo(0, (0, 0))] * len(self._members)
+        drawn = [(0, 0)] * len(self._members)
 
         def advance(number: int) -> None:
-            done[number] = self._members[number].round()
+            drawn[number] = self._members[number].round()
 
-        self._threads.run(advance, len(done))
-        self.round_number += 1
-        documents, tokens = np.sum([info.drawn for info in done], axis=0).tolist()
-        return RoundInfo(sum(info.updates for info in done), (documents, tokens))
+        self._threads.run(advance, len(drawn))
+        documents, tokens = np.sum(drawn, axis=0).tolist()
+        return documents, tokens
 
     def metrics(self) -> dict[str, Any]:
         """Those of the first chain, which stand for all."""
@@ -146,7 +142,6 @@ class IndependentChains:
         said = None
         for number, member in enumerate(self._members):
             said = member.restore(_OfChain(checkpoint, number))
-        self.round_number = self._members[0].round_number
         return said
 
     def warm_up(self) -> None:

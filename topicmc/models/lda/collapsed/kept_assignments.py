@@ -16,9 +16,9 @@ The state that is reported is b_kw + n_kw, the mean of θ given the topics of th
 of AD-LDA: of one state it predicts better than the draw θ, and what θ adds is a Gamma law, which is
 drawn from when intervals are made. It spares SGRLD's φ its error, but not the draws made given it.
 
-The start is AD-LDA's: no state of it is a sample, and draws given the counts find topics in fewer
-sweeps than draws given θ, in which a word hardly ever enters a topic that lacks it. When it is over
-θ is drawn from its law given z. A plain start begins with a random θ instead.
+The start is AD-LDA's: no state that it makes is a sample, and draws given the counts find topics in
+fewer sweeps than draws given θ, in which a word hardly ever enters a topic that lacks it. When it
+is over θ is drawn from its law given z. A plain start begins with a random θ instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.engine.method import RoundInfo
 from topicmc.errors import DivergedError, TopicmcError
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
@@ -71,7 +70,7 @@ class KeptAssignments(Adlda):
     @property
     def _starts_by_counts(self) -> bool:
         """Whether tokens are drawn given the counts, as they are in a start that is not plain."""
-        return self.in_burn_in and self.config.start != "plain"
+        return self.schedule.starts(self.sweep) and self.config.start != "plain"
 
     def _topics(self, sweep: int) -> tuple[np.ndarray, np.ndarray] | None:
         if self._by_counts:
@@ -83,16 +82,16 @@ class KeptAssignments(Adlda):
             return super()._kinds()
         return [(self._chain.theta, self._chain.topic_sums)]
 
-    def round(self) -> RoundInfo:
+    def round(self) -> tuple[int, int]:
         """A block of every hosted worker's documents, their counts summed, and a move of θ if one
         is due."""
         self._by_counts = self._starts_by_counts
         if self._chain.update == 0 and not self._by_counts and self.config.start != "plain":
             self._enter()
-        info = super().round()
+        drawn = super().round()
         if not self._by_counts and self.round_number % self._rounds_per_move == 0:
             self._move(self._sampler.whole(), self._step())
-        return info
+        return drawn
 
     def _enter(self) -> None:
         """Draws θ from Gamma(b_kw + n_kw, 1); for SGRLD on its own scale, which φ does not know."""

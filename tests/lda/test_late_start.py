@@ -112,7 +112,7 @@ def test_a_start_that_is_late_leaves_time_for_samples(small_corpus, tmp_path, st
     left_out = 95 - first_late(start) // BLOCKS
     if config.keeps_assignments:
         left_out = last["sweep"] - last["position"]
-    assert min(entry["position"] for entry in entries) >= config.start_sweeps - left_out
+    assert min(entry["position"] for entry in entries) > config.start_sweeps - left_out
     assert outcome.score_averaged < 80  # uniform guessing has some 120
     assert reached(run).of_start >= 1
 
@@ -137,7 +137,7 @@ def test_sweeps_over_a_subset_that_were_left_out_are_no_updates(small_corpus, tm
     rounds = last["round"] - first_late(start) - BLOCKS * (100 - 95)  # after the subset
     assert last["update"] == last["position"] == made + rounds
     kept = [entry["position"] for entry in run.sample_index()]
-    assert made + config.anneal_updates <= min(kept) < made + config.anneal_updates + 2
+    assert made + config.anneal_updates < min(kept) <= made + config.anneal_updates + 2
 
 
 def test_a_start_is_as_long_as_the_sweeps_that_were_made(small_corpus, tmp_path):
@@ -153,7 +153,7 @@ def test_a_start_of_thousands_of_sweeps_leaves_samples_near_each_other(small_cor
     run, outcome = train(config, small_corpus, tmp_path / "run")
     positions = [entry["position"] for entry in run.sample_index()]
     assert positions == list(range(positions[0], positions[0] + outcome.samples))
-    assert outcome.samples >= 4
+    assert outcome.samples >= 3
 
 
 def test_updates_are_those_of_as_many_workers_as_go_on(small_corpus, tmp_path):
@@ -214,7 +214,7 @@ def test_updates_of_a_late_start_are_left_out(small_corpus, tmp_path, start):
     config = replace(CONFIG, **UPDATES[start])
     run, outcome = train(config, small_corpus, tmp_path / "run")
     sweeps, end = ENDS[start]
-    first = sweeps + -(-end // config.trajectory)
+    first = sweeps + end // config.trajectory + 1
     rounds = [(row["position"], row["burn_in"]) for row in run.trace()]
     assert [burns for _, burns in rounds] == [position < first for position, _ in rounds]
     kept = run.sample_index()

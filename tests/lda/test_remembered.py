@@ -131,7 +131,7 @@ def test_theta_follows_the_assignments_from_the_end_of_the_start_on(small_corpus
     errors right after the start; until its end tokens are drawn given the counts."""
     chain = method(replace(CONFIG, sampler=sampler, anneal_updates=20), small_corpus)
     before = chain._chain.theta.copy()
-    while chain.in_burn_in:
+    while chain._starts_by_counts:
         assert chain._topics(sweep=9) is None
         chain.round()
     np.testing.assert_array_equal(chain._chain.theta, before)

@@ -323,7 +323,8 @@ def test_topics_on_another_number_of_workers(small_corpus, tmp_path):
 
 
 def test_the_start_is_annealed_and_grows(small_corpus):
-    """From a subset under blunt priors to all documents under the final ones; then no burn-in."""
+    """From a subset under blunt priors to all documents under the final ones; the first state that
+    was drawn under these alone is the first sample."""
     config = replace(CONFIG, topics=2, epochs=100, batch_size=30, trajectory=2)
     schedule = method(config, small_corpus).schedule
     assert isinstance(schedule, Schedule)
@@ -332,10 +333,11 @@ def test_the_start_is_annealed_and_grows(small_corpus):
     assert schedule.beta_factor(700) == 1 < schedule.beta_factor(690)
     shares = [schedule.share(update) for update in range(0, 710, 10)]
     assert shares == sorted(shares) and shares[-1] == 1
-    assert [schedule.in_burn_in(update) for update in (0, 699, 700)] == [True, True, False]
+    assert [schedule.starts(sweep) for sweep in (0, 69, 70)] == [True, True, False]
+    assert [schedule.is_start(position) for position in (0, 70, 71)] == [True, True, False]
     plain = method(replace(config, start="plain"), small_corpus).schedule
     assert plain.share(0) == 1 and plain.beta_factor(0) == 1
-    assert [plain.in_burn_in(update) for update in (0, 499, 500)] == [True, True, False]
+    assert [plain.is_start(position) for position in (0, 50, 51)] == [True, True, False]
 
 
 @pytest.mark.parametrize("workers", [1, 3])

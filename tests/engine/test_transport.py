@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from topicmc.engine.transport.base import abort_on_error, describe, mean_into
+from topicmc.engine.transport.base import abort_on_error, mean_into
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.engine.transport.mpi import MpiTable
 from topicmc.engine.transport.open import launched_size, open_transport
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import DataError, UsageError, describe
 
 LAUNCHER_VARIABLES = (
     "PMI_SIZE",
@@ -104,6 +104,9 @@ def test_errors_become_a_message_and_a_status():
     assert describe(KeyboardInterrupt()) == ("interrupted", 130)
     assert describe(SystemExit(4)) == ("", 4)
     assert describe(SystemExit(None)) == ("", 0)
+    denied = PermissionError(13, "Permission denied", "run/x.npy")
+    assert describe(denied) == ("Error: run/x.npy: Permission denied", 1)
+    assert describe(MemoryError("8 GB"))[0].startswith("Error: out of memory (8 GB); use fewer")
     message, status = describe(RuntimeError("boom"))
     assert (message.splitlines()[-1], status) == ("RuntimeError: boom", 1)
 

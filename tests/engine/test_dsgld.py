@@ -210,6 +210,25 @@ def test_no_state_of_a_chain_that_lags_in_its_start_is_a_sample(small_corpus, sc
         method.round()
         updates = [method.chains[chain].update for chain in range(3)]
         assert updates == method.made
-        assert method.in_burn_in == (min(*updates, method.update) < 45)
-        lagging += min(updates) < 45 <= method.update
+        assert method.in_burn_in == (min(*updates, method.update) <= 45)
+        lagging += min(updates) <= 45 < method.update
     assert lagging > 0
+
+
+def test_learned_priors_that_are_told_are_of_the_first_chain(small_corpus, monkeypatch):
+    """Whichever worker, of whichever process, it is on."""
+    config = TrainConfig(
+        topics=3, sampler="scir", start="stream", workers=2, groups=2, batch_size=20, trajectory=2,
+        anneal_updates=40, seed=4, threads=1, updates=60, balance=False, learn="both",
+    )  # fmt: skip
+    size = {"n_docs": small_corpus.n_docs, "n_tokens": small_corpus.n_tokens}
+    config = resolve(config, n_words=small_corpus.n_words, **size)
+    method = open_method(config, small_corpus, LocalTransport(2), Threads(1))
+    for _ in range(3):
+        method.round()
+        for chain in method.held[CHAINS].values():
+            chain.beta = 0.1 + chain.index
+        assert method.metrics()["beta"] == 0.1
+    told = [[{"beta": 3.0}], [1, {"beta": 2.0}], [0, {"beta": 1.0}]]
+    monkeypatch.setattr(method.transport, "exchange", lambda mine: told)
+    assert method.metrics()["beta"] == 1.0

@@ -1,0 +1,36 @@
+"""Parameters of estimators, as scikit-learn has them, and the settings that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_random_state
+
+from topicmc.errors import DivergedError, UsageError
+from topicmc.settings.values import option
+
+_SEEDS = 2**31 - 1
+
+
+@contextmanager
+def in_own_words(parameters: Mapping[str, str]) -> Iterator[None]:
+    """Within the block errors name ``parameters``, which are keyed by setting, in place of options;
+    a UsageError becomes a ValueError, and a DivergedError stays one."""
+    try:
+        yield
+    except (DivergedError, UsageError) as error:
+        text = str(error)
+        for setting, parameter in parameters.items():
+            text = text.replace(option(setting), parameter)
+        kind = DivergedError if isinstance(error, DivergedError) else ValueError
+        raise kind(text) from None
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed that a ``random_state`` gives: itself, as --seed, or a number drawn from it."""
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(_SEEDS))
