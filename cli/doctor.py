@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from topicmc.cli.options import json_option, print_json
+from topicmc.samplers.registry import SAMPLERS
 
 # They use every kernel, in a folder {}. Few topics and many have kernels of their own, and so have
 # more than 2,048 documents.
@@ -21,7 +22,7 @@ _COMMANDS = (
     *(
         f"train {{}}/corpus -o {{}}/{sampler} --sampler {sampler} --learn both --updates 40"
         " --batch-size 20 --topics 5"
-        for sampler in ("adlda", "scir", "sgrld")
+        for sampler in ("adlda", *SAMPLERS)
     ),
     "train {}/corpus -o {}/many --sampler adlda --topics 1000 --updates 2",
     "train {}/corpus -o {}/few --sampler scir --topics 1000 --updates 2 --batch-size 20",

@@ -27,6 +27,7 @@ from topicmc.cli.options import (
 )
 from topicmc.cli.topics import print_topics
 from topicmc.cli.training import (
+    as_before,
     carry_out,
     tell_nothing_to_do,
     tell_result,
@@ -181,9 +182,10 @@ def train(
     from topicmc.engine.listeners import listener
     from topicmc.engine.transport.base import abort_on_error
     from topicmc.engine.transport.launch import launch, must_launch
-    from topicmc.engine.transport.open import launched_size, open_transport
+    from topicmc.engine.transport.open import open_transport
     from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.lda import jobs
+    from topicmc.models.lda.run import TopicRun
 
     if resume and force:
         raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
@@ -216,9 +218,8 @@ def train(
     slowed = _slow(slow)
     bare = dry_run and corpus is None  # nothing of the machine is asked then
     workers = settings.get("workers")
-    if workers is None and resume and launched_size() == 1:
-        workers, last = jobs.workers_of(output)
-        transport = last if transport == "auto" else transport
+    if resume:
+        workers, transport = as_before(TopicRun, output, workers, transport)
     if workers is not None and must_launch(workers, transport) and not bare:
         sys.exit(launch(workers, sys.argv[1:]))
     channel = open_transport(transport, workers)

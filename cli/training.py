@@ -19,6 +19,19 @@ NO_SAMPLE = (
 )
 
 
+def as_before(
+    kind: type[RunDirectory], path: Path, workers: int | None, transport: str
+) -> tuple[int | None, str]:
+    """Workers and transport of a run that goes on: as told or launched, or else as it last had
+    them."""
+    from topicmc.engine.transport.open import launched_size
+
+    if workers is not None or launched_size() != 1:
+        return workers, transport
+    workers, last = kind.last_had(path)
+    return workers, last if transport == "auto" else transport
+
+
 def carry_out(
     prepare: Callable[[], Training],
     opening: Callable[[], Iterable[str]],

@@ -24,7 +24,7 @@ from topicmc.cli.options import (
     setting,
     transport_option,
 )
-from topicmc.cli.training import carry_out, tell_nothing_to_do, tell_result, threads_of
+from topicmc.cli.training import as_before, carry_out, tell_nothing_to_do, tell_result, threads_of
 from topicmc.errors import UsageError
 from topicmc.models.factors.settings import SAMPLERS, SPLITS, FactorConfig
 from topicmc.settings.groups import UNTIL
@@ -135,6 +135,7 @@ def train(
     from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.factors import jobs
     from topicmc.models.factors.reading import Columns
+    from topicmc.models.factors.run import FactorRun
 
     if resume and force:
         raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
@@ -159,13 +160,11 @@ def train(
         raise UsageError(f"--scale {ends}: give two numbers, the first of them the lesser")
     settings = _settings(given)
     workers = settings.get("workers")
-    if workers is None and launched_size() == 1:
-        if resume:
-            workers, last = jobs.workers_of(output)
-            transport = last if transport == "auto" else transport
-        elif settings.get("chains", "auto") != "auto":
-            workers = settings["chains"]
-            transport = "local" if transport == "auto" else transport
+    if resume:
+        workers, transport = as_before(FactorRun, output, workers, transport)
+    elif workers is None and launched_size() == 1 and settings.get("chains", "auto") != "auto":
+        workers = settings["chains"]
+        transport = "local" if transport == "auto" else transport
     if workers is not None and must_launch(workers, transport):
         sys.exit(launch(workers, sys.argv[1:]))
     channel = open_transport(transport, workers)

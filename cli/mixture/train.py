@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from topicmc.cli.options import print_json
 from topicmc.cli.training import (
+    as_before,
     carry_out,
     tell_nothing_to_do,
     tell_result,
@@ -68,17 +69,17 @@ def train_mixture(
     from topicmc.engine.listeners import Terms, listener
     from topicmc.engine.transport.base import abort_on_error
     from topicmc.engine.transport.launch import launch, must_launch
-    from topicmc.engine.transport.open import launched_size, open_transport
+    from topicmc.engine.transport.open import open_transport
     from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.mixture import jobs
+    from topicmc.models.mixture.run import MixtureRun
 
     if corpus is None and not resume:
         raise UsageError("--model mixture needs a CORPUS, from topicmc prepare")
     settings = decided_of(settings)
     workers = settings.get("workers")
-    if workers is None and resume and launched_size() == 1:
-        workers, last = jobs.workers_of(output)
-        transport = last if transport == "auto" else transport
+    if resume:
+        workers, transport = as_before(MixtureRun, output, workers, transport)
     if workers is not None and must_launch(workers, transport):
         return launch(workers, sys.argv[1:])
     channel = open_transport(transport, workers)

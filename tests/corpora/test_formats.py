@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from topicmc.corpora import prepare, streams, verify
 from topicmc.corpora.readers import pairs, triplets
 from topicmc.corpora.readers.records import columns_text
+from topicmc.corpora.readers.sources import FORMATS, ID_READERS
 from topicmc.errors import DataError
 
 N_WORDS = 30
@@ -42,7 +43,11 @@ def blocks_of(size):
     return lambda stream, _=0: streams.line_blocks(stream, size)
 
 
-@pytest.mark.parametrize("name", ["docword", "mm", "npz", "ldac", "svmlight"])
+def test_every_format_is_written_here():
+    assert bags.WRITERS.keys() == {*FORMATS} - {"wikipedia"}  # which has tests of its own
+
+
+@pytest.mark.parametrize("name", ID_READERS)
 @given(written=corpora, size=st.integers(1, 60), n_shards=st.integers(1, 3))
 @settings(max_examples=25, deadline=None)
 def test_ids_round_trip(name, written, size, n_shards):

@@ -263,6 +263,22 @@ def test_a_parameter_that_is_set_later_waits_for_the_next_fit(fitted):
         assert (mix == expected).all()
 
 
+def test_a_fit_that_fails_leaves_the_model_as_it_was(fitted, tmp_path):
+    """Not the words of one with the topics of another."""
+    model = pickle.loads(pickle.dumps(fitted))
+    before = model.transform(TOKENS)
+    model.set_params(callback=lambda now: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.fit([["ant", "bee"], ["cow", "bee"]] * 20)
+    assert model.vocabulary_ == WORDS and np.array_equal(model.transform(TOKENS), before)
+    model.save(tmp_path / "run")
+    assert LDA.from_run(tmp_path / "run").vocabulary_ == WORDS
+    new = LDA(**QUICK, callback=lambda now: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        new.fit(TOKENS)
+    assert not hasattr(new, "n_features_in_")
+
+
 def test_numbers_of_numpy_are_numbers():
     settings = {"max_iter": np.int64(5), "n_samples": np.int32(4), "doc_topic_prior": np.float32(1)}
     model = LDA(np.int64(2), **settings, random_state=0, n_jobs=1).fit(TOKENS)

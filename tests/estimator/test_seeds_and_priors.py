@@ -76,3 +76,14 @@ def test_priors_may_be_given_for_every_topic_and_word():
             LDA(**QUICK, topic_word_prior=wrong).fit(TOKENS)
     with pytest.raises(ValueError, match="doc_topic_prior has 2 numbers for 3 topics"):
         LDA(**QUICK, doc_topic_prior=[0.1, 0.2]).fit(TOKENS)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_seeds_that_are_set_later_wait_for_the_next_fit():
+    model = LDA(**QUICK).fit(TOKENS)
+    model.set_params(seeds=WEATHER).partial_fit(TOKENS)
+    assert model.topic_names_ == [None] * 3 and model._record.config["seeds"] is None
+    model = LDA(**QUICK, seeds=WEATHER).fit(TOKENS)
+    model.set_params(seeds=None).partial_fit(TOKENS)
+    assert model.topic_names_ == ["weather", "table", None]
+    assert model._record.config["seeds"].keys() == WEATHER.keys()

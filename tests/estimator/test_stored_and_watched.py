@@ -94,6 +94,22 @@ def test_the_vocabulary_of_count_vectorizer():
     assert model.vocabulary_ == ["tea", "rain", "milk"]
 
 
+def test_a_set_of_words_is_sorted():
+    assert LDA(**QUICK, vocabulary={"tea", "rain", "milk"}).fit(TOKENS).vocabulary_ == [
+        "milk", "rain", "tea",
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="vocabulary is a text"):
+        LDA(**QUICK, vocabulary="tea").fit(TOKENS)
+
+
+def test_a_batch_without_known_words_changes_nothing():
+    model = LDA(**QUICK).fit(TOKENS)
+    before = model.components_.copy()
+    assert (model.partial_fit([["unheard"]]).components_ == before).all()
+    with pytest.raises(ValueError, match="no words to train on"):
+        LDA(**QUICK, vocabulary=WORDS).partial_fit([["unheard"]])
+
+
 # --- documents as they come -----------------------------------------------------------------------
 
 
@@ -242,6 +258,10 @@ def test_a_run_of_train_is_read_chain_by_chain(small_corpus, tmp_path):
     )
     with pytest.raises(UsageError, match="samples of 0, 1 only"):
         LDA.from_run(tmp_path / "run", chain=2)
+    for chain in (None, "0", 0.5, True):
+        with pytest.raises(ValueError, match="is not a whole number"):
+            LDA.from_run(tmp_path / "run", chain=chain)
+    assert (LDA.from_run(tmp_path / "run", chain=np.int64(1)).samples_ == second.samples_).all()
     with pytest.raises(DataError, match="no run here"):
         LDA.from_run(tmp_path / "nowhere")
 

@@ -167,3 +167,14 @@ def test_a_longer_run_goes_on_to_its_end_though_it_had_converged(tmp_path):
     with ExitStack() as leases:
         told = {"updates": 40}
         assert jobs.resume(tmp_path / "run", told, transport, leases)[0].until == "end"
+
+
+def test_numbers_of_numpy_are_numbers(ratings):
+    _, pairs, values, _ = ratings
+    numbers = {"n_factors": np.int64(2), "max_iter": np.int32(60), "step_size": np.float32(4)}
+    plain = {"n_factors": 2, "max_iter": 60, "step_size": 4.0}
+    told = [
+        MatrixFactorization(**given, random_state=0, n_jobs=1).fit(pairs, values).predict(pairs)
+        for given in (numbers | {"learn_noise": np.True_}, plain | {"learn_noise": True})
+    ]
+    assert np.array_equal(*told)

@@ -26,6 +26,7 @@ class Toy(Eager):
     start: ClassVar[str] = "plain"
     free_scale: ClassVar[bool] = False
     tokens_per_move: ClassVar[float] = 1.0
+    paper: ClassVar[str] = "A toy."
     initial_total = staticmethod(LazyScir.initial_total)
     steps = staticmethod(LazyScir.steps)
 

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import gettempdir
@@ -22,7 +19,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.estimator.priors import IN_MEMORY as IN_MEMORY_PRIOR
 from topicmc.estimator.stored import Record, read
 from topicmc.estimator.watching import Watcher
-from topicmc.host.interrupts import exit_on_termination, on_ctrl_c
+from topicmc.host.interrupts import on_ctrl_c, unwound
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.settings import TrainConfig
@@ -50,7 +47,7 @@ def train(
     """A whole run, with a ``prior`` of every topic and word (K, W) if there is one. The first
     Ctrl-C ends it, the next raises KeyboardInterrupt; what the loop raises passes through."""
     transport = LocalTransport(1)
-    with _unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
+    with unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
         try:
             place = folder / "run"
             if prior is not None:
@@ -81,7 +78,7 @@ def train_on(
     filled = select(documents, documents.lengths > 0)
     dtypes = id_dtype(n_words), count_dtype(int(filled.counts.max(initial=1)))
     copies = _spread(filled, _HELD_OUT)
-    with _unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
+    with unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
         tables = write_parts(
             iter([copies, filled]),
             folder,
@@ -101,12 +98,3 @@ def _spread(documents: Documents, n: int) -> Documents:
     chosen = np.zeros(documents.n_docs, bool)
     chosen[np.linspace(0, documents.n_docs - 1, min(n, documents.n_docs)).astype(int)] = True
     return select(documents, chosen)
-
-
-@contextmanager
-def _unwound() -> Iterator[None]:
-    """Within the block SIGTERM, where it would end the program at once, removes the folder too."""
-    with ExitStack() as stack:
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            stack.enter_context(exit_on_termination())
-        yield

@@ -85,10 +85,15 @@ def _are_empty(X: Any) -> bool:
 
 
 def vocabulary_of(vocabulary: Any) -> list[str] | None:
-    """A list of words from a list, or from a mapping: of ids to words, such as a gensim Dictionary,
-    or of words to ids, such as CountVectorizer's ``vocabulary_``."""
+    """A list of words from a list, from a set, sorted as CountVectorizer has it, or from a mapping:
+    of ids to words, such as a gensim Dictionary, or of words to ids, such as CountVectorizer's
+    ``vocabulary_``."""
     if vocabulary is None:
         return None
+    if isinstance(vocabulary, str):
+        raise ValueError("vocabulary is a text: give a list of words")
+    if isinstance(vocabulary, set | frozenset):  # the order of a set is another in each process
+        vocabulary = sorted(map(str, vocabulary))
     if isinstance(vocabulary, Mapping) and all(isinstance(key, str) for key in vocabulary):
         words = sorted(vocabulary, key=lambda word: vocabulary[word])
         if [int(vocabulary[word]) for word in words] != list(range(len(words))):

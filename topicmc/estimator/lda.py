@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +29,11 @@ from topicmc.estimator.priors import (
     is_matrix,
     matrix_of,
 )
-from topicmc.estimator.settings import PARAMETERS, plain
+from topicmc.estimator.settings import PARAMETERS
 from topicmc.estimator.stored import Record, read, write
 from topicmc.models.lda.plan import passes
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.settings.parameters import in_own_words, seed_of
+from topicmc.settings.parameters import in_own_words, plain, seed_of
 
 
 class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -178,39 +181,40 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         Raises ValueError for parameters or data that cannot be used, TypeError for X that cannot be
         read, such as texts, DataError for a prepared corpus that is missing or damaged, and
-        DivergedError when the chain diverges.
+        DivergedError when the chain diverges. The model is as it was then.
         """
         from topicmc.estimator.fitting import train, train_on
         from topicmc.estimator.notebook import listener
         from topicmc.estimator.watching import Watcher, logger
 
-        X = inputs.rows_of(X)
-        self._seed = seed_of(self.random_state)
-        watched = bool(self.verbose or self.callback) or logger.isEnabledFor(logging.INFO)
-        with in_own_words(PARAMETERS):
-            config = self._config(evaluate_every="auto" if watched else "24h")
-            if inputs.kind(X) == "corpus":
-                corpus = inputs.first_corpus(self, X)
-                n_docs = corpus.n_docs
-                watcher = Watcher(listener(self.verbose), self.callback, n_docs)
-                found_seeds(self, corpus.vocabulary)  # warns of unknown words
-                trained = train(corpus, config, watcher, matrix_of(self))
-            else:
-                documents = inputs.filled(inputs.whole(inputs.first(self, X), self._seed))
-                n_docs = documents.n_docs
-                watcher = Watcher(listener(self.verbose), self.callback, n_docs)
-                found = found_seeds(self, self.vocabulary_)
-                if found is not None:
-                    config = replace(config, seeds=in_numbers(found))
-                trained = train_on(
-                    documents,
-                    self.n_features_in_,
-                    config,
-                    watcher,
-                    matrix_of(self),
-                )
-        trained.record.name(self.seeds, trained.record.config.get("seed_weight"))
-        self._set_trained(trained.record, trained.phis, n_docs, trained.passes)
+        with self._as_it_was():
+            X = inputs.rows_of(X)
+            self._seed = seed_of(self.random_state)
+            watched = bool(self.verbose or self.callback) or logger.isEnabledFor(logging.INFO)
+            with in_own_words(PARAMETERS):
+                config = self._config(evaluate_every="auto" if watched else "24h")
+                if inputs.kind(X) == "corpus":
+                    corpus = inputs.first_corpus(self, X)
+                    n_docs = corpus.n_docs
+                    watcher = Watcher(listener(self.verbose), self.callback, n_docs)
+                    found_seeds(self, corpus.vocabulary)  # warns of unknown words
+                    trained = train(corpus, config, watcher, matrix_of(self))
+                else:
+                    documents = inputs.filled(inputs.whole(inputs.first(self, X), self._seed))
+                    n_docs = documents.n_docs
+                    watcher = Watcher(listener(self.verbose), self.callback, n_docs)
+                    found = found_seeds(self, self.vocabulary_)
+                    if found is not None:
+                        config = replace(config, seeds=in_numbers(found))
+                    trained = train_on(
+                        documents,
+                        self.n_features_in_,
+                        config,
+                        watcher,
+                        matrix_of(self),
+                    )
+            trained.record.name(self.seeds, trained.record.config.get("seed_weight"))
+            self._set_trained(trained.record, trained.phis, n_docs, trained.passes)
         if trained.interrupted:
             self._warn(
                 f"training was interrupted after {self._passes:.1f} passes: what there is is kept"
@@ -233,15 +237,21 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         model reads lists of tokens. All kept samples of the chain are held in memory, K × W × 4
         bytes each. Warns (ConvergenceWarning) if the run is still in its start.
 
-        Raises DataError when there is no run, it has no samples yet, or a file is damaged;
-        UsageError when there is no such chain, or ``path`` is a view.
+        Raises ValueError for a ``chain`` that is no whole number; DataError when there is no run,
+        it has no samples yet, or a file is damaged; UsageError when there is no such chain, or
+        ``path`` is a view.
         """
         from topicmc.models.lda.run import TopicRun
 
+        if isinstance(chain, bool) or not isinstance(chain, Integral):
+            raise ValueError(
+                f"chain {chain!r} is not a whole number: chains number topics each on its own, so a"
+                " model is of one"
+            )
         run = TopicRun.open(Path(path))
         if run.view is not None:
             raise UsageError(f"{path}: is a view, and a model is of a run; open {run.path}")
-        record, phis = read(run, chain)
+        record, phis = read(run, int(chain))
         config, metrics = record.config, run.metrics()
         learned, beta = config.get("learn", "none"), config["beta"]
         is_matrix_prior = record.additions is not None and not config.get("seeds")
@@ -255,6 +265,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             seed_weight=config.get("seed_weight"),
             sampler=config["sampler"],
             max_iter=config.get("epochs"),
+            time_budget=config.get("time_budget"),
             n_samples=config.get("samples", 32),
             random_state=config.get("seed", 0),
         )
@@ -310,10 +321,21 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             checkpoint_every="24h",
         )
 
+    @contextmanager
+    def _as_it_was(self) -> Iterator[None]:
+        """What raises within the block leaves no trace: the words of one fit do not go with the
+        topics of another."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     def _set_trained(self, record: Record, phis: Any, n_docs: int, passes: float) -> None:
         """What `fit` leaves behind, and what `partial_fit` goes on from."""
         self._set(record, phis)
-        self._seed_weight = record.config.get("seed_weight")
         self.n_iter_ = math.ceil(passes)
         self._stream, self._passes, self._n_streamed = None, passes, 0
         self._n_seen = self._n_fitted = n_docs

@@ -73,14 +73,20 @@ class PartialFit(Fitted):
                 for start, stop in pairwise(bounds):
                     self._update(whole.part(start, stop), threads)
         stream = self._stream
-        if stream is None:
+        if stream is None and is_new:
             raise ValueError("X holds no words to train on")
+        if stream is None:
+            return self
         record = of_stream(stream, self._total or self._n_seen)
-        if not is_new:  # names of a run that it began with
-            record.labels, record.inherited = self._record.labels, self._record.inherited
-        record.name(self.seeds, self._seed_weight)
-        if is_matrix(self.topic_word_prior):
-            record.config["topic_prior"] = IN_MEMORY
+        if is_new:
+            record.name(self.seeds, self._seed_weight)
+            if is_matrix(self.topic_word_prior):
+                record.config["topic_prior"] = IN_MEMORY
+        else:  # what the topics began with, whatever is set by now
+            begun = self._record
+            record.labels, record.inherited = begun.labels, begun.inherited
+            names = ("seeds", "seed_weight", "topic_prior")
+            record.config.update({name: begun.config.get(name) for name in names})
         self._set(record, stream.samples)
         one_pass = self._total or self._n_fitted or self._n_seen
         self.n_iter_ = math.ceil(self._passes + self._n_streamed / one_pass)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.estimator.settings import plain
 from topicmc.models.lda.given_priors import MOST_PRIOR, over_base
 from topicmc.models.lda.seed_settings import Seeds, checked_seeds
 from topicmc.models.lda.seeds import SeedWords, found_in
 from topicmc.models.lda.settings import LEAST_PRIOR
 from topicmc.samplers.row_prior import RowPrior
+from topicmc.settings.parameters import plain
 
 IN_MEMORY = "an array in memory"
 """Where a prior lies that was never in a file."""

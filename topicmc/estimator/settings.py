@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
+from topicmc.settings.parameters import plain
 
 PARAMETERS = {
     "topics": "n_components",
@@ -21,11 +21,6 @@ PARAMETERS = {
     "samples": "n_samples",
 }
 """By setting. ``topic_word_prior`` becomes one of two: a number is β."""
-
-
-def plain(value: Any) -> Any:
-    """Numbers of NumPy's types as Python's own, which JSON knows."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def whole_number(name: str, value: Any) -> int:

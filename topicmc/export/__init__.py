@@ -24,11 +24,13 @@ class Format(NamedTuple):
         takes: the options that mean something to it, as fields of `Source`.
         files: patterns of the names in the folder that it writes; a single file if there are none.
         suffixes: how the name of the file ends, if it has a suffix.
+        mixtures: whether it can hold groups of a mixture, each of whose documents has one.
     """
 
     takes: frozenset[str] = frozenset({"chain"})
     files: tuple[str, ...] = ()
     suffixes: tuple[str, ...] = ()
+    mixtures: bool = True
 
 
 FORMATS = {
@@ -41,8 +43,8 @@ FORMATS = {
     "csv": Format(takes=frozenset({"chain", "words"}), suffixes=(".csv",)),
     "jsonl": Format(takes=frozenset({"chain", "words"}), suffixes=(".jsonl", ".ndjson")),
     "parquet": Format(takes=frozenset({"chain", "words"}), suffixes=(".parquet",)),
-    "gensim": Format(files=("model", "model.*", "topics.csv")),
-    "sklearn": Format(files=("model.skops", "vocabulary.txt", "topics.csv")),
+    "gensim": Format(files=("model", "model.*", "topics.csv"), mixtures=False),
+    "sklearn": Format(files=("model.skops", "vocabulary.txt", "topics.csv"), mixtures=False),
     "mallet": Format(
         takes=frozenset({"chain", "corpus", "threads"}),
         files=("state.gz", "topic-keys.txt", "topic-word-weights.txt", "topics.csv"),

@@ -15,6 +15,7 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.errors import DataError, UsageError
+from topicmc.export import FORMATS
 from topicmc.export.source import Source, Topics
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.models.mixture.matching import central, check_alike
@@ -25,8 +26,6 @@ from topicmc.topics.labels import Labels
 
 if TYPE_CHECKING:
     from topicmc.kernels.threads import Threads
-
-FORMATS = ("npy", "csv", "jsonl", "parquet", "mallet", "pyldavis", "arviz")
 
 
 @dataclass(frozen=True)
@@ -87,11 +86,12 @@ class GroupSource(Source):
         )
 
     def check(self, format: str) -> None:
-        if format not in FORMATS:
+        if not FORMATS[format].mixtures:
+            *others, last = (name for name, kind in FORMATS.items() if kind.mixtures)
             raise UsageError(
                 f"--to {format}: holds a model whose documents mix topics, and {self.runs[0].path}"
-                f" is a mixture, one group a document; use --to {', '.join(FORMATS[:-1])} or"
-                f" {FORMATS[-1]}"
+                f" is a mixture, one group a document; use --to {', '.join(others)} or"
+                f" {last}"
             )
         if format == "arviz" and self.words is not None:
             raise UsageError(

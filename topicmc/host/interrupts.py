@@ -6,7 +6,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 
@@ -67,3 +67,12 @@ def exit_on_termination() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, previous)
+
+
+@contextmanager
+def unwound() -> Iterator[None]:
+    """As `exit_on_termination`, unless the program handles SIGTERM in a way of its own."""
+    with ExitStack() as stack:
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            stack.enter_context(exit_on_termination())
+        yield

@@ -6,8 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
 
+MOST_TOKENS = 1 << 24
+"""Tokens of a document, at most: kernels count them in float32."""
 _PIECE = 256  # documents that are worth a thread's while
 _B1 = np.uint64(0x5555555555555555)
 _B2 = np.uint64(0x3333333333333333)
@@ -49,7 +52,8 @@ def gather(
 
     indptr int64 (D + 1,), word_ids and counts uint16 or uint32 (entries,), which may be memory
     maps; doc_ids integers (n,), in any order, repeats allowed. Time O(tokens + W / 64), no memory
-    that grows with the corpus. Raises IndexError when a document or a word id is out of range.
+    that grows with the corpus. Raises IndexError when a document or a word id is out of range,
+    DataError as `check_lengths`.
     """
     docs = np.ascontiguousarray(doc_ids, dtype=np.int64)
     if len(docs) and not 0 <= docs.min() <= docs.max() < len(indptr) - 1:
@@ -66,6 +70,7 @@ def gather(
     if np.any(lengths < 0):
         document = docs[np.argmin(lengths)]
         raise IndexError(f"document {document} has a word id of {n_words} or more")
+    check_lengths(lengths)
     bits = np.bitwise_or.reduce(marks)
     ranks = np.empty(len(bits), np.uint32)
     words = _enumerate(bits, ranks)
@@ -79,6 +84,16 @@ def gather(
 
     threads.run_over(expand, len(docs), _PIECE)
     return Minibatch(docs, offsets, tokens, words)
+
+
+def check_lengths(lengths: np.ndarray) -> None:
+    """DataError where a document has more than `MOST_TOKENS` of int (n,) tokens."""
+    longest = int(lengths.max(initial=0))
+    if longest > MOST_TOKENS:
+        raise DataError(
+            f"a document has {longest:,} tokens, and {MOST_TOKENS:,} are the most that a sampler"
+            " counts exactly; split it, or divide its counts"
+        )
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from topicmc.samplers.registry import sampler_of
+
 MODEL = (
     "Blei, D. M., Ng, A. Y. and Jordan, M. I. (2003). Latent Dirichlet allocation. Journal of"
     " Machine Learning Research 3, 993–1022."
 )
-SAMPLERS = {
-    "scir": (
-        "Baker, J., Fearnhead, P., Fox, E. B. and Nemeth, C. (2018). Large-scale stochastic"
-        " sampling from the probability simplex. Advances in Neural Information Processing"
-        " Systems 31."
-    ),
-    "sgrld": (
-        "Patterson, S. and Teh, Y. W. (2013). Stochastic gradient Riemannian Langevin dynamics on"
-        " the probability simplex. Advances in Neural Information Processing Systems 26."
-    ),
+_COLLAPSED = {
     "adlda": (
         "Newman, D., Asuncion, A., Smyth, P. and Welling, M. (2007). Distributed inference for"
         " latent Dirichlet allocation. Advances in Neural Information Processing Systems 20."
@@ -67,10 +60,14 @@ def mixture_citation(runs: Sequence[dict[str, Any]], corpus: str) -> dict[str, A
         f"Dirichlet-process mixture of {corpus} by topicmc {_versions(runs)}"
         f" ({', '.join(samplers)}; seed {seeds})."
     )
-    references = [*MIXTURE, *(SAMPLERS[name] for name in samplers)]
+    references = [*MIXTURE, *map(_paper, samplers)]
     if any(config["counts"] == "all" for config in configs):
         references += PARTITIONS
     return {"text": text, "references": [*references, *CENTRAL, RELEVANCE]}
+
+
+def _paper(sampler: str) -> str:
+    return _COLLAPSED.get(sampler) or sampler_of(sampler).paper
 
 
 def _versions(runs: Sequence[dict[str, Any]]) -> str:
@@ -88,7 +85,7 @@ def citation(runs: Sequence[dict[str, Any]], corpus: str) -> dict[str, Any]:
         f"Latent Dirichlet allocation of {corpus} with {configs[0]['topics']} topics by topicmc"
         f" {_versions(runs)} ({', '.join(samplers)}; seed {seeds})."
     )
-    references = [MODEL, *(SAMPLERS[name] for name in samplers)]
-    if any(config["workers"] > 1 and config["sampler"] in ("scir", "sgrld") for config in configs):
+    references = [MODEL, *map(_paper, samplers)]
+    if any(config["workers"] > 1 and config["sampler"] not in _COLLAPSED for config in configs):
         references.append(WORKERS)
     return {"text": text, "references": [*references, RELEVANCE]}

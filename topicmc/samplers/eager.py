@@ -10,8 +10,9 @@ from topicmc.samplers.state import Chain
 
 
 class Eager:
-    """Nothing to bring up to date."""
+    """Nothing to bring up to date, and no state but θ."""
 
+    state: ClassVar[type[Chain]] = Chain
     waits: ClassVar[bool] = False
 
     @classmethod

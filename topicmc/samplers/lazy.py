@@ -58,6 +58,11 @@ class LazyScir:
     waits: ClassVar[bool] = True
     free_scale: ClassVar[bool] = False
     tokens_per_move: ClassVar[float] = 3.0
+    paper: ClassVar[str] = (
+        "Baker, J., Fearnhead, P., Fox, E. B. and Nemeth, C. (2018). Large-scale stochastic"
+        " sampling from the probability simplex. Advances in Neural Information Processing"
+        " Systems 31."
+    )
 
     @classmethod
     def whole(cls) -> type[Scir]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -32,9 +31,11 @@ class Sampler(Protocol):
     """Whether Σ_w θ_wk has a law of its own, which says nothing of φ."""
     tokens_per_move: ClassVar[float]
     """With kept assignments: tokens drawn for each weight that is moved."""
+    paper: ClassVar[str]
+    """Its source, as a report cites it."""
 
     @classmethod
-    def whole(cls) -> Callable[..., Any]:
+    def whole(cls) -> type[Any]:
         """The sampler that moves all words, given counts of the whole corpus."""
 
     @staticmethod

@@ -24,6 +24,7 @@ van Dyk, D. and Park, T. (2008). Partially collapsed Gibbs samplers: theory and 
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -52,6 +53,7 @@ class Scir:
     """SCIR for topics with a Dirichlet prior."""
 
     prior: RowPrior
+    state: ClassVar[type[Chain]] = Chain
 
     def move(
         self,

@@ -46,10 +46,13 @@ class Sgrld(Eager):
     """SGRLD for topics with a Dirichlet prior."""
 
     prior: RowPrior
-    state: ClassVar[type[Chain]] = Chain
     start: ClassVar[str] = "plain"
     free_scale: ClassVar[bool] = True
     tokens_per_move: ClassVar[float] = 0.3
+    paper: ClassVar[str] = (
+        "Patterson, S. and Teh, Y. W. (2013). Stochastic gradient Riemannian Langevin dynamics on"
+        " the probability simplex. Advances in Neural Information Processing Systems 26."
+    )
 
     @staticmethod
     def initial_total(beta: float, n_words: int, n_topics: int, n_tokens: int) -> float:

@@ -34,3 +34,8 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
     return int(check_random_state(random_state).randint(_SEEDS))
+
+
+def plain(value: Any) -> Any:
+    """Numbers of NumPy's types as Python's own, which JSON knows."""
+    return value.item() if isinstance(value, np.generic) else value

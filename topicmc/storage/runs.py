@@ -137,8 +137,14 @@ class RunDirectory:
     def create(cls, path: Path, facts: Mapping[str, Any], force: bool = False) -> Self:
         """A new run directory holding ``run.json``. UsageError as `check_free` has it."""
         with cls._made(path, force) as run:
-            run._write_facts({"format": FORMAT, **facts})
+            run._write_facts({**cls._named(), **facts})
         return run
+
+    @classmethod
+    def _named(cls) -> dict[str, Any]:
+        """What ``run.json`` begins with; runs of the first model do not name it."""
+        named = {} if cls.model in (None, FIRST_MODEL) else {"model": cls.model}
+        return {"format": FORMAT, **named}
 
     @classmethod
     @contextmanager
@@ -160,6 +166,15 @@ class RunDirectory:
             with suppress(OSError):
                 run._clear()
             raise
+
+    @classmethod
+    def last_had(cls, path: Path) -> tuple[int | None, str]:
+        """How many workers the run in a directory last had, and how they talked; None and auto
+        where nothing says so."""
+        if not (Path(path) / "run.json").is_file():
+            return None, "auto"
+        facts = cls.open(path).facts()
+        return facts["config"].get("workers"), facts.get("transport", "auto")
 
     @classmethod
     def check_free(cls, path: Path, force: bool = False) -> None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from topicmc.engine.listeners import Terms, listener
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.host.interrupts import Interrupt, on_ctrl_c
+from topicmc.host.interrupts import Interrupt, on_ctrl_c, unwound
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.jobs import run_on
 from topicmc.models.factors.model import training_of
@@ -25,7 +25,7 @@ from topicmc.models.factors.reading import Columns, Table
 from topicmc.models.factors.reports import states_of
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.settings import FactorConfig
-from topicmc.settings.parameters import in_own_words, seed_of
+from topicmc.settings.parameters import in_own_words, plain, seed_of
 from topicmc.storage.files import temporary_folder
 
 _PARAMETERS = {
@@ -163,7 +163,8 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         told = listener(
             "auto" if self.verbose else "none", Terms("rmse", ".4f", "ratings", "ratings")
         )
-        with temporary_folder(Path(gettempdir()), "topicmc-") as folder, in_own_words(_PARAMETERS):
+        place = temporary_folder(Path(gettempdir()), "topicmc-")
+        with unwound(), place as folder, in_own_words(_PARAMETERS):
             resolved, run = run_on(config, data, folder / "run", transport)
             try:
                 with on_ctrl_c(interrupt):
@@ -247,7 +248,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         self.n_features_in_ = 2
 
     def _config(self) -> FactorConfig:
-        given = {name: getattr(self, parameter) for name, parameter in _PARAMETERS.items()}
+        given = {name: plain(getattr(self, parameter)) for name, parameter in _PARAMETERS.items()}
         with in_own_words(_PARAMETERS):
             return FactorConfig(
                 **{name: value for name, value in given.items() if value is not None},

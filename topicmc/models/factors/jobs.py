@@ -166,12 +166,3 @@ def _decided(
             f" about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; use fewer"
         )
     return resolved
-
-
-def workers_of(run_path: Path) -> tuple[int | None, str]:
-    """How many workers the run in a directory last had, and how they talked; None and auto where
-    there is no run."""
-    if not (Path(run_path) / "run.json").is_file():
-        return None, "auto"
-    run = FactorRun.open(run_path)
-    return run.config().workers, run.facts().get("transport", "auto")

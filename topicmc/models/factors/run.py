@@ -22,7 +22,7 @@ from topicmc.models.factors.rows import Factors
 from topicmc.models.factors.settings import FactorConfig, Resolved
 from topicmc.storage.fields import SHA256, Record
 from topicmc.storage.files import read_arrays, write_arrays
-from topicmc.storage.runs import FORMAT, RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 _RATINGS = "ratings.npz"
 _ARRAYS = ("users", "items", "user_precision", "item_precision", "tau")
@@ -68,7 +68,7 @@ class FactorRun(RunDirectory):
                 "low": scale.low,
                 "high": scale.high,
             }
-            model = {"format": FORMAT, "model": cls.model}
+            model = cls._named()
             run._write_facts({**model, **facts, "ratings": {**facts.get("ratings", {}), **about}})
         return run
 

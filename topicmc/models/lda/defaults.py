@@ -18,6 +18,7 @@ from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.sampler_choice import choose, default_topics, remembers
 from topicmc.models.lda.seeds import usual_weight
 from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
+from topicmc.samplers.registry import SAMPLERS, sampler_of
 from topicmc.settings.values import AUTO, or_default
 
 #: Where chains that keep assignments begin to learn β. Topics grown under a larger one hold on to
@@ -69,10 +70,15 @@ def resolve(
         config = replace(config, remember=False, estimate="plain")
     if config.remember == AUTO:
         config = replace(config, remember=remembers(config, **machine) is not None)
-    if config.start_weight is not None and sampler != "sgrld":
+    if config.start_weight is not None and not _keeps_scale(sampler):
         raise UsageError(
             f"--start-weight: weights of --sampler {sampler} do not keep the scale on which they"
-            " begin; it is of --sampler sgrld"
+            f" begin; it is of --sampler {' and '.join(filter(_keeps_scale, SAMPLERS))}"
+        )
+    if config.remember and _holds_more(sampler):
+        raise UsageError(
+            f"--remember: chains of --sampler {sampler} are more than weights, which are all that"
+            " is kept with the topics of tokens; leave it out"
         )
     targets = (config.updates, config.epochs, config.time_budget)
     until = "converged" if targets == (None, None, None) else "end"
@@ -84,6 +90,17 @@ def resolve(
     config = replace(config, topics=topics, beta=beta, sampler=sampler)
     of_sampler = resolve_collapsed if kept else resolve_minibatches
     return of_sampler(config, n_docs, n_tokens, n_words, cores, memory, pace)
+
+
+def _keeps_scale(sampler: str) -> bool:
+    return sampler not in COLLAPSED and sampler_of(sampler).free_scale
+
+
+def _holds_more(sampler: str) -> bool:
+    """Whether the state of a chain is more than θ where all words are moved."""
+    from topicmc.samplers.state import Chain
+
+    return sampler not in COLLAPSED and sampler_of(sampler).whole().state is not Chain
 
 
 def _learned(config: LdaSettings) -> str:

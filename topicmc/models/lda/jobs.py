@@ -316,15 +316,6 @@ def _groups_of(config: TrainConfig, chains: int) -> int | None:
     return len(kept) if split_groups(chains, len(kept)) == kept else None
 
 
-def workers_of(run_path: Path) -> tuple[int | None, str]:
-    """How many workers the run in a directory last had, and how they talked; None and auto where
-    nothing says so."""
-    if not (Path(run_path) / "run.json").is_file():
-        return None, "auto"
-    facts = TopicRun.open(run_path).facts()
-    return facts["config"].get("workers"), facts.get("transport", "auto")
-
-
 @dataclass(frozen=True)
 class Plan:
     """Resolved settings, what there is to say of them, and the pace of the machine

@@ -154,8 +154,8 @@ def _checked_start(config: LdaSettings) -> tuple[str, bool]:
         raise UsageError("--start grow needs --sampler adlda or asynclda, or --remember")
     if config.start == "consensus":
         raise UsageError("--start consensus needs --sampler adlda, or --remember")
-    if config.start == "stream" and sampler != "scir":
-        raise UsageError(f"--start stream is of --sampler scir, not {sampler}; leave it out")
+    if config.start == "stream" and sampler_of(sampler).start != "stream":
+        raise UsageError(f"--start stream does not go with --sampler {sampler}; leave it out")
     begins = usual_start(config, sampler_of(sampler).start)
     open_to_subset = config.start == "subset" or (config.start, begins) == (AUTO, "stream")
     for name in ("start_sweeps", "start_documents"):

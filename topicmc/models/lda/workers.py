@@ -11,7 +11,7 @@ import numpy as np
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import blocks, joined, take
 from topicmc.corpora.offsets import offsets as offsets_of
-from topicmc.kernels.batch import Minibatch, gather
+from topicmc.kernels.batch import Minibatch, check_lengths, gather
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.partition import pieces
 from topicmc.storage.scratch import scratch_array
@@ -96,9 +96,12 @@ def expand(
         offsets: int64 (D_s + 1,), document d owns tokens[offsets[d] : offsets[d + 1]].
         tokens: word ids (T,), of the corpus's own type.
         first: the number of the first document in the whole corpus.
+
+    Raises DataError as `check_lengths`.
     """
     lengths = [documents.sizes for documents in pieces(corpus, ranges)]
     offsets = offsets_of(np.concatenate([[], *lengths]).astype(np.int64))
+    check_lengths(np.diff(offsets))
     dtype = np.dtype(corpus.index["dtypes"]["word_ids"])
     tokens = scratch_array(int(offsets[-1]), dtype, scratch)
     start = 0

@@ -126,12 +126,3 @@ def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Re
             " vocabulary (topicmc prepare --min-df N)"
         )
     return resolved
-
-
-def workers_of(run_path: Path) -> tuple[int | None, str]:
-    """How many workers the run in a directory last had, and how they talked; None and auto where
-    nothing says so."""
-    if not (Path(run_path) / "run.json").is_file():
-        return None, "auto"
-    run = MixtureRun.open(run_path)
-    return run.config().workers, run.facts().get("transport", "auto")

@@ -20,7 +20,7 @@ from topicmc.models.mixture.settings import MixtureConfig, Resolved
 from topicmc.models.mixture.state import Mixture
 from topicmc.storage.fields import SHA256, Record
 from topicmc.storage.files import atomic_write, checksum, read_arrays, read_words, write_arrays
-from topicmc.storage.runs import FORMAT, RunDirectory
+from topicmc.storage.runs import RunDirectory
 
 _MOST = 2**31 - 1
 
@@ -93,7 +93,7 @@ class MixtureRun(RunDirectory):
             place = run.path / "vocabulary.txt"
             with atomic_write(place) as stream:
                 stream.writelines(word + "\n" for word in words)
-            about = {"format": FORMAT, "model": cls.model, "vocabulary": checksum(place)}
+            about = {**cls._named(), "vocabulary": checksum(place)}
             run._write_facts({**about, **facts})
         return run
 

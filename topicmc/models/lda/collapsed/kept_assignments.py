@@ -183,7 +183,8 @@ class KeptAssignments(Adlda):
                 self._by_counts = by_counts
                 super().warm_up()
         few = self._chain.theta[:32].copy()
-        for sampler in dict.fromkeys((Scir, self._sampler.whole())):
+        samplers: tuple[type[Any], ...] = (Scir, self._sampler.whole())
+        for sampler in dict.fromkeys(samplers):
             tiny = dataclasses.replace(self._chain, theta=few, topic_sums=sum_topics(few))
             sampler(RowPrior(self.prior.base)).move(
                 tiny,
