@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from topicmc.corpora import prepare, streams, verify
 from topicmc.corpora.readers import pairs, triplets
 from topicmc.corpora.readers.records import columns_text
-from topicmc.corpora.readers.sources import FORMATS, ID_READERS
+from topicmc.corpora.readers.sources import FIELD_READERS, FORMATS, ID_READERS
 from topicmc.errors import DataError
 
 N_WORDS = 30
@@ -72,7 +72,7 @@ def test_ids_round_trip(name, written, size, n_shards):
         verify(corpus.path)
 
 
-@pytest.mark.parametrize("name", ["text", "jsonl", "csv"])
+@pytest.mark.parametrize("name", ["text", *FIELD_READERS])
 @pytest.mark.parametrize("known", [False, True])
 @given(written=text_corpora)
 @settings(max_examples=10, deadline=None)

@@ -102,7 +102,7 @@ def test_a_set_of_words_is_sorted():
         LDA(**QUICK, vocabulary="tea").fit(TOKENS)
 
 
-def test_a_batch_without_known_words_changes_nothing():
+def test_a_batch_without_known_words_leaves_the_topics():
     model = LDA(**QUICK).fit(TOKENS)
     before = model.components_.copy()
     assert (model.partial_fit([["unheard"]]).components_ == before).all()

@@ -78,7 +78,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     total_samples : int, default=None
         Number of documents of the whole corpus of which `partial_fit` sees parts. None: as many as
         it has seen. Give it when documents come more than once.
-    vocabulary : list of str or mapping, default=None
+    vocabulary : list or set of str, or mapping, default=None
         The words that the columns or ids of X stand for, such as a gensim Dictionary; of lists of
         tokens, the words to use. None: as X names them; of lists of tokens all that `fit` finds, in
         alphabetical order.
@@ -264,7 +264,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             seeds=config.get("seeds"),
             seed_weight=config.get("seed_weight"),
             sampler=config["sampler"],
-            max_iter=config.get("epochs"),
+            # Epochs of a run that ends when it has converged are only its cap.
+            max_iter=None if config.get("until") == "converged" else config.get("epochs"),
             time_budget=config.get("time_budget"),
             n_samples=config.get("samples", 32),
             random_state=config.get("seed", 0),

@@ -75,6 +75,8 @@ class PartialFit(Fitted):
         stream = self._stream
         if stream is None and is_new:
             raise ValueError("X holds no words to train on")
+        one_pass = self._total or self._n_fitted or self._n_seen
+        self.n_iter_ = math.ceil(self._passes + self._n_streamed / one_pass)
         if stream is None:
             return self
         record = of_stream(stream, self._total or self._n_seen)
@@ -88,8 +90,6 @@ class PartialFit(Fitted):
             names = ("seeds", "seed_weight", "topic_prior")
             record.config.update({name: begun.config.get(name) for name in names})
         self._set(record, stream.samples)
-        one_pass = self._total or self._n_fitted or self._n_seen
-        self.n_iter_ = math.ceil(self._passes + self._n_streamed / one_pass)
         if stream.is_starting:
             self._warn(
                 f"topics are provisional until there is a posterior sample, after {stream.first}"

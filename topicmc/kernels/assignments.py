@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.kernels import by_word_batch, gibbs, sparse
-from topicmc.kernels.batch import Minibatch
+from topicmc.kernels.batch import Minibatch, check_lengths
 from topicmc.kernels.gibbs import UNASSIGNED, Assignments
 from topicmc.kernels.threads import Threads
 
@@ -40,7 +40,8 @@ def sample_assignments(
     z: np.ndarray | None = None,
 ) -> Assignments:
     """As `gibbs.sample_assignments`; which kernel draws depends on the arguments alone, not on
-    threads or time."""
+    threads or time. Raises DataError as `check_lengths`."""
+    check_lengths(np.diff(batch.offsets))
     options: dict[str, Any] = {
         "sweeps": sweeps, "burn_in": burn_in, "key": key, "update": update, "threads": threads,
         "want_word_topic": want_word_topic, "want_doc_topic": want_doc_topic, "z": z,

@@ -52,8 +52,7 @@ def gather(
 
     indptr int64 (D + 1,), word_ids and counts uint16 or uint32 (entries,), which may be memory
     maps; doc_ids integers (n,), in any order, repeats allowed. Time O(tokens + W / 64), no memory
-    that grows with the corpus. Raises IndexError when a document or a word id is out of range,
-    DataError as `check_lengths`.
+    that grows with the corpus. Raises IndexError when a document or a word id is out of range.
     """
     docs = np.ascontiguousarray(doc_ids, dtype=np.int64)
     if len(docs) and not 0 <= docs.min() <= docs.max() < len(indptr) - 1:
@@ -70,7 +69,6 @@ def gather(
     if np.any(lengths < 0):
         document = docs[np.argmin(lengths)]
         raise IndexError(f"document {document} has a word id of {n_words} or more")
-    check_lengths(lengths)
     bits = np.bitwise_or.reduce(marks)
     ranks = np.empty(len(bits), np.uint32)
     words = _enumerate(bits, ranks)
