@@ -96,7 +96,7 @@ def compare(whole: Minibatch, n_batch: int, n_topics: int, alpha: float, options
 
         return draw
 
-    n_block = int(np.searchsorted(whole.offsets, options.block_tokens))
+    n_block = min(whole.n_docs, int(np.searchsorted(whole.offsets, options.block_tokens)))
     counts = counted(whole, z, n_topics)
 
     def sweep(kernel: str) -> Callable[[], object]:

@@ -7,9 +7,10 @@ A contender is an estimate, "plain:anneal" that of the name with an annealed sta
 streaming one, and "adlda" AD-LDA.
 
 CORPUS is a prepared corpus. Each estimate trains with one thread, α = 0.1 and β = 0.01; those from
-minibatches begin with the same ``--start`` updates and have the settings of a run without options.
-After so many seconds of processor time, which other jobs of the machine hardly change, the state is
-scored: its perplexity, and for minibatches that of the running mean.
+minibatches begin with the same ``--start`` updates, and those that keep assignments with a growing
+start. All else is as in a run without options. After so many seconds of processor time, which other
+jobs of the machine hardly change, the state is scored: its perplexity, and for minibatches that of
+the running mean.
 
 At the end, for each band of E[n_kw], V / a: the variance over 24 minibatches of the estimated
 counts at the last state, relative to a = β + E[n_kw], in the mean over entries; and of cv and saga
@@ -34,7 +35,7 @@ from topicmc.models.lda.completion import perplexity, split_documents, token_pro
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.estimates import plain
 from topicmc.models.lda.methods import LdaMethod, open_method
-from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.models.lda.updates import _MinibatchDraws
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import running_mean
@@ -73,20 +74,8 @@ def measured(
     corpus: Corpus, contender: str, options: argparse.Namespace, ends: list[float]
 ) -> dict:
     """Perplexities after so many seconds, and what the estimate is like at the end."""
-    estimate, _, start_kind = contender.partition(":")
-    by_sweeps = estimate in ("remembered", "adlda")
-    start_kind = start_kind or ("auto" if by_sweeps else "stream")
-    settings = TrainConfig(
-        topics=options.topics, sampler="adlda" if estimate == "adlda" else "scir", alpha=ALPHA,
-        beta=BETA, learn="none", threads=1, seed=options.seed, start=start_kind,
-        estimate="plain" if estimate == "adlda" else estimate,
-        batch_size="auto" if by_sweeps else options.batch_size or "auto",
-        epochs=10_000 if by_sweeps else None, updates=None if by_sweeps else 100_000,
-    )  # fmt: skip
     sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    config = resolve(settings, **sizes)
-    if not by_sweeps:
-        config = replace(config, anneal_updates=options.start)
+    config = settings_of(contender, options, **sizes)
     method = open_method(config, corpus, LocalTransport(1), ONE)
     method.warm_up()
     method.round()
@@ -109,10 +98,26 @@ def measured(
         print(contender, scores[-1], flush=True)
     record = {"contender": contender, "topics": options.topics, "seed": options.seed}
     record |= {"batch_size": config.batch_size, "start": config.start, "scores": scores}
-    record["start_updates"] = None if by_sweeps else options.start
+    record["start_updates"] = options.start if isinstance(method, Dsgld) else None
     if isinstance(method, Dsgld):
         record |= of_minibatches(method)
     return record
+
+
+def settings_of(contender: str, options: argparse.Namespace, **sizes: int) -> Resolved:
+    """Settings of a contender on a corpus of that size."""
+    estimate, _, start = contender.partition(":")
+    by_sweeps = estimate in ("remembered", "adlda")
+    settings = TrainConfig(
+        topics=options.topics, sampler="adlda" if estimate == "adlda" else "scir", alpha=ALPHA,
+        beta=BETA, learn="none", threads=1, seed=options.seed,
+        start=start or ("grow" if by_sweeps else "stream"),
+        estimate="plain" if estimate == "adlda" else estimate,
+        batch_size="auto" if by_sweeps else options.batch_size or "auto",
+        epochs=10_000 if by_sweeps else None, updates=None if by_sweeps else 100_000,
+    )  # fmt: skip
+    config = resolve(settings, **sizes)
+    return config if by_sweeps else replace(config, anneal_updates=options.start)
 
 
 def scored(corpus: Corpus, theta: np.ndarray) -> float:

@@ -41,6 +41,7 @@ from topicmc.kernels.draws import normal_pair
 from topicmc.kernels.random import philox, stream_key
 
 MARKER = "model.json"
+NAMES = (MARKER, "corpus", "docword.generated.txt", "vocab.generated.txt", "phi.npy", "alpha.npy")
 LONGEST = (1 << 16) - 1
 _BLOCK_TOKENS = 1 << 20
 _ENTRIES_PLACE = 20  # the third header line of docword is filled in at the end
@@ -288,7 +289,7 @@ def generate(settings: Settings, output: Path, *, format: str = "shards", force:
     warm = Model(tiny, np.zeros((1, 1), np.uint64), 0.1, 0.0, 0.5, np.uint64(0))
     document_lines(1, block(warm, (0, 1)))
     start = time.perf_counter()
-    with staging(output, marker=MARKER, force=force) as folder:
+    with staging(output, names=NAMES, force=force) as folder:
         model = build(settings)
         if format == "docword":
             n_tokens = write_docword(settings, model, folder)

@@ -4,8 +4,8 @@ process and over MPI, interrupted and not.
     python bench/golden.py OLD_PYTHON CORPUS [--python NEW_PYTHON]
 
 OLD_PYTHON is the interpreter of an environment in which the other version is installed. Each run is
-made by both versions; the arrays of all samples and of the last checkpoint's chains, and the
-figures of all metrics but times, must agree bit for bit. Ends with status 1 when any does not.
+made by both versions; the arrays of all samples, and the figures of the last evaluation but times,
+must agree bit for bit. Ends with status 1 when any does not.
 """
 
 from __future__ import annotations
@@ -97,9 +97,11 @@ def run(command: list[str]) -> None:
 def digest(run: Path) -> str:
     """Of the states that are kept, and of the figures of the last evaluation."""
     digested = hashlib.sha256()
-    for path in sorted((run / "samples").glob("*.np[yz]")):
-        digested.update(path.name.encode())
-        arrays = np.load(path)
+    index = json.loads((run / "samples" / "index.json").read_text())["samples"]
+    named = {part["file"] for entry in index for part in (entry, entry.get("mean")) if part}
+    for name in sorted(named):  # a checkpoint may name others
+        digested.update(name.encode())
+        arrays = np.load(run / "samples" / name)
         for key in sorted(arrays.files):
             digested.update(np.ascontiguousarray(arrays[key]).tobytes())
     last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])

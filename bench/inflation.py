@@ -33,7 +33,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
-from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.models.lda.updates import _MinibatchDraws
 from topicmc.samplers.state import sum_topics
 from topicmc.samplers.steps import step_size
@@ -96,13 +96,11 @@ def main() -> None:
     batches = resolve(settings, **sizes)
     h = step_size(batches.updates, batches.step_size, batches.step_offset, batches.step_decay)
     batches = replace(batches, step_size=h, step_decay=0.0, start="plain")
-    kept = {"estimate": "remembered", "remember": True}
-    whole = resolve(replace(settings, batch_size="auto", epochs=10**6, **kept), **sizes)
+    whole = remembering(settings, options.sweeps, **sizes)
     per_sweep = -(-corpus.n_docs // whole.batch_size)
-    whole = replace(whole, anneal_updates=options.sweeps * per_sweep * 4 // 5)
 
     remembered = KeptAssignments(whole, corpus, LocalTransport(1), Threads(1))
-    for _ in range(options.sweeps * per_sweep):
+    while remembered.sweep < options.sweeps:
         remembered.round()
     state = state_of(remembered, options.topics)
     chain = open_method(batches, corpus, LocalTransport(1), Threads(1))
@@ -117,6 +115,14 @@ def main() -> None:
         f" {options.samples} samples, {between} updates or {RELAXATIONS} sweeps apart"
     )
     table(minibatch, exact, noise, batches.beta, h)
+
+
+def remembering(settings: TrainConfig, sweeps: int, **sizes: int) -> Resolved:
+    """Settings of the chain with remembered assignments, whose start is four fifths of the sweeps
+    after which its state has settled."""
+    start = {"start": "grow", "start_sweeps": max(1, sweeps * 4 // 5)}
+    kept = {"estimate": "remembered", "remember": True, "batch_size": "auto", "epochs": 10**6}
+    return resolve(replace(settings, **kept, **start), **sizes)
 
 
 def state_of(method: KeptAssignments, n_topics: int) -> np.ndarray:

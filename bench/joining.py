@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ def main() -> None:
 
 def measure(corpus: Corpus, options, topics: int, budget: float, seed: int):
     """The start in words, its share of the budget in per cent, and what sweeps cost in which
-    documents joined, 0 if none did, in settled sweeps over as many."""
+    documents joined, 0 if none did or the start was late, in settled sweeps over as many."""
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder, "run")
         asked = {
@@ -68,16 +69,22 @@ def measure(corpus: Corpus, options, topics: int, budget: float, seed: int):
         command = [str(program), "train", str(options.corpus), "-o", str(run)]
         subprocess.run([*command, *told], check=True, stdout=subprocess.DEVNULL)
         config = Resolved.from_dict(json.loads((run / "run.json").read_text())["config"])
-        lines = (run / "trace.jsonl").read_text().splitlines()
+        records = list(map(json.loads, (run / "trace.jsonl").read_text().splitlines()))
     schedule = Schedule(config, corpus)
-    ends = np.array([0.0, *(json.loads(line)["seconds"] for line in lines)])
+    at = [0, *(record["position"] for record in records)]
+    sweeps = [range(*pair) for pair in pairwise(at)]  # of each record: of long runs several
+    ends = np.array([0.0, *(record["seconds"] for record in records)])
     took = np.diff(ends)
-    over = next((i for i in range(len(took)) if not schedule.is_start(i + 1)), len(took))
-    settled = float(np.median(took[-max(1, len(took) // 4) :]))
-    joining = [sweep for sweep in range(over) if len(schedule.edges(sweep))]
-    drawn = sum(schedule.share(schedule.after(sweep)) for sweep in joining)
+    settled = float(np.median((took / np.diff(at))[-max(1, len(took) // 4) :]))
+    over = sum(record["burn_in"] for record in records)
+    start, joining = f"{config.start}, {config.start_sweeps}", []
+    if over < len(records) and not schedule.is_start(at[over + 1]):
+        joining = [i for i in range(over) if all(len(schedule.edges(s)) for s in sweeps[i])]
+    else:  # a late start left sweeps out: those that came then are not of their number
+        start += f" ({at[over]} made)"
+    drawn = sum(schedule.share(schedule.after(s)) for i in joining for s in sweeps[i])
     cost = float(took[joining].sum()) / settled / drawn if joining else 0.0
-    return f"{config.start}, {config.start_sweeps}", 100 * ends[over] / budget, cost
+    return start, 100 * ends[over] / budget, cost
 
 
 if __name__ == "__main__":

@@ -342,11 +342,12 @@ def processes_below(pid: int) -> list[int]:
 def missing(run: Path) -> list[str]:
     """What an index or a manifest promises and the disk does not hold."""
     found = []
-    samples = json.loads((run / "samples" / "index.json").read_text())["samples"]
-    named = {run / "samples" / entry["file"]: entry["checksum"] for entry in samples}
     manifest = json.loads((run / "checkpoint" / "current.json").read_text())
     folder = run / "checkpoint" / manifest["folder"]
-    named |= {folder / name: digest for name, digest in manifest["files"].items()}
+    named = {folder / name: digest for name, digest in manifest["files"].items()}
+    for index in (run / "samples" / "index.json", folder / "samples.json"):
+        for entry in json.loads(index.read_text())["samples"]:
+            named |= {run / "samples" / entry["file"]: entry["checksum"]}
     for path, digest in named.items():
         if not path.is_file():
             found.append(f"{path.name} is missing")

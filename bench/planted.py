@@ -219,7 +219,7 @@ PLANTED = [
     ),
     Planted(
         "Hellinger distance without the root of φ", "topicmc/topics/matching.py",
-        "roots = np.sqrt(reference)", "roots = reference",
+        "roots = np.sqrt(reference[:, words])", "roots = reference[:, words]",
         "tests/posterior/test_uncertainty.py::test_distances_of_known_topics",
     ),
     Planted(

@@ -8,8 +8,9 @@ words, and the truth is ranked among states of its chain. If the chain samples t
 states are far enough apart, truth and states are exchangeable and ranks are uniform, whatever is
 ranked. The cases are in `CASES`; some are expected to fail, and docs/evidence.md says why.
 
-`run` adds the cases that the file does not hold yet, and prints a line for each; `draw` makes a
-picture of each group. docs/evidence.md says how to read them.
+`run` makes the cases that the file does not hold, or holds of other chains or of another model, and
+prints a line for each; `draw` makes a picture of each group. docs/evidence.md says how to read
+them.
 """
 
 from __future__ import annotations
@@ -153,13 +154,14 @@ def run(options: argparse.Namespace) -> None:
     if any(results[name] != value for name, value in settings.items()):
         raise SystemExit(f"{path} holds other replications or another seed: give another file")
     for case in CASES:
-        if case.name in results["cases"] or (
+        described = {"chains": repr(case.chains), "model": repr(case.model)}
+        held = results["cases"].get(case.name, {})
+        if described.items() <= held.items() or (
             options.sampler and case.sampler not in options.sampler
         ):
             continue
         began = time.process_time(), time.time()
         found = facts_of(*ranked(case, options.seed, options.replications, options.processes))
-        described = {"chains": repr(case.chains), "model": repr(case.model)}
         results["cases"][case.name] = {"picture": case.picture, **described, **found}
         path.write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n")
         worst = min(found["p"], key=found["p"].get)

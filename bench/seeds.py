@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.engine.transport.launch import find_mpiexec
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean, samples_of
 from topicmc.models.lda.seed_files import read_seeds
@@ -80,7 +81,7 @@ def train(options, way: str, seed: int, folder: Path, *more: str) -> tuple[Topic
     command += ["--force", "--json", "--progress", "none", "--threads", "1"]
     command += [] if options.epochs is None else ["--epochs", str(options.epochs)]
     if "ranks" in way:
-        command = ["mpiexec", "-n", "2", *command]
+        command = [find_mpiexec(), "-n", "2", *command]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)

@@ -4,8 +4,9 @@
 
 Minibatches hold the same number of documents, tokens and distinct words, drawn with Zipf
 frequencies from vocabularies of several sizes; θ has as many words as the vocabulary. An update is
-all that training does with a minibatch: bring its words up to date, sample assignments, move.
-Vocabularies take turns; figures are medians over updates after the first ones.
+all that training does with a minibatch past the start: bring its words up to date, sample
+assignments, add to the running mean, move. Vocabularies take turns; figures are medians over
+updates after the first ones.
 """
 
 import argparse
@@ -54,16 +55,23 @@ def main() -> None:
         print(f"W = {n_words:7,}: {median * 1e3:7.1f} ms an update, {median / base:.2f} times")
 
 
+class Nothing(SimpleNamespace):
+    """A corpus without documents."""
+
+    __hash__ = object.__hash__
+
+
 def chain_of(n_words: int, options) -> Dsgld:
     """One chain over a vocabulary, without documents of its own."""
     n_docs = 100 * options.documents
     sizes = {"n_docs": n_docs, "n_tokens": n_docs * options.tokens, "n_words": n_words}
     config = resolve(
         TrainConfig(topics=options.topics, sampler="scir", alpha=0.1, beta=0.01, updates=1000,
-                    threads=1, start="plain"),
+                    threads=1, start="plain", anneal_updates=1),
         **sizes,
     )  # fmt: skip
-    empty = SimpleNamespace(**sizes, shard_sizes=(n_docs,), shard=lambda number: None)
+    one = {"shard_sizes": (n_docs,), "index": {"shards": [sizes]}, "shard": lambda number: None}
+    empty = Nothing(**sizes, **one)
     return open_method(config, empty, LocalTransport(1), Threads(1))  # type: ignore[arg-type]
 
 

@@ -23,6 +23,7 @@ import click
 
 from topicmc.errors import TopicmcError, describe
 from topicmc.host.version import VERSION
+from topicmc.storage.fields import visible
 
 # name → (module, one line of help); the help is repeated here so that listing imports nothing.
 COMMANDS = {
@@ -34,6 +35,7 @@ COMMANDS = {
     "compare": ("compare", "Compare runs, and other systems' topics."),
     "choose": ("choose", "Choose the number of topics: train with several, and compare."),
     "topics": ("topics", "Show the topics of a run."),
+    "effects": ("effects", "Whether topics depend on a column of the documents, or on time."),
     "infer": ("infer", "Topic mixes of new documents, under the topics of a run."),
     "edit": ("edit", "Name, merge, drop and group topics without training anew."),
     "report": ("report", "Write a page to explore the topics of runs."),
@@ -106,13 +108,14 @@ def topicmc() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits: 0 done, 1 failure, 2 usage, 3 bad data, 4 diverged, 130
-    interrupted, 141 when whoever reads the output has closed it."""
+    interrupted, 141 when whoever reads the output has closed it, 143 ended by SIGTERM."""
     _prepare_streams()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminate)
     try:
         topicmc.main(args=arguments, prog_name="topicmc", standalone_mode=False)
     except click.ClickException as error:
+        error.message = visible(error.message)  # type: ignore[misc]  # of a command line, too
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
@@ -120,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(130)
     except (TopicmcError, MemoryError, OSError) as error:
         message, status = describe(error)
-        click.echo(message, err=True)
+        click.echo(visible(message, keep=""), err=True)
         sys.exit(status)
     except ClosedPipe:
         # Whoever read has enough: the status is that of tools which SIGPIPE ends. Python would

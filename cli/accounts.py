@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
+from topicmc.cli.printing import echo
 
 if TYPE_CHECKING:
     from topicmc.corpora.readers import Progress, Tally
@@ -59,16 +59,16 @@ def left_out(told: dict[str, Any]) -> str:
 def warn_of_reading(told: dict[str, Any]) -> None:
     """What the provenance says of sources that people would stumble over later."""
     if told["cut_short"]:
-        click.echo(f"Warning: {told['cut_short']}.", err=True)
+        echo(f"Warning: {told['cut_short']}.", err=True)
     if told["times_unread"]:
-        click.echo(
+        echo(
             f"Warning: times that cannot be read: {told['times_unread']:,}, the first "
             f"{told['time_unread']}; write years, or dates as 2020-12-31.",
             err=True,
         )
     _warn_of_text(told)
     if told["duplicates_split"]:
-        click.echo(
+        echo(
             "Warning: so many documents are equal that some are both trained on and held out; "
             "--duplicates drop keeps one of each.",
             err=True,
@@ -84,29 +84,29 @@ def _warn_of_text(told: dict[str, Any]) -> None:
     if told["markup"]:
         found = " and ".join(f"{n:,} {names[kind]}" for kind, n in told["markup"].items())
         option = f"--strip {','.join(told['markup'])}"
-        click.echo(f"Note: some documents hold markup ({found}), which {option} removes.", err=True)
+        echo(f"Note: some documents hold markup ({found}), which {option} removes.", err=True)
     if told["uncut"]:
-        click.echo(f"Warning: {advice(told['uncut'])}.", err=True)
+        echo(f"Warning: {advice(told['uncut'])}.", err=True)
 
 
 def warn_of_ids(told: dict[str, Any]) -> None:
     """What the provenance says of rows whose ids do not name them."""
     if told.get("ids_repeated"):
-        click.echo(
+        echo(
             f"Warning: {told['ids_repeated']:,} rows have the id of a row before them, the first "
             f"{told['id_repeated']}: by these ids documents cannot be told apart.",
             err=True,
         )
     if known := told.get("ids_known"):
         have = "1 document has" if known == 1 else f"{known:,} documents have"
-        click.echo(
+        echo(
             f"Warning: {have} the id of one that was there before, the first {told['id_known']!r}:"
             " by these ids documents cannot be told apart.",
             err=True,
         )
     if missing := told.get("ids_missing"):
         rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
-        click.echo(f"Warning: {rows} no id: file and row name a document then.", err=True)
+        echo(f"Warning: {rows} no id: file and row name a document then.", err=True)
 
 
 @contextmanager

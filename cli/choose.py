@@ -20,10 +20,10 @@ from topicmc.cli.options import (
     progress_option,
     setting,
 )
+from topicmc.cli.printing import echo
 from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import SAMPLERS
-from topicmc.settings.groups import LENGTHS
 
 if TYPE_CHECKING:
     from topicmc.topics.choose.choice import Point
@@ -86,8 +86,6 @@ def choose(
     if len(set(topics)) < 2:
         raise UsageError("--topics: name two numbers or more; for one there is topicmc train")
     settings = settings_of(given, config_file)
-    lengths = [name for name in LENGTHS if settings.get(name) is not None] or ["epochs"]
-    budget = " and ".join(f"--{name.replace('_', '-')}" for name in lengths)
     for name in ("topics", "seed"):
         if name in settings:
             raise UsageError(f"{config_file}: leave out {name}, which topicmc choose varies")
@@ -95,22 +93,25 @@ def choose(
     with interruptible() as interrupt:
         ended = grid.train(interrupt, lambda: listener(progress))
     if not ended:
-        click.echo(
+        echo(
             "Stopped; runs that have ended are kept, and the last one has a checkpoint. Go on"
             f" with:\n  topicmc {shlex.join(sys.argv[1:])}",
             err=True,
         )
         sys.exit(130)
     points = points_of([grid.runs(n_topics) for n_topics in grid.topics], grid.corpus)
-    told = {"topics": [point.as_dict() for point in points], "advice": advice(points, budget)}
+    told = {
+        "topics": [point.as_dict() for point in points],
+        "advice": advice(points, grid.twice_as_long()),
+    }
     grid.write(**told)
     plot = write_plot(output, points)
     if as_json:
         print_json(told)
         return
     print_table(COLUMNS, [_row(point) for point in points])
-    click.echo(f"\n{told['advice']}")
-    click.echo(f"Plot: {plot}", err=True)
+    echo(f"\n{told['advice']}")
+    echo(f"Plot: {plot}", err=True)
 
 
 def _row(point: Point) -> Sequence[str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.mixture.dispatch import is_mixture
-from topicmc.cli.options import json_option, print_json, refuse, threads_option
+from topicmc.cli.options import NumberRange, json_option, print_json, refuse, threads_option
+from topicmc.cli.printing import echo
 from topicmc.cli.tables import print_table
 from topicmc.errors import UsageError
 
@@ -41,7 +42,7 @@ COLUMNS = (
 )
 @click.option(
     "--within",
-    type=click.FloatRange(0, 1),
+    type=NumberRange(0, 1),
     help="Hellinger distance up to which matched topics count as similar [0.5].",
 )
 @click.option("-n", "n_pairs", type=click.IntRange(0), default=3, help="Pairs to show [3].")
@@ -105,7 +106,7 @@ def compare(
     limit = SAME if within is None else within
     comparison = compared(models, documents, workers, limit=limit, drifts=drifts)
     for remark in comparison.remarks:
-        click.echo(f"Note: {remark}.", err=True)
+        echo(f"Note: {remark}.", err=True)
     if as_json:
         print_json(comparison.as_dict())
     else:
@@ -113,7 +114,7 @@ def compare(
 
 
 def _print(comparison: Comparison, n_pairs: int) -> None:
-    click.echo(
+    echo(
         f"on {comparison.documents:,} held-out documents of {comparison.corpus},"
         f" {comparison.tokens_scored:,} tokens scored, {comparison.words:,} words\n"
     )
@@ -150,23 +151,23 @@ def _ends(pairs: Sequence[Any], n: int) -> tuple[Sequence[Any], Sequence[Any]]:
 
 def _print_matching(first: str, matching: Matching, n_pairs: int) -> None:
     pairs = matching.pairs
-    click.echo(
+    echo(
         f"\ntopics of {first} and {matching.name}: {matching.similar} of {len(pairs)} pairs are"
         f" within {matching.limit:g}, mean distance {matching.mean_distance:.2f}"
     )
     for title, listed in zip(("nearest", "farthest"), _ends(pairs, n_pairs), strict=True):
         for pair in listed:
-            click.echo(
+            echo(
                 f"  {title:8s} {pair.distance:.2f}  {pair.first:4d}  "
                 + _told(pair.first_label, pair.first_words)
             )
-            click.echo(f"  {'':13s}  {pair.other:4d}  {_told(pair.other_label, pair.other_words)}")
+            echo(f"  {'':13s}  {pair.other:4d}  {_told(pair.other_label, pair.other_words)}")
 
 
 def _print_grouping(first: str, grouping: Grouping, n_pairs: int) -> None:
     pairs = grouping.pairs
     within = " and ".join("–" if w is None else f"{w:.2f}" for w in grouping.within)
-    click.echo(
+    echo(
         f"\ngroups of {first} and {grouping.name}: adjusted Rand index"
         f" {grouping.adjusted_rand:.2f}, of their samples {grouping.between:.2f} in the mean,"
         f" within each {within}; {grouping.found} of {len(pairs)} groups found again (Jaccard index"
@@ -174,12 +175,12 @@ def _print_grouping(first: str, grouping: Grouping, n_pairs: int) -> None:
     )
     for title, listed in zip(("most", "least"), _ends(pairs, n_pairs), strict=True):
         for pair in listed:
-            click.echo(
+            echo(
                 f"  {title:5s} {pair.jaccard:.2f}  {pair.first:4d}  {pair.first_documents:9,d} "
                 + " ".join(pair.first_words)
             )
             if pair.other is not None:
-                click.echo(
+                echo(
                     f"              {pair.other:4d}  {pair.other_documents:9,d} "
                     + " ".join(pair.other_words)
                 )
@@ -196,20 +197,20 @@ def _print_drift(first: str, drift: Drift, limit: float, n_topics: int) -> None:
     changed = [topic for topic in drift.topics if topic.distance <= limit][-n_topics or None :]
     if n_topics == 0 or not changed:
         return
-    click.echo(
+    echo(
         f"\nword drift from {first} to {drift.name}: probabilities in per mille, before and after,"
         f" with {LEVEL:.0%} intervals"
     )
     for topic in reversed(changed):
-        click.echo(f"  topics {topic.first} and {topic.other}, distance {topic.distance:.2f}")
+        echo(f"  topics {topic.first} and {topic.other}, distance {topic.distance:.2f}")
         for title, changes in (("gained", topic.gained), ("lost", topic.lost)):
             for change in changes:
                 before = _per_mille(change.before, change.before_interval)
                 after = _per_mille(change.after, change.after_interval)
-                click.echo(f"    {title:6s}  {change.word:20s}  {before:>20s}  {after:>20s}")
+                echo(f"    {title:6s}  {change.word:20s}  {before:>20s}  {after:>20s}")
         if topic.new:
             words = ", ".join(f"{word} {1000 * p:.2f}" for word, p in topic.new)
-            click.echo(f"    new     {words}")
+            echo(f"    new     {words}")
 
 
 def _per_mille(value: float, ends: tuple[float, float] | None) -> str:

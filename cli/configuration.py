@@ -74,11 +74,14 @@ def _converted(settings: dict[str, Any]) -> dict[str, Any]:
     the root, and what files hold of seeds and α."""
     from topicmc.models.lda.given_priors import read_alpha
     from topicmc.models.lda.seed_files import read_seeds
+    from topicmc.storage.files import real_path
 
     settings = dict(settings)
-    for name in ("from_run", "topic_prior"):
+    for name, option in (("from_run", "--from"), ("topic_prior", "--topic-prior")):
         if isinstance(settings.get(name), str | Path):
-            settings[name] = str(Path(settings[name]).resolve())
+            if "\0" in str(settings[name]):
+                raise UsageError(f"{option}: holds a character that no path can; mend it")
+            settings[name] = str(real_path(Path(settings[name])))
     if isinstance(settings.get("seeds"), str | Path):
         settings["seeds"] = read_seeds(Path(settings["seeds"]))
     if isinstance(settings.get("alpha"), str) and settings["alpha"] != "auto":

@@ -27,6 +27,7 @@ from topicmc.cli.options import (
     refuse,
     rereading_options,
 )
+from topicmc.cli.printing import echo
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
@@ -46,12 +47,12 @@ def corpus() -> None:
 @click.option("--topics", type=click.IntRange(2), help="Topics of a run [auto: by corpus size].")
 @json_option
 def info(corpus: Path, topics: int | None, as_json: bool) -> None:
-    """Sizes, document lengths, frequent words, and the memory that a run needs."""
+    """Sizes, document lengths, frequent words, and what a run needs of memory and disk."""
     from topicmc.corpora import Corpus
     from topicmc.corpora.facts import describe
 
     opened = Corpus.open(corpus)
-    facts = {**describe(opened), **_memory(opened, topics)}
+    facts = {**describe(opened), **_needs(opened, topics)}
     if as_json:
         print_json(facts)
     else:
@@ -83,11 +84,11 @@ def verify(corpus: Path, as_json: bool) -> None:
     """Check every file of CORPUS: checksums, ids, counts, order and totals."""
     from topicmc import corpora
 
-    checked = corpora.verify(corpus, lambda part: click.echo(f"checking {part}", err=True))
+    checked = corpora.verify(corpus, lambda part: echo(f"checking {part}", err=True))
     if as_json:
         print_json({"corpus": str(corpus), "fingerprint": checked.fingerprint, "sound": True})
     else:
-        click.echo(f"{corpus} is sound (fingerprint {checked.fingerprint})")
+        echo(f"{corpus} is sound (fingerprint {checked.fingerprint})")
 
 
 @corpus.command()
@@ -105,15 +106,27 @@ def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_
     made = maintenance.merge(corpora, output, union=union, force=force)
     step = made.provenance["history"][-1]
     warn_of_ids(step)
+    _warn_of_equals(step)
     if "rules_differ" in step:
         _warn_of_rules(step["rules_differ"], corpora[0])
     _print_made(made, as_json)
 
 
+def _warn_of_equals(step: dict[str, Any]) -> None:
+    """How many held-out documents are trained on, too."""
+    if known := step.get("heldout_trained"):
+        are = "document is" if known == 1 else "documents are"
+        echo(
+            f"Warning: {known:,} held-out {are} equal to one to train on, so that perplexity comes"
+            " out too low; topicmc prepare of all sources keeps equal documents on one side.",
+            err=True,
+        )
+
+
 def _warn_of_rules(differing: Sequence[str], first: Path) -> None:
     """Which rules differ among merged corpora, and which are kept."""
     joined = ", with phrases joined" if "phrases" in differing else ""
-    click.echo(
+    echo(
         f"Warning: the corpora were read with different rules ({', '.join(differing)}): new"
         f" documents will be read as those of {first}{joined}.",
         err=True,
@@ -155,13 +168,14 @@ def add(
     made = maintenance.add(corpus, sources, output, n_heldout=heldout, **options)
     step = made.provenance["history"][-1]
     warn_of_reading(step)
+    _warn_of_equals(step)
     aside = [left_out(step)] if left_out(step) else []
     if unknown := step["tokens_left_out"] + step["tokens_unknown"]:
         aside.append(f"{unknown:,} tokens of words left out")
     if aside:
-        click.echo(f"of {step['documents_read']:,} documents read, {', '.join(aside)}", err=True)
+        echo(f"of {step['documents_read']:,} documents read, {', '.join(aside)}", err=True)
     if "words_new" in step:
-        click.echo(f"{step['words_new']:,} new words", err=True)
+        echo(f"{step['words_new']:,} new words", err=True)
     _print_made(made, as_json)
 
 
@@ -206,17 +220,17 @@ def _print_made(made: Corpus, as_json: bool) -> None:
             }
         )
         return
-    click.echo(
+    echo(
         f"{made.path}: {made.n_docs:,} documents to train on, {made.n_heldout:,} held out, "
         f"{made.n_words:,} words, {made.n_tokens:,} tokens, {made.n_shards} shards"
     )
 
 
-def _memory(corpus: Corpus, topics: int | None) -> dict[str, Any]:
+def _needs(corpus: Corpus, topics: int | None) -> dict[str, Any]:
     """What a run needs here, if only its number of topics is given, if that; None where the
     corpus is too small for any."""
     from topicmc.errors import UsageError
-    from topicmc.models.lda.jobs import memory_of
+    from topicmc.models.lda.jobs import disk_of, memory_of
     from topicmc.models.lda.settings import TrainConfig
     from topicmc.settings.values import AUTO
 
@@ -225,8 +239,9 @@ def _memory(corpus: Corpus, topics: int | None) -> dict[str, Any]:
     except UsageError:
         if topics is not None:
             raise
-        return {"topics": None, "sampler": None, "memory": None}
-    return {"topics": config.topics, "sampler": config.sampler, "memory": needed}
+        return dict.fromkeys(("topics", "sampler", "memory", "run_disk"))
+    told = {"topics": config.topics, "sampler": config.sampler, "memory": needed}
+    return {**told, "run_disk": disk_of(config, corpus)}
 
 
 def _print_facts(facts: dict[str, Any]) -> None:
@@ -241,27 +256,28 @@ def _print_facts(facts: dict[str, Any]) -> None:
         **_rows_rows(facts),
         **metadata_rows(facts),
         "shards": f"{len(shards)} of {min(shards):,} to {max(shards):,} documents",
-        "on disk": _bytes(facts["disk"]),
-        **_memory_row(facts),
+        "on disk": in_units(facts["disk"]),
+        **_needed_rows(facts),
         "fingerprint": facts["fingerprint"],
     }
     for name, value in rows.items():
-        click.echo(f"{name:<12} {value}")
-    click.echo("\ndocuments by tokens")
+        echo(f"{name:<12} {value}")
+    echo("\ndocuments by tokens")
     most = max(number for _, _, number in facts["lengths"])
     mark = "█" if "utf" in (sys.stdout.encoding or "").lower() else "#"
     for start, below, number in facts["lengths"]:
         bar = mark * max(round(_BAR * number / most), 1 if number else 0)
-        click.echo(f"{start:>11,} to {below - 1:<11,} {number:>10,}  {bar}".rstrip())
-    click.echo("\nmost frequent words")
-    click.echo(", ".join(f"{word} {number:,}" for word, number in facts["frequent"]))
+        echo(f"{start:>11,} to {below - 1:<11,} {number:>10,}  {bar}".rstrip())
+    echo("\nmost frequent words")
+    echo(", ".join(f"{word} {number:,}" for word, number in facts["frequent"]))
 
 
-def _memory_row(facts: dict[str, Any]) -> dict[str, str]:
+def _needed_rows(facts: dict[str, Any]) -> dict[str, str]:
     if facts["memory"] is None:
         return {}
     how = f"{facts['topics']:,} topics by {facts['sampler']}, on one worker"
-    return {"memory": f"{_bytes(facts['memory'])} for {how}"}
+    disk = f"up to {in_units(facts['run_disk'])}"
+    return {"run on disk": disk, "memory": f"{in_units(facts['memory'])} for {how}"}
 
 
 def _rows_rows(facts: dict[str, Any]) -> dict[str, str]:
@@ -276,7 +292,8 @@ def _rows_rows(facts: dict[str, Any]) -> dict[str, str]:
     return rows
 
 
-def _bytes(number: float) -> str:
+def in_units(number: float) -> str:
+    """Bytes, as people say how many."""
     for unit in ("B", "kB", "MB", "GB"):
         if number < 1000:
             return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"

@@ -15,8 +15,8 @@ import click
 from topicmc.cli.options import json_option, print_json
 from topicmc.samplers.registry import SAMPLERS
 
-# They use every kernel, in a folder {}. Few topics and many have kernels of their own, and so have
-# more than 2,048 documents.
+# They use the kernels of most runs, in a folder {}. Few topics and many have kernels of their own,
+# and so have more than 2,048 documents.
 _COMMANDS = (
     "prepare {}/texts.txt -o {}/corpus",
     *(
@@ -51,7 +51,7 @@ _COMMANDS = (
 
 
 @click.command()
-@click.option("--warm", is_flag=True, help="Compile the kernels now, so that no first run waits.")
+@click.option("--warm", is_flag=True, help="Compile now the kernels that most runs need.")
 @json_option
 def doctor(warm: bool, as_json: bool) -> None:
     """Versions, cores, MPI, kernel cache: what a bug report needs."""
@@ -69,7 +69,7 @@ def doctor(warm: bool, as_json: bool) -> None:
 
 
 def _warm() -> float:
-    """Runs every command that needs kernels on a few made-up documents; returns the seconds."""
+    """Runs the commands that need kernels on a few made-up documents; returns the seconds."""
     from topicmc.cli import topicmc
 
     start = time.perf_counter()

@@ -9,9 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import click
-
 from topicmc.cli.options import print_json
+from topicmc.cli.printing import echo
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
@@ -28,26 +27,27 @@ def print_dropped(corpus: Corpus, written: Path | None, as_json: bool) -> None:
     facts = {"corpus": str(corpus.path), "rows": corpus.n_dropped}
     facts |= {"reasons": corpus.index.get("dropped", {}).get("reasons", {})}
     if corpus.index.get("dropped") is None:
-        click.echo(
-            f"Note: {corpus.path} does not know its rows: prepare the sources again.", err=True
-        )
+        echo(f"Note: {corpus.path} does not know its rows: prepare the sources again.", err=True)
     if as_json:
         rows = {"file": str(written)} if written else {"dropped": [*_records(corpus)]}
         print_json({**facts, **rows})
     elif written:
-        click.echo(f"{corpus.n_dropped:,} rows written to {written}")
+        echo(f"{corpus.n_dropped:,} rows written to {written}")
     else:
         for record in _records(corpus):
             kept = "  ".join(clean_title(v) for v in (record["id"], record["title"]) if v)
-            place = clean_title(f"{record['file']}, {record['unit']} {record['row']:,}")
-            click.echo(f"{place}  {record['reason']}  {kept}".rstrip())
+            place = "?"
+            if record["row"] is not None:
+                place = clean_title(f"{record['file']}, {record['unit']} {record['row']:,}")
+            echo(f"{place}  {record['reason']}  {kept}".rstrip())
 
 
 def write_dropped(corpus: Corpus, path: Path, force: bool) -> None:
     """Writes the rows into a file, in the format that its name asks for."""
-    from topicmc.storage.files import atomic_write, check_new_file, user_errors_for
+    from topicmc.storage.files import atomic_write, check_new_file, check_no_source, user_errors_for
 
     check_new_file(path, _SUFFIXES, force)
+    check_no_source(path, [corpus.path])
     records = _records(corpus)
     writing = _lines if path.suffix.lower() == ".jsonl" else _table
     with user_errors_for(path):

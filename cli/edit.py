@@ -19,6 +19,7 @@ from topicmc.cli.options import (
     refuse,
     run_argument,
 )
+from topicmc.cli.printing import echo
 from topicmc.errors import UsageError
 
 
@@ -30,10 +31,18 @@ from topicmc.errors import UsageError
     "--labels",
     "file",
     type=click.Path(path_type=Path),
-    help="Names from a file: CSV of topic,label, or JSON.",
+    help="Names from a file: CSV of topic,label; or JSON, if its name ends in .json.",
 )
 @click.option("--merge", "merges", multiple=True, metavar="K+K…", help="Sum topics in the first.")
 @click.option("--drop", "drops", multiple=True, metavar="K,…", help="Leave topics out.")
+@click.option("--stable", is_flag=True, help="Leave out topics that not all chains have found.")
+@click.option(
+    "--with",
+    "others",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A run whose chains count for --stable, too; may be repeated.",
+)
 @click.option("--group", "groups", multiple=True, metavar="NAME=K,…", help="Group topics.")
 @force_option
 @json_option
@@ -44,6 +53,8 @@ def edit(
     file: Path | None,
     merges: tuple[str, ...],
     drops: tuple[str, ...],
+    stable: bool,
+    others: tuple[Path, ...],
     groups: tuple[str, ...],
     force: bool,
     as_json: bool,
@@ -54,45 +65,53 @@ def edit(
     not. It holds no samples, so RUN has to stay. Topics keep their numbers; a merged one has the
     number of its first. RUN may be a view, whose edits then stay. Groups of a mixture can be named.
     """
-    from topicmc.cli.mixture.read import note_start
+    from topicmc.cli.mixture.read import note_reached
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.mixture.run import MixtureRun
-    from topicmc.topics.editing import Edits, name_groups
+    from topicmc.topics.editing import Edits, name_groups, unstable
     from topicmc.topics.editing import edit as make
     from topicmc.topics.labels import read_labels
     from topicmc.topics.shown import facts_of, sentences
 
+    if stable and merges:
+        raise UsageError("--stable: does not go with --merge; merge topics in an edit of the view")
     labels = read_labels(file) if file is not None else {}
     labels |= _once("--label", map(_label, pairs))
     if is_mixture(run):
         refuse(
-            {"--merge": merges, "--drop": drops, "--group": groups},
+            {"--merge": merges, "--drop": drops, "--stable": stable, "--with": others}
+            | {"--group": groups},
             "does not go with a mixture, whose groups can be named only",
         )
         mixture = MixtureRun.open(run)
-        note_start(mixture)
+        note_reached(mixture)
         named = name_groups(mixture, labels, output, force)
         told = {str(k): name for k, name in named.items()}
         if as_json:
             print_json({"view": str(output), "labels": told})
         else:
-            click.echo(f"A view of {run}, which names {len(told)} of its groups.")
+            echo(f"A view of {run}, which names {len(told)} of its groups.")
         return
+    if others and not stable:
+        raise UsageError(f"--with {others[0]}: is for --stable; add that, or leave it out")
+    opened = TopicRun.open(run)
+    note_progress([opened])
     edits = Edits(
         labels=labels,
         merges=[_numbers("--merge", merge, "+") for merge in merges],
-        drops=[k for drop in drops for k in _numbers("--drop", drop, ",")],
+        drops=[
+            *(k for drop in drops for k in _numbers("--drop", drop, ",")),
+            *(unstable(opened, [TopicRun.open(other) for other in others]) if stable else ()),
+        ],
         groups=_once("--group", map(_group, groups)),
     )
-    opened = TopicRun.open(run)
-    note_progress([opened])
     view = make(opened, edits, output, force)
     if as_json:
         names = {str(k): name for k, name in sorted(view.labels.items())}
         print_json({"view": str(output), "labels": names, **facts_of(view)})
         return
     for sentence in sentences(view):
-        click.echo(sentence)
+        echo(sentence)
 
 
 def _once(option: str, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 
 from topicmc.cli.mixture.dispatch import are_mixtures, only_one
 from topicmc.cli.options import json_option, print_json, refuse, threads_option
+from topicmc.cli.printing import echo
 from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.errors import UsageError
 
@@ -89,7 +91,8 @@ def evaluate(
     ]
     for shown in opened:
         if shown.view is not None and (shown.view.merged or shown.view.dropped):
-            click.echo(f"Note: {VIEWED.format(shown.place, shown.path)}.", err=True)
+            viewed = VIEWED.format(shown.place, shlex.quote(str(shown.path)))
+            echo(f"Note: {viewed}.", err=True)
     diagnostics = diagnose(opened)
     if as_json:
         told = [score.as_dict() for score in scores]
@@ -99,7 +102,7 @@ def evaluate(
         return
     for run, score in zip(runs, scores, strict=True):
         if len(runs) > 1:
-            click.echo(f"run                   {run}")
+            echo(f"run                   {run}")
         _print_score(score)
     _print_diagnostics(diagnostics)
 
@@ -143,31 +146,31 @@ def _evaluate_file(
     if as_json:
         print_json(score.as_dict())
     else:
-        click.echo(f"perplexity            {score.perplexity:,.2f}  of the topics in {path}")
+        echo(f"perplexity            {score.perplexity:,.2f}  of the topics in {path}")
         _print_split(score)
 
 
 def _print_score(score: Score) -> None:
     if score.samples == 0:
-        click.echo(f"perplexity            {score.perplexity:,.2f}  of a state of the start")
+        echo(f"perplexity            {score.perplexity:,.2f}  of a state of the start")
     else:
         n = score.averaged_over
         many = f"averaged over {n} sample{'s' * (n > 1)}"
-        click.echo(f"perplexity            {score.perplexity:,.2f}  of the newest sample")
-        click.echo(f"                      {score.perplexity_averaged:,.2f}  {many}")
+        echo(f"perplexity            {score.perplexity:,.2f}  of the newest sample")
+        echo(f"                      {score.perplexity_averaged:,.2f}  {many}")
         if score.perplexity_mean is not None:
             error = score.perplexity_mean_error
             more = "" if error is None else f", standard error {error:,.2f}"
             mean = f"{score.perplexity_mean:,.2f}"
-            click.echo(f"                      {mean}  of the running mean{more}")
+            echo(f"                      {mean}  of the running mean{more}")
     _print_split(score)
 
 
 def _print_split(score: Score) -> None:
-    click.echo(f"held-out documents    {score.documents:,}")
-    click.echo(f"tokens scored         {score.tokens_scored:,}")
-    click.echo(f"unknown words         {score.unknown_words:,}")
-    click.echo(f"split                 {score.split}")
+    echo(f"held-out documents    {score.documents:,}")
+    echo(f"tokens scored         {score.tokens_scored:,}")
+    echo(f"unknown words         {score.unknown_words:,}")
+    echo(f"split                 {score.split}")
 
 
 def _print_diagnostics(diagnostics: Diagnostics) -> None:
@@ -175,7 +178,7 @@ def _print_diagnostics(diagnostics: Diagnostics) -> None:
         shown = name.startswith(("perplexity", "step_size")) and "averaged" not in name
         if shown and len(trace) > 1:
             _print_trace(name.replace("_", " "), trace)
-    click.echo()
+    echo()
     rows = [
         (name, *(UNTOLD if x != x else f"{x:.{digits}f}" for x, digits in ((rhat, 2), (ess, 0))))
         for (name, rhat), ess in zip(
@@ -183,10 +186,10 @@ def _print_diagnostics(diagnostics: Diagnostics) -> None:
         )
     ]
     print_table(("", "R̂", "effective samples"), rows)
-    click.echo()
+    echo()
     for flag in diagnostics.flags:
-        click.echo(f"Note: {flag}.")
-    click.echo(diagnostics.verdict)
+        echo(f"Note: {flag}.")
+    echo(diagnostics.verdict)
 
 
 def _print_trace(name: str, trace: Trace) -> None:
@@ -199,4 +202,4 @@ def _print_trace(name: str, trace: Trace) -> None:
     digits = 1 if high >= 10 else 4
     (_, first), (seconds, last) = trace[0], trace[-1]
     ends = f"{first:,.{digits}f} to {last:,.{digits}f} in {seconds:,.0f} s"
-    click.echo(f"{name:<21} {bars} {ends}")
+    echo(f"{name:<21} {bars} {ends}")

@@ -19,6 +19,7 @@ from topicmc.cli.options import (
     refuse,
     threads_option,
 )
+from topicmc.cli.printing import echo
 from topicmc.export import FORMATS
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def export(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the topics of RUN, the posterior mean of the kept samples, or the groups of a mixture.
+    """Write the topics of RUN, the posterior mean of a chain, or the groups of a mixture.
 
     \b
     npy       a folder with phi.npy (K x W, rows sum to 1), alpha.npy (K), vocabulary.txt
@@ -67,7 +68,7 @@ def export(
 
     options: Any = {"words": words, "corpus": corpus, "threads": threads}
     if are_mixtures(runs):
-        from topicmc.cli.mixture.read import note_start
+        from topicmc.cli.mixture.read import note_reached
         from topicmc.export.mixture import GroupSource
         from topicmc.models.mixture.run import MixtureRun
 
@@ -77,7 +78,7 @@ def export(
         )
         mixtures = [MixtureRun.open(run) for run in runs]
         for run in mixtures:
-            note_start(run)
+            note_reached(run)
         source: Source = GroupSource(mixtures, **options)
     else:
         from topicmc.export.source import Source as Topics
@@ -88,10 +89,10 @@ def export(
         source = Topics(opened, chain=chain, **options)
     files = write(source, format, output, force)
     for remark in source.remarks:
-        click.echo(f"Note: {remark}.", err=True)
+        echo(f"Note: {remark}.", err=True)
     if as_json:
         told = {"format": format, "files": [str(file) for file in files], "remarks": source.remarks}
         print_json(told)
         return
     for file in files:
-        click.echo(file)
+        echo(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from topicmc.cli.options import force_option, json_option, output_option, print_json
+from topicmc.cli.printing import echo
 
 if TYPE_CHECKING:
     from topicmc.corpora.download import Progress
@@ -52,24 +54,24 @@ def fetch(
 
     collection = find(name, mirror=mirror, language=language, date=date)
     sizes = [remote_size(file) for file in collection.files]
-    click.echo(f"{collection.about}\nLicence: {collection.licence}", err=True)
+    echo(f"{collection.about}\nLicence: {collection.licence}", err=True)
     for file, size in zip(collection.files, sizes, strict=True):
-        click.echo(f"  {_size(size):>10}  {file.url}", err=True)
+        echo(f"  {_size(size):>10}  {file.url}", err=True)
     asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
     if asks and not click.confirm(f"Download to {output}?", default=True, err=True):
-        click.echo("Nothing was fetched.", err=True)
+        echo("Nothing was fetched.", err=True)
         return
     with _progress(None if None in sizes else sum(filter(None, sizes))) as progress:
         paths = [
             download(file, output, force=force, progress=progress) for file in collection.files
         ]
-    command = f"topicmc prepare {paths[-1]} -o CORPUS"
+    command = f"topicmc prepare {shlex.quote(str(paths[-1]))} -o CORPUS"
     if as_json:
         print_json({"files": [str(path) for path in paths], "licence": collection.licence})
     else:
         for path in paths:
-            click.echo(str(path))
-    click.echo(f"Now: {command}", err=True)
+            echo(str(path))
+    echo(f"Now: {command}", err=True)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from topicmc.cli.options import (
     run_argument,
     threads_option,
 )
+from topicmc.cli.printing import echo
 from topicmc.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -71,11 +72,10 @@ def infer(
 
     SOURCES are whatever prepare reads, or a prepared corpus; without any, the documents that RUN
     was trained on, and those held out. Texts are cut into words as those of the run's corpus were,
-    and words are matched by spelling. The topics are the posterior mean of the kept samples. A row
-    of the file is a row of the sources, in their order, with its id if it has one; rows that made
-    no document have no tokens.
+    and words are matched by spelling. The topics are the posterior mean of a chain. A row of the
+    file is a row of the sources, in their order, with its id if it has one; rows that made no
+    document have no tokens.
     """
-    from topicmc.corpora.index import INDEX
     from topicmc.corpora.readers import Tally
     from topicmc.corpora.reading import read_known
     from topicmc.corpora.remembered import fields_like
@@ -90,11 +90,12 @@ def infer(
     if seed is not None and not se:
         raise UsageError(f"--seed {seed} is that of draws; add --se")
     check_place(output, sd=se, force=force)
-    check_no_source(output, [path for path in sources if not (Path(path) / INDEX).is_file()])
     groups, opened, labels = _opened(run, se, chain, threads)
     facts = opened.facts()
     known = _corpus(opened, corpus, needed=not sources)
     sources = sources or (known.path,) if known else sources
+    opened.check_no_part(output)
+    check_no_source(output, sources)
     told = _told(facts["corpus"], known)
     columns = columns_of(keep)
     fields, stop = fields_like(told, columns=columns, **names), _stop_words(told)
@@ -118,7 +119,7 @@ def infer(
         if columns == ():  # prepared corpora have theirs all the same
             stream = replace(stream, columns=())
         if not stream.ordered:
-            click.echo(
+            echo(
                 "Note: this corpus does not know the rows of its sources: training documents come "
                 "first, then those held out; prepare the sources again to have them in order.",
                 err=True,
@@ -131,17 +132,17 @@ def infer(
             )
         write_mixes(output, labels.columns(), rows, sd=se)
     if stream.ids and not totals.named:
-        click.echo(f"Note: no document has an id (--id {fields.id}).", err=True)
+        echo(f"Note: no document has an id (--id {fields.id}).", err=True)
     if tally.ids_repeated:
-        click.echo(
+        echo(
             f"Warning: {tally.ids_repeated:,} rows have the id of a row before them: by these ids"
             " documents cannot be told apart.",
             err=True,
         )
     if tally.cut:
-        click.echo(f"Warning: {tally.cut}.", err=True)
+        echo(f"Warning: {tally.cut}.", err=True)
     if groups is None and opened.view is not None and opened.view.dropped:
-        click.echo("Note: shares are of all topics; those of the dropped are left out.", err=True)
+        echo("Note: shares are of all topics; those of the dropped are left out.", err=True)
     if as_json:
         print_json(_summary(output, labels, tally, totals))
     else:
@@ -156,14 +157,14 @@ def _opened(
     from topicmc.topics.labels import Labels
 
     if is_mixture(path):
-        from topicmc.cli.mixture.read import note_start
+        from topicmc.cli.mixture.read import note_reached
         from topicmc.models.mixture.matching import central
         from topicmc.models.mixture.run import MixtureRun
 
         asked = {"--se": se, "--chain": chain or None, "--threads": threads}
         refuse(asked, "does not go with a mixture")
         run = MixtureRun.open(path)
-        note_start(run)
+        note_reached(run)
         groups = central(run)
         n = len(groups.sizes)
         return groups, run, Labels(tuple(range(n + 1)), {**run.labels, n: "other"})
@@ -224,13 +225,13 @@ def _summary(output: Path, labels: Labels, tally: Tally, totals: Totals) -> dict
 def _print_summary(output: Path, labels: Labels, tally: Tally, totals: Totals) -> None:
     notes = {"without a known word": totals.empty, **tally.passed_over}
     aside = "".join(f", {number:,} {what}" for what, number in notes.items() if number)
-    click.echo(f"documents   {totals.documents:,}{aside}")
+    echo(f"documents   {totals.documents:,}{aside}")
     unknown = f"{totals.unknown:,} of words unknown to the run"
     if totals.stop:
         others = totals.unknown - totals.stop
         unknown = f"{totals.stop:,} of stop words, {others:,} of other words unknown to the run"
-    click.echo(f"tokens      {totals.tokens:,}, and {unknown}")
-    click.echo(f"written to  {output}: {len(labels.numbers)} topics a document")
+    echo(f"tokens      {totals.tokens:,}, and {unknown}")
+    echo(f"written to  {output}: {len(labels.numbers)} topics a document")
     if not labels.are_plain and output.suffix.lower() in (".npy", ".jsonl"):
         tags = ", ".join(labels.tag(k) for k in range(len(labels.numbers)))
-        click.echo(f"in order    {tags}")
+        echo(f"in order    {tags}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
@@ -12,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topicmc.cli.printing import echo
 from topicmc.errors import UsageError
+from topicmc.storage.fields import UNSHOWN
 
 if TYPE_CHECKING:
     from topicmc.models.lda.run import TopicRun
@@ -92,6 +96,18 @@ class Number(click.ParamType):
             self.fail(f"{value!r} is neither {wanted} nor auto", param, ctx)
 
 
+class NumberRange(click.FloatRange):
+    """Numbers from here to there; nan, which no comparison refuses, is none."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number", param, ctx)
+        return number
+
+
 class NumberOrAll(click.ParamType):
     """A number from 1 on, or the word all."""
 
@@ -102,7 +118,7 @@ class NumberOrAll(click.ParamType):
     ) -> int | str:
         if value == "all":
             return "all"
-        if not str(value).isdecimal() or int(value) < 1:
+        if not re.fullmatch(r"\d{1,18}", str(value), re.ASCII) or int(value) < 1:
             self.fail(f"{value!r} is neither a number from 1 on nor all", param, ctx)
         return int(value)
 
@@ -186,7 +202,10 @@ def print_json(value: Any) -> None:
     """One JSON object on stdout; in ASCII where that is not UTF-8, which JSON is."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     is_utf8 = codecs.lookup(encoding).name == "utf-8"
-    click.echo(json.dumps(value, ensure_ascii=not is_utf8))
+    text = json.dumps(value, ensure_ascii=not is_utf8)
+    if UNSHOWN.search(text):  # as JSON may have it, and a terminal obeys it
+        text = json.dumps(value)
+    click.echo(text)
 
 
 def note_progress(runs: Sequence[TopicRun]) -> None:
@@ -195,7 +214,15 @@ def note_progress(runs: Sequence[TopicRun]) -> None:
 
     for run in runs:
         for remark in remarks(run):
-            click.echo(f"Note: {remark}.", err=True)
+            echo(f"Note: {remark}.", err=True)
+
+
+def check_topics(numbers: Sequence[int], run: TopicRun) -> None:
+    """UsageError for the first number of ``--topic`` that a run or view has no topic of."""
+    for number in numbers:
+        if number not in run.numbers:
+            why = f"the topics are 0 to {run.n_topics - 1}"
+            raise UsageError(f"--topic {number}: {run.view.why_not(number) if run.view else why}")
 
 
 def tokenizer_options(command: Any) -> Any:

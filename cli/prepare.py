@@ -26,13 +26,14 @@ from topicmc.cli.options import (
     reading_options,
     tokenizer_options,
 )
+from topicmc.cli.printing import echo
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
 
 _FORMATS = "auto docword npz mm ldac svmlight text jsonl csv parquet wikipedia".split()  # noqa: SIM905
 
-_NUMBER = re.compile(r"[+-]?\d+")
+_NUMBER = re.compile(r"[+-]?\d{1,18}")
 
 
 @click.command()
@@ -207,4 +208,4 @@ def _print_summary(corpus: Corpus, facts: dict[str, Any]) -> None:
     rows["shards"] = f"{corpus.n_shards}"
     rows["written to"] = f"{corpus.path}"
     for name, value in rows.items():
-        click.echo(f"{name:<11} {value}")
+        echo(f"{name:<11} {value}")

@@ -19,6 +19,7 @@ from topicmc.cli.options import (
     refuse,
     threads_option,
 )
+from topicmc.cli.printing import echo
 from topicmc.errors import DataError
 
 if TYPE_CHECKING:
@@ -79,20 +80,20 @@ def report(
             }
         )
     else:
-        click.echo(output)
+        echo(output)
 
 
 def _of_mixtures(
     runs: Sequence[Path], corpus: Path | None, threads: int | None, asked: dict[str, Any]
 ) -> dict[str, Any]:
-    from topicmc.cli.mixture.read import note_start
+    from topicmc.cli.mixture.read import note_reached
     from topicmc.models.mixture.run import MixtureRun
     from topicmc.report.groups import gather_groups
 
     refuse({"--threads": threads}, "does not go with a mixture")
     opened = [MixtureRun.open(run) for run in runs]
     for run in opened:
-        note_start(run)
+        note_reached(run)
     return gather_groups(opened, _corpus(opened[0], corpus), **asked)
 
 
@@ -119,5 +120,5 @@ def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:
     try:
         return open_corpus(run)
     except DataError as error:
-        click.echo(f"Note: no coherence, documents or trends: {error}.", err=True)
+        echo(f"Note: no coherence, documents or trends: {error}.", err=True)
         return None

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topicmc.cli.printing import echo
+from topicmc.storage.fields import visible
+
 if TYPE_CHECKING:
     from topicmc.posterior.judgement import Convergence
 
@@ -25,7 +28,7 @@ def print_table(
     from rich.cells import cell_len
 
     used = [i for i in range(len(columns)) if i == 0 or any(row[i] for row in rows)]
-    lines = [[line[i] for i in used] for line in (columns, *rows)]
+    lines = [[visible(line[i], keep="") for i in used] for line in (columns, *rows)]
     left = {0, len(used) - 1} if last_left else {0}
     widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
     for number, line in enumerate(lines):
@@ -39,6 +42,7 @@ def print_table(
 
 def print_line(line: str, bold: bool = False) -> None:
     """A line that on a terminal is cut to its width, and bold if it is to be."""
+    line = visible(line, keep="")
     if not sys.stdout.isatty():
         click.echo(line)
         return
@@ -61,7 +65,7 @@ def print_convergence(found: Convergence) -> None:
         for name, value in found.rhat.items()
     ]
     if rows:
-        click.echo()
+        echo()
         print_table(("", "R̂", "effective samples"), rows)
-    click.echo()
-    click.echo(found.verdict)
+    echo()
+    echo(found.verdict)

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.mixture.dispatch import are_mixtures, only_one
-from topicmc.cli.options import corpus_option, json_option, note_progress, print_json, refuse
+from topicmc.cli.options import (
+    check_topics,
+    corpus_option,
+    json_option,
+    note_progress,
+    print_json,
+    refuse,
+)
+from topicmc.cli.printing import echo
 from topicmc.cli.tables import UNTOLD, print_line, print_table
 from topicmc.errors import UsageError
 
@@ -17,7 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from topicmc.corpora.naming import Named
-    from topicmc.models.lda.run import TopicRun
     from topicmc.topics.labels import Labels
     from topicmc.topics.reading import Topic
     from topicmc.topics.uncertainty import Posterior, WordPosterior
@@ -44,7 +51,7 @@ TREE_WORDS = 6  # of each topic of a tree
 @click.option(
     "--details",
     is_flag=True,
-    help="Add exclusivity, words by relevance and FREX, and similar topics.",
+    help="Add exclusivity and the nearest topic; to JSON also words by relevance and FREX.",
 )
 @click.option(
     "--coherence",
@@ -105,7 +112,8 @@ def topics(
     full = details or pages or by != "probability"
     if level is not None and not several:
         raise UsageError(f"--level {level:g} is that of intervals; add --uncertainty")
-    if weight is not None and not full:
+    weighs = by == "relevance" or pages or (full and as_json)
+    if weight is not None and not weighs:
         raise UsageError(f"--relevance {weight:g} weighs words by relevance; add --by relevance")
     if by != "probability" and pages:
         raise UsageError(
@@ -117,8 +125,10 @@ def topics(
     posterior = posterior_of(opened, level) if several else None
     model = posterior or posterior_mean(opened[0])
     labels = Labels.of(opened[0])
-    _check(numbers, opened[0])
+    check_topics(numbers, opened[0])
     reads = bool(coherence or sort == "coherence" or n_documents)
+    if not reads:
+        refuse({"--corpus": corpus}, "is read for --coherence, --sort coherence and --documents")
     documents = open_corpus(opened[0], corpus) if reads else None
     representative = None
     if n_documents and documents is not None:
@@ -142,8 +152,8 @@ def topics(
         p_w=word_shares(opened[0], model.phi, model.share) if full else None,
         documents=representative,
         labels=labels,
+        columns=sorted({labels.numbers.index(n) for n in numbers}) or None,
     )
-    described = [topic for topic in described if not numbers or topic.number in numbers]
     joins = tree_of(model.phi) if tree else None
     seeds = seed_words(opened[0])
     if as_json:
@@ -162,22 +172,22 @@ def topics(
         rows = [_row(topic, posterior, by, details) for topic in described]
         print_table(_columns(level), rows, last_left=True)
     if joins is not None:
-        click.echo()
+        echo()
         _print_tree(joins, labels, {topic.column: topic for topic in described})
     seeds = {number: seeds[number] for number in seeds if not numbers or number in numbers}
     if seeds:
         tags = {number: labels.tag(column) for column, number in enumerate(labels.numbers)}
-        click.echo("" if pages else "\n", nl=False)
-        click.echo("Seed words, with the share of their tokens in the topic:")
+        echo("" if pages else "\n", nl=False)
+        echo("Seed words, with the share of their tokens in the topic:")
         for line in seed_sentences(seeds, tags):
-            click.echo(f"  {line}")
+            echo(f"  {line}")
     if posterior is not None:
-        click.echo("" if pages else "\n", nl=False)
-        click.echo(posterior.remark())
+        echo("" if pages else "\n", nl=False)
+        echo(posterior.remark())
     if opened[0].view is not None:
-        click.echo()
+        echo()
         for sentence in sentences(opened[0], posterior):
-            click.echo(sentence)
+            echo(sentence)
 
 
 def _refuse_for_mixture(
@@ -199,13 +209,6 @@ def _refuse_for_mixture(
         },
         "does not go with a mixture yet",
     )
-
-
-def _check(numbers: Sequence[int], run: TopicRun) -> None:
-    for number in numbers:
-        if number not in run.numbers:
-            why = f"the topics are 0 to {run.n_topics - 1}"
-            raise UsageError(f"--topic {number}: {run.view.why_not(number) if run.view else why}")
 
 
 def _print_tree(tree: np.ndarray, labels: Labels, described: dict[int, Topic]) -> None:
@@ -312,16 +315,16 @@ def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
         *(("document", _document(document)) for document in topic.documents or ()),
     ]
     name = f" {topic.label}" if topic.label else ""
-    click.echo(f"topic {topic.number}{name}: {topic.share:.1%} of the tokens")
+    echo(f"topic {topic.number}{name}: {topic.share:.1%} of the tokens")
     for name, value in facts:
         if value:
-            click.echo(f"  {name:<13} {value.rstrip()}")
+            echo(f"  {name:<13} {value.rstrip()}")
     rows = [
         (word.word, f"{word.mean:.5f}", _interval(word), f"{word.in_top:.0%}")
         for word in posterior.words(k, n_words)
     ]
     print_table(("word", "probability", _interval_at(posterior.level), "in top ten"), rows)
-    click.echo()
+    echo()
 
 
 def _document(document: Named) -> str:

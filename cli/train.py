@@ -98,7 +98,11 @@ class Alpha(click.ParamType):
 )
 @setting("--batch-size", Number(int), "Documents in a minibatch [auto: by their length].")
 @setting("--sweeps", Number(int), "Gibbs sweeps over each minibatch [auto].")
-@setting("--burn-in", Number(int), "Of these, sweeps that are not averaged [auto: half].")
+@setting(
+    "--burn-in",
+    Number(int),
+    "Of these, the first, which are not averaged; that of a chain is its start [auto: half].",
+)
 @setting("--step-size", Number(float), "a in the step size a (1 + t / b)^-c [auto].")
 @setting("--step-offset", Number(float), "b in the step size [auto].")
 @setting("--step-decay", Number(float), "c in the step size [auto].")
@@ -131,7 +135,11 @@ class Alpha(click.ParamType):
 @setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")
 @setting("--until", click.Choice(UNTIL), "end, or once converged [auto: by length given].")
 @setting("--evaluate-every", str, "Held-out perplexity every 10s, or every N updates [auto].")
-@setting("--checkpoint-every", str, "A checkpoint every 30s, or every N updates.")
+@setting(
+    "--checkpoint-every",
+    str,
+    "A checkpoint every 30s, or every N updates [auto: 30s, or a tenth of the time].",
+)
 @setting("--samples", int, "Posterior samples of a chain to keep at most [32; mixture: 64].")
 @setting("--seed", int, "The same seed gives the same topics [0].")
 @setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")
@@ -344,7 +352,7 @@ def _result(outcome) -> str:
 def _slow(items: tuple[str, ...]) -> dict[int, float]:
     slow = {}
     for item in items:
-        match = re.fullmatch(r"(\d+)=(\d+(?:\.\d+)?)", item)
+        match = re.fullmatch(r"(\d{1,9})=(\d+(?:\.\d+)?)", item)
         if not match or float(match[2]) < 1:
             raise UsageError(f"--slow {item!r}: write RANK=FACTOR, for example 1=5")
         slow[int(match[1])] = float(match[2])
@@ -352,14 +360,20 @@ def _slow(items: tuple[str, ...]) -> dict[int, float]:
 
 
 def _dry_run(corpus, settings, channel, as_json) -> None:
+    from topicmc.cli.corpus import in_units
     from topicmc.corpora import Corpus
     from topicmc.models.lda import jobs
 
+    opened = None if corpus is None else Corpus.open(corpus)
     config = TrainConfig(**settings)
-    told = config if corpus is None else jobs.checked(config, Corpus.open(corpus), channel)
+    resolved = None if opened is None else jobs.checked(config, opened, channel)
     if not channel.is_root:
         return
+    told = (resolved or config).as_dict()
     if as_json:
-        print_json(told.as_dict())
+        print_json(told)
         return
-    tell_settings(told.as_dict())
+    tell_settings(told)
+    if resolved is not None and opened is not None:
+        disk = in_units(jobs.disk_of(resolved, opened))
+        click.echo(f"such a run takes up to {disk} of disk", err=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
+from topicmc.cli.printing import echo
 
 if TYPE_CHECKING:
     from topicmc.engine.loop import Outcome, Training
@@ -70,7 +70,7 @@ def carry_out(
             told.message(NO_SAMPLE)
     told.close()
     if channel.is_root and outcome.interrupted:
-        click.echo(
+        echo(
             f"Stopped after update {outcome.update:,}; a checkpoint is written. Go on with:\n"
             f"  {_resume_command(command, run.path, channel)}",
             err=True,
@@ -86,7 +86,7 @@ def tell_nothing_to_do(run: RunDirectory, outcome: Outcome) -> None:
     more = "more --updates, --epochs or --time-budget"
     if outcome.converged:
         ended, more = f"has converged, after {outcome.update:,} updates", "--until end"
-    click.echo(f"Nothing to do: {run.path} {ended}; it goes on with {more}", err=True)
+    echo(f"Nothing to do: {run.path} {ended}; it goes on with {more}", err=True)
 
 
 def tell_result(
@@ -94,16 +94,17 @@ def tell_result(
 ) -> None:
     """The last sentences of a run; ``evaluate`` is the command that says more."""
     spent = f"{outcome.update:,} updates, {outcome.seconds:.1f} s of training"
-    click.echo(f"Trained {run.path}: {spent}{result}", err=True)
+    echo(f"Trained {run.path}: {spent}{result}", err=True)
     if until == "converged" and not outcome.converged:
-        click.echo(f"It has not converged: {evaluate} {run.path} says more", err=True)
+        place = shlex.quote(str(run.path))
+        echo(f"It has not converged: {evaluate} {place} says more", err=True)
 
 
 def tell_settings(settings: dict[str, Any]) -> None:
     """One a line, as --dry-run shows them."""
     for name, value in settings.items():
         if value is not None:
-            click.echo(f"{name.replace('_', '-')} = {value}")
+            echo(f"{name.replace('_', '-')} = {value}")
 
 
 def threads_of(config: Any) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from topicmc.corpora.documents import blocks
 from topicmc.corpora.dropped import REASONS, REPEATED
-from topicmc.corpora.duplicates import first_of_each, text_digests
+from topicmc.corpora.duplicates import bag_digests, first_of_each, text_digests
 from topicmc.corpora.ingestion import Ingested
 from topicmc.corpora.markup import KINDS
 from topicmc.corpora.naming import Places
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.scripts import uncut
+from topicmc.corpora.shards import map_documents
 from topicmc.corpora.spool import Spool
 from topicmc.corpora.store import Corpus
 from topicmc.corpora.strings import Strings
@@ -51,7 +54,7 @@ def account_of_ids(spool: Spool, places: Places) -> dict[str, Any]:
     """How many rows have no id, how many have that of a row before them, and the first of these."""
     missing, file = 0, spool.folder / "id_digests"
     with file.open("wb") as stream:
-        for block in spool.blocks():
+        for block in spool.blocks(["ids"]):
             assert block.documents.metadata is not None
             ids = block.documents.metadata.ids
             known = text_digests(ids)[ids.lengths > 0]
@@ -86,6 +89,24 @@ def account_of_joined_ids(corpora: Sequence[Corpus]) -> dict[str, Any]:
     return {"ids_known": again, "id_known": example} if again else {}
 
 
+def account_of_equals(
+    folder: Path, tables: dict[str, Any], dtypes: tuple[np.dtype, np.dtype]
+) -> dict[str, int]:
+    """How many held-out documents of a corpus, written into a folder, are equal to one to train on,
+    by their words; nothing where none is. Takes eight bytes of memory for each that is held out."""
+    told = {"word_ids": dtypes[0].name, "counts": dtypes[1].name}
+
+    def digests(table: dict[str, Any]) -> Iterator[np.ndarray]:
+        return map(bag_digests, blocks(map_documents(folder, table, told)))
+
+    held = np.concatenate([np.empty(0, np.uint64), *digests(tables["heldout"])])
+    found = np.zeros(len(held), bool)
+    for table in tables["shards"] if len(held) else ():
+        for trained in digests(table):
+            found |= np.isin(held, trained)
+    return {"heldout_trained": int(found.sum())} if found.any() else {}
+
+
 def _ids_of(corpus: Corpus) -> Iterator[Strings]:
     for table in (*corpus.index["shards"], corpus.index["heldout"]):
         metadata = corpus.part(table).metadata
@@ -97,7 +118,7 @@ def _rows_with_ids(spool: Spool, wanted: tuple[int, int]) -> tuple[list[int], st
     """The rows at some positions among those with an id, ascending, and the id of the last."""
     rows: list[int] = []
     id, start = "", 0
-    for block in spool.blocks():
+    for block in spool.blocks(["ids"]):
         metadata = block.documents.metadata
         assert metadata is not None
         known = np.flatnonzero(metadata.ids.lengths)

@@ -18,6 +18,8 @@ from topicmc.corpora.ingestion import spelled
 from topicmc.corpora.metadata import Metadata, kinds
 from topicmc.corpora.shards import ShardWriter, file_of, id_dtype
 from topicmc.corpora.store import Corpus
+from topicmc.errors import DataError
+from topicmc.storage.fields import MOST
 
 Dtypes = tuple[np.dtype, np.dtype]
 
@@ -32,11 +34,13 @@ class Part(NamedTuple):
 
 
 def parts_of(corpora: Sequence[Corpus], words: list[str]) -> list[Part]:
-    """The corpora as parts of a whole over ``words``."""
+    """The corpora as parts of a whole over ``words``. DataError for more rows than int64 holds."""
     parts, rows = [], 0
     for corpus in corpora:
         parts.append(Part(corpus, _new_ids(corpus.vocabulary, words), rows))
         rows += corpus.places.n_rows
+        if rows > MOST:
+            raise DataError(f"{corpus.path}: has more rows than can be counted; leave it out.")
     return parts
 
 

@@ -17,7 +17,7 @@ from unicodedata import normalize
 import regex
 
 from topicmc.errors import DataError, UsageError
-from topicmc.storage.fields import shown
+from topicmc.storage.fields import UNSHOWN, shown
 
 Cut = Callable[[str], Iterable[str]]
 
@@ -33,8 +33,6 @@ _JOINERS = "\u200c\u200d"
 _IDLE_JOINERS = re.compile(f"(?<![\u0600-\U0010ffff])[{_JOINERS}]+")  # before the Arabic script
 _HYPHENS = re.compile("[\u2010\u2011]")
 _APOSTROPHES = re.compile("[\u2019\uff07]")
-UNSHOWN = regex.compile(r"[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]")
-"""Control characters, and marks that change the order of what follows: a terminal obeys them."""
 
 
 class CutError(DataError):
@@ -97,7 +95,7 @@ def by_pattern(pattern: str) -> Cut:
 def compiled(pattern: str) -> regex.Pattern[str]:
     try:
         found = regex.compile(pattern)
-    except regex.error as error:
+    except (regex.error, ValueError) as error:
         raise UsageError(f"--token-pattern {shown(pattern)}: {error}.") from None
     except (RecursionError, OverflowError, MemoryError):
         raise UsageError(f"--token-pattern {shown(pattern)}: too deep or large.") from None

@@ -22,10 +22,11 @@ _BLOCK_TEXT = 1 << 26  # bytes of what is kept with documents
 class Documents:
     """Word counts of n documents; document d owns entries ``indptr[d]:indptr[d + 1]``.
 
-    indptr    int64 (n + 1,), starts at 0, never falls
-    word_ids  unsigned (E,), ascending and distinct inside a document
-    counts    unsigned (E,), at least 1
-    metadata  titles and times, where they are known and asked for
+    Attributes:
+        indptr: int64 (n + 1,), starts at 0, never falls.
+        word_ids: unsigned (E,), ascending and distinct inside a document.
+        counts: unsigned (E,), at least 1.
+        metadata: titles and times, where they are known and asked for.
     """
 
     indptr: np.ndarray

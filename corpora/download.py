@@ -131,12 +131,15 @@ class _Part:
         return self.path.stat().st_size if self.path.is_file() else 0
 
     def origin(self) -> dict[str, Any]:
-        """``url`` and ``validator`` (an ETag or a date), when both are known."""
+        """``url`` and ``validator`` (an ETag or a date) of what is there; {} where they are not
+        known."""
         try:
             note = json.loads(self.note.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
-        return note if isinstance(note, dict) else {}
+        validator = note.get("validator") if isinstance(note, dict) else None
+        fits = isinstance(validator, str) and validator.isascii() and validator.isprintable()
+        return note if fits else {}
 
     def begin(self, url: str, validator: str | None) -> None:
         self.path.write_bytes(b"")
@@ -210,7 +213,7 @@ def _receive(file: RemoteFile, part: _Part, progress: Progress) -> bool:
                 out.write(chunk)
                 start += len(chunk)
                 progress(file.name, start, total)
-    return total is None or start == total
+    return total is None or part.size == total  # another process may have added to it
 
 
 def _validator(response: Any) -> str | None:

@@ -1,6 +1,6 @@
 """From the spool to a corpus folder: prune, hold out, cut into shards."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 from topicmc.corpora.documents import Documents, kept_lengths, remap, select
 from topicmc.corpora.dropped import KEPT, PRUNED, REPEATED, DroppedWriter
 from topicmc.corpora.duplicates import first_of_each
+from topicmc.corpora.metadata import TEXTS
 from topicmc.corpora.shards import ShardWriter, count_dtype, id_dtype
 from topicmc.corpora.split import choose_heldout
 from topicmc.corpora.spool import Block, Spool
@@ -46,10 +47,12 @@ class Pruned:
         self._new_ids = new_ids
         self._repeated = repeated
 
-    def _blocks(self) -> Iterator[tuple[Block, np.ndarray, np.ndarray]]:
+    def _blocks(
+        self, texts: Collection[str] = TEXTS
+    ) -> Iterator[tuple[Block, np.ndarray, np.ndarray]]:
         """With the entries that each row keeps, and why it is left out if it is."""
         start = 0
-        for block in self.spool.blocks():
+        for block in self.spool.blocks(texts):
             documents, lengths = block.documents, block.documents.lengths
             if self._new_ids is not None:
                 lengths = kept_lengths(documents, self._new_ids[documents.word_ids] >= 0)
@@ -66,7 +69,7 @@ class Pruned:
         n_docs = n_entries = 0
         file = self.spool.folder / "digests_kept"
         with file.open("wb") as stream:
-            for block, lengths, reasons in self._blocks():
+            for block, lengths, reasons in self._blocks(texts=()):
                 stays = reasons == KEPT
                 n_docs += int(np.count_nonzero(stays))
                 n_entries += int(lengths[stays].sum())

@@ -6,16 +6,23 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
 from numpy.lib import format as npy
 
 from topicmc.errors import DataError, TopicmcError, UsageError
-from topicmc.host.interrupts import exit_on_termination
-from topicmc.storage.files import put_in_place, raw_atomic_write, sync_tree
+from topicmc.host.interrupts import unwound
+from topicmc.storage.files import (
+    check_elsewhere,
+    put_in_place,
+    raw_atomic_write,
+    real_path,
+    sync_tree,
+)
 
 
 class NpyWriter:
@@ -59,24 +66,25 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
+def staging(output: Path, *, names: Sequence[str], force: bool) -> Iterator[Path]:
     """A temporary sibling folder that becomes ``output`` when the block ends well.
 
-    On any exception, Ctrl-C and SIGTERM included, it is removed and ``output`` is as it was. What
-    exists is replaced only with ``force``, and only when it holds ``marker``.
+    On any exception, Ctrl-C included, and on SIGTERM unless the program handles it, it is removed
+    and ``output`` is as it was. What exists is replaced only with ``force``, and only when it holds
+    the first of ``names``, and nothing that none of these patterns fits.
     """
-    output = output.resolve() if output.is_symlink() else output
+    output = real_path(output) if output.is_symlink() else output
     prefix = f".{output.name}.{socket.gethostname()}-"
     folder = output.parent / f"{prefix}{os.getpid()}.partial"
-    _check_elsewhere(output)
+    check_elsewhere(output)
     try:
         _clear_up(output, prefix)
-        _check_free(output, marker, force)
-        with exit_on_termination():
+        _check_free(output, names, force)
+        with unwound():
             output.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir()
             yield folder
-            _check_free(output, marker, force)
+            _check_free(output, names, force)
             sync_tree(folder)
             _replace(folder, output)
     except OSError as error:
@@ -94,25 +102,21 @@ def staging(output: Path, *, marker: str, force: bool) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_elsewhere(output: Path) -> None:
-    """UsageError where whoever calls would stand in a folder that is no more."""
-    here = Path.cwd()
-    if output.resolve() in (here, *here.parents):
-        raise UsageError(
-            f"{output}: is or holds the folder that you are in, and would be replaced: go to"
-            " another folder, and name it from there."
-        )
-
-
-def _check_free(output: Path, marker: str, force: bool) -> None:
+def _check_free(output: Path, names: Sequence[str], force: bool) -> None:
     if not output.exists() and not output.is_symlink():
         return
     if output.is_dir() and not any(output.iterdir()):
         return
-    if not (output / marker).is_file():
+    if not (output / names[0]).is_file():
         raise UsageError(f"{output} exists and is not a corpus: choose another name with -o.")
     if not force:
         raise UsageError(f"{output} exists: choose another name with -o, or replace it by --force.")
+    for name in sorted(path.name for path in output.iterdir()):
+        if not any(fnmatch(name, pattern) for pattern in names):
+            raise UsageError(
+                f"{output}: holds {name}, which is no part of a corpus and would be lost: move it "
+                "elsewhere, or choose another name with -o."
+            )
 
 
 def _replace(folder: Path, output: Path) -> None:

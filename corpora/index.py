@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.corpora import stamps
 from topicmc.corpora.dropped import ARRAYS as DROPPED
 from topicmc.corpora.dropped import NAME, REASONS
 from topicmc.corpora.files import sha256, write_text
 from topicmc.corpora.metadata import FILES
 from topicmc.corpora.shards import ARRAYS
 from topicmc.errors import DataError
-from topicmc.storage.fields import Record, shown
+from topicmc.storage.fields import MOST, Record, shown
 from topicmc.storage.files import own_checksum
 
 INDEX = "corpus.json"
@@ -28,6 +29,8 @@ FORMAT = "topicmc-corpus"
 VERSION = 2
 _VERSIONS = (1, 2)  # the first knows nothing of rows, ids and columns
 VOCABULARY = "vocabulary.txt"
+NAMES = (INDEX, VOCABULARY, "shards", "heldout", NAME, stamps.NAME, f".{stamps.NAME}.*.tmp")
+"""What the folder of a corpus may hold, as patterns."""
 
 _SHA256 = "[0-9a-f]{64}"
 _TOTALS = ("n_docs", "n_tokens", "n_entries")
@@ -45,14 +48,18 @@ def read_index(path: Path) -> dict[str, Any]:
     try:
         index = json.loads(file.read_text(encoding="utf-8"))
         kind, version = index["format"], index["version"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except OSError as error:
+        raise DataError(
+            f"{file} cannot be read ({error.strerror or error}): check the disk, and who may read."
+        ) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{file} cannot be read: prepare the corpus again.") from error
     if kind != FORMAT:
         raise DataError(f"{file} does not describe a corpus of topicmc: check the path.")
     if version not in _VERSIONS:
         raise DataError(
-            f"{file} has version {version}, this topicmc reads 1 to {VERSION}: prepare the corpus "
-            "again or use the topicmc that made it."
+            f"{file} has version {shown(version)}, this topicmc reads 1 to {VERSION}: prepare the "
+            "corpus again or use the topicmc that made it."
         )
     if index.get("checksum") != own_checksum(index):
         raise DataError(f"{file} was changed or damaged: prepare the corpus again.")
@@ -88,10 +95,11 @@ def _check(index: Record) -> None:
     index.whole("n_heldout", heldout.value["n_docs"], heldout.value["n_docs"])
     for name, total in totals.items():
         index.whole(name, max(1, total), total)
+    rows = 0
     for source in index.records("sources") if "sources" in index else ():
-        source.text("name")
+        source.text("name", r"(?s).+")
         source.text("unit", _UNITS)
-        source.whole("rows")
+        rows += source.whole("rows", most=MOST - rows)
     if "dropped" in index:
         _check_dropped(index.record("dropped"))
     if "columns" in index:
@@ -100,12 +108,15 @@ def _check(index: Record) -> None:
 
 
 def _check_provenance(provenance: Record) -> None:
-    """As far as `topicmc.corpora.facts` counts by it: its steps, and those of what was merged."""
+    """As far as `topicmc.corpora.facts` counts by it, and the format of its sources: its steps, and
+    those of what was merged."""
     found = [provenance]
     while found:
         told = found.pop()
         if told.value.get("duplicates") is not None:
             told.whole("duplicates")
+        if told.value.get("format") is not None:
+            told.text("format")
         if "history" in told:
             found += told.records("history")
         if "with" in told:

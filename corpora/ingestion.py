@@ -190,7 +190,7 @@ def without_rows(ingested: Ingested, spool: Spool, left_out: np.ndarray) -> tupl
     how many documents are left."""
     doc_freq = np.zeros(ingested.n_ids, dtype=np.int64)
     n_docs = start = 0
-    for block in spool.blocks():
+    for block in spool.blocks(texts=()):
         documents = block.documents
         stays = ~left_out[start : start + documents.n_docs] & (documents.lengths > 0)
         start += documents.n_docs

@@ -4,6 +4,7 @@ Documents keep their order unless they are shuffled or sorted. What becomes of a
 its provenance, under ``history``.
 """
 
+import shlex
 import shutil
 from collections.abc import Sequence
 from itertools import chain
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.corpora.accounts import account_of_joined_ids
+from topicmc.corpora.accounts import account_of_equals, account_of_joined_ids
 from topicmc.corpora.concatenation import (
     Dtypes,
     carry,
@@ -24,7 +25,7 @@ from topicmc.corpora.concatenation import (
 from topicmc.corpora.documents import blocks
 from topicmc.corpora.emission import check_shards, check_split
 from topicmc.corpora.files import staging
-from topicmc.corpora.index import INDEX, write_index, write_vocabulary
+from topicmc.corpora.index import INDEX, NAMES, write_index, write_vocabulary
 from topicmc.corpora.ingestion import spelled
 from topicmc.corpora.ordering import Keys, in_order, keys_of, random_keys, write_even_shards
 from topicmc.corpora.pipes import readable
@@ -85,7 +86,7 @@ def _rewrite(
     check_shards(n_shards, corpus.n_docs)
     rows = corpus.index["shards"]
     dtypes = dtypes_of([corpus], corpus.n_words)
-    with staging(Path(output), marker=INDEX, force=force) as folder:
+    with staging(Path(output), names=NAMES, force=force) as folder:
         documents = chain.from_iterable(blocks(corpus.part(row)) for row in rows)
         shards = write_even_shards(
             documents if keys is None else in_order(corpus, keys),
@@ -125,10 +126,14 @@ def merge(
         words = _joint(corpora[0], words, corpus, union)
     parts = parts_of(corpora, words)
     dtypes = dtypes_of(corpora, len(words))
-    with staging(Path(output), marker=INDEX, force=force) as folder:
+    with staging(Path(output), names=NAMES, force=force) as folder:
         tables = concatenate(parts, folder, dtypes)
-        step = {"step": "merge", "with": [_origin(corpus) for corpus in corpora[1:]]}
-        step |= account_of_joined_ids(corpora)
+        step: dict[str, Any] = {
+            "step": "merge",
+            "with": [_origin(corpus) for corpus in corpora[1:]],
+            **account_of_joined_ids(corpora),
+            **account_of_equals(folder, tables, dtypes),
+        }
         if differing := differing_rules(corpora):
             step["rules_differ"] = differing
         told = dict(corpora[0].provenance)
@@ -172,7 +177,8 @@ def add(
     for path in documents:
         if (Path(path) / INDEX).is_file():
             raise UsageError(
-                f"{path} is a corpus: topicmc corpus merge {source} {path} -o NEW joins both."
+                f"{path} is a corpus: topicmc corpus merge"
+                f" {shlex.join([str(source), str(path)])} -o NEW joins both."
             )
     check_no_source(target, map(Path, documents))
     if seed and not n_heldout:
@@ -182,7 +188,7 @@ def add(
     how = {name: value for name, value in fields._asdict().items() if name not in _NOT_OF_PREPARE}
     with (
         readable([Path(path) for path in documents]) as paths,
-        staging(target, marker=INDEX, force=force or output is None) as folder,
+        staging(target, names=NAMES, force=force or output is None) as folder,
     ):
         format, _ = open_sources(paths, format, fields._replace(tokens=cut.field))
         is_text = format not in ID_READERS
@@ -218,6 +224,7 @@ def add(
         if new_words:
             step["words_new"] = len(words) - before
         step["dropped"] = _more(tables["dropped"]["reasons"], corpus)
+        step |= account_of_equals(folder, tables, dtypes)
         added = _n_tokens(tables["shards"], tables["heldout"]) - _tokens_of(corpus)
         step["tokens_unknown"] = _tokens_of(new) - added
         shutil.rmtree(folder / "new")

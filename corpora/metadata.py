@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora.strings import Strings
+from topicmc.storage.fields import UNSHOWN
 
 # The arrays of each kind, in files of their own; a part of a corpus may lack any kind.
 TEXTS = {
@@ -25,8 +26,6 @@ NO_DAY = int(np.iinfo(np.int64).min)  # NaT, as an integer
 NO_ROW = 0
 
 _MAX_TITLE = 200
-# Control characters, those that turn the direction of what follows, and halves of characters.
-_UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _TIME = re.compile(r"(\d{4})(?:\.0|-(\d\d)(?:-(\d\d)(?:[T ]\d\d.*)?)?)?", re.DOTALL)
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -136,7 +135,7 @@ def kinds(table: dict[str, Any]) -> list[str]:
 
 def clean_title(title: str) -> str:
     """One line of at most 200 characters, without characters that a terminal would obey."""
-    line = " ".join(_UNSHOWN.sub(" ", title).split())
+    line = " ".join(UNSHOWN.sub(" ", title).split())
     return line if len(line) <= _MAX_TITLE else line[: _MAX_TITLE - 1].rstrip() + "…"
 
 

@@ -60,8 +60,8 @@ def in_source_order(corpus: Corpus) -> Iterator[tuple[Documents, np.ndarray, np.
     """All rows of the sources in their order, with their metadata: documents, which of them are
     held out, bool (n,), and why others were left out, uint8 (n,), of `topicmc.corpora.dropped`.
 
-    Those whose rows are not known come last, training documents first. Takes 24 bytes of memory a
-    row. Raises DataError when more rows are told of than can be listed.
+    Those whose rows are not known come last, training documents first. Takes some 50 bytes of
+    memory a row. Raises DataError when more rows are told of than can be listed.
     """
     parts = [corpus.part(row) for row in [*corpus.index["shards"], corpus.index["heldout"]]]
     reasons = np.empty(0, dtype=np.uint8)

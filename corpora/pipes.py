@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
 
 from topicmc.errors import DataError, UsageError
 from topicmc.storage.files import user_errors_for
@@ -41,6 +42,13 @@ def readable(sources: Sequence[Path]) -> Iterator[list[Path]]:
 def local(path: Path) -> Path:
     """Where the bytes of a source lie: in the file itself, unless it is a pipe."""
     return _copies.get(path, path)
+
+
+def opened(path: Path) -> Any:
+    """A source as a file of pyarrow, which by itself opens names in UTF-8 only. Raises OSError."""
+    import pyarrow as pa
+
+    return pa.OSFile(os.fsencode(local(path)))
 
 
 def _is_pipe(path: Path) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from topicmc.corpora.accounts import account, account_of_ids
 from topicmc.corpora.emission import Pruned, check_split, emit, repeated_rows
 from topicmc.corpora.files import staging
-from topicmc.corpora.index import INDEX, write_index, write_vocabulary
+from topicmc.corpora.index import INDEX, NAMES, write_index, write_vocabulary
 from topicmc.corpora.ingestion import (
     Ingested,
     ingest_ids,
@@ -83,8 +83,8 @@ def prepare(
     vocabulary that is given; a list of words stands for those among them. ``n_heldout`` documents,
     chosen uniformly by ``seed``, stay out of the shards. ``field``, ``title``, ``time`` and ``id``
     name the fields of a document's text, title, time and id, and ``columns`` those that are kept
-    with it, ("all",) for all others; titles are kept unasked where they are at hand, unless
-    ``title`` is "none".
+    with it, "all" for all others; titles are kept unasked where they are at hand, unless ``title``
+    is "none".
     ``first_index`` is the least that SVMlight may have, found out where it is None.
     What ``optional`` names of all these, and of delimiter and encoding, is used only where it fits.
     ``tokenizer`` says how texts are cut into words. ``delimiter`` and ``quote`` are those of CSV,
@@ -113,15 +113,15 @@ def prepare(
     if duplicates not in ("keep", "drop"):
         raise UsageError(f"--duplicates {duplicates}: it is keep or drop.")
     fields = Fields(
-        *(field, title, time, id, tuple(columns), delimiter, encoding, quote),
+        *(field, title, time, id, _names(columns), delimiter, encoding, quote),
         tokens=cut.field,
-        optional=frozenset(optional),
+        optional=frozenset(_names(optional)),
         first_index=first_index,
     )
 
     tally = Tally()
     with ExitStack() as stack:
-        folder = stack.enter_context(staging(Path(output), marker=INDEX, force=force))
+        folder = stack.enter_context(staging(Path(output), names=NAMES, force=force))
         paths = stack.enter_context(readable(paths))
         format, readers = open_sources(paths, format, fields)
         is_ids = format in ID_READERS
@@ -133,7 +133,7 @@ def prepare(
         given = given_vocabulary(paths if is_ids else [], vocab, strict)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
         report = progress or _silent
-        found = None if isinstance(phrases, bool) else phrases_among(phrases)
+        found = None if isinstance(phrases, bool) else phrases_among(_names(phrases))
         if finds and is_ids:
             raise UsageError(f"--phrases goes with text, and this is {format}: word ids.")
         if finds and given is not None:
@@ -209,6 +209,11 @@ def prepare(
             **tables,
         )
     return Corpus.open(output)
+
+
+def _names(given: Collection[str]) -> tuple[str, ...]:
+    """A text is one."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def default_pruning(n_docs: int) -> Pruning:

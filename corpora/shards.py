@@ -159,7 +159,11 @@ def map_array(path: Path, dtype: np.dtype, size: int | None = None) -> np.ndarra
         array = load_array(path, mmap=True)
     except FileNotFoundError as error:
         raise DataError(f"{path} is missing: prepare the corpus again.") from error
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be read ({error.strerror or error}): check the disk, and who may read."
+        ) from error
+    except ValueError as error:
         raise DataError(f"{path} is truncated or damaged: prepare the corpus again.") from error
     shape = (array.size if size is None else size,)
     if array.dtype != dtype or array.shape != shape:

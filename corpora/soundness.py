@@ -49,10 +49,10 @@ def check_metadata(root: Path, table: dict[str, Any], n_rows: int) -> None:
         for start in range(0, len(strings), step):
             part = strings.part(start, min(start + step, len(strings)))
             _check_texts(part, folder / f"{text}.npy", folder / f"{offsets}.npy")
-    last = metadata.rows
+    last = rows = metadata.rows
     if table["name"] == dropped.NAME:
         last = last + _checked_spans(root, table) - 1
-    if metadata.n_docs and not (metadata.rows.min() >= 0 and last.max() <= n_rows):
+    if len(rows) and not (rows.min() >= 0 and max(rows.max(), last.max()) <= n_rows):
         raise damaged(folder / "rows.npy", "a row that no source has")
 
 

@@ -1,6 +1,6 @@
 """All rows of a preparation as read, on disk, before pruning and splitting."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -104,8 +104,9 @@ class Spool:
         """Which kinds of metadata some row has."""
         return [kind for kind, number in self._known.items() if number]
 
-    def blocks(self) -> Iterator[Block]:
-        """Reads rather than maps: pages of a map would count as this process's memory."""
+    def blocks(self, texts: Collection[str] = TEXTS) -> Iterator[Block]:
+        """With those ``texts`` of their metadata that are asked for; others are blank. Reads rather
+        than maps: pages of a map would count as this process's memory."""
         self.flush()
         with ExitStack() as stack:
             files = {n: stack.enter_context(path.open("rb")) for n, path in self._paths.items()}
@@ -114,6 +115,8 @@ class Spool:
                 return np.fromfile(files[name], _FILES[name], size)
 
             def read_strings(kind: str, size: int) -> Strings:
+                if kind not in texts:
+                    return Strings.blank(size)
                 starts = offsets(read(f"{kind}_lengths", size))
                 return Strings(read(kind, int(starts[-1])), starts)
 

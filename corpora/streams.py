@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from topicmc.corpora.pipes import local
+from topicmc.corpora.pipes import local, opened
 from topicmc.errors import DataError
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -61,7 +61,7 @@ class Stream:
             else:
                 import pyarrow as pa
 
-                self._raw = pa.OSFile(str(local(path)))
+                self._raw = opened(path)
                 self._file = pa.CompressedInputStream(self._raw, kind)
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error

@@ -63,7 +63,8 @@ class Strings:
 
     def take(self, rows: np.ndarray) -> Strings:
         """Some texts, int64 (n,), in the order given."""
-        starts, lengths = self.offsets[rows], self.lengths[rows]
+        starts = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - starts
         offsets = running(lengths)
         text = np.empty(offsets[-1], np.uint8)
         for first, last in _pieces(offsets):

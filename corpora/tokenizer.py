@@ -49,16 +49,18 @@ def _check_known(option: str, names: tuple[str, ...], known: tuple[str, ...]) ->
 class Tokenizer:
     """How texts are cut into words; called with a text, it returns its words in order.
 
-    allow       what words may hold beside letters and their marks, of `ALLOWED`
-    pattern     a regular expression of a word, in the syntax of the ``regex`` package, instead
-    function    MODULE:FUNCTION, called with a text for a list of its words, instead
-    field       of lists of words made elsewhere, instead of texts
-    min_length, max_length    letters (code points) of a word; others are dropped
-    strip       markup that is removed first, of `KINDS`
-    earlier     words end at marks, as in the first corpora, which say nothing of how they were cut
-    owner       the file that these settings were read from, if any
-
     Raises UsageError for settings that cannot be honoured.
+
+    Attributes:
+        allow: what words may hold beside letters and their marks, of `ALLOWED`.
+        pattern: a regular expression of a word, in the syntax of the ``regex`` package, instead.
+        function: MODULE:FUNCTION, called with a text for a list of its words, instead.
+        field: of lists of words made elsewhere, instead of texts.
+        min_length, max_length: letters (code points) of a word; others are dropped.
+        strip: markup that is removed first, of `KINDS`.
+        earlier: words end at marks, as in the first corpora, which say nothing of how they were
+            cut.
+        owner: the file that these settings were read from, if any.
     """
 
     allow: tuple[str, ...] = ()

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.corpora.cutting import UNSHOWN
 from topicmc.corpora.stopwords import stop_words
 from topicmc.corpora.streams import Stream, numbered_lines
 from topicmc.errors import DataError, UsageError
-from topicmc.storage.fields import shown
+from topicmc.storage.fields import UNSHOWN, shown
 
 _MAX_WORDS = 10_000_000  # each takes some 150 bytes here, and K weights in training
 

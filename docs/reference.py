@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
+from textwrap import indent
 from types import FunctionType
 from typing import Any
 
@@ -28,6 +29,7 @@ PUBLIC = {
     "topicmc": ("LDA", "MatrixFactorization"),
     "topicmc.estimator": ("Evaluation",),
     "topicmc.corpora": ("prepare", "Tokenizer", "stop_words", "Corpus", "verify"),
+    "topicmc.corpora.documents": ("Documents",),
     "topicmc.models.lda.run": ("TopicRun",),
     "topicmc.models.lda.samples": ("samples_of", "posterior_mean", "PosteriorMean", "phi_of",
                                   "share_of", "alpha_of"),
@@ -36,6 +38,7 @@ PUBLIC = {
     "topicmc.topics.coherence": ("measure", "document_counts", "u_mass", "npmi", "c_v"),
     "topicmc.topics.matching": ("match_topics", "distances"),
     "topicmc.topics.uncertainty": ("posterior_of", "Posterior", "WordPosterior"),
+    "topicmc.topics.effects": ("effects_of", "Effects", "Interval"),
     "topicmc.topics.diagnostics": ("diagnose", "Diagnostics"),
     "topicmc.models.lda.scoring": ("score_run", "score_topics", "Score"),
     "topicmc.inference.mixes": ("infer", "Mixer", "representative_documents"),
@@ -48,6 +51,9 @@ PUBLIC = {
     "topicmc.models.factors.run": ("FactorRun",),
     "topicmc.models.factors.rows": ("Factors",),
     "topicmc.models.factors.prediction": ("predict", "Prediction"),
+    "topicmc.kernels.threads": ("Threads",),
+    "topicmc.host.interrupts": ("Interrupt",),
+    "topicmc.engine.loop": ("Listener",),
     "topicmc.errors": ("TopicmcError", "UsageError", "DataError", "DivergedError"),
 }  # fmt: skip
 
@@ -55,8 +61,12 @@ PUBLIC = {
 MEMBERS = {
     "TopicRun": ("open", "facts", "vocabulary", "metrics", "sample_index", "read_sample"),
     "FactorRun": ("open", "facts", "scale", "data", "metrics", "sample_index", "read_sample"),
-    "Corpus": ("open", "vocabulary", "titles", "times", "shard", "heldout", "check"),
-}
+    "Corpus": ("open", "vocabulary", "titles", "times", "ids", "columns", "about", "shard",
+               "heldout", "check"),
+    "Documents": ("lengths", "sizes", "part"),
+    "Threads": (),
+    "Interrupt": (),
+}  # fmt: skip
 
 HEAD = """\
 # Reference
@@ -111,7 +121,12 @@ def _arguments(command: click.Command) -> str:
 
 
 def _help(command: click.Command) -> str:
-    return inspect.cleandoc(command.help or "").replace("\b\n", "").replace("``", "`")
+    """The help of a command; what stands behind a backspace keeps its lines."""
+    paragraphs = inspect.cleandoc(command.help or "").replace("``", "`").split("\n\n")
+    return "\n\n".join(
+        indent(text.removeprefix("\b\n"), "    ") if text.startswith("\b\n") else text
+        for text in paragraphs
+    )
 
 
 def _options(command: click.Command) -> str:
@@ -143,7 +158,8 @@ def _described(name: str, value: Any) -> Iterator[str]:
         yield f"#### `{name}{_signature(value)}`"
         yield markdown(value.__doc__ or "")
         return
-    yield f"#### class `{name}{'' if issubclass(value, Exception) else _signature(value)}`"
+    is_made = not issubclass(value, Exception) and not getattr(value, "_is_protocol", False)
+    yield f"#### class `{name}{_signature(value) if is_made else ''}`"
     yield markdown(value.__doc__ or "")
     members = []
     parts = [vars(base) for base in value.__mro__ if base.__module__.startswith("topicmc")]

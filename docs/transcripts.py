@@ -3,8 +3,9 @@
     python docs/transcripts.py FOLDER tutorial choosing
 
 FOLDER is a folder to work in, best a new one; pages that build on each other share it. Each block
-of commands (sh) is run, and the block of text right behind it is replaced by what it has written to
-stdout. A block of Python that begins with the comment ``# NAME.py`` is saved under that name.
+of commands (sh) that has a block of text right behind it is run, and the text is replaced by what
+it has written to stdout. A block of Python that begins with the comment ``# NAME.py`` is saved
+under that name.
 """
 
 from __future__ import annotations

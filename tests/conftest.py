@@ -7,11 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from synthetic import lda_documents, write_docword
 
 from topicmc.corpora import Corpus, prepare
 
 BEGAN = time.monotonic()
+# The examples of a property are the same in every run, however long a busy machine takes for them.
+settings.register_profile(
+    "tests", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,19 @@
-"""Benches that take the time want a quiet machine, and changes that are planted have a place."""
+"""Benches that take the time want a quiet machine, measure what they say, and changes that are
+planted have a place."""
 
 import ast
 import importlib
 import importlib.util
+import json
 import time
+from argparse import Namespace
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from topicmc.models.lda.collapsed.growing import Extent, Schedule
+from topicmc.models.lda.settings import TrainConfig
 
 BENCH = Path(__file__).parents[1] / "bench"
 
@@ -94,3 +101,53 @@ def test_every_planted_change_has_its_place(monkeypatch):
         text = (BENCH.parent / change.file).read_text(encoding="utf-8")
         assert text.count(change.old) == 1, f"{change.file}: {change.old!r}"
         assert (BENCH.parent / change.test.partition("::")[0]).is_file(), change.test
+
+
+KOS = {"n_docs": 3_430, "n_tokens": 467_714, "n_words": 6_906}
+
+
+def test_chains_that_remember_are_measured_past_their_start(monkeypatch):
+    """That of a run without options would take 1,250 sweeps on so small a corpus."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    inflation, estimates = map(importlib.import_module, ("inflation", "estimates"))
+    asked = TrainConfig(topics=50, sampler="scir", alpha=0.1, beta=0.01, estimate="plain")
+    config = inflation.remembering(asked, 100, **KOS)
+    assert config.remember and not Schedule(config, Extent(**KOS)).is_start(100)
+    options = Namespace(topics=50, seed=0, batch_size=None, start=200)
+    for contender in ("remembered", "adlda"):
+        config = estimates.settings_of(contender, options, **KOS)
+        assert config.keeps_assignments
+        assert (config.start, config.start_sweeps) == ("grow", 80)
+    config = estimates.settings_of("cv:anneal", options, **KOS)
+    assert (config.estimate, config.start, config.anneal_updates) == ("cv", "anneal", 200)
+
+
+def test_updates_are_timed_past_the_start(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCH))
+    options = Namespace(topics=10, documents=50, tokens=20)
+    method = importlib.import_module("updates").chain_of(500, options)
+    assert not method.target.updates.in_burn_in(1)
+
+
+def test_results_of_other_chains_are_made_anew(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(BENCH))
+    sbc = importlib.import_module("sbc")
+    made, generator = [], np.random.default_rng(0)
+
+    def ranked(case, seed, n, processes):
+        made.append(case.name)
+        size = len(sbc.NAMES)
+        ranks = generator.integers(0, sbc.N_DRAWS + 1, (n, size))
+        return ranks, generator.normal(size=(n, sbc.N_DRAWS, size))
+
+    monkeypatch.setattr(sbc, "ranked", ranked)
+    path = tmp_path / "sbc.json"
+    options = Namespace(results=path, replications=20, seed=1, sampler=None, processes=1)
+    sbc.run(options)
+    names = [case.name for case in sbc.CASES]
+    assert made == names
+    results = json.loads(path.read_text())
+    results["cases"][names[2]]["chains"] = "others"
+    path.write_text(json.dumps(results))
+    sbc.run(options)
+    assert made == [*names, names[2]]

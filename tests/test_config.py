@@ -83,7 +83,7 @@ def test_bad_settings_name_the_option(setting, option):
 def test_resolving_leaves_no_auto_and_round_trips():
     config = resolve(TrainConfig(), n_docs=94_095, n_tokens=11_561_909, n_words=1000)
     left = {name for name, value in config.as_dict().items() if value == "auto"}
-    assert left == {"evaluate_every", "anneal_updates", "start_documents"}
+    assert left == {"evaluate_every", "checkpoint_every", "anneal_updates", "start_documents"}
     assert Resolved.from_dict(config.as_dict()) == config
     assert resolve(config, n_docs=94_095, n_tokens=11_561_909, n_words=1000) == config
 

@@ -199,6 +199,25 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path, name, how):
         run.recover()
 
 
+@pytest.mark.parametrize(("old", "new"), [('"seconds": 3.0', '"seconds": 7.0'), ("secon", "sekon")])
+def test_a_manifest_says_itself_whether_it_is_whole(tmp_path, old, new):
+    """A flipped bit leaves it JSON with other totals, or without one. Those of earlier versions
+    have no checksum."""
+    run = TopicRun.create(tmp_path / "run", {})
+    for number in (1, 2, 3):
+        write(run, number)
+    path = run.path / "checkpoint" / "current.json"
+    whole = path.read_text()
+    path.write_text(whole.replace(old, new))
+    assert found(run) == 2
+    assert "current.json: changed or damaged, its checksum is wrong" in run.notices[0]
+    write(run, 3)
+    manifest = json.loads(path.read_text())
+    del manifest["checksum"]
+    path.write_text(json.dumps(manifest))
+    assert found(run) == 3 and run.notices == []
+
+
 @pytest.mark.parametrize("name", ["theta-000.npy", "rank-000.json"])
 def test_a_checkpoint_that_cannot_be_read_gives_way_to_the_one_before(tmp_path, monkeypatch, name):
     run = TopicRun.create(tmp_path / "run", {})

@@ -37,6 +37,21 @@ def test_counts_over_uneven_priors_come_back_exactly():
     assert len(arrays["counts"]) == np.count_nonzero(counts)
 
 
+def test_counts_are_stored_word_by_word_in_the_least_types(monkeypatch):
+    """In pieces of two words; what is half a token or less over the prior is none."""
+    monkeypatch.setattr(encoding, "_ENTRIES", 6)
+    theta = np.array([[0, 3, 0.5], [-0.4, 0, 0], [70_000, 0, 0.75]]).astype(np.float32)
+    arrays = encode_counts(theta + np.float32(0.25), RowPrior(0.25))
+    expected = {
+        "offsets": np.array([0, 1, 1, 3]),
+        "topics": np.array([1, 0, 2], np.uint8),
+        "counts": np.array([3, 70_000, 1], np.uint32),
+    }
+    for name, array in expected.items():
+        assert arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(arrays[name], array)
+
+
 def test_counts_of_many_words(monkeypatch):
     """Looked at some words at a time."""
     theta = np.random.default_rng(1).poisson(0.5, (100, 7)).astype(np.float32) + np.float32(0.1)

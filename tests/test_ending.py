@@ -104,6 +104,24 @@ def test_a_run_that_never_converges_ends_at_its_maximum(small_corpus, tmp_path, 
     assert training.method.position == 40
 
 
+def test_a_run_is_looked_at_when_it_comes_to_its_end(small_corpus, tmp_path, monkeypatch):
+    """As one that came to rest after the last look before. A longer run is then at its end, too."""
+    looks = []
+
+    def looked(run):
+        looks.append(training.method.position)
+        return looks[-1] == 40
+
+    monkeypatch.setattr("topicmc.engine.loop.has_converged", looked)
+    training = begun(replace(CONFIG, epochs=40.0), small_corpus, tmp_path / "run")
+    end = training.train(Interrupt())
+    assert end.converged and looks == [14, 21, 32, 40]
+    longer = resumed(tmp_path / "run", epochs=80.0, until="converged").train(Interrupt())
+    assert longer.converged and longer.update == end.update
+    other = begun(replace(CONFIG, epochs=40.0, until="end"), small_corpus, tmp_path / "end")
+    assert not other.train(Interrupt()).converged
+
+
 def test_a_default_run_trains_until_it_has_converged(small_corpus):
     def planned(**given) -> TrainConfig:
         return jobs.planned(TrainConfig(**given), small_corpus, LocalTransport(1)).config

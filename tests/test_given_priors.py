@@ -8,7 +8,9 @@ import pytest
 from scipy import io, sparse
 from test_training import train
 
+from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
+from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import default_beta
 from topicmc.models.lda.given_priors import given_prior, read_alpha
 from topicmc.models.lda.samples import alpha_of, samples_of
@@ -174,6 +176,18 @@ def test_a_run_under_given_priors(small_corpus, tmp_path, sampler):
         assert theta[7, 1] / theta[:, 1].sum() > 0.3
     (tmp_path / "b.npy").unlink()
     train(config, small_corpus, tmp_path / "run", resume=True)
+
+
+def test_a_command_with_a_base_above_given_priors_can_be_repeated(small_corpus, tmp_path):
+    """The base becomes the least prior that is listed; --resume knows the one that was given."""
+    prior = sparse.coo_array(([0.02, 5.0], ([0, 2], [7, 3])), shape=(3, 120))
+    sparse.save_npz(tmp_path / "b.npz", prior)
+    config = replace(ASKED, topic_prior=str(tmp_path / "b.npz"), epochs=2, threads=1)
+    run, _ = train(config, small_corpus, tmp_path / "run")
+    assert run.facts()["config"]["beta"] == 0.02
+    jobs.resume(run.path, {"beta": 0.1}, LocalTransport(1), None)
+    with pytest.raises(UsageError, match=r"--beta 0\.3: .* which --resume cannot change"):
+        jobs.resume(run.path, {"beta": 0.3}, LocalTransport(1), None)
 
 
 def test_priors_that_memory_cannot_hold(tmp_path, monkeypatch):

@@ -1,5 +1,7 @@
-"""What is built and installed: all of the tree, under the names it should have, and no more."""
+"""What is built and installed: all of the tree, under the names it should have, and no more; and
+which tests are slow."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -68,3 +70,20 @@ def test_importing_topicmc_imports_nothing_heavy():
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == ""
+
+
+def test_the_fast_tier_has_some_of_every_part():
+    """Nor does `slow.txt` name a test twice, or one that there is not."""
+    folder = ROOT / "tests"
+    parts: dict[Path, list[str]] = {}
+    for path in sorted(folder.rglob("test_*.py")):
+        names = re.findall(r"(?m)^def (test_\w+)", path.read_text(encoding="utf-8"))
+        place = path.relative_to(folder)
+        parts.setdefault(place.parent, []).extend(f"{place.as_posix()}::{name}" for name in names)
+    slow = tuple((folder / "slow.txt").read_text(encoding="utf-8").split())
+    assert [part for part, tests in parts.items() if all(t.startswith(slow) for t in tests)] == []
+    tests = [test for part in parts.values() for test in part]
+    for i, line in enumerate(slow):
+        assert not line.startswith(slow[:i] + slow[i + 1 :]), f"{line}: a shorter line has it"
+        of_cases = line.partition("[")[0]
+        assert any(test.startswith(of_cases) for test in tests), f"{line}: there is no such test"

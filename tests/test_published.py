@@ -46,6 +46,13 @@ def test_the_pages_say_what_the_results_say(page):
     assert published.rendered(text) == text
 
 
+def test_the_readme_says_how_fast_infer_is_as_the_table_does():
+    readme, speed = (page.read_text(encoding="utf-8") for page in published.PAGES)
+    row = re.search(r"(?m)^\| topicmc infer \| ([\d,]+) \|", speed)
+    assert row
+    assert f"{row[1]} documents a second" in readme
+
+
 def test_every_section_has_its_place_in_a_page():
     pages = "".join(page.read_text(encoding="utf-8") for page in published.PAGES)
     places = [match[2] for match in published.MARKED.finditer(pages)]

@@ -2,11 +2,16 @@
 
 import importlib.util
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Protocol
 
+import click
 import pytest
+
+from topicmc import MatrixFactorization
 
 SCRIPT = Path(__file__).parents[1] / "docs" / "reference.py"
 
@@ -29,6 +34,11 @@ def test_all_that_is_public_explains_itself(script):
         for name in names:
             value = getattr(importlib.import_module(module), name)
             assert inspect.getdoc(value), f"{module}.{name} has no docstring"
+
+
+def test_tables_in_help_keep_their_lines(script):
+    command = click.Command("x", help="Does ``a`` thing.\n\n\b\na   one\nbb  two\n\nAnd more.")
+    assert script._help(command) == "Does `a` thing.\n\n    a   one\n    bb  two\n\nAnd more."
 
 
 def test_docstrings_become_lists_and_code(script):
@@ -74,7 +84,25 @@ def test_docstrings_in_the_style_of_numpy_become_lists_too(script):
     )
 
 
+def test_no_sentence_is_taken_for_a_parameter(script):
+    text = script.markdown(MatrixFactorization.fit.__doc__)
+    assert re.findall("(?m)^- `(.*?)`", text) == ["X", "y"]
+
+
 def test_signatures_keep_defaults_and_leave_types_to_the_docstring(script):
     def call(phi: list, *, level: float = 0.9, how: str = "so") -> None: ...
 
     assert script._signature(call) == "(phi, *, level=0.9, how='so')"
+
+
+def test_protocols_are_not_called(script):
+    class Told(Protocol):
+        """Who is told."""
+
+    class Teller(Told):
+        """Who tells."""
+
+        def __init__(self, name: str) -> None: ...
+
+    assert next(script._described("Told", Told)) == "#### class `Told`"
+    assert next(script._described("Teller", Teller)) == "#### class `Teller(name)`"

@@ -297,6 +297,44 @@ def test_a_command_may_be_repeated_after_one_without_options(small_corpus, tmp_p
         assert (again.chains, again.groups) == (n, 1)
 
 
+def test_blocks_that_more_workers_cut_down_may_be_told_again(small_corpus, tmp_path):
+    config = replace(BASE, **SAMPLERS["adlda"], batch_size=100)
+    jobs.start(config, small_corpus.path, tmp_path / "run", LocalTransport(1))
+    assert jobs.resume(tmp_path / "run", {}, LocalTransport(4), None)[0].batch_size <= 75
+    for workers in (4, 1):
+        jobs.resume(tmp_path / "run", {"batch_size": 100}, LocalTransport(workers), None)
+    with pytest.raises(UsageError, match="--batch-size 80"):
+        jobs.resume(tmp_path / "run", {"batch_size": 80}, LocalTransport(1), None)
+
+
+@pytest.mark.parametrize("groups", [4, 1])
+@pytest.mark.parametrize("names", [(), ("chains", "groups")])
+def test_chains_are_not_given_up_by_a_job_that_saved_nothing(small_corpus, tmp_path, names, groups):
+    """One on a single worker, by mistake, that was killed while it compiled: neither chains nor
+    their averages."""
+    config = replace(BASE, **SAMPLERS["scir"], chains=4, groups=groups, workers=4)
+    whole = begun(config, small_corpus, tmp_path / "whole")
+    whole.train(Interrupt())
+    go(begun(config, small_corpus, tmp_path / "run"), 6)
+    alone = resumed(tmp_path / "run", 1).config
+    assert (alone.chains, alone.groups, alone.average_until) == (1, 1, 0)
+    training = resumed(tmp_path / "run", 4, **{name: getattr(config, name) for name in names})
+    assert training.config.layout() == whole.config.layout()
+    training.train(Interrupt())
+    assert kept_bits(training.run) == kept_bits(whole.run)
+    go(resumed(tmp_path / "run", 1, updates=96), 2)  # which saves
+    assert resumed(tmp_path / "run", 4).config.chains == 1
+
+
+def test_no_round_is_evaluated_twice_on_other_workers(small_corpus, tmp_path):
+    """One worker has made more updates than each of four, and so more evaluations seem due."""
+    config = replace(BASE, **SAMPLERS["adlda"], workers=4, evaluate_every="30")
+    begun(config, small_corpus, tmp_path / "run").train(Interrupt())
+    resumed(tmp_path / "run", 1, epochs=2.0 * EPOCHS).train(Interrupt())
+    rounds = [record["round"] for record in TopicRun.open(tmp_path / "run").metrics()]
+    assert len(set(rounds)) == len(rounds) > 2
+
+
 def test_workers_are_those_of_the_transport(small_corpus, tmp_path):
     """Else some would train nothing, and nobody would know."""
     with pytest.raises(UsageError, match="workers"):

@@ -147,6 +147,28 @@ def test_force_leaves_folders_that_are_not_runs_alone(tmp_path):
     assert (tmp_path / "thesis.txt").read_text() == "precious"
 
 
+def test_only_what_its_own_writers_left_is_deleted(tmp_path):
+    """Other commands may be writing in the folder of a run, or below it."""
+    run = TopicRun.create(tmp_path / "run", FACTS, words=["a", "b"])
+    own = [
+        run.path / ".run.json.7.tmp",
+        run.path / "samples" / ".index.json.7.tmp",
+        run.path / "checkpoint" / "round-000000001" / ".theta.npy.7.tmp",
+    ]
+    others = [
+        run.path / ".mixes.csv.7.tmp",
+        run.path / ".model.7.tmp" / "phi.npy",
+        run.path / "second" / "samples" / ".index.json.7.tmp",
+    ]
+    for path in (*own, *others):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("half")
+    run.remove_temporaries()
+    assert not any(path.exists() for path in own)
+    TopicRun.create(run.path, FACTS, force=True)
+    assert all(path.exists() for path in others)
+
+
 @pytest.mark.parametrize("change", [{"config": {"topics": 7}}, {"created": ""}])
 def test_facts_changed_by_hand_are_refused(tmp_path, change):
     run = TopicRun.create(tmp_path / "run", FACTS)

@@ -22,6 +22,7 @@ from topicmc.models.lda.samples import posterior_mean
 from topicmc.models.lda.scoring import score_run
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.report.runs import run_of
+from topicmc.storage import checkpoints
 from topicmc.storage.runs import files_of
 from topicmc.topics.compare.models import RunModel
 from topicmc.topics.diagnostics import evaluations
@@ -41,11 +42,12 @@ SMALL = TrainConfig(
 
 
 class StopAfter(Interrupt):
-    """An interruption that arrives when a run has made so many updates."""
+    """An interruption that arrives when a run has made so many updates: it is asked for before each
+    round and after it."""
 
     def __init__(self, updates: int) -> None:
         super().__init__()
-        self.left = updates
+        self.left = 2 * updates
 
     @property
     def requested(self) -> bool:
@@ -250,6 +252,44 @@ def test_work_lost_after_a_checkpoint_is_done_again(small_corpus, tmp_path):
     assert len(run.metrics()) == len(whole.metrics())
 
 
+def test_samples_of_before_a_checkpoint_are_not_lost(small_corpus, tmp_path):
+    """As after kill -9 at nearly twice the update of the checkpoint, when most of those have made
+    room: later evaluations are those of an uninterrupted run."""
+
+    class Killed(Silent):
+        def progress(self, status):
+            if status.update == 38:
+                raise KeyboardInterrupt
+
+    config = replace(SMALL, anneal_updates=5, evaluate_every="10", checkpoint_every="20")
+    whole, _ = train(config, small_corpus, tmp_path / "whole")
+    transport = LocalTransport()
+    settings = jobs.start(config, small_corpus.path, tmp_path / "run", transport)
+    with pytest.raises(KeyboardInterrupt):
+        training_of(*settings, transport, Killed()).train(Interrupt())
+    run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole)
+    names = ("update", "samples", "averaged_over", "perplexity_averaged")
+    lines, expected = ([[row[n] for n in names] for row in of.metrics()] for of in (run, whole))
+    assert lines == expected and [row[0] for row in lines] == [10, 20, 30, 40]
+
+
+def test_a_signal_while_a_state_is_scored_is_seen_at_once(small_corpus, tmp_path):
+    interrupt = Interrupt()
+
+    class Signalled(Silent):
+        def evaluated(self, record):
+            interrupt.requested = True
+
+    whole, _ = train(SMALL, small_corpus, tmp_path / "whole")
+    transport = LocalTransport()
+    settings = jobs.start(SMALL, small_corpus.path, tmp_path / "run", transport)
+    outcome = training_of(*settings, transport, Signalled()).train(interrupt)
+    assert outcome.interrupted and outcome.update == 15
+    run, _ = train(SMALL, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole)
+
+
 def test_no_round_is_evaluated_twice(small_corpus, tmp_path):
     """Killed after an evaluation that had been due when the run was interrupted; and resumed when
     there is nothing left to do."""
@@ -266,7 +306,10 @@ def test_no_round_is_evaluated_twice(small_corpus, tmp_path):
 @pytest.mark.parametrize("interrupt", [None, StopAfter(14)])
 def test_files_that_no_index_names_are_gone_when_training_ends(small_corpus, tmp_path, interrupt):
     run, _ = train(SMALL, small_corpus, tmp_path / "run", interrupt)
-    assert sorted(run.sample_files()) == sorted(files_of(run.sample_index()))
+    named = set(files_of(run.sample_index()))
+    for checkpoint in checkpoints.both(run.path / "checkpoint"):  # to which it may go back
+        named |= set(files_of(run.samples_of(checkpoint)))
+    assert sorted(run.sample_files()) == sorted(named)
 
 
 def test_a_changed_corpus_is_refused(small_corpus, tmp_path):

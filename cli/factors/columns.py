@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from topicmc.errors import UsageError
+
 
 def column_options(rated: bool) -> Any:
     """--user, --item, --rating where there are ratings, and --delimiter."""
@@ -22,7 +24,10 @@ def column_options(rated: bool) -> Any:
 
 
 def checked_delimiter(delimiter: str | None) -> str | None:
-    """One character, or the two colons of MovieLens; UsageError otherwise."""
+    """One character of ASCII, or the two colons of MovieLens; UsageError otherwise."""
     from topicmc.corpora.readers.sources import delimiter_of
 
-    return delimiter_of(delimiter, "::")
+    found = delimiter_of(delimiter, "::")
+    if found is not None and not found.isascii():
+        raise UsageError(f"--delimiter {delimiter!r}: give a character of ASCII")
+    return found

@@ -18,6 +18,7 @@ from topicmc.cli.options import (
     refuse,
     run_argument,
 )
+from topicmc.cli.printing import echo
 from topicmc.cli.tables import print_convergence
 
 if TYPE_CHECKING:
@@ -27,8 +28,12 @@ if TYPE_CHECKING:
 FORMATS = ("npz", "csv")
 
 
-def _note_start(run: FactorRun) -> None:
-    """Notes on stderr that a run has no posterior sample."""
+def _note_reached(run: FactorRun) -> None:
+    """Notes on stderr that a run has not ended, or has no posterior sample."""
+    from topicmc.engine.progress import unfinished
+
+    for remark in unfinished(run, run.reached()):
+        echo(f"Note: {remark}.", err=True)
     if not run.is_starting():
         return
     if run.config().sampler == "sgd":
@@ -38,7 +43,7 @@ def _note_start(run: FactorRun) -> None:
             "has no posterior sample yet: a state of its start stands in for one; train it for"
             " longer"
         )
-    click.echo(f"Note: {run.path} {told}.", err=True)
+    echo(f"Note: {run.path} {told}.", err=True)
 
 
 @click.command()
@@ -57,13 +62,14 @@ def evaluate(
 ) -> None:
     """The error of RUN on its held-out ratings, or on RATINGS; and whether it has converged."""
     from topicmc.corpora.pipes import readable
+    from topicmc.engine.progress import train_on
     from topicmc.models.factors.reading import Columns, read_ratings
     from topicmc.models.factors.reports import score
     from topicmc.models.factors.run import FactorRun
     from topicmc.posterior.judgement import convergence
 
     opened = FactorRun.open(run)
-    _note_start(opened)
+    _note_reached(opened)
     table = None
     if ratings is None:
         asked = {"--user": user, "--item": item, "--rating": rating, "--delimiter": delimiter}
@@ -76,7 +82,8 @@ def evaluate(
                 delimiter=checked_delimiter(delimiter),
                 duplicates="keep",
             )
-    found, diagnosis = score(opened, table), convergence(opened)
+    found = score(opened, table)
+    diagnosis = convergence(opened, advice=train_on([opened], [opened.reached()]))
     if as_json:
         print_json({**asdict(found), **asdict(diagnosis)})
         return
@@ -86,22 +93,22 @@ def evaluate(
 
 def _print_score(found: Score) -> None:
     if found.rmse is None:
-        click.echo("RMSE                  none: no ratings are held out (train with --heldout F)")
+        echo("RMSE                  none: no ratings are held out (train with --heldout F)")
     else:
         kind = "the newest sample" if found.samples else "the newest state, there is no sample"
         if found.rmse_averaged is not None:
             many = f"averaged over {found.samples} sample{'s' * (found.samples > 1)}"
-            click.echo(f"RMSE                  {found.rmse_averaged:.4f}  {many}")
-        click.echo(f"RMSE                  {found.rmse:.4f}  of {kind}")
+            echo(f"RMSE                  {found.rmse_averaged:.4f}  {many}")
+        echo(f"RMSE                  {found.rmse:.4f}  of {kind}")
         if len(found.rmse_of_chains) > 1:
             of = ", ".join(f"{value:.4f}" for value in found.rmse_of_chains)
-            click.echo(f"of each chain         {of}")
-        click.echo(f"of the mean rating    {found.rmse_of_mean:.4f}")
+            echo(f"of each chain         {of}")
+        echo(f"of the mean rating    {found.rmse_of_mean:.4f}")
         if found.coverage is not None:
-            click.echo(f"in 90 % intervals     {found.coverage:.1%}")
-    click.echo(f"ratings scored        {found.ratings:,}")
+            echo(f"in 90 % intervals     {found.coverage:.1%}")
+    echo(f"ratings scored        {found.ratings:,}")
     if found.unknown:
-        click.echo(f"of unknown rows       {found.unknown:,}")
+        echo(f"of unknown rows       {found.unknown:,}")
 
 
 @click.command()
@@ -136,15 +143,19 @@ def predict(
     from topicmc.models.factors.run import FactorRun
     from topicmc.storage.files import check_new_file, check_no_source
 
-    if output is not None:
+    if output is None:
+        refuse({"--force": force}, "is for the file that -o names")
+    else:
         check_new_file(output, SUFFIXES, force)
         check_no_source(output, [pairs])
     opened = FactorRun.open(run)
-    _note_start(opened)
+    if output is not None:
+        opened.check_no_part(output)
+    _note_reached(opened)
     columns = Columns(user, item)
     found = predictions_of(opened, pairs, columns, delimiter=checked_delimiter(delimiter))
     if found.unknown:
-        click.echo(
+        echo(
             f"Note: {found.unknown:,} of {len(found):,} pairs have a user or an item that {run}"
             " does not know; they are predicted from the prior.",
             err=True,
@@ -155,7 +166,7 @@ def predict(
         if as_json:
             print_json({**told, "output": str(output)})
         else:
-            click.echo(f"Wrote {len(found):,} predictions to {output}", err=True)
+            echo(f"Wrote {len(found):,} predictions to {output}", err=True)
     elif as_json:
         print_json({**told, "predictions": found.rows()})
     else:
@@ -184,11 +195,12 @@ def export(run: Path, to: str, output: Path, force: bool, as_json: bool) -> None
     files = ("users.csv", "items.csv") if to == "csv" else ()
     check_free(output, to, files, force)
     opened = FactorRun.open(run)
+    opened.check_no_part(output)
     opened.states_to_read()
-    _note_start(opened)
+    _note_reached(opened)
     with staging(output, is_folder=to == "csv") as place:
         (write_csv if to == "csv" else write_npz)(opened, place)
     if as_json:
         print_json({"run": str(run), "format": to, "output": str(output)})
     else:
-        click.echo(f"Wrote {output}", err=True)
+        echo(f"Wrote {output}", err=True)

@@ -14,6 +14,7 @@ from topicmc.cli.factors.columns import checked_delimiter, column_options
 from topicmc.cli.options import (
     Headed,
     Number,
+    NumberRange,
     force_option,
     json_option,
     output_option,
@@ -63,7 +64,7 @@ HEADINGS = {
 @setting("--sampler", click.Choice(SAMPLERS), "sgld and gibbs sample, sgd finds a mode [sgld].")
 @click.option(
     "--heldout",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=NumberRange(0, 1, max_open=True),
     default=None,
     help="Fraction of the ratings that is held out [0.1].",
 )
@@ -86,7 +87,11 @@ HEADINGS = {
     "--scale", type=float, nargs=2, metavar="LOW HIGH", help="Least and greatest rating [as found]."
 )
 @setting("--evaluate-every", str, "The error every 10s, or every N updates [auto].")
-@setting("--checkpoint-every", str, "A checkpoint every 30s, or every N updates.")
+@setting(
+    "--checkpoint-every",
+    str,
+    "A checkpoint every 30s, or every N updates [auto: 30s, or a tenth of the time].",
+)
 @setting("--samples", int, "Posterior samples of a chain to keep at most [64].")
 @setting("--noise-precision", float, "τ, in units of 1 / variance of the ratings [2].")
 @setting("--learn-noise/--no-learn-noise", bool, "Sample τ, too, beginning there [no].")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from topicmc.errors import UsageError
+from topicmc.errors import DataError, UsageError
 
 
 def is_mixture(path: Path) -> bool:
     """Whether a run of a mixture, or a view of one, is at a path; False where there is no run or it
     is damaged."""
-    import json
+    from topicmc.storage.files import read_json
 
     def read(place: Path) -> Any:
-        try:
-            return json.loads(place.read_bytes())
-        except (OSError, ValueError, RecursionError):
-            return None
+        with suppress(DataError):
+            return read_json(place)
+        return None
 
     path = Path(path)
     view = read(path / "view.json")

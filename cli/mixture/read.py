@@ -6,10 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import numpy as np
 
 from topicmc.cli.options import print_json
+from topicmc.cli.printing import echo
 from topicmc.cli.tables import print_convergence, print_table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
     from topicmc.models.mixture.run import MixtureRun
 
     run = MixtureRun.open(path)
-    note_start(run)
+    note_reached(run)
     groups, words = central(run), run.vocabulary()
     n_groups = len(groups.sizes)
     if as_json:
@@ -43,10 +43,14 @@ def topics(path: Path, n_words: int, as_json: bool) -> None:
     print_groups(run, n_words, groups)
 
 
-def note_start(run: MixtureRun) -> None:
-    """Notes on stderr that a run has no posterior sample yet."""
+def note_reached(run: MixtureRun) -> None:
+    """Notes on stderr that a run has not ended, or has no posterior sample yet."""
+    from topicmc.engine.progress import unfinished
+
+    for remark in unfinished(run, run.reached()):
+        echo(f"Note: {remark}.", err=True)
     if run.is_starting():
-        click.echo(
+        echo(
             f"Note: {run.place} has no posterior sample yet: a state of its start stands in for"
             " one; train it for longer.",
             err=True,
@@ -83,7 +87,7 @@ def print_groups(run: MixtureRun, n_words: int, groups: Groups | None = None) ->
     ]
     print_table(("group", "documents", "weight", "words"), rows, last_left=True)
     of = "state of the start" if run.is_starting() else "kept sample"
-    click.echo(
+    echo(
         f"\nThe groups of the {of} that is nearest to all; {groups.left:.2%} of the weight is of"
         " groups without documents."
     )
@@ -95,7 +99,7 @@ def print_numbers(numbers: list[Number]) -> None:
     numbers in one row where there are many."""
     if not numbers:
         return
-    click.echo()
+    echo()
     step = -(-len(numbers) // _ROWS)
     parts = [numbers[i : i + step] for i in range(0, len(numbers), step)]
     shares = [sum(number.probability for number in part) for part in parts]
@@ -112,6 +116,7 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
     """``topicmc evaluate``."""
     from topicmc.corpora import Corpus
     from topicmc.corpora.of_runs import open_corpus
+    from topicmc.engine.progress import train_on
     from topicmc.host.machine import available_cores
     from topicmc.kernels.threads import Threads
     from topicmc.models.mixture.reading import numbers_of_groups, score
@@ -119,26 +124,28 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
     from topicmc.posterior.judgement import convergence
 
     run = MixtureRun.open(path)
+    note_reached(run)
     documents = Corpus.open(corpus) if corpus is not None else open_corpus(run)
     found = score(run, documents, Threads(threads or available_cores()))
-    numbers, diagnosis = numbers_of_groups(run), convergence(run)
+    numbers = numbers_of_groups(run)
+    diagnosis = convergence(run, advice=train_on([run], [run.reached()]))
     if as_json:
         groups = [asdict(number) for number in numbers]
         print_json({**asdict(found), "groups": groups, **asdict(diagnosis)})
         return
     if found.nats_per_document is None:
-        click.echo("nats a document       none: no documents are held out (topicmc prepare)")
+        echo("nats a document       none: no documents are held out (topicmc prepare)")
     else:
         if found.nats_per_document_averaged is not None:
             many = f"averaged over {found.samples} sample{'s' * (found.samples > 1)}"
-            click.echo(f"nats a document       {found.nats_per_document_averaged:.4f}  {many}")
+            echo(f"nats a document       {found.nats_per_document_averaged:.4f}  {many}")
         kind = "the newest sample" if found.samples else "the newest state, there is no sample"
-        click.echo(f"nats a document       {found.nats_per_document:.4f}  of {kind}")
-        click.echo(f"nats a token          {found.nats_per_token:.4f}")
-        click.echo(f"documents scored      {found.documents:,}, {found.tokens:,} tokens")
+        echo(f"nats a document       {found.nats_per_document:.4f}  of {kind}")
+        echo(f"nats a token          {found.nats_per_token:.4f}")
+        echo(f"documents scored      {found.documents:,}, {found.tokens:,} tokens")
         if found.unknown_documents:
-            click.echo(f"of unknown words      {found.unknown_documents:,} documents, left out")
+            echo(f"of unknown words      {found.unknown_documents:,} documents, left out")
         if found.unknown_words:
-            click.echo(f"unknown words         {found.unknown_words:,}")
+            echo(f"unknown words         {found.unknown_words:,}")
     print_numbers(numbers)
     print_convergence(diagnosis)

@@ -11,6 +11,7 @@ from topicmc.errors import DataError, TopicmcError, UsageError
 NONE = "none"
 ALL = ("all",)
 _MOST_COLUMNS = 10_000
+_SHOWN = 60  # characters of a name in a message
 
 
 class Fields(NamedTuple):
@@ -144,7 +145,8 @@ class FieldReader(RecordReader):
         self, option: str, has: Iterable[str], where: str, name: str | None
     ) -> TopicmcError:
         """The error for a field that ``option`` asks for and that is not among those in ``has``."""
-        told = f"(has: {', '.join(islice(has, 20)) or 'none'})"
+        names = (n if len(n) <= _SHOWN else f"{n[: _SHOWN - 1]}…" for n in islice(has, 20))
+        told = f"(has: {', '.join(names) or 'none'})"
         if name is None:
             return UsageError(f"{where}: which {self.kind} is the text? Pass --field {told}.")
         return DataError(f"{where}: no {self.kind} {name!r} {told}; pass another --{option}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from topicmc.corpora.pipes import local
+from topicmc.corpora.pipes import local, opened
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.named_fields import Columns, FieldReader, words_as_text
 from topicmc.corpora.readers.records import Record, columns_text, read_day
@@ -29,7 +29,10 @@ class ParquetReader(FieldReader):
         require_file(self.path)
         size = local(self.path).stat().st_size
         try:
-            with parquet.ParquetFile(local(self.path), pre_buffer=False) as file:
+            with (
+                opened(self.path) as source,
+                parquet.ParquetFile(source, pre_buffer=False) as file,
+            ):
                 columns = self._columns(file.schema_arrow)
                 n_rows = max(1, file.metadata.num_rows)
                 wanted = list(set(columns.named()))

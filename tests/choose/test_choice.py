@@ -5,18 +5,23 @@ from xml.etree import ElementTree
 
 import pytest
 
-from topicmc.topics.choose.choice import Point, RunFigures, advice
+from topicmc.topics.choose import choice
+from topicmc.topics.choose.choice import Point, RunFigures
 from topicmc.topics.choose.plots import Panel, write_panels
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def point(topics, perplexities, npmi=0.1, stable=None, converged=True) -> Point:
+def point(topics, perplexities, npmi=0.1, stable=None, converged=True, settled=True) -> Point:
     runs = tuple(
         RunFigures(f"k{topics}-seed{seed}", seed, 100, 9.0, perplexity, npmi, 0.5)
         for seed, perplexity in enumerate(perplexities)
     )
-    return Point(topics, runs, stable, converged)
+    return Point(topics, runs, stable, converged, settled)
+
+
+def advice(points, longer="--epochs 900"):
+    return choice.advice(points, longer)
 
 
 def test_the_smallest_number_among_those_that_seeds_cannot_tell_apart_is_suggested():
@@ -55,16 +60,19 @@ def test_a_curve_that_has_flattened_is_no_reason_for_more():
     assert "A first choice is K = 50" in told
 
 
-def test_nothing_is_suggested_before_runs_have_converged():
-    told = advice([point(20, [1000]), point(50, [900], converged=False), point(90, [950])])
-    assert "But K = 50 had not converged: the rows of K = 20, 90 are to be relied on yet" in told
-    assert "so no K is suggested" in told
+def test_nothing_is_suggested_before_perplexities_are_at_rest():
+    told = advice([point(20, [1000]), point(50, [900], settled=False), point(90, [950])])
+    assert "But perplexity had not come to rest at K = 50: the rows of K = 20, 90 are to be" in told
+    assert "no K is suggested; the same command with --epochs 900 trains all runs on" in told
     assert "first choice" not in told
+    told = advice([point(k, [1000], settled=False) for k in (20, 50)])
+    assert "at rest" not in told and "K = 20, 50: no row is to be relied on yet" in told
 
 
-def test_rows_of_which_nothing_can_be_told_are_named():
-    told = advice([point(20, [1000], converged=None), point(50, [900], converged=False)])
-    assert "But K = 50 had not converged and K = 20 cannot be judged yet: no row is to be" in told
+def test_chains_that_are_apart_do_not_withhold_a_choice():
+    told = advice([point(20, [1000]), point(50, [900], converged=False), point(90, [950])])
+    assert "A first choice is K = 50" in told
+    assert "but chains of K = 50 not in all respects, as topicmc evaluate says" in told
 
 
 def test_dots_lie_where_values_are_and_text_is_escaped(tmp_path):
@@ -86,8 +94,8 @@ def test_dots_lie_where_values_are_and_text_is_escaped(tmp_path):
 
 
 def test_a_run_without_a_sample_has_no_perplexity():
-    young = point(50, [None, 900.0], converged=None)
+    young = point(50, [None, 900.0], converged=None, settled=False)
     assert math.isnan(young.mean("perplexity")) and young.as_dict()["perplexity"] is None
     told = advice([point(20, [1000.0, 1001.0]), young])
-    assert "lowest at K = 20 (1,000.5)" in told and "K = 50 cannot be judged yet" in told
-    assert advice([young], "--updates").startswith("No run has a perplexity yet. But K = 50")
+    assert "lowest at K = 20 (1,000.5)" in told and "not come to rest at K = 50" in told
+    assert advice([young]).startswith("No run has a perplexity yet. But perplexity had not come")

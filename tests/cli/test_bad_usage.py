@@ -34,6 +34,11 @@ USAGE = [
         "--chains 2 is out of range.*a worker holds at most one chain",
     ),
     ((*TRAIN, "--slow", "fast"), "--slow 'fast': write RANK=FACTOR"),
+    ((*TRAIN, "--schedule", "permute"), "--schedule permute: chains .* and there is one"),
+    (
+        (*TRAIN, "--sampler", "adlda", "--start", "consensus", "--start-sweeps", 1),
+        "--start-sweeps 1 has no room for the chains of a consensus",
+    ),
     ((*TRAIN, "--sampler", "gibbs"), "--sampler"),
     (("train", "corpus", "-o", "run"), "run: exists already; add --resume.*--force"),
     (("train", "corpus", "-o", "corpus", "--force"), "corpus: exists and is not a run"),
@@ -42,10 +47,15 @@ USAGE = [
     (("export", "run", "--to", "jsonl", "-o", "topics.jsonl.gz"), "ends in .jsonl or .ndjson"),
     (("train", "corpus", "-o", "corpus/corpus.json"), "corpus.json: is a file"),
     (("train", "-o", "run", "--resume", "--force"), "give one of them"),
+    (("train", "-o", "run", "--resume", "--dry-run"), "--dry-run shows the settings of a new run"),
     (("train", "-o", "run", "--resume", "--topics", 7), "--topics 7: .*began with 5"),
     (("topics", "run", "-n", 0), "-n"),
     (("topics",), "RUN"),
     (("topics", "run", "--topic", 0, "--by", "frex"), "--by frex is of the table"),
+    (("topics", "run", "--corpus", "corpus"), "--corpus is read for --coherence"),
+    (("topics", "run", "--by", "frex", "--relevance", 0.1), "add --by relevance"),
+    (("topics", "run", "--details", "--relevance", 0.1), "add --by relevance"),
+    (("compare", "run", "run", "--within", "nan"), "--within.*: 'nan' is no number"),
     (("infer", "run", "corpus", "-o", "x.csv", "--format", "csv"), "--format csv: a prepared"),
     (("export", "run", "--to", "npy"), "-o"),
     (("export", "run", "-o", "new"), "--to"),
@@ -74,6 +84,10 @@ USAGE = [
     (("evaluate", "--corpus", "corpus", "--topics-file", "x.npy"), "needs --alpha F"),
     (("evaluate", "run", "--alpha", 0.1), "--alpha goes with --topics-file"),
     (("prepare", "corpus/vocabulary.txt"), "-o"),
+    (
+        ("prepare", "x.txt", "-o", "new", "--keep", 5, "--keep", 7),
+        "--keep: give one number of words",
+    ),
     (("prepare", "missing.txt", "-o", "new", "--shards", 0), "--shards 0: give a whole number, 1"),
     (
         ("prepare", "missing.txt", "-o", "new", "--heldout", -1),
@@ -151,6 +165,47 @@ def test_a_file_that_is_not_toml(run, command, content):
     result = command(*TRAIN, "--config", "settings.toml")
     assert "settings.toml: not a TOML file" in one_sentence(result)
     assert result.status == 3
+
+
+def test_links_that_lead_in_a_circle(run, command):
+    Path("x").symlink_to("x")
+    for arguments, told in (
+        (("prepare", "x", "-o", "new"), "x does not exist"),
+        (("prepare", "corpus/vocabulary.txt", "-o", "x"), "x exists and is not a corpus"),
+        (("infer", "run", "x", "-o", "mixes.csv"), "x does not exist"),
+        (("export", "run", "--to", "npy", "-o", "x"), "x: cannot be written"),
+        ((*TRAIN, "--from", "x"), "x: no run here"),
+        (("topics", "x"), "x: no run here"),
+    ):
+        result = command(*arguments)
+        assert told in one_sentence(result), arguments
+        assert result.status in (1, 2, 3)
+    assert Path("x").is_symlink() and not Path("new").exists()
+
+
+@pytest.mark.parametrize("setting", ["from", "topic-prior"])
+def test_a_place_that_no_path_can_name(run, command, setting):
+    Path("settings.toml").write_text(f'{setting} = "x\\u0000"')
+    result = command(*TRAIN, "--config", "settings.toml")
+    assert f"settings.toml: --{setting}: holds a character that no path" in one_sentence(result)
+    assert result.status == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("export", "run", "--to", "csv", "-o", "new", "--words"),
+        (*TRAIN, "--evaluate-every"),
+        (*TRAIN, "--slow"),
+        ("prepare", "corpus/vocabulary.txt", "-o", "new", "--keep"),
+    ],
+    ids=lambda arguments: arguments[-1],
+)
+def test_numbers_with_more_digits_than_python_reads(run, command, arguments):
+    number = "9" * 5000 + "=5" * (arguments[-1] == "--slow")
+    result = command(*arguments, number)
+    assert one_sentence(result) and result.status in (2, 3)
+    assert not Path("new").exists()
 
 
 def test_more_topics_than_memory_can_hold(run, command, monkeypatch):

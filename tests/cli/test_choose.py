@@ -12,6 +12,7 @@ from shell import TOPICMC, one_sentence, tree
 
 from topicmc.corpora import Corpus
 from topicmc.models.lda.run import TopicRun
+from topicmc.topics.choose.selection import Grid
 
 SETTINGS = 'batch-size = 40\nupdates = 60\nthreads = 1\nstart = "plain"\n'
 QUIET = ("--config", "settings.toml", "--progress", "none")
@@ -93,9 +94,17 @@ def test_perplexities_are_averaged_over_the_same_number_of_samples(choose, comma
 
 
 def test_the_advice_names_the_budget_that_was_given(choose):
-    assert "twice the --updates trains" in choose(
-        "--topics", "3,5", "--updates", 66
-    ).stdout.replace("\n", " ")
+    told = json.loads(choose("--topics", "3,5", "--updates", 66, "--json").stdout)
+    moving = not all(point["settled"] for point in told["topics"])
+    assert ("with --updates 132 trains" in told["advice"]) == moving
+    grid = Grid(Path("ks"), Path("corpus"), [3, 5], [0], {"updates": 66})
+    assert grid.twice_as_long() == "--updates 132"
+
+
+def test_without_a_length_all_numbers_have_the_same(run):
+    grid = Grid(Path("ks"), Path("corpus"), [3, 20], [0], {"sampler": "adlda"})
+    assert re.fullmatch(r"--epochs \d+(\.\d+)?", grid.twice_as_long())
+    assert len({grid._config(n_topics, 0).epochs for n_topics in grid.topics}) == 1
 
 
 def test_runs_go_on_with_the_sampler_that_they_began_with(choose):
@@ -177,12 +186,15 @@ BAD = [
     (("--topics", "3,5", "-o", "run"), "run: holds something else", 2),
     (("--topics", "3,5", "-o", "settings.toml"), "settings.toml: holds something else", 2),
     (("--topics", "3,5", "--config", "seed.toml"), "seed.toml: leave out seed", 2),
+    (("--topics", "3,5", "-o", "other"), "other: its runs are on another corpus", 3),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "sentence", "status"), BAD)
 def test_bad_arguments(choose, arguments, sentence, status):
     Path("seed.toml").write_text("seed = 3\n")
+    Path("other").mkdir()
+    Path("other/choice.json").write_text('{"format": 1, "corpus": "0"}')
     before = tree(Path())
     result = choose(*arguments)
     assert re.search(sentence, one_sentence(result))

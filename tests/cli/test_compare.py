@@ -68,6 +68,9 @@ def test_the_table(run, command):
     assert early.startswith("Note: early has states of its start in place of samples")
     everything = command("compare", run, "other", "--within", 1)
     assert "3 of 3 pairs are within 1," in everything.stdout
+    for asked, n in {"--drift": 1, "--no-drift": 0}.items():
+        told = json.loads(command("compare", run, "other", asked, "--json").stdout)
+        assert len(told["drifts"]) == n
 
 
 def test_a_run_on_another_corpus_is_pointed_out(run, command):

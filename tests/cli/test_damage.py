@@ -16,12 +16,13 @@ EXPORT = ("export", "run", "--to", "npy", "-o", "new")
 READERS = {
     "run.json": (RESUME, TOPICS, EVALUATE, EXPORT),
     "vocabulary.txt": (TOPICS, EVALUATE, EXPORT),
-    "samples/index.json": (RESUME, TOPICS, EVALUATE, EXPORT),
+    "samples/index.json": (TOPICS, EVALUATE, EXPORT),
     "samples/chain-*-round-*.npz": (EVALUATE,),
     "samples/chain-*-mean-*.npz": (TOPICS, EVALUATE, EXPORT),
     "checkpoint/current.json": (RESUME,),
     "checkpoint/round-*/theta-000.npy": (RESUME,),
     "checkpoint/round-*/rank-000.json": (RESUME,),
+    "checkpoint/round-*/samples.json": (RESUME,),
 }
 
 
@@ -45,12 +46,22 @@ def test_a_damaged_run_is_refused(run, command, name, how):
         assert {**before, "run/run.json": after["run/run.json"]} == after
 
 
-@pytest.mark.parametrize("name", ["run.json", "samples/index.json", "checkpoint/current.json"])
+@pytest.mark.parametrize("name", ["run.json", "checkpoint/current.json"])
 def test_json_of_another_shape_is_refused(run, command, name):
     (run / name).write_text('{"format": 1}')
     result = command(*RESUME)
     assert re.search(f"{Path(name).name}: damaged, it has no '", one_sentence(result))
     assert result.status == 3
+
+
+@pytest.mark.parametrize("how", ["flip", "cut", "gone"])
+def test_a_damaged_index_of_samples_becomes_that_of_the_checkpoint(run, command, how):
+    path = run / "samples" / "index.json"
+    then = json.loads(path.read_text())["samples"]
+    damage(path, how)
+    assert command("train", "-o", "run", "--resume", "--progress", "none").status == 0
+    assert json.loads(path.read_text())["samples"] == then
+    assert command(*EVALUATE).status == 0
 
 
 TRAIN = ("train", "corpus", "-o", "new", "--topics", 5, "--progress", "none")

@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from synthetic import write_ratings
 
 from topicmc import MatrixFactorization
-from topicmc.errors import DataError
 from topicmc.models.factors.run import FactorRun
+from topicmc.models.lda.memory import COMPILING, PROGRAM
 
 SIZE = ("--factors", 3, "--threads", 1, "--progress", "none")
 LENGTH = ("--epochs", 8, "--evaluate-every", 40)
@@ -74,6 +74,19 @@ def test_factors_explain_ratings(work, command, sampler):
     assert score["ratings"] == FactorRun.open(Path("new")).facts()["ratings"]["heldout"] > 100
     if sampled:
         assert told["rmse_averaged"] == pytest.approx(error)
+
+
+def test_settings_that_few_ask_for_are_those_of_the_run(work, command):
+    lines = Path("ratings.csv").read_text().splitlines()
+    Path("twice.csv").write_text("\n".join([*lines, lines[-1]]) + "\n")
+    asked = ("--step-offset", 300, "--precision-shape", 2, "--no-learn-noise")
+    train = ("factors", "train", "twice.csv", "-o", "new", *SIZE, "--epochs", 1, *asked)
+    assert command(*train).status == 3  # for the same pair again
+    done = command(*train, "--duplicates", "last")
+    assert done.status == 0, done.stderr
+    config = FactorRun.open(Path("new")).facts()["config"]
+    assert (config["step_offset"], config["precision_shape"]) == (300, 2)
+    assert config["learn_noise"] is False
 
 
 def test_evaluate_predict_and_export(work, command):
@@ -189,6 +202,23 @@ def test_a_chain_goes_on_to_its_end_on_fewer_workers(work, command):
     assert rounds[0] == rounds[1]
 
 
+def test_chains_that_fewer_workers_gave_up_may_be_told_again(work, command):
+    train = ("factors", "train", "-o", "two", *SIZE)
+    two = ("--workers", 2, "--transport", "local")
+    assert command(*train, "ratings.csv", *two, "--chains", 2, "--epochs", 4).status == 0
+
+    def chains() -> int:
+        return FactorRun.open(Path("two")).config().chains
+
+    # What a job on one worker leaves that is killed before it has saved anything.
+    run = FactorRun(Path("two"))
+    run.update_facts(config={**run.facts()["config"], "workers": 1, "chains": 1, "groups": 1})
+    assert command(*train, "--resume", *two, "--epochs", 6).status == 0 and chains() == 2
+    assert command(*train, "--resume", "--workers", 1, "--epochs", 8).status == 0 and chains() == 1
+    again = command(*train, "--resume", *two, "--chains", 2)
+    assert again.status == 0 and chains() == 1, again.stderr
+
+
 def test_a_run_that_ends_in_its_start_has_no_sample_yet(work, command):
     train = ("factors", "train", "-o", "new", "--sampler", "gibbs", *SIZE[:4], "--json")
     done = command(*train, "ratings.csv", "--progress", "plain", "--epochs", 4)
@@ -210,6 +240,32 @@ def test_a_run_that_ends_in_its_start_has_no_sample_yet(work, command):
     assert json.loads(again.stdout)["samples"] == 3  # of sweeps 6 to 8
     assert "there is no posterior sample yet" not in again.stderr
     assert "Note" not in command("factors", "evaluate", "new").stderr
+
+
+def test_who_reads_a_run_is_told_that_it_has_not_ended(work, command):
+    run = FactorRun(Path("run"))
+    run.update_facts(config={**run.facts()["config"], "epochs": 80.0})
+    resume = "topicmc factors train -o run --resume"
+    for arguments in (
+        ("evaluate", "run"),
+        ("predict", "run", "pairs.csv", "--user", "user", "--item", "item"),
+        ("export", "run", "--to", "csv", "-o", "biases"),
+    ):
+        told = command("factors", *arguments)
+        assert told.status == 0, told.stderr
+        assert re.search(r"Note: run had done 8[.\d]* of 80 epochs when it was last", told.stderr)
+        assert f"; go on with {resume}." in told.stderr
+    diagnosis = json.loads(command("factors", "evaluate", "run", "--json").stdout)
+    assert diagnosis["converged"] or f"finish it ({resume})" in diagnosis["verdict"]
+
+
+def test_a_run_that_memory_cannot_bear_is_refused(work, command, monkeypatch):
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: PROGRAM + COMPILING)
+    refused = command(*TRAIN)
+    assert refused.status == 2 and not Path("new").exists()
+    assert "1,500 ratings of 60 items by 80 users with --factors 20 need about 0.1 GB of" in (
+        one_sentence(refused)
+    )
 
 
 def test_a_mode_has_no_samples(work, command):
@@ -261,11 +317,19 @@ USAGE = [
     ((*TRAIN, "--scale", 5, 1), "--scale 5 1: give two numbers, the first"),
     ((*TRAIN, "--user", "usr"), "--user usr: .* did you mean user"),
     ((*TRAIN, "--delimiter", "ab"), "--delimiter 'ab': give one character"),
+    ((*TRAIN, "--delimiter", "§"), "--delimiter '§': give a character of ASCII"),
+    ((*TRAIN, "--heldout", "nan"), "--heldout"),
+    (("factors", "predict", "run", "pairs.csv", "--force"), "--force is for the file that -o"),
+    (("factors", "export", "run", "--to", "npz", "-o", "run/ratings.npz", "--force"), "is what is"),
+    (
+        ("factors", "predict", "run", "pairs.csv", "-o", "run/samples/p.csv"),
+        "lies in run/samples",
+    ),
     ((*TRAIN, "--workers", 3, "--split", "square"), "a square number of workers, not 3"),
     ((*TRAIN, "--workers", 2, "--chains", 3, "--transport", "local"), "--chains 3 is out of range"),
     ((*TRAIN, "--sampler", "gibbs", "--split", "rows"), "--split rows: a Gibbs sweep needs all"),
     ((*TRAIN, "--epochs", 2, "--updates", 5), "--updates and --epochs both say"),
-    ((*TRAIN, "--factors", 10000, "--chains", 9000), "GB of memory"),
+    ((*TRAIN, "--factors", 10000, "--chains", 90_000), "GB of memory, most of it for the factors"),
     ((*TRAIN[:-1], "run"), "run: exists already; add --resume"),
     ((*TRAIN[:-1], "run", "--resume"), "RATINGS does not go with --resume"),
     ((*RESUME, "--duplicates", "last"), "--duplicates does not go with --resume"),
@@ -274,6 +338,7 @@ USAGE = [
     ((*TRAIN, "--epochs", "inf"), "--epochs inf is out of range: it must be above 0 and at most"),
     ((*TRAIN, "--sampler", "gibbs", "--step-size", 2), "--step-size has no meaning with --sampler"),
     ((*TRAIN, "--sampler", "sgd", "--precision-rate", 2), "--precision-rate has no meaning"),
+    ((*TRAIN, "--sampler", "sgd", "--learn-noise"), "--learn-noise: sgd samples nothing"),
     ((*TRAIN, "--precision", 3, "--precision-every", 2), "--precision-every has no meaning with"),
     (("factors", "train", "-o", "run", "--resume", "--factors", 5), "--resume cannot change"),
     (("factors", "train", "-o", "run", "--resume", "--force"), "--resume goes on"),
@@ -375,6 +440,7 @@ DAMAGE = {
     ),
     "no ratings in run.json": lambda run: change(run, ratings=3),
     "a link out of the run": lambda run: link(run),
+    "ids that begin inside a character": lambda run: split(run),
 }  # fmt: skip
 
 
@@ -382,6 +448,16 @@ def flip(path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
+
+
+def split(run):
+    from topicmc.storage.files import write_arrays
+
+    arrays = dict(np.load(run / "ratings.npz"))
+    end = arrays["user_offsets"][1]
+    arrays["user_ids"][end - 1 : end + 1] = list("é".encode())
+    checksum = write_arrays(run / "ratings.npz", arrays)
+    change(run, ratings={**FactorRun(run).facts()["ratings"], "checksum": checksum})
 
 
 def link(run):
@@ -392,17 +468,12 @@ def link(run):
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_run_is_a_sentence(work, command, damage):
-    try:
-        DAMAGE[damage](work / "run")
-    except DataError:  # what is written is checked as well
-        return
+    DAMAGE[damage](work / "run")
     result = command("factors", "predict", "run", "pairs.csv", "--user", "user", "--item", "item")
     assert result.status == 3, result
     assert "run" in one_sentence(result)
 
 
-def test_help_is_quick_and_names_what_there_is(command):
-    start = time.process_time()
-    told = topicmc("factors", "--help", env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}).stdout
+def test_help_names_what_there_is(command):
+    told = command("factors", "--help").stdout
     assert all(name in told for name in ("train", "evaluate", "predict", "export"))
-    assert time.process_time() - start < 5

@@ -45,7 +45,7 @@ def test_fetched_files_prepare(remote, tmp_path):
     assert f"15 B  {remote.url}/vocab.kos.txt" in result.stderr
     assert f"topicmc prepare {docword} -o CORPUS" in result.stderr
     assert prepare(docword, tmp_path / "corpus", n_heldout=0).n_docs == 4
-    again = run("kos", "-o", tmp_path / "kos", env={"TOPICMC_MIRROR": remote.url})
+    again = run("kos", "-o", tmp_path / "kos", "--yes", env={"TOPICMC_MIRROR": remote.url})
     assert again.stdout == result.stdout
     assert len(remote.gets("docword.kos.txt.gz")) == 1
     told = json.loads(run("kos", "-o", tmp_path / "b", "--mirror", remote.url, "--json").stdout)

@@ -1,15 +1,22 @@
 """No space left: status 3 and one sentence, and whatever is on the disk can be read."""
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shell import one_sentence, small_tmpfs, topicmc
+from shell import SETTINGS, one_sentence, small_tmpfs, topicmc
 
+from topicmc.cli.corpus import in_units
 from topicmc.errors import DataError
 from topicmc.export import FORMATS
+from topicmc.models.lda import memory
+from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.storage import scratch
 
 
@@ -52,6 +59,47 @@ def test_training_and_resuming(disk, run, command):
     go_on = ("train", "-o", disk / "run", "--resume", "--samples", 32, "--progress", "none")
     assert command(*go_on).status == 0
     assert command("topics", disk / "run").status == 0
+
+
+def test_what_a_run_takes_is_told_before_it_begins(run, command, monkeypatch):
+    """And where less is free, when it begins."""
+    facts = json.loads(command("corpus", "info", "corpus", "--topics", 40, "--json").stdout)
+    assert f"run on disk  up to {in_units(facts['run_disk'])}\n" in (
+        command("corpus", "info", "corpus", "--topics", 40).stdout
+    )
+    dry = command("train", "corpus", "--topics", 40, "--dry-run")
+    assert dry.status == 0 and f"up to {in_units(facts['run_disk'])} of disk" in dry.stderr
+    train = ("train", "corpus", "-o", "new", *SETTINGS, "--updates", 2)
+
+    def remarks(*options):
+        assert command(*train, *options).status == 0
+        return " ".join(TopicRun.open(Path("new")).facts()["plan"]["remarks"])
+
+    assert "of disk" not in remarks()
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
+    assert "GB are free there; fewer --samples take less" in remarks("--force")
+
+
+SIZES = memory.Sizes(
+    n_docs=8_200_000, n_words=141_043, n_tokens=730_000_000, id_bytes=4,
+    batch_tokens=100_000, batch_words=20_000,
+    heldout_docs=1_000, heldout_tokens=90_000, heldout_words=10_000,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "gigabytes"),
+    [
+        # 32 samples of two bytes a weight; three checkpoints of θ and its mean, each with a mean.
+        ({"sampler": "scir", "remember": False, "topics": 10_000}, 35 * 2.82 + 3 * 11.28),
+        # Counts of pairs of word and topic; topics of tokens; words, topics and orders in files.
+        ({"sampler": "adlda", "topics": 1000}, 32 * 0.847 + 3 * 1.46 + 5.84),
+    ],
+)
+def test_what_is_stated(settings, gigabytes):
+    size = {name: getattr(SIZES, name) for name in ("n_docs", "n_tokens", "n_words")}
+    config = resolve(TrainConfig(**settings), **size)
+    assert memory.disk(config, SIZES) == pytest.approx(gigabytes * 1e9, rel=0.01)
 
 
 @pytest.mark.parametrize("reserves", [True, False])

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hostile import digest, edit_index, frugal, refused, write_npy
+from shell import one_sentence
 from synthetic import write_docword
 
 from topicmc.corpora import Corpus, verify
 from topicmc.corpora.naming import read_columns
 from topicmc.errors import DataError
+from topicmc.storage.fields import UNSHOWN
 
 COUNTS = [-1, 0.5, "7", True, None, float("nan"), 1 << 62, 10**30, [3]]
 
@@ -84,6 +86,11 @@ INDEX = [
       for value in ({"foo": "x"}, {"foo": 0}, {"empty": "x"})),
     ("columns that are no text", top("columns", ["\ud800"])),
     ("a number that is none", told("seed", float("nan"))),
+    *((f"format {value!r}", told("format", value)) for value in ([], {}, 5)),
+    *((f"sources {value!r}", top("sources", value)) for value in (
+        [{"name": "", "unit": "line", "rows": 1}],
+        [{"name": name, "unit": "line", "rows": 1 << 62} for name in "ab"],
+    )),
     ("fingerprint", top("fingerprint", "../../x")),
 ]  # fmt: skip
 
@@ -218,6 +225,51 @@ def test_links_that_lead_out_are_not_followed(place, command, link):
     for name in ("verify", "merge", "union", "add"):
         result = refused(command, *COMMANDS[name], where=name)
         assert "leads out of corpus" in result.stderr
+
+
+def test_rows_that_no_source_has_are_listed(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    texts = ["red green", "", "red blue"]
+    Path("x.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    assert command("prepare", "x.jsonl", "-o", "corpus", "--heldout", 0).status == 0
+    assert command("corpus", "dropped", "corpus").stdout == "x.jsonl, line 2  empty\n"
+    rows = Path("corpus/dropped/rows.npy")
+    rows.write_bytes(write_npy(np.zeros_like(np.load(rows))))
+    sums = {"rows": digest(rows.parent, rows.name)}
+    edit_index(Path("corpus"), lambda index: index["dropped"]["sha256"].update(sums))
+    result = command("corpus", "dropped", "corpus")
+    assert (result.status, result.stdout) == (0, "?  empty\n")
+
+
+def test_what_a_terminal_obeys_is_not_printed(tmp_path, monkeypatch, command):
+    """Whether it stands in names of files and columns, or in words."""
+    monkeypatch.chdir(tmp_path)
+    name = "a\x1b[2J\nb.csv"
+    Path(name).write_text('text,"x\x1b[31m\x07"\nred green,1\nred blue,2\n')
+    made = command("prepare", name, "-o", "corpus", "--keep", "all", "--heldout", 0)
+    assert made.status == 0, made.stderr
+    words = Path("corpus/vocabulary.txt")
+    words.write_text(words.read_text().replace("red", "red\x1b[2J"))
+    sums = {"sha256": digest(words.parent, words.name)}
+    edit_index(words.parent, lambda index: index["vocabulary"].update(sums))
+    told = command("corpus", "info", "corpus")
+    assert r"red\x1b[2J 2" in told.stdout and r"x\x1b[31m\x07" in told.stdout
+    refused = [
+        command("prepare", name, "-o", "new", "--field", "body"),
+        command("topics", name),
+        command("corpus", "info", name),
+    ]
+    assert all(r"a\x1b[2J\nb.csv" in one_sentence(result) for result in refused)
+    for result in (made, told, *refused):
+        assert not UNSHOWN.search((result.stdout + result.stderr).replace("\n", ""))
+
+
+def test_more_rows_than_can_be_counted_are_not_merged(place, command):
+    for corpus in ("corpus", "sound"):
+        edit_index(Path(corpus), lambda index: index["sources"][0].__setitem__("rows", 1 << 62))
+    for name, arguments in (("merge", COMMANDS["merge"]), ("union", COMMANDS["union"])):
+        result = refused(command, *arguments, where=name)
+        assert "has more rows than can be counted" in result.stderr
 
 
 def test_titles_that_are_no_text(small_corpus, tmp_path):

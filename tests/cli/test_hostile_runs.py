@@ -35,6 +35,12 @@ def manifest(name, value):
     return "checkpoint/current.json", lambda written: written.__setitem__(name, value)
 
 
+def without(name):
+    return "checkpoint/current.json", lambda written: {
+        key: value for key, value in written.items() if key != name
+    }
+
+
 FACTS = {
     **{f"topics {v!r}": setting("topics", v) for v in (-1, 0, 10**12, "5", None, 2.5, True)},
     **{f"alpha {v!r}": setting("alpha", v) for v in ("x", float("nan"), -1, None, [])},
@@ -68,6 +74,9 @@ MANIFEST = {
        for v in ({"../../run.json": "sha256:" + "0" * 64}, {"rank-000.json": 5}, {}, [1])},
     "record": manifest("record", [1]),
     "documents": manifest("documents", -5),
+    "update": manifest("record", {"round": 12, "update": "x"}),
+    "seconds of the record": manifest("record", {"seconds": "x"}),
+    **{f"no {name}": without(name) for name in ("seconds", "documents", "tokens", "record")},
 }  # fmt: skip
 
 
@@ -91,13 +100,48 @@ def test_settings_that_cannot_be(place, command, edit):
             refused(command, *arguments, where=name, but="run" if name == "resume" else None)
 
 
+LACKING = {
+    "documents": ("topics", lambda facts: facts["corpus"].__delitem__("documents")),
+    "tokens": ("export", lambda facts: facts["corpus"].__delitem__("tokens")),
+    "seed": ("sklearn", lambda facts: facts["config"].__delitem__("seed")),
+    "workers": ("report", lambda facts: facts["config"].__delitem__("workers")),
+    **{name: ("report", lambda facts, n=name: facts.__delitem__(n))
+       for name in ("created", "topicmc", "versions")},
+    "numpy": ("report", lambda facts: facts["versions"].__setitem__("numpy", float("nan"))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_what_is_read_and_is_not_there_is_named(place, command, name):
+    reader, change = LACKING[name]
+    edited(place, ("run.json", change))
+    assert name in refused(command, *READERS[reader]).stderr
+
+
+def test_evaluations_without_a_clock(place, command):
+    with (place / "metrics.jsonl").open("a") as stream:
+        stream.write('{"round": 12}\n')
+    told = refused(command, *READERS["report"]).stderr
+    assert "metrics.jsonl: damaged, it has no '" in told
+
+
 @pytest.mark.parametrize("edit", SAMPLES.values(), ids=SAMPLES)
 def test_an_index_that_cannot_be(place, command, edit):
+    """--resume puts that of the checkpoint in its place."""
     edited(place, edit)
     for name, arguments in READERS.items():
         with frugal():
             refused(command, *arguments, where=name)
-    refused(command, *RESUME["resume"], but="run")
+    for arguments in (RESUME["resume"], READERS["topics"]):
+        assert command(*arguments).status == 0
+
+
+@pytest.mark.parametrize("edit", SAMPLES.values(), ids=SAMPLES)
+def test_an_index_in_a_checkpoint_that_cannot_be(place, command, edit):
+    edit_json(next(place.glob("checkpoint/round-*/samples.json")), edit[1])
+    seal(place)
+    with frugal():
+        refused(command, *RESUME["resume"], but="run")
 
 
 @pytest.mark.parametrize("edit", MANIFEST.values(), ids=MANIFEST)
@@ -195,7 +239,8 @@ def test_states_that_are_sound_are_not_refused(place, command):
 
 @pytest.mark.parametrize("change", THETAS.values(), ids=THETAS)
 def test_states_that_are_none(place, command, change):
-    """In a sample, and as the state that training goes on from."""
+    """In a sample, and as the state that training goes on from: its shape and type are checked, its
+    numbers are not."""
     theta = np.ones((120, 5), np.float32)
     replace_samples(place, {"theta": change(theta)})
     for name, arguments in READERS.items():
@@ -224,6 +269,10 @@ PARTS = {
     "no chains": lambda part: {**part, "chains": 5},
     "positions": lambda part: {**part, "positions": {"0": "x"}},
     "round": lambda part: {**part, "round": "x"},
+    "update": lambda part: {
+        **part,
+        "chains": {c: {**of, "update": "x"} for c, of in part["chains"].items()},
+    },
 }
 
 
@@ -232,6 +281,18 @@ def test_parts_of_a_checkpoint_that_are_none(place, command, change):
     edit_json(next(place.glob("checkpoint/round-*/rank-000.json")), change)
     seal(place)
     refused(command, *RESUME["resume"], but="run")
+
+
+@pytest.mark.parametrize("alpha", [[0.1] * 4, [0.1] * 6, [0.1] * 4 + [-1], [0.1] * 4 + ["x"], 0.1])
+def test_a_prior_in_a_checkpoint_that_is_none(place, command, alpha):
+    settings = ("--threads", 1, "--progress", "none")
+    sized = ("--sampler", "adlda", "--topics", 5, "--epochs", 3)
+    assert command("train", "corpus", "-o", "run", "--force", *sized, *settings).status == 0
+    part = next(place.glob("checkpoint/round-*/rank-000.json"))
+    edit_json(part, lambda facts: facts.__setitem__("alpha", alpha))
+    seal(place)
+    resume = ("train", "-o", "run", "--resume", "--epochs", 4, "--progress", "none")
+    assert "holds no state of this run" in refused(command, *resume, but="run").stderr
 
 
 @pytest.mark.parametrize("line", [
@@ -261,3 +322,34 @@ def test_a_link_in_place_of_a_sample_or_mean_is_not_followed(place, command, kin
     path.rename("elsewhere")
     path.symlink_to(Path("elsewhere").resolve())
     assert "leads out of" in refused(command, *READERS[reader]).stderr
+
+
+def test_a_link_in_place_of_the_index_is_not_followed(place, command):
+    path = place / "samples" / "index.json"
+    path.rename("elsewhere")
+    path.symlink_to(Path("elsewhere").resolve())
+    for name in ("topics", "evaluate", "export"):
+        assert "index.json: leads out of" in refused(command, *READERS[name], where=name).stderr
+
+
+@pytest.mark.parametrize("name", ["vocabulary.txt", "samples"])
+def test_links_that_lead_in_a_circle(place, command, name):
+    (place / name).rename("elsewhere")
+    (place / name).symlink_to(name)
+    assert name in refused(command, *READERS["topics"]).stderr
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no /dev/zero")
+@pytest.mark.parametrize("reader", ["topics", "evaluate", "export", "infer", "report"])
+def test_what_never_ends_is_not_read(place, command, reader):
+    (place / "view.json").symlink_to("/dev/zero")
+    with frugal():
+        assert "leads out of" in refused(command, *READERS[reader]).stderr
+
+
+def test_words_that_a_terminal_obeys_are_shown_as_they_are_written(place, command):
+    words = place / "vocabulary.txt"
+    words.write_text("".join(f"w{w}\x1b[2J\n" for w in range(120)))
+    edit_json(place / "run.json", lambda facts: facts.update(vocabulary=checksum(words)))
+    result = command(*READERS["topics"])
+    assert result.status == 0 and r"\x1b[2J" in result.stdout and "\x1b" not in result.stdout

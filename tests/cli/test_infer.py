@@ -10,7 +10,7 @@ import pytest
 from fake_runs import make_run
 from shell import one_sentence, topicmc
 
-from topicmc.corpora import prepare
+from topicmc.corpora import Corpus, prepare
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.mixes import Mixer
 from topicmc.models.lda.run import TopicRun
@@ -227,6 +227,26 @@ def test_nothing_is_written_among_what_is_read(run, command):
         assert refused.status == 2
         assert "lies in texts, whose files are read" in one_sentence(refused)
     assert {path for path in Path().rglob("*") if path.name != ".checked.json"} == before
+
+
+def test_nothing_is_written_over_a_run_or_into_a_corpus(run, command):
+    """Also into that of the run, which is read where no sources are named."""
+    assert command("prepare", "new.jsonl", "-o", "corpus", "--heldout", 0).status == 0
+    known = {"path": "../corpus", "fingerprint": Corpus.open("corpus").fingerprint}
+    run.update_facts(corpus={**run.facts()["corpus"], **known})
+    before = {path for path in Path().rglob("*") if path.name != ".checked.json"}
+    for arguments, told in (
+        (("run", "new.jsonl", "-o", "run/metrics.jsonl", "--force"), "is what is read"),
+        (("run", "new.jsonl", "-o", "run/samples/mixes.npy"), "lies in run/samples"),
+        (("run", "corpus", "-o", "corpus/mixes.csv"), "lies in corpus"),
+        (("run", "-o", "corpus/mixes.csv"), "lies in "),
+    ):
+        refused = command("infer", *arguments)
+        assert refused.status == 2 and told in one_sentence(refused)
+    refused = command("corpus", "dropped", "corpus", "-o", "corpus/rows.csv")
+    assert refused.status == 2 and "lies in corpus" in one_sentence(refused)
+    assert {path for path in Path().rglob("*") if path.name != ".checked.json"} == before
+    assert command("infer", "run", "new.jsonl", "-o", "run/mixes.csv").status == 0
 
 
 def test_another_chain_has_other_topics(run, command):

@@ -3,15 +3,40 @@
 import importlib.util
 import subprocess
 import sys
+import tracemalloc
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from synthetic import write_docword
 
-from topicmc.corpora import Corpus
+from topicmc.corpora import Corpus, prepare
+from topicmc.engine.listeners import Silent
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.host.interrupts import Interrupt
+from topicmc.models.factors import jobs as factor_jobs
+from topicmc.models.factors import memory as of_factors
+from topicmc.models.factors.data import RatingData
+from topicmc.models.factors.model import training_of as factor_training
+from topicmc.models.factors.reading import Columns, Table
+from topicmc.models.factors.run import FactorRun
+from topicmc.models.factors.settings import FactorConfig
+from topicmc.models.factors.settings import Resolved as FactorResolved
+from topicmc.models.factors.settings import resolve as resolve_factors
 from topicmc.models.lda import memory
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.mixture import jobs as mixture_jobs
+from topicmc.models.mixture import memory as of_mixtures
+from topicmc.models.mixture.model import training_of as mixture_training
+from topicmc.models.mixture.run import MixtureRun
+from topicmc.models.mixture.settings import MixtureConfig
+from topicmc.models.mixture.settings import resolve as resolve_mixture
+from topicmc.models.mixture.slices import SliceSampler
+from topicmc.models.mixture.state import Mixture
 
 _path = Path(__file__).parents[2] / "bench" / "memory.py"
 _spec = importlib.util.spec_from_file_location("bench_memory", _path)
@@ -58,6 +83,82 @@ def test_what_is_stated_is_what_is_measured(name, corpora):
     corpus = bench.corpus_of(corpora, cell.size)
     held, _ = bench.measured(cell, corpus)
     assert held / 1.2 < bench.stated(cell, Corpus.open(corpus)) < 1.2 * held
+
+
+def held_by(train: Callable[[], object]) -> int:
+    """The most bytes that Python and NumPy hold at the same time."""
+    tracemalloc.start()
+    try:
+        train()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_stated_of_a_mixture_is_what_it_holds(small_corpus, tmp_path, monkeypatch):
+    """Within 20 %, for as many groups as there are, of a corpus whose documents take most."""
+    generator = np.random.default_rng(0)
+    documents = [generator.choice(500, 100, replace=False) for _ in range(8_000)]
+    corpus = prepare([write_docword(tmp_path, documents, 500)], tmp_path / "corpus", n_heldout=0)
+    config = MixtureConfig(
+        updates=12, batch_size=2_000, moves_every=5, splits=5, samples=4, threads=1
+    )
+    draw, numbers = SliceSampler._draw_given_groups, [0]
+
+    def counted(sampler: SliceSampler, chain: Mixture) -> None:
+        draw(sampler, chain)
+        numbers.append(len(chain.x))
+
+    def train(corpus: Corpus, run: Path) -> None:
+        with ExitStack() as leases:
+            begun = mixture_jobs.start(config, corpus.path, run, transport, leases=leases)
+            mixture_training(*begun, transport, Silent()).train(Interrupt())
+
+    transport = LocalTransport(1)
+    train(corpus, tmp_path / "first")  # which imports and compiles for words of this type
+    monkeypatch.setattr(SliceSampler, "_draw_given_groups", counted)
+    monkeypatch.setattr(Corpus, "check", lambda *_, **__: None)  # that is over before
+    held = held_by(lambda: train(corpus, tmp_path / "run"))
+    resolved, sizes = MixtureRun.open(tmp_path / "run").config(), of_mixtures.sizes_of(corpus)
+    stated = of_mixtures.needed(resolved, sizes, 1, groups=max(numbers)) - memory.PROGRAM
+    assert held / 1.2 < stated < 1.2 * held
+
+
+@pytest.mark.parametrize("sampler", ["sgld", "gibbs"])
+def test_what_is_stated_of_factors_is_what_they_hold(sampler, tmp_path):
+    """Within 20 %, of ratings that take most."""
+    generator, transport = np.random.default_rng(0), LocalTransport(1)
+    config = FactorConfig(factors=3, sampler=sampler, epochs=8, samples=4, threads=1)
+
+    def begun(n: int, name: str) -> tuple[FactorResolved, FactorRun]:
+        users, items = np.divmod(generator.choice(1_500_000, n, replace=False), 500)
+        ids = [[f"{kind}{i}" for i in range(size)] for kind, size in (("u", 3_000), ("i", 500))]
+        values = generator.normal(size=n).astype(np.float32)
+        numbers = users.astype(np.int32), items.astype(np.int32)
+        data = RatingData.of(Table(*numbers, values, *ids, Columns(), "ratings"), 0.1)
+        return factor_jobs.run_on(config, data, tmp_path / name, transport)
+
+    def train(resolved: FactorResolved, run: FactorRun) -> None:
+        factor_training(resolved, run.data(), run, transport, Silent()).train(Interrupt())
+
+    train(*begun(5_000, "first"))  # which imports and compiles
+    resolved, run = begun(300_000, "run")
+    held = held_by(lambda: train(resolved, run))
+    sizes = of_factors.sizes_of(run.data())
+    stated = of_factors.needed(resolved, sizes, 1) - memory.PROGRAM
+    assert held / 1.2 < stated < 1.2 * held
+
+
+def test_every_process_holds_all_documents_and_ratings():
+    sizes = of_mixtures.Sizes(8_200_000, 141_043, 483_000_000, 6, 10_000, 590_000)
+    mixture = resolve_mixture(MixtureConfig(workers=4), sizes.n_docs, 1)
+    assert of_mixtures.needed(mixture, sizes, 4, 4) > 4 * 6 * sizes.n_entries
+    ratings = of_factors.Sizes(480_000, 17_770, 90_000_000, 1_000_000)
+    factors = resolve_factors(FactorConfig(workers=4), ratings.training, 1)
+    assert of_factors.needed(factors, ratings, 1, 4) > 4 * 25 * ratings.training
+    assert of_factors.largest(factors, ratings, 1).name == "the ratings"
+    gibbs = resolve_factors(FactorConfig(sampler="gibbs"), ratings.training, 1)
+    assert of_factors.largest(gibbs, ratings, 1).name == "the ratings"
 
 
 def test_every_chain_and_worker_counts():

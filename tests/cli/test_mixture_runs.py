@@ -5,17 +5,23 @@ import gzip
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
 import pytest
+from hostile import edit_json
 from shell import copy_of, damage, one_sentence, topicmc
 from synthetic import write_docword
 
-from topicmc.corpora import prepare
+from topicmc.corpora import Corpus, prepare
 from topicmc.errors import DataError
+from topicmc.inference.groups import log_memberships
+from topicmc.models.lda.memory import COMPILING, PROGRAM
+from topicmc.models.mixture.model import training_documents
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.report import groups as report
 
 MODEL = ("--model", "mixture", "--threads", 1, "--progress", "none", "--beta", 0.2)
 LENGTH = ("--updates", 120, "--batch-size", 150)
@@ -82,11 +88,51 @@ def test_a_state_of_the_start_is_no_posterior(work, command):
     assert note in shown.stderr and "The groups of the state of the start" in shown.stdout
     assert "number of groups" not in shown.stdout
     assert json.loads(command("topics", "early", "--json").stdout)["groups"] == []
-    assert "number of groups" not in command("evaluate", "early").stdout
+    scored = command("evaluate", "early")
+    assert note in scored.stderr and "number of groups" not in scored.stdout
+    assert "train on (topicmc train -o early --resume --updates 40)" in scored.stdout
     assert note in command("edit", "early", "-o", "named", "--label", "0=First").stderr
     assert note in command("infer", "early", "-o", "early.csv").stderr
     assert note in command("export", "early", "--to", "npy", "-o", "out").stderr
     assert "no posterior sample yet" in command("report", "early", "-o", "early.html").stderr
+
+
+def test_who_reads_a_run_is_told_that_it_has_not_ended(work, command):
+    run = MixtureRun(Path("run"))
+    run.update_facts(config={**run.facts()["config"], "updates": 900})
+    resume = "topicmc train -o run --resume"
+    note = f"Note: run had done 120 of 900 updates when it was last evaluated; go on with {resume}."
+    for arguments in (
+        ("topics", "run"),
+        ("evaluate", "run"),
+        ("infer", "run", "-o", "groups.csv"),
+        ("export", "run", "--to", "npy", "-o", "out"),
+        ("edit", "run", "-o", "named", "--label", "0=First"),
+        ("report", "run", "-o", "page.html"),
+    ):
+        told = command(*arguments)
+        assert told.status == 0 and note in told.stderr, told.stderr
+    diagnosis = json.loads(command("evaluate", "run", "--json").stdout)
+    assert diagnosis["converged"] or f"finish it ({resume})" in diagnosis["verdict"]
+
+
+def test_a_run_that_has_converged_has_ended(work):
+    run = MixtureRun(Path("run"))
+    longer = {**run.facts()["config"], "updates": 900, "until": "converged"}
+    run.update_facts(config=longer)
+    assert run.reached().is_unfinished
+    edit_json(Path("run/checkpoint/current.json"), lambda told: told.update(converged=True))
+    assert not run.reached().is_unfinished
+
+
+def test_a_run_that_memory_cannot_bear_is_refused(work, command, monkeypatch):
+    monkeypatch.setattr("topicmc.host.machine.available_memory", lambda: PROGRAM + COMPILING)
+    refused = command("train", "corpus", "-o", "new", *MODEL, "--chains", 2)
+    assert refused.status == 2 and not Path("new").exists()
+    assert (
+        "300 documents and 200 groups over 120 words need about 0.1 GB of memory, and 0.2 GB are"
+        " free; use fewer --chains, or prune the vocabulary (topicmc prepare --min-df N)"
+    ) in one_sentence(refused)
 
 
 def test_evaluate_says_what_it_scores(work, command):
@@ -174,6 +220,24 @@ def test_a_report_shows_groups_and_how_many(work, command):
     assert all(len(topic["documents"]) == 3 for topic in data["topics"])
     assert all(0 < topic["held"] <= 1 for topic in data["topics"])
     assert {"group", "groups"} <= set(data["terms"].values())
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_report_shows_the_documents_of_the_highest_odds(work, monkeypatch, every):
+    """As if all were sorted, the earliest of equals first; of a large corpus every m-th."""
+    run, corpus = MixtureRun.open(Path("run")), Corpus.open("corpus")
+    posterior = report.GroupPosterior([run], 0.9)
+    shown = report.largest(posterior)
+    known = replace(posterior.samples.groups, phi=posterior.phi)
+    looked_at = np.arange(0, corpus.n_docs, every)
+    score = log_memberships(known, training_documents(corpus))[np.ix_(looked_at, shown)]
+    with np.errstate(divide="ignore"):
+        odds = score - np.log(-np.expm1(np.minimum(score, -1e-300)))
+    best = looked_at[np.argsort(-odds, axis=0, kind="stable")[:5]]
+    monkeypatch.setattr(report, "_BLOCK", 7)
+    monkeypatch.setattr(report, "_MOST_TOKENS", -(-corpus.n_tokens // every))
+    found = report._documents(posterior, shown, corpus, 5)
+    assert [[document["number"] for document in of] for of in found] == best.T.tolist()
 
 
 def test_a_trace_without_times_is_damaged(work, command):
@@ -322,6 +386,7 @@ REFUSED = [
     (("train", "-o", "run", "--resume", "--model", "lda"), "--model lda"),
     (("train", "-o", "run", "--resume", "--beta", "0.3"), "--beta"),
     (("topics", "run", "run"), "one RUN"),
+    (("topics", "run", "corpus"), "is a mixture, and other RUNs are not"),
     (("topics", "run", "--tree"), "--tree"),
     (("topics", "run", "--corpus", "corpus"), "--corpus"),
     (("infer", "run", "-o", "x.csv", "--se"), "--se"),

@@ -76,7 +76,8 @@ def written(run: str) -> list[dict]:
 
 def test_every_command_that_reads_a_run_is_tested_here():
     tested = {
-        "train", "evaluate", "compare", "choose", "topics", "infer", "report", "export", "edit",
+        "train", "evaluate", "compare", "choose", "topics", "infer", "effects", "report", "export",
+        "edit",
     }  # fmt: skip
     assert set(COMMANDS) == tested | {"corpus"} | NO_RUN
 
@@ -196,11 +197,13 @@ def test_old_runs_are_exported(format, old, done):
 
 
 @pytest.mark.parametrize("name", ["adlda-two-chains", "scir", "scir-interrupted-in-start"])
-def test_old_runs_are_shown(name, old, done):
+def test_old_runs_are_shown(name, old, done, monkeypatch):
+    monkeypatch.setattr("topicmc.topics.effects.LEAST_DOCUMENTS", 2)  # of each year
     for options in ((), ("--details",), ("--uncertainty",)):
         assert "telescope" in done("topics", name, *options)
     assert "topic 1" in done("topics", name, "--topic", 1)
     done("report", name, "-o", "report.html")
+    assert json.loads(done("effects", name, "--by", "year", "--json"))["topics"]
     page = Path("report.html").read_text(encoding="utf-8")
     assert "telescope" in page and "Note 1" in page
     told = json.loads(done("compare", name, "sgrld", "--json"))

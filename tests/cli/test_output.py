@@ -338,6 +338,17 @@ def test_estimates_are_settings_of_the_command(small_corpus, command, estimate):
     assert f"estimate = {estimate}" in settings and "sampler = scir" in settings
 
 
+def test_settings_that_few_ask_for_are_those_of_the_run(small_corpus, tmp_path, command):
+    (tmp_path / "settings.toml").write_text("balance = false\n")
+    told = command(
+        *("train", small_corpus.path, "--config", tmp_path / "settings.toml", "--balance"),
+        *("--sampler", "sgrld", "--step-offset", 300, "--start-weight", 2.5, "--dry-run", "--json"),
+    )
+    settings = json.loads(told.stdout)
+    assert (settings["step_offset"], settings["start_weight"]) == (300, 2.5)
+    assert settings["balance"] is True
+
+
 def test_a_dry_run_refuses_what_training_refuses(small_corpus, tmp_path, command):
     asked = (
         "train",

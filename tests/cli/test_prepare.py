@@ -1,15 +1,18 @@
 """topicmc prepare and topicmc corpus, as a user meets them."""
 
+import gzip
 import json
 import os
 import re
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from pyarrow import parquet
 
 from topicmc.cli.corpus import corpus
 from topicmc.cli.prepare import _FORMATS, prepare
-from topicmc.corpora import Corpus
+from topicmc.corpora import Corpus, verify
 from topicmc.corpora.readers.sources import FORMATS
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.jobs import memory_of
@@ -63,6 +66,15 @@ def test_every_option_reaches_the_corpus(tmp_path):
     options = ["--field", "body", "--vocab", tmp_path / "words", "--force", "--json"]
     told = json.loads(run(prepare, tmp_path / "x.csv", "-o", tmp_path / "out", *options).stdout)
     assert (told["documents"], told["tokens"]) == (4, 5)
+
+
+def test_lengths_of_words_and_repeated_documents_reach_the_corpus(tmp_path):
+    (tmp_path / "x.txt").write_text("red green\nred green\nred bluebell\n")
+    options = ["--max-length", 5, "--duplicates", "drop", "--min-df", 1, "--max-df", 1]
+    options += ["--heldout", 0, "--json"]
+    told = json.loads(run(prepare, tmp_path / "x.txt", "-o", tmp_path / "out", *options).stdout)
+    assert (told["documents"], told["tokens"]) == (2, 3)
+    assert set(Corpus.open(tmp_path / "out").vocabulary) == {"red", "green"}
 
 
 ROWS = "text,name,year\nred green,One,1999\nred blue,,2003\nred grey,Three,soon\nthe,Four,1990\n"
@@ -215,8 +227,9 @@ def test_info(source, tmp_path):
         "left out     1 empty",
         "shards       1 of 3 to 3 documents",
     ]
-    assert re.fullmatch(r"memory       \d\d\.\d MB for 4 topics by adlda, on one worker", lines[8])
-    assert lines[11:17] == [
+    assert re.fullmatch(r"run on disk  up to \d\.\d kB", lines[8])
+    assert re.fullmatch(r"memory       \d\d\.\d MB for 4 topics by adlda, on one worker", lines[9])
+    assert lines[12:18] == [
         "documents by tokens",
         "          1 to 1                    1  ████████████████████████████████████████",
         "          2 to 4                    1  ████████████████████████████████████████",
@@ -232,7 +245,7 @@ def test_info_and_verify_json(source, tmp_path):
     facts = json.loads(run(corpus, "info", tmp_path / "out", "--json").stdout)
     assert facts["lengths"] == [[1, 2, 1], [2, 5, 1], [5, 10, 0], [10, 20, 0], [20, 50, 1]]
     assert facts["frequent"][0] == ["blue", 40]
-    assert facts["memory"] is None  # 46 tokens bear no topics of a default run
+    assert facts["memory"] is facts["run_disk"] is None  # 46 tokens bear no topics by default
     told = json.loads(run(corpus, "info", tmp_path / "out", "--topics", 4, "--json").stdout)
     config, needed = memory_of(TrainConfig(topics=4), Corpus.open(tmp_path / "out"))
     assert (told["sampler"], told["memory"]) == (config.sampler, needed)
@@ -255,6 +268,38 @@ def test_names_that_are_no_utf8(tmp_path):
     run(corpus, "verify", tmp_path / "out")
     (column,) = Corpus.open(tmp_path / "out").index["columns"]
     assert column == "?"
+
+
+@pytest.mark.parametrize("ending", ["jsonl.gz", "parquet"])
+def test_sources_that_pyarrow_opens_may_have_such_names_too(tmp_path, ending):
+    path = tmp_path / os.fsdecode(f"caf\xe9.{ending}".encode("latin-1"))
+    with path.open("wb") as stream:
+        if ending == "parquet":
+            parquet.write_table(pa.table({"text": ["red green"] * 2}), stream)
+        else:
+            stream.write(gzip.compress(b'{"text": "red green"}\n' * 2))
+    assert run(prepare, path, "-o", tmp_path / "out").exit_code == 0
+    assert Corpus.open(tmp_path / "out").n_docs == 2
+
+
+@pytest.mark.parametrize("name", ["mixes.csv", "run"])
+def test_what_lies_in_the_folder_of_a_corpus_is_not_lost(source, tmp_path, name):
+    """Whether the corpus is added to or replaced."""
+    place = tmp_path / "out"
+    run(prepare, source, "-o", place)
+    before = verify(place).fingerprint
+    (place / name).write_text("precious")
+    for arguments in (
+        (corpus, "add", place, source),
+        (prepare, source, "-o", place, "--force"),
+        (corpus, "reshard", place, "-o", place, "--shards", 1, "--force"),
+    ):
+        with pytest.raises(UsageError, match=f"out: holds {name}, which is no part of a corpus"):
+            run(*arguments)
+    assert (place / name).read_text() == "precious"
+    assert verify(place).fingerprint == before
+    (place / name).unlink()
+    assert run(corpus, "add", place, source).exit_code == 0
 
 
 def test_the_current_folder_is_not_replaced(source, tmp_path, monkeypatch):

@@ -45,8 +45,8 @@ def test_the_table_grows_by_what_is_asked_for(run, command):
 
 def test_words_by_other_rankings(run, command):
     told = json.loads(command("topics", run, "--details", "--json", "--relevance", 0).stdout)
-    for ranking, field in (("relevance", "relevant"), ("frex", "frex")):
-        shown = lines(command("topics", run, "--by", ranking, "--relevance", 0))[1:]
+    for field, *by in (("relevant", "relevance", "--relevance", 0), ("frex", "frex")):
+        shown = lines(command("topics", run, "--by", *by))[1:]
         for line, topic in zip(shown, told["topics"], strict=True):
             assert line.endswith(" " + " ".join(topic[field]))
 

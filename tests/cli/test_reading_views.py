@@ -45,6 +45,16 @@ def test_edit_says_what_it_did_in_shares(view, run, command):
     assert told["labels"] == {"1": "Big sport", "4": "Law"}
 
 
+def test_stable_topics_alone(run, command):
+    for options, told in (
+        (("--stable", "--merge", "1+3"), "--stable: does not go with --merge"),
+        (("--with", "run"), "--with run: is for --stable"),
+        (("--stable",), "has one chain"),
+    ):
+        done = command("edit", "run", "-o", "v", *options)
+        assert done.status == 2 and told in one_sentence(done)
+
+
 def test_topics(view, run, command):
     rows = said(command("topics", "view", "--tree", "--uncertainty")).splitlines()
     assert any(row.split()[:3] == ["1", "Big", "sport"] for row in rows)
@@ -232,9 +242,23 @@ def test_views_are_not_trained(view, run, command):
     told = refused(command, "train", "-o", "view", "--resume", "--updates", 20)
     assert "train its run (topicmc train -o run --resume)" in told.stderr
     told = refused(command, "train", "corpus", "-o", "more", "--from", "view", "--updates", 20)
-    assert "is a view; go on from its run" in told.stderr
+    assert "is a view that merges or drops topics; go on from its run" in told.stderr
+    told = refused(command, "train", "corpus", "-o", "run", "--force", "--from", "view")
+    assert "is the run to be made" in told.stderr
     refused(command, "train", "corpus", "-o", "view", "--updates", 20)
     refused(command, "train", "corpus", "-o", "view", "--force", "--updates", 20)
+
+
+def test_names_go_along_to_new_documents(run, command):
+    said(command("edit", "run", "-o", "named", "--label", "1=Big sport"))
+    for name in ("run", "named"):
+        new = (f"{name}-on", "--from", name, "--updates", 6, "--batch-size", 40, "--threads", 1)
+        said(command("train", "corpus", "--progress", "none", "-o", *new))
+    one, other = (TopicRun.open(Path(f"{name}-on")) for name in ("run", "named"))
+    assert (dict(one.labels), dict(other.labels)) == ({}, {1: "Big sport"})
+    assert [e["checksum"] for e in one.sample_index()] == [
+        e["checksum"] for e in other.sample_index()
+    ]
 
 
 @pytest.mark.parametrize(

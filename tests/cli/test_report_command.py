@@ -1,11 +1,14 @@
 """``topicmc report``: one file, whole or not at all, and what is said when it cannot be."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 from shell import one_sentence
+
+from topicmc.models.lda.run import TopicRun
 
 
 def test_a_report_is_one_file_of_the_run(run, command):
@@ -15,6 +18,18 @@ def test_a_report_is_one_file_of_the_run(run, command):
     assert page.startswith("<!doctype html>")
     assert "<title>Topics of corpus</title>" in page
     assert list(Path().glob(".page*")) == []
+
+
+def test_names_that_are_no_utf8_are_titles(run, command):
+    """Of a corpus in a folder of an old archive, and as they are given."""
+    place = Path(os.fsdecode(b"caf\xe9"))
+    Path("corpus").rename(place)
+    facts = TopicRun.open(run).facts()["corpus"]
+    TopicRun(run).update_facts(corpus={**facts, "path": str(place.resolve())})
+    for title in ((), ("--title", os.fsdecode(b"\xe9t\xe9"))):
+        result = command("report", run, "-o", "page.html", "--force", *title)
+        assert result.status == 0, result.stderr
+    assert "<title>?t?</title>" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_report_json(run, command):

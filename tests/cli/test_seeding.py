@@ -1,6 +1,7 @@
 """Seed words and given priors by command: names everywhere, verdicts, and bad files."""
 
 import csv
+import io
 import json
 from pathlib import Path
 
@@ -112,6 +113,16 @@ def test_settings_may_be_in_a_file_and_cannot_change(here, command):
     said(command("train", "-o", "new", "--resume", "--epochs", 4, *QUICK))
 
 
+def spoilt() -> bytes:
+    """An array, with bytes that zlib cannot unpack."""
+    stream = io.BytesIO()
+    np.savez_compressed(stream, np.ones((5, 120)))
+    content = bytearray(stream.getvalue())
+    name, more = (int.from_bytes(content[i : i + 2], "little") for i in (26, 28))
+    content[30 + name + more] = 7  # no kind of block
+    return bytes(content)
+
+
 BAD = {
     "seeds": {
         "a.toml": ("a = [1]\nb = ", "cannot be read as TOML (Invalid value (at line 2"),
@@ -140,6 +151,7 @@ BAD = {
         "d.csv": ("topic,word,prior\n4,word003,nan\n", "a prior is a positive number"),
         "e.npy": (b"\x93NUMPY\x01\x00", "cannot be read as NPY"),
         "f.npz": (b"PK\x03\x04", "cannot be read as NPZ"),
+        "g.npz": (spoilt(), "cannot be read as NPZ (Error -3 while decompressing"),
         "gone.npy": (None, "no such file"),
     },
 }

@@ -27,7 +27,7 @@ def here(tmp_path, monkeypatch) -> None:
 
 def write(name: str, rows: list[dict]) -> None:
     text = "".join(json.dumps(row) + "\n" for row in rows)
-    Path(name).write_text(text)
+    Path(name).write_text(text, encoding="utf-8")
 
 
 def vocabulary(folder: str) -> list[str]:
@@ -55,7 +55,7 @@ def test_words_of_two_forms_are_one(command):
     write("x.jsonl", [{"text": "हिन्दी caf\u00e9"}, {"text": "हिन्दी cafe\u0301 и́стина"}])
     assert command("prepare", "x.jsonl", "-o", "c", *KEPT).status == 0
     assert vocabulary("c") == ["café", "и́стина", "हिन्दी"]
-    Path("vocab").write_text("cafe\u0301\n")  # as somebody's file spells it
+    Path("vocab").write_text("cafe\u0301\n", encoding="utf-8")  # as somebody's file spells it
     assert command("prepare", "x.jsonl", "-o", "d", "--vocab", "vocab", "--heldout", 0).status == 0
     assert Corpus.open("d").n_tokens == 2
 
@@ -69,7 +69,7 @@ def test_tokens_of_every_format(command):
     write("x.jsonl", [{"w": words} for words in lists])
     sound = [[word.replace("\ud800", "") for word in words] for words in lists]
     parquet.write_table(pa.table({"w": sound}), "x.parquet")
-    Path("x.csv").write_text("w\nNew_York run/VERB cd\nrun/VERB e\u0301 x\n")
+    Path("x.csv").write_text("w\nNew_York run/VERB cd\nrun/VERB e\u0301 x\n", encoding="utf-8")
     for source in ("x.jsonl", "x.parquet", "x.csv"):
         done = command("prepare", source, "-o", f"{source}.corpus", "--tokens", "w", *KEPT)
         assert done.status == 0, done.stderr
@@ -130,14 +130,14 @@ def test_a_run_that_was_trained_says_how_texts_are_cut(command):
 
 def test_scripts_without_spaces_are_told(command):
     clauses = "量子计算的基本原理，医学影像分割方法研究，深度学习在自然语言处理中的应用"
-    Path("zh.txt").write_text("\n".join([clauses] * 3))
+    Path("zh.txt").write_text("\n".join([clauses] * 3), encoding="utf-8")
     done = command("prepare", "zh.txt", "-o", "c", *KEPT)
     assert done.status == 0 and "Chinese or Japanese" in done.stderr and "jieba" in done.stderr
-    Path("long.txt").write_text(clauses.replace("，", "") * 2 + "\n")
+    Path("long.txt").write_text(clauses.replace("，", "") * 2 + "\n", encoding="utf-8")
     for options in ((), ("--min-df", 3)):
         failed = command("prepare", "long.txt", "-o", "d", *options)
         assert failed.status == 3 and "jieba" in one_sentence(failed)
-    Path("one.txt").write_text("我 和 你\n")
+    Path("one.txt").write_text("我 和 你\n", encoding="utf-8")
     failed = command("prepare", "one.txt", "-o", "d", *KEPT)
     assert "--min-length" in one_sentence(failed)
     done = command("prepare", "one.txt", "-o", "d", "--min-length", 1, *KEPT)

@@ -7,7 +7,7 @@ from fake_runs import make_run
 from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
-from topicmc.models.lda.scoring import SPLIT_SEED
+from topicmc.models.lda.scoring import SPLIT_SEED, score_topics
 from topicmc.topics.compare.comparison import compare
 from topicmc.topics.compare.drift import _intervals
 from topicmc.topics.compare.models import MatrixModel, Model, RunModel, restricted
@@ -69,7 +69,8 @@ def test_perplexity_over_common_words_is_that_of_the_rescaled_topics(first, smal
     phi[:, lost] = 0, 1e-50, 0  # as they are scored, in single precision
     np.save(tmp_path / "phi.npy", phi)
     phi[:, lost] = 0
-    matrix = MatrixModel(tmp_path / "phi.npy", small_corpus.vocabulary, ALPHA)
+    matrix = MatrixModel(str(tmp_path / "phi.npy"), small_corpus.vocabulary, ALPHA)
+    assert score_topics(str(tmp_path / "phi.npy"), small_corpus, ALPHA, THREADS).samples == 1
     assert len(matrix.words) == small_corpus.n_words - 3
     found = compare([first, matrix], small_corpus, THREADS)
     known = np.ones(small_corpus.n_words, bool)
@@ -115,6 +116,11 @@ def test_a_topic_without_common_words_is_unlike_every_other():
     assert found.similar == 1
 
 
+def test_topics_over_all_words_are_not_copied():
+    phi = topics(3, 10, seed=1)
+    assert restricted(phi, np.arange(10)) is phi
+
+
 def test_of_models_with_more_and_fewer_topics_each_pair_is_counted_once():
     many, few = topics(7, 40, seed=5), topics(7, 40, seed=5)[[4, 2]]
     words = [f"word{w}" for w in range(40)]
@@ -149,6 +155,19 @@ def test_word_drift_is_that_of_the_common_words(first, small_corpus):
         assert change.after - change.before == pytest.approx(by, rel=1e-6)
         assert change.before_interval is None
     assert all(topic.new == (("alien", 0.25),) for topic in told.values())
+
+
+def test_the_drift_of_one_topic_is_looked_at_a_time(first, small_corpus, monkeypatch):
+    rows = []
+
+    def counted(phi, columns):
+        rows.append(len(phi))
+        return restricted(phi, columns)
+
+    monkeypatch.setattr("topicmc.topics.compare.drift.restricted", counted)
+    other = Given("other", first.words, first.phi[::-1].copy())
+    (found,) = compare([first, other], small_corpus, THREADS, drifts=True).drifts
+    assert rows == [1] * 12 and len(found.topics) == 6
 
 
 def test_intervals_of_a_drift_hold_what_the_samples_show(tmp_path, small_corpus):

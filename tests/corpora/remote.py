@@ -1,9 +1,11 @@
 """A server on this machine that misbehaves on request."""
 
 import hashlib
+import os
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from unittest import mock
 
 
 class Remote:
@@ -85,7 +87,8 @@ def serving():
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield remote
+        with mock.patch.dict(os.environ, no_proxy="*"):  # a proxy would know another 127.0.0.1
+            yield remote
     finally:
         server.shutdown()
         thread.join()

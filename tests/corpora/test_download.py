@@ -124,6 +124,24 @@ def test_part_of_unknown_origin_starts_over(remote, tmp_path, note):
     assert get(remote, tmp_path).read_bytes() == BODY
 
 
+@pytest.mark.parametrize("validator", [["x"], None, "a\nb", "é"])
+def test_a_part_whose_version_is_none_starts_over(remote, tmp_path, validator):
+    (tmp_path / "x.bin.part").write_bytes(b"other")
+    note = {"url": f"{remote.url}/x.bin", "validator": validator}
+    (tmp_path / "x.bin.part.json").write_text(json.dumps(note))
+    assert get(remote, tmp_path).read_bytes() == BODY
+
+
+def test_what_another_process_adds_is_not_kept(remote, tmp_path):
+    def meddle(name, at, total):
+        if at == 50_000 and len(remote.gets("x.bin")) == 1:
+            with (tmp_path / "x.bin.part").open("ab") as part:
+                part.write(b"tail")
+
+    assert get(remote, tmp_path, progress=meddle).read_bytes() == BODY
+    assert len(remote.gets("x.bin")) > 1
+
+
 def test_wrong_checksum(remote, tmp_path):
     with pytest.raises(DataError, match="the sha1 of what came is .* the source says"):
         get(remote, tmp_path, checksum="sha1:" + "0" * 40)

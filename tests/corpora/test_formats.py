@@ -49,7 +49,7 @@ def test_every_format_is_written_here():
 
 @pytest.mark.parametrize("name", ID_READERS)
 @given(written=corpora, size=st.integers(1, 60), n_shards=st.integers(1, 3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_ids_round_trip(name, written, size, n_shards):
     """Tiny blocks put every document once on a border between two of them."""
     write, file = bags.WRITERS[name]
@@ -75,7 +75,7 @@ def test_ids_round_trip(name, written, size, n_shards):
 @pytest.mark.parametrize("name", ["text", *FIELD_READERS])
 @pytest.mark.parametrize("known", [False, True])
 @given(written=text_corpora)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_text_round_trips(name, known, written):
     write, file = bags.WRITERS[name]
     full = [bag for bag in written if bag]
@@ -130,7 +130,7 @@ def test_folder_of_files(tmp_path):
     (folder / "sub").mkdir(parents=True)
     (folder / ".hidden").write_text("secret")
     (folder / "b.txt").write_text("waab waab\nwaaa")
-    (folder / "a.txt").write_text("\ufeffwaac")
+    (folder / "a.txt").write_text("\ufeffwaac", encoding="utf-8")
     (folder / "sub" / "c.txt").write_text("waaa")
     corpus = prepared(folder)
     assert corpus.vocabulary == ["waaa", "waab", "waac"]

@@ -39,7 +39,7 @@ def damaged(raw: bytes, changes) -> bytes:
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", list(bags.WRITERS))
 @given(changes=edits)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_damage(name, packed, format, changes):
     write, file = bags.WRITERS[name]
     with tempfile.TemporaryDirectory() as folder:

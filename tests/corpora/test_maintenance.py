@@ -117,6 +117,20 @@ def test_add_of_ids(tmp_path, first, in_place):
     }  # fmt: skip
 
 
+def test_documents_that_are_both_trained_on_and_held_out_are_counted(tmp_path, first):
+    held = bags.read_back(first.heldout)
+    source = write(tmp_path, "more", [held[0], {0: 1}, held[2]], WORDS)
+    made_of_two = maintenance.add(first.path, [source], tmp_path / "c")
+    assert made_of_two.provenance["history"][-1]["heldout_trained"] == 2
+    source = write(tmp_path, "other", [{0: 1}], WORDS)
+    made_of_none = maintenance.add(first.path, [source], tmp_path / "d")
+    assert "heldout_trained" not in made_of_none.provenance["history"][-1]
+    turned = [{19 - word: n for word, n in reversed(bag.items())} for bag in held]
+    other = made(tmp_path, "b", turned, WORDS[::-1], n_shards=1, n_heldout=0)
+    merged = maintenance.merge([first.path, other.path], tmp_path / "e")
+    assert merged.provenance["history"][-1]["heldout_trained"] == 3
+
+
 def test_add_of_text(tmp_path, first):
     (tmp_path / "x.txt").write_text(f"{WORDS[3]} {WORDS[3]} unknown\n{WORDS[0]}\n")
     made = maintenance.add(first.path, [tmp_path / "x.txt"], tmp_path / "c")

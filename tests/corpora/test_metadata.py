@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from topicmc.corpora import Corpus, emission, maintenance, parallel, prepare, spool, streams, verify
-from topicmc.corpora.documents import blocks
+from topicmc.corpora.documents import Documents, blocks
 from topicmc.corpora.files import sha256
-from topicmc.corpora.metadata import clean_title, parse_day
+from topicmc.corpora.metadata import Metadata, clean_title, parse_day
 from topicmc.corpora.ordering import in_order, random_keys
 from topicmc.corpora.readers import jsonl, records
+from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
 from topicmc.storage.files import own_checksum
 
@@ -116,7 +117,7 @@ def same(one, other):
 @given(
     drawn=documents, n_shards=st.integers(1, 3), n_heldout=st.integers(0, 2), size=st.integers(1, 9)
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_round_trip(name, drawn, n_shards, n_heldout, size):
     """Batches and blocks of a few documents put borders everywhere."""
     with (
@@ -241,8 +242,8 @@ def test_blocks_are_bounded_by_what_is_kept_with_documents(tmp_path, monkeypatch
     monkeypatch.setattr(parallel, "available_cores", lambda: 1)
     plain, read = spool.Spool.blocks, []
 
-    def noted(self):
-        for block in plain(self):
+    def noted(self, *texts, **named):
+        for block in plain(self, *texts, **named):
             read.append(block.documents.metadata.n_bytes)
             yield block
 
@@ -256,6 +257,15 @@ def test_blocks_are_bounded_by_what_is_kept_with_documents(tmp_path, monkeypatch
     assert [block.n_docs for block in found] == [2] * 20
     found = [*in_order(corpus, random_keys(0))]
     assert len(found) > 5 and sum(block.n_docs for block in found) == 40
+
+
+@pytest.mark.parametrize("columns", ["note", "all"])
+def test_a_text_is_the_name_of_one_column(tmp_path, columns):
+    """Not four of a letter."""
+    (tmp_path / "words").write_text("\n".join(NAMES))
+    write_jsonl(tmp_path / "x.jsonl", [{"text": NAMES[0], "note": "red"}] * 3)
+    options = {"vocab": tmp_path / "words", "columns": columns, "n_heldout": 0}
+    assert prepare(tmp_path / "x.jsonl", tmp_path / "out", **options).index["columns"] == ["note"]
 
 
 @pytest.mark.parametrize(
@@ -453,3 +463,28 @@ def test_wrong_content_under_right_checksums(corpus, name, change, pattern):
     (corpus / "corpus.json").write_text(json.dumps(index))
     with pytest.raises(DataError, match=pattern):
         verify(corpus)
+
+
+def test_a_few_texts_are_taken_without_a_pass_over_all(monkeypatch):
+    texts = Strings.of(["red", "", "été", "b", "green"])
+
+    def passed(self):
+        raise AssertionError("all lengths were asked for")
+
+    monkeypatch.setattr(Strings, "lengths", property(passed))
+    taken = texts.take(np.array([2, 4, 1, 2]))
+    assert [taken[i] for i in range(len(taken))] == ["été", "green", "", "été"]
+
+
+def test_a_pass_over_what_was_read_has_no_texts_but_those_it_asks_for(tmp_path):
+    rows = np.array([1, 2])
+    known = Metadata.of(["First", "Second"], [0, 1], rows, ["a", "b"], ['{"n": 1}', ""])
+    read = Documents(np.array([0, 1, 3]), np.array([4, 2, 5]), np.array([1, 1, 7]), known)
+    kept = spool.Spool(tmp_path / "spool")
+    kept.append(read, np.array([8, 9], np.uint64), np.zeros(2, np.uint8))
+    (block,) = kept.blocks(["ids"])
+    kept.close()
+    found = block.documents.metadata
+    assert [found.ids[i] for i in range(2)] == ["a", "b"]
+    assert found.titles.n_known == found.columns.n_known == 0
+    assert found.rows.tolist() == [1, 2] and block.documents.counts.tolist() == [1, 1, 7]

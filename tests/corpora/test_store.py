@@ -1,9 +1,12 @@
 """The folder on disk: what is written is sound, and whatever happens to it afterwards is found."""
 
+import errno
 import io
 import json
+import os
 import shutil
 import time
+from pathlib import Path
 
 import bags
 import numpy as np
@@ -144,6 +147,21 @@ def test_opening(corpus, tmp_path):
             Corpus.open(corpus)
 
 
+@pytest.mark.parametrize("name", ["corpus.json", "shards/00000/counts.npy"])
+def test_what_the_system_refuses_is_not_called_damaged(corpus, monkeypatch, name):
+    """To prepare anew takes hours, and would not help."""
+    plain = Path.open
+
+    def refuse(path, *args, **options):
+        if path == corpus / name:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return plain(path, *args, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(DataError, match=rf"{name} cannot be read \(.*\): check the disk, and who"):
+        Corpus.open(corpus).shard(0)
+
+
 def test_shards_are_read_only_maps(corpus):
     shard = Corpus.open(corpus).shard(1)
     for array in (shard.indptr, shard.word_ids, shard.counts):
@@ -194,6 +212,7 @@ def test_documents_check_their_shape():
 
 def test_large_corpora_are_not_read_again_at_every_start(corpus, monkeypatch):
     """A stamp spares the reading; whatever touches a file ends that; verify trusts none."""
+    monkeypatch.setattr(stamps, "_SETTLED", 600_000_000_000)
     read = []
     plain = store.sha256
     monkeypatch.setattr(store, "sha256", lambda path: read.append(path.name) or plain(path))

@@ -253,6 +253,8 @@ def test_scripts_without_a_guard_and_with_threads_may_use_processes(tmp_path):
 
 def test_workers_end_with_who_started_them(tmp_path):
     """Killed in the middle of a map, it leaves no worker behind."""
+    from processes import wait_for_the_end_of  # which the script cannot import
+
     script = (
         "from test_wikipedia import own_number; from topicmc.corpora import parallel\n"
         "parallel.available_cores = lambda: 2\n"
@@ -267,7 +269,4 @@ def test_workers_end_with_who_started_them(tmp_path):
     assert numbers
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{number}").exists() for number in numbers):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for_the_end_of(numbers, 20)

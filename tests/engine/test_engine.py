@@ -1,7 +1,9 @@
 """The engine on a model that is not LDA: the exact posterior, resumption, and what a state's table
 decides."""
 
+import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,13 +12,13 @@ from toy_model import Mean, NormalMean, ToyModel
 from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
-from topicmc.engine.samples import KeptSamples
 from topicmc.engine.schedule import Plan
 from topicmc.engine.state import Table
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import TopicmcError
 from topicmc.host.interrupts import Interrupt
 from topicmc.settings.groups import DsgldSettings
+from topicmc.storage import runs
 from topicmc.storage.runs import RunDirectory
 
 DATA = [
@@ -78,22 +80,107 @@ def test_a_resumed_run_is_an_uninterrupted_one(tmp_path):
     assert kept(tmp_path / "whole") == kept(tmp_path / "parted")
 
 
-def test_what_goes_with_a_checkpoint_is_made_up_for(tmp_path, monkeypatch):
-    """A run that ends in its start is killed when its last checkpoint counts, before the state is
-    written that stands in for samples."""
+@pytest.mark.parametrize(
+    ("every", "saved"), [("auto", [12, 216, 420, 600]), ("30s", list(range(12, 601, 12)))]
+)
+def test_checkpoints_take_a_tenth_of_the_time_unless_told_when(tmp_path, monkeypatch, every, saved):
+    """Rounds of four updates and 10 seconds, and checkpoints of 52."""
+    clock = SimpleNamespace(now=0.0)
+    clock.perf_counter = lambda: clock.now
+    monkeypatch.setattr("topicmc.engine.clock.time", clock)
+    training, found = begun(tmp_path / "run", replace(CONFIG, checkpoint_every=every)), []
+    one_round, arrays = training.method.round, training.method.arrays
 
-    def killed(*_):
-        raise KeyboardInterrupt
+    def long_round():
+        clock.now += 10
+        return one_round()
 
-    short = replace(CONFIG, updates=40)
+    def large_arrays():
+        clock.now += 52
+        found.append(training.update)
+        return arrays()
+
+    monkeypatch.setattr(training.method, "round", long_round)
+    monkeypatch.setattr(training.method, "arrays", large_arrays)
+    training.train(Interrupt())
+    assert found == saved
+
+
+def rounds_kept(path) -> list[int]:
+    return [entry["round"] for entry in RunDirectory.open(path).sample_index()]
+
+
+def go(training: Training, rounds: int) -> None:
+    while training.rounds < rounds:
+        training._round()
+
+
+def test_who_is_killed_before_a_checkpoint_counts_goes_back_to_the_one_before(
+    tmp_path, monkeypatch
+):
+    """Killed when the state that stands in for samples is in the index, and the manifest that goes
+    with it is not written."""
+    monkeypatch.setattr(runs, "OUTLIVES", 0.0)
+    commit = RunDirectory.commit_checkpoint
+
+    def killed(self, round_number, *rest):
+        if round_number == 10:
+            raise KeyboardInterrupt
+        commit(self, round_number, *rest)
+
+    short = replace(CONFIG, updates=40, checkpoint_every="24")
     begun(tmp_path / "whole", short).train(Interrupt())
     with monkeypatch.context() as patched:
-        patched.setattr(KeptSamples, "keep_provisional", killed)
+        patched.setattr(RunDirectory, "commit_checkpoint", killed)
         with pytest.raises(KeyboardInterrupt):
             begun(tmp_path / "run", short).train(Interrupt())
-    assert kept(tmp_path / "run") == {}
-    begun(tmp_path / "run", short, resume=True).train(Interrupt())
+    assert rounds_kept(tmp_path / "run") == [10]
+    for _ in range(2):
+        training = begun(tmp_path / "run", short, resume=True)
+        assert rounds_kept(tmp_path / "run") == [6] and len(kept(tmp_path / "run")) == 1
+    training.train(Interrupt())
     assert kept(tmp_path / "run") == kept(tmp_path / "whole") != {}
+
+
+def test_a_killed_run_goes_on_with_the_samples_of_its_checkpoint(tmp_path, monkeypatch):
+    """At nearly twice its checkpoint a run has dropped most of the samples that it had then. They
+    are there again when it is resumed, and when the checkpoint that followed is lost."""
+    monkeypatch.setattr(runs, "OUTLIVES", 0.0)
+    path = tmp_path / "run"
+    training = begun(path)
+    go(training, 80)
+    training._checkpoint()
+    then = kept(path)
+    go(training, 150)
+    assert len(then.keys() & kept(path).keys()) < len(then)
+    for _ in range(2):
+        training = begun(path, resume=True)
+        assert (training.rounds, kept(path)) == (80, then)
+        go(training, 150)
+    training._checkpoint()
+    (path / "checkpoint" / "current.json").unlink()
+    RunDirectory.open(path).recover()
+    training = begun(path, resume=True)
+    assert (training.rounds, kept(path)) == (80, then)
+    for rounds in (160, 330):  # no checkpoint names the files of then any more
+        go(training, rounds)
+        training._checkpoint()
+    training.samples.clean_up()
+    assert not then.keys() & set(RunDirectory.open(path).sample_files())
+
+
+def test_what_goes_with_a_checkpoint_of_earlier_versions_is_made_up_for(tmp_path):
+    """It holds no index of samples. A run that ended in its start may have been killed when it
+    counted, before the state was written that stands in for samples."""
+    path, short = tmp_path / "run", replace(CONFIG, updates=40)
+    begun(path, short).train(Interrupt())
+    expected, place = kept(path), path / "checkpoint" / "current.json"
+    manifest = json.loads(place.read_text())
+    del manifest["checksum"], manifest["files"]["samples.json"]
+    place.write_text(json.dumps(manifest))
+    RunDirectory.open(path).write_sample_index([])
+    begun(path, short, resume=True).train(Interrupt())
+    assert kept(path) == expected != {}
 
 
 def test_who_lost_its_lease_writes_no_part_of_a_checkpoint_and_no_sample(tmp_path):
@@ -138,3 +225,14 @@ def test_an_array_of_another_shape_is_no_state():
 
     with pytest.raises(ValueError, match=r"theta-000 is float64 \(3,\), not float64 \(2,\)"):
         Table(Mean, {"d": 2}).restored(0, {"index": 0, "arrays": ["theta"]}, Found())
+
+
+@pytest.mark.parametrize("update", ["7", 7.5, None, [7], True, float("nan")])
+def test_what_is_no_whole_number_is_no_count(update):
+    class Found:
+        def array(self, key):
+            return np.zeros(2)
+
+    facts = {"index": 0, "arrays": ["theta"], "update": update}
+    with pytest.raises(ValueError, match="update is .*, not int"):
+        Table(Mean, {"d": 2}).restored(0, facts, Found())

@@ -37,7 +37,6 @@ def test_chains_never_meet_and_permuted_ones_never_stay(kind, n_workers, data, s
             assert all(a != b for a, b in zip(before, after, strict=True))
 
 
-@settings(deadline=None)
 @given(st.integers(4, 12), seeds, st.integers(0, 1000))
 def test_the_assignment_is_a_pure_function(n_workers, seed, round):
     schedule._permutation.cache_clear()
@@ -168,7 +167,7 @@ def test_plans_are_renewed_for_relative_changes_only():
 sizes_of_corpora = st.one_of(st.integers(1, 300), st.integers(2000, 9000))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(seeds, st.integers(0, 9), sizes_of_corpora, st.integers(1, 320), st.integers(0, 50))
 def test_a_pass_takes_each_document_at_most_once(seed, worker, n_docs, batch_size, sweep):
     size = min(batch_size, n_docs)

@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from topicmc.engine.transport import mpi
 from topicmc.engine.transport.base import abort_on_error, mean_into
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.engine.transport.mpi import MpiTable
@@ -73,6 +75,16 @@ def test_auto_is_local_unless_ranks_were_started(monkeypatch):
     assert launched_size() == 4
     with pytest.raises(UsageError, match="4 copies"):
         open_transport("local", 4)
+
+
+def test_ranks_that_disagree_are_told(monkeypatch):
+    monkeypatch.setattr(mpi, "MpiTransport", lambda: SimpleNamespace(n_processes=2))
+    told = "--workers 3, but 2 MPI ranks are here: start with mpiexec -n 3"
+    with pytest.raises(UsageError, match=told):
+        open_transport("mpi", 3)
+    monkeypatch.setenv("PMI_SIZE", "4")
+    with pytest.raises(UsageError, match="mpiexec started 4 ranks, but mpi4py sees 2: they belong"):
+        open_transport()
 
 
 def test_unknown_transport():

@@ -163,6 +163,7 @@ def test_empty_documents_and_unknown_words_have_the_mean_of_the_prior(fitted):
         (np.zeros((5, 4)), {}, "no words to train on"),
         ([[(0, 1), (1, -1)]], {}, "negative"),
         ([[(0, 0.5), (1, 2)]], {}, "fractions"),
+        ([[(0, 2**32 + 1), (1, 2)]] * 9, {}, "2147483647 is the most"),
         ([[(0, 1), (7, 2)]] * 9, {"vocabulary": WORDS}, "holds the id 7"),
         (COUNTS, {"vocabulary": WORDS[1:]}, "5 words, and X has 6 columns"),
         (COUNTS, {"vocabulary": ["a"] * 6}, "a word twice"),
@@ -192,6 +193,21 @@ def test_fractions_are_used_and_said():
         model = LDA(**QUICK).fit(halves)
     assert separates(model, halves)
     assert not np.array_equal(model.transform(halves), model.transform(COUNTS))
+
+
+def test_warnings_name_the_line_that_called(fitted):
+    halves = COUNTS + np.where(COUNTS > 0, 0.5, 0)
+    for call in (
+        lambda: LDA(**QUICK).fit(halves),
+        lambda: make_pipeline(LDA(**QUICK)).fit_transform(halves),
+        lambda: fitted.transform(halves, return_std=True),
+        lambda: fitted.perplexity(halves),
+        lambda: streaming(seeds={"table": ["tea", "tee"]}).partial_fit(COUNTS),
+    ):
+        with pytest.warns(UserWarning) as caught:
+            call()
+        told = [warning for warning in caught if issubclass(warning.category, UserWarning)]
+        assert {warning.filename for warning in told} == {__file__}
 
 
 # --- what it gives --------------------------------------------------------------------------------
@@ -279,10 +295,14 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(fitted, tmp_path):
     assert not hasattr(new, "n_features_in_")
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_numbers_of_numpy_are_numbers(tmp_path):
     settings = {"max_iter": np.int64(5), "n_samples": np.int32(4), "doc_topic_prior": np.float32(1)}
     model = LDA(np.int64(2), **settings, random_state=0, n_jobs=1).fit(TOKENS)
     assert model.components_.shape[0] == 2 and json.dumps(model._record.config)
+    seeds = {"seeds": {"table": ["tea"]}, "seed_weight": np.float32(5)}
+    model = streaming(n_samples=np.int64(4), batch_size=np.int64(20), **seeds)
+    model.set_params(n_components=np.int64(2)).partial_fit(TOKENS).save(tmp_path / "run")
+    assert LDA.from_run(tmp_path / "run").seed_weight == 5
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -369,11 +389,24 @@ def test_minibatches_go_on_where_fit_ended(fitted):
     assert not np.array_equal(model.samples_[0], fitted.samples_[0])
 
 
+def test_minibatches_need_a_number_of_topics_and_have_a_usual_one_of_samples():
+    model = LDA(**QUICK, n_samples=None).fit(TOKENS)
+    assert model.partial_fit(TOKENS).samples_.shape[1:] == (2, len(WORDS))
+    with pytest.raises(ValueError, match="give n_components"):
+        streaming().set_params(n_components=None).partial_fit(TOKENS)
+
+
 def test_minibatches_need_to_know_their_words():
     with pytest.raises(ValueError, match=r"give LDA\(vocabulary="):
         LDA(n_components=2).partial_fit(TOKENS)
     with pytest.raises(ValueError, match="n_components 1"):
         streaming().set_params(n_components=1).partial_fit(COUNTS)
+
+
+@pytest.mark.parametrize(("name", "value"), [("random_state", 2**63), ("n_jobs", 5000)])
+def test_errors_name_parameters(name, value):
+    with pytest.raises(ValueError, match=f"^{name} {value} "):
+        LDA(n_components=2, **{name: value}).fit(COUNTS)
 
 
 # --- the package, the notebook --------------------------------------------------------------------

@@ -46,6 +46,9 @@ def test_matrices_need_names_and_unknown_words_are_warned_of():
     ]:
         with pytest.raises(ValueError, match=told):
             LDA(**QUICK, seeds=seeds).fit(TOKENS)
+    told = "seeds names 4 topics and there are 3; give more n_components"
+    with pytest.raises(ValueError, match=told):
+        LDA(**QUICK, seeds=seeds, vocabulary=WORDS).partial_fit(TOKENS)
     with pytest.raises(ValueError, match="seed_weight is that of seed words"):
         LDA(**QUICK, seed_weight=3).fit(TOKENS)
 

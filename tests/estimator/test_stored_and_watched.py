@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -14,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from topicmc import LDA
 from topicmc.cli import topicmc as commands
+from topicmc.corpora import prepare
 from topicmc.corpora.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
 from topicmc.estimator import Evaluation
@@ -27,6 +29,7 @@ from topicmc.models.lda.completion import split_documents, token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean, share_of
 from topicmc.posterior.traces import LOG_LIKELIHOOD, chain_trace
+from topicmc.samplers.scir import Scir
 
 TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
 TOKENS = [text.split() for text in TEXTS]
@@ -94,6 +97,17 @@ def test_the_vocabulary_of_count_vectorizer():
     assert model.vocabulary_ == ["tea", "rain", "milk"]
 
 
+def test_a_series_of_words_is_read_in_its_order():
+    """Whatever its index."""
+    pd = pytest.importorskip("pandas")
+    for index in (range(len(WORDS))[::-1], range(3, 3 + len(WORDS)), WORDS[::-1]):
+        words = pd.Series(WORDS, index=index)
+        assert LDA(**QUICK, vocabulary=words).fit(TOKENS).vocabulary_ == WORDS
+    for gaps in ({1: "tea", 2: "rain"}, {"tea": 1, "rain": 2}):
+        with pytest.raises(ValueError, match="must have the ids 0, 1, 2"):
+            LDA(**QUICK, vocabulary=gaps).fit(TOKENS)
+
+
 def test_a_set_of_words_is_sorted():
     assert LDA(**QUICK, vocabulary={"tea", "rain", "milk"}).fit(TOKENS).vocabulary_ == [
         "milk", "rain", "tea",
@@ -152,6 +166,45 @@ def draws(model: LDA) -> list[np.ndarray]:
     return [model._draw(i) for i in range(len(model.samples_))]
 
 
+def test_samples_of_a_stream_are_put_together_when_they_are_read():
+    model = LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
+    assert not hasattr(model, "components_")
+    stream(model, LEAST_START + 4)
+    assert isinstance(model._record.phis, list)
+    stored = pickle.loads(pickle.dumps(model))
+    samples = model.samples_
+    assert samples is model.samples_ and samples.shape == (4, 2, len(WORDS))
+    np.testing.assert_array_equal(stored.components_, model.components_)
+    stream(model, 1)
+    assert len(model.samples_) == 5 and (model.samples_[:4] == samples).all()
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        LDA(2).components_  # noqa: B018
+
+
+def test_a_call_that_fails_leaves_the_stream_as_it_was(monkeypatch):
+    """Though it fails in the middle of a move."""
+    model, other, new = (
+        LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1) for _ in range(3)
+    )
+    for one in (model, other):
+        stream(one, 3)
+    move = Scir.move
+
+    def torn(*args, **named):
+        move(*args, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Scir, "move", torn)
+        for one in (model, new):
+            with pytest.raises(KeyboardInterrupt):
+                one.partial_fit(TOKENS)
+    assert not hasattr(new, "n_features_in_")
+    for one in (model, other):
+        stream(one, 1)
+    assert (model.samples_ == other.samples_).all() and model.n_iter_ == other.n_iter_
+
+
 # --- scores ---------------------------------------------------------------------------------------
 
 
@@ -204,6 +257,7 @@ def test_a_stream_is_kept_as_a_run(tmp_path):
     model.save(tmp_path / "run")
     read = LDA.from_run(tmp_path / "run")
     np.testing.assert_allclose(read.samples_, model.samples_, rtol=1e-2)
+    assert read.n_iter_ == model.n_iter_ > 1
     assert stream(read, 1) == []  # it goes on, without a start
 
 
@@ -301,6 +355,14 @@ def test_what_cannot_be_saved(fitted, tmp_path):
         fitted.save(tmp_path / "run")
     fitted.save(tmp_path / "run", force=True)
     assert LDA.from_run(tmp_path / "run").vocabulary_ == WORDS
+    run = TopicRun.open(tmp_path / "run")
+    (run.path / "origin-000.npz").touch()
+    (run.path / "corpus").mkdir()
+    with pytest.raises(UsageError, match="holds corpus, which is no part of a run"):
+        fitted.save(run.path, force=True)
+    run.update_facts(corpus={**run.facts()["corpus"], "path": "corpus"})
+    fitted.save(run.path, force=True)  # a run on the built-in extract, with an origin
+    assert {"corpus", "origin-000.npz"}.isdisjoint(child.name for child in run.path.iterdir())
     (tmp_path / "run/notes.txt").write_text("mine")
     with pytest.raises(UsageError, match="holds notes.txt, which is no part of a run"):
         fitted.save(tmp_path / "run", force=True)
@@ -418,6 +480,15 @@ def test_watching_changes_nothing(fitted, caplog, capsys):
     assert "perplexity" in capsys.readouterr().err
     logged = [record.getMessage() for record in caplog.records if record.name == "topicmc"]
     assert sum("perplexity" in text for text in logged) == len(seen)
+
+
+def test_a_corpus_without_held_out_documents_has_no_perplexity(tmp_path):
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n")
+    options = {"min_df": 0, "max_df": 1.0, "n_heldout": 0}
+    corpus = prepare([tmp_path / "texts.txt"], tmp_path / "corpus", **options)
+    seen: list[Evaluation] = []
+    LDA(**QUICK, callback=seen.append).fit(corpus)
+    assert {now.perplexity for now in seen} == {None}
 
 
 def test_a_callback_ends_the_training(recwarn):

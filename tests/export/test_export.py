@@ -18,7 +18,8 @@ def test_what_is_named_is_what_is_written(made, tmp_path, format):
     written = export(made.source(), format, tmp_path / "deep/er/topics")
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(written)
     assert all(path.stat().st_size for path in written)
-    export(made.source(), format, tmp_path / "deep/er/topics", force=True)
+    again = export(made.source(), format, str(tmp_path / "deep/er/topics"), force=True)
+    assert again == written
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,31 @@ def test_force_leaves_other_folders_alone(made, tmp_path, format):
     with pytest.raises(UsageError, match="holds mine, which no export to"):
         export(made.source(), format, tmp_path, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("format", ["npy", "gensim"])
+def test_the_current_folder_is_not_replaced(made, tmp_path, monkeypatch, format):
+    """Whoever stands in it would see nothing of the export."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for path in (Path(), tmp_path):
+        with pytest.raises(UsageError, match="is or holds the folder that you are in"):
+            export(made.source(), format, path)
+    assert list(tmp_path.iterdir()) == [tmp_path / "here"] and not list(Path().iterdir())
+
+
+def test_an_export_takes_the_place_of_no_part_of_its_run(made):
+    """But it may lie in the folder of the run."""
+    run = made.source().runs[0]
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    for format, name, told in (
+        ("jsonl", "metrics.jsonl", "is what is read"),
+        ("pyldavis", "run.json", "is what is read"),
+        ("csv", "samples/topics.csv", "lies in .*samples"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            export(made.source(), format, run.path / name, force=True)
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
 
 
 def test_force_leaves_nothing_of_an_older_export(made, tmp_path):

@@ -82,3 +82,20 @@ def test_collapsed_samplers_are_drawn_from(made, small_corpus, tmp_path):
     drawn = inference_data([run])["posterior"]["phi"].values
     kept = inference_data(made.source().runs)["posterior"]["phi"].values
     assert drawn.std(axis=1).mean() > 1.2 * kept.std(axis=1).mean()
+
+
+def test_a_chain_that_was_given_up_is_left_out(small_corpus, tmp_path):
+    """It has no draws of the same moments as the other, and would cut that down to its own."""
+    run = TopicRun.open(make_run(small_corpus, tmp_path / "run", seed=8).path)
+    for position in range(1, 17):
+        chains = {"0": {"log joint": float(position % 3)}}
+        if position < 10:
+            chains["1"] = {"log joint": 0.0}
+        run.append_trace({"position": position, "burn_in": False, "chains": chains})
+    run.write_sample_index(
+        [entry for entry in run.sample_index() if entry["chain"] == 0 or entry["round"] < 12]
+    )
+    tree = inference_data([run])
+    assert tree["posterior"]["share"].shape == (1, N_DRAWS, 5)
+    assert tree["posterior"]["phi"].shape[:2] == (1, N_DRAWS)
+    assert tree["trace"]["log_joint"].shape == (1, 8)

@@ -8,6 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from topicmc.export import export
+from topicmc.topics.ranking import top
 
 
 def test_topics_are_the_mean_over_a_chain(made, topics):
@@ -61,6 +62,20 @@ def test_rows_of_the_likeliest_words(table, topics, options, n):
     expected = np.take_along_axis(topics.phi, likeliest, axis=1).ravel()
     np.testing.assert_array_equal(rows["probability"], expected)
     assert rows["rank"].tolist() == list(range(1, n + 1)) * 5
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
+def test_words_of_one_topic_are_ranked_at_a_time(made, tmp_path, monkeypatch, format):
+    """Those of all would take as much memory as φ does, and more."""
+    topics = []
+
+    def ranked(scores, n):
+        topics.append(len(scores))
+        return top(scores, n)
+
+    monkeypatch.setattr(f"topicmc.export.{format}.top", ranked)
+    export(made.source(words="all"), format, tmp_path / f"topics.{format}")
+    assert topics == [1] * 5
 
 
 @pytest.mark.parametrize(("options", "n"), [({}, 20), ({"words": "all"}, 120)])

@@ -45,6 +45,23 @@ def test_gradients_of_blocks_are_unbiased(split, workers, fault):
     assert close == (fault is None or split == "rows")
 
 
+def test_workers_that_hold_all_ratings_share_them():
+    ratings = some_ratings(23, 17, 160)
+    method = method_of(ratings, split="none", workers=3, factors=2)
+    for worker in method.target._workers.values():
+        block = worker.block
+        assert block.users is ratings.users and block.items is ratings.items
+        assert block.values is ratings.values
+
+
+def test_blocks_are_counted_some_ratings_at_a_time(monkeypatch):
+    ratings = some_ratings(23, 17, 160)
+    layout = Layout.of(ratings, "square", 9)
+    expected = [layout.mask(ratings, worker).sum() for worker in range(9)]
+    monkeypatch.setattr("topicmc.models.factors.layout._COUNTED", 7)
+    assert layout.sizes(ratings).tolist() == expected
+
+
 def whole(method):
     chain = method.chains[0]
     return replace(chain, users=chain.users.copy(), items=chain.items.copy())

@@ -116,6 +116,12 @@ def test_what_pandas_takes_for_missing_is_no_id(missing):
         MatrixFactorization().fit([("a", "x"), (getattr(pandas, missing), "x")], [1, 2])
 
 
+def test_ids_may_read_like_what_is_missing():
+    pairs = [("None", "x"), ("nan", "x")]
+    model = MatrixFactorization(n_factors=1, max_iter=60, random_state=0).fit(pairs, [1, 2])
+    assert sorted(model.user_ids_) == ["None", "nan"] and len(model.predict(pairs)) == 2
+
+
 def test_a_fit_that_ends_in_its_start_warns():
     model = MatrixFactorization(n_factors=1, sampler="gibbs", max_iter=3)
     with pytest.warns(ConvergenceWarning, match="before the first sample"):
@@ -152,6 +158,12 @@ def test_a_pickled_model_predicts_the_same():
         ({"max_iter": 0}, [("a", "x")], [1], "max_iter 0 is out of range"),
         ({"scale": (5, 1)}, [("a", "x")], [1], "scale"),
         ({"scale": (2, 5)}, [("a", "x")], [1], "outside the scale from 2 to 5"),
+        ({"scale": 5}, [("a", "x")], [1], "scale 5: give the least rating and the greatest"),
+        ({"scale": (1, 2, 3)}, [("a", "x")], [1], "give the least rating and the greatest"),
+        ({"scale": "15"}, [("a", "x")], [1], "scale '15': give the least"),
+        ({}, [("a", "x"), ("b", "x")], [1, -1e39], r"y\[1\] is too large"),
+        ({}, np.array([["a", "nan"]]), [1], "X lacks ids"),
+        ({}, [("a", "")], [1], "X lacks ids"),
     ],
 )
 def test_what_cannot_be_is_a_value_error(parameters, X, y, told):

@@ -7,12 +7,12 @@ from topicmc.models.factors.ratings import Scale
 from topicmc.models.factors.rows import Factors
 
 SCALE = Scale(mean=3.0, deviation=1.5, low=1.0, high=5.0)
-GENERATOR = np.random.default_rng(0)
 
 
 def state(number):
-    users = GENERATOR.normal(0, 0.3, (2, 4)).astype(np.float32)
-    items = GENERATOR.normal(0, 0.3, (3, 4)).astype(np.float32)
+    generator = np.random.default_rng(number)
+    users = generator.normal(0, 0.3, (2, 4)).astype(np.float32)
+    items = generator.normal(0, 0.3, (3, 4)).astype(np.float32)
     return Factors(0, users, items, 4.0 + np.arange(4.0), 9.0 - np.arange(4.0), 2.0 + number)
 
 
@@ -24,24 +24,26 @@ def test_against_draws():
     variances within 6 standard errors, a false alarm in 10⁷."""
     users, items = np.array([0, 1, -1, 0, -1]), np.array([2, 0, 1, -1, -1])
     found = predict(STATES, users, items, Scale(3.0, 1.5, -99, 99))
-    n = 200_000
+    n, generator = 200_000, np.random.default_rng(10)
+
+    def row(known, number, precision):
+        if number < 0:
+            return generator.normal(0, precision**-0.5, (n, 4))
+        return known[number].astype(float)[None]
+
     for pair, (i, j) in enumerate(zip(users, items, strict=True)):
         draws = []
         for one in STATES:
-            u = prior(one.user_precision, n) if i < 0 else one.users[i].astype(float)[None]
-            v = prior(one.item_precision, n) if j < 0 else one.items[j].astype(float)[None]
+            u = row(one.users, i, one.user_precision)
+            v = row(one.items, j, one.item_precision)
             mean = (u[:, :-1] * v[:, :-1]).sum(axis=1) + u[:, -1] + v[:, -1]
-            draws.append(3.0 + 1.5 * (mean + GENERATOR.normal(0, one.tau**-0.5, n)))
+            draws.append(3.0 + 1.5 * (mean + generator.normal(0, one.tau**-0.5, n)))
         draws = np.concatenate(draws)
         spread = draws.std()
         assert abs(draws.mean() - found.mean[pair]) < 6 * spread / np.sqrt(len(draws))
         centred = (draws - draws.mean()) ** 2
         error = centred.std() / np.sqrt(len(draws))
         assert abs(centred.mean() - found.deviation[pair] ** 2) < 6 * error
-
-
-def prior(precision, n):
-    return GENERATOR.normal(0, precision**-0.5, (n, 4))
 
 
 def test_predictions_stay_on_the_scale():

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from topicmc.errors import DataError, UsageError
 from topicmc.models.factors.data import RatingData
-from topicmc.models.factors.reading import Columns, read_pairs, read_ratings
+from topicmc.models.factors.reading import Columns, _encoded, read_pairs, read_ratings
 
 HEADED = "user,item,rating\n"
 
@@ -186,3 +186,14 @@ def test_what_is_held_out_depends_on_the_ids_alone(file):
 def test_nothing_left_to_train_on(file):
     with pytest.raises(DataError, match="none is left to train on"):
         RatingData.of(read_ratings(file(HEADED + "a,x,3\n")), 0.999999)
+
+
+def test_ids_come_in_pieces_that_together_are_too_long_for_one_array():
+    """More than 2 GiB of text: the same piece 33 times. Numbers go on from piece to piece."""
+    pieces = pa.chunked_array([["b", "a"], [], ["a", "c", "b"]], pa.string())
+    numbers, ids = _encoded(pieces, "user", str)
+    assert numbers.tolist() == [0, 1, 1, 2, 0] and ids == ["b", "a", "c"]
+    assert numbers.dtype == np.int32
+    long = pa.array([f"{i:04}".ljust(1 << 14) for i in range(1 << 12)])
+    numbers, ids = _encoded(pa.chunked_array([long] * 33), "user", str)
+    assert len(ids) == 1 << 12 and np.array_equal(numbers, np.tile(np.arange(1 << 12), 33))

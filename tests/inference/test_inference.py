@@ -251,7 +251,7 @@ def test_the_estimator_draws_topics_too():
     """The same document under the same counts, in place of those that it was fitted to."""
     model = LDA(2, sampler="adlda", max_iter=20, random_state=0, n_jobs=1).fit(np.eye(2) * 20)
     phi = np.array([[0.8, 0.2], [0.2, 0.8]], np.float32)
-    model.samples_, model.doc_topic_prior_ = np.broadcast_to(phi, (32, 2, 2)), np.ones(2)
+    model._record.phis, model.doc_topic_prior_ = np.broadcast_to(phi, (32, 2, 2)), np.ones(2)
     model._record.sums = np.full((32, 2), 10.0)
     model._record.entries = [{"alpha": np.ones(2), "burn_in": False}] * 32
     found = []

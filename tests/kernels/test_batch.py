@@ -26,7 +26,7 @@ documents = st.lists(
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(documents, st.data())
 def test_tokens_are_those_of_the_documents(n_threads, docs, data):
     chosen = data.draw(st.lists(st.integers(0, len(docs) - 1), max_size=6))

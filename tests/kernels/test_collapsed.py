@@ -49,7 +49,7 @@ def check_counts(tokens, z, word_topic, topic_totals):
     np.testing.assert_array_equal(topic_totals, recount.sum(axis=0))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 9), st.sampled_from([2, 17, 256, 1000]), st.booleans())
 def test_counts_stay_exact(n_docs, n_topics, sequential):
     offsets, tokens = corpus(n_docs, 40, seed=n_docs)

@@ -80,7 +80,7 @@ def test_equals_the_naive_twin_draw_for_draw(n_topics, module):
     assert got.scale == 2
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=35)
 @given(
     st.integers(1, 11), st.sampled_from([2, 17, 530, 2000]),
     st.sampled_from([gibbs, by_word_batch]), st.integers(0, 2),

@@ -109,6 +109,16 @@ def test_words_that_are_seen_once(beta):
     np.testing.assert_array_equal(got, expected)
 
 
+def test_words_that_are_seen_once_stay_where_their_document_is():
+    """A prior that vanishes beside 1 is what such a word has in each topic, its own too."""
+    offsets, tokens, z, word_topic = corpus(30, 3_000, 37, seed=2)
+    alphas, beta = padded(np.full(37, 0.1)), 1e-8
+    expected = naive_gibbs.collapsed(
+        offsets, tokens, z, 3_000, alphas.astype(float), beta, KEY, sweep=1, last=9, frozen=True
+    )
+    np.testing.assert_array_equal(drawn(offsets, tokens, z, word_topic, alphas, beta), expected)
+
+
 @both
 @pytest.mark.parametrize("counted", [True, False])
 def test_the_law_of_one_draw(counted, kernel):

@@ -60,7 +60,7 @@ def test_equals_the_naive_twin_draw_for_draw(n_topics, remembered):
     assert got.scale == 2
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 11), st.sampled_from([2, 17, 530, 2000]), st.integers(0, 2))
 def test_invariants(n_docs, n_topics, burn_in):
     batch, rows, alpha = setting(n_docs, n_topics, seed=n_docs)

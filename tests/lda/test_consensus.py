@@ -1,5 +1,6 @@
 """A consensus start: what members have in common, when they begin, and where it is chosen."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from test_training import StopAfter, kept_bits, opened, train
 
-from topicmc.errors import UsageError
+from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.collapsed.consensus import _roots, _ward, consensus, seconds_to_compare
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.defaults import resolve
@@ -16,6 +17,7 @@ from topicmc.models.lda.plan import work_of_start
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.starts import BURN_IN_SHARE
+from topicmc.storage.files import checksum, own_checksum
 
 CONFIG = TrainConfig(
     topics=5, sampler="adlda", start="consensus", start_sweeps=30, epochs=45.0, alpha=0.3, beta=0.1,
@@ -214,6 +216,22 @@ def test_a_resumed_start_has_the_bits_of_an_uninterrupted_one(small_corpus, tmp_
     run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
     assert kept_bits(run) == kept_bits(whole) != []
     assert min(entry["position"] for entry in run.sample_index()) > 30
+
+
+@pytest.mark.parametrize(
+    "change", [lambda m: m[..., :-1], lambda m: m.astype(np.int64), lambda m: m[0]]
+)
+def test_members_that_are_none_are_no_state(small_corpus, tmp_path, change):
+    train(CONFIG, small_corpus, tmp_path / "run", StopAfter(9))
+    path = next((tmp_path / "run" / "checkpoint").glob("round-*/members.npy"))
+    np.save(path, change(np.load(path)))
+    place = tmp_path / "run" / "checkpoint" / "current.json"
+    manifest = json.loads(place.read_text())
+    manifest["files"]["members.npy"] = checksum(path)
+    manifest["checksum"] = own_checksum(manifest)
+    place.write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match="holds no state of this run .*members is int"):
+        train(CONFIG, small_corpus, tmp_path / "run", resume=True)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from test_training import StopAfter, kept_bits, train
 
 from topicmc.corpora import prepare
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import DivergedError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.defaults import resolve
@@ -165,3 +166,10 @@ def test_blocks_of_one_document_are_drawn_given_theta(small_corpus):
     chain.round()
     z = chain.samplers[0].z
     assert set(z[z != chain.samplers[0].unassigned]) == {2}
+
+
+def test_divergence_is_an_error(small_corpus):
+    chain = method(replace(CONFIG, sampler="sgrld", start="plain", step_size=1e38), small_corpus)
+    with pytest.raises(DivergedError, match="no longer finite; lower --step-size"):
+        for _ in range(60):
+            chain.round()

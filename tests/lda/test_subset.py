@@ -24,6 +24,7 @@ from topicmc.models.lda.starts import (
 from topicmc.models.lda.subset import SubsetStart, _tokens
 from topicmc.models.lda.target import CHAINS
 from topicmc.models.lda.workers import expand
+from topicmc.storage.files import own_checksum
 
 DOCUMENTS, SWEEPS, BURN_IN = 70, 6, 8
 CONFIG = TrainConfig(
@@ -120,6 +121,16 @@ def test_it_goes_on_on_another_number_of_workers(small_corpus, tmp_path, rounds,
     )
     assert outcome.samples > 0
     assert min(entry["position"] for entry in run.sample_index()) > SWEEPS + BURN_IN
+
+
+def test_a_run_that_is_past_the_subset_does_not_gather_it_again(
+    small_corpus, tmp_path, monkeypatch
+):
+    train(CONFIG, small_corpus, tmp_path / "run", StopAfter(30))
+    gathered = []
+    monkeypatch.setattr("topicmc.models.lda.subset._tokens", lambda *_: gathered.append(1))
+    _, outcome = train(CONFIG, small_corpus, tmp_path / "run", resume=True)
+    assert outcome.update == CONFIG.updates and gathered == []
 
 
 def test_threads_change_nothing(small_corpus, tmp_path):
@@ -293,7 +304,8 @@ def test_what_it_does_not_go_with(given, said):
 def test_a_checkpoint_without_parts_is_refused(small_corpus, tmp_path):
     train(CONFIG, small_corpus, tmp_path / "run", StopAfter(8))
     place = tmp_path / "run" / "checkpoint" / "current.json"
-    place.write_text(json.dumps(json.loads(place.read_text()) | {"files": {}}))
+    manifest = json.loads(place.read_text()) | {"files": {}}
+    place.write_text(json.dumps(manifest | {"checksum": own_checksum(manifest)}))
     with pytest.raises(DataError, match="holds no state of this run"):
         train(CONFIG, small_corpus, tmp_path / "run", resume=True)
 

@@ -14,6 +14,7 @@ from topicmc.inference.groups import memberships
 from topicmc.kernels import mixture as kernels
 from topicmc.kernels import partitions
 from topicmc.kernels.threads import Threads
+from topicmc.models.mixture import reading
 from topicmc.models.mixture.reading import Groups, most_central, variation_of_information
 from topicmc.models.mixture.run import Sample
 from topicmc.models.mixture.score import averaged, log_predictive, of_sample
@@ -64,6 +65,55 @@ def test_the_central_partition_is_nearest_to_all():
     near = one.copy()
     near[:3] = 0
     assert most_central([other, one, near, one]) == 1
+
+
+def test_some_of_many_documents_tell_which_partition_is_central(monkeypatch):
+    """The entropy of every partition, and of every pair, is taken once."""
+    rng = np.random.default_rng(6)
+    centre = rng.integers(0, 6, 5_000)
+    partitions = [
+        np.where(rng.random(5_000) < noise, rng.integers(0, 6, 5_000), centre).astype(np.int32)
+        for noise in (0.5, 0.3, 0.0, 0.4)
+    ]
+    assert most_central(partitions) == 2
+    taken, entropy = [], reading._entropy
+
+    def counted(labels):
+        taken.append(len(labels))
+        return entropy(labels)
+
+    monkeypatch.setattr(reading, "_entropy", counted)
+    monkeypatch.setattr(reading, "_LOOKED_AT", 500)
+    assert most_central(partitions) == 2
+    assert taken == [500] * (4 + 6)
+
+
+def test_logarithms_of_groups_are_taken_once(model, monkeypatch):
+    x, weights, phi = model
+    groups = Groups(np.ones(3, int), weights, phi, 0.2, 0.3, 1.0, np.zeros(3, np.int32))
+    taken, log = [], np.log
+
+    def counted(values):
+        taken.append(np.shape(values))
+        return log(values)
+
+    monkeypatch.setattr(np, "log", counted)
+    found = [memberships(groups, documents(x[i : i + 1])) for i in range(len(x))]
+    assert taken.count(phi.shape) == 1
+    expected = naive.memberships(x, weights, phi, 0.3)
+    np.testing.assert_allclose(np.concatenate(found), expected, atol=1e-12)
+
+
+def test_documents_in_memory_are_not_copied_for_kernels(model):
+    data = documents(model[0])
+    arrays = data.indptr, data.word_ids, data.counts
+    assert all(map(np.shares_memory, bags_of(data), arrays))
+    for array in arrays:
+        array.flags.writeable = False  # as those of files are
+    bags = bags_of(data)
+    assert all(array.flags.writeable for array in bags)
+    assert not any(map(np.shares_memory, bags, arrays))
+    assert all(map(np.array_equal, bags, arrays))
 
 
 @pytest.mark.parametrize("shape", [0.05, 0.7, 1.0, 30.0])

@@ -137,18 +137,18 @@ def job_bytes():
 
 
 def job_waits():
-    """The last rank comes half a second late: the others count it as waiting, and burn no core."""
+    """The last rank comes a second late: the others count it as waiting, and burn no core."""
     transport = open_transport("mpi")
     transport.barrier()
     waited, cpu = transport.waited, time.process_time()
     if transport.rank == transport.n_workers - 1:
-        time.sleep(0.5)
+        time.sleep(1.0)
         cpu = time.process_time() - 0.1
         transport.barrier()
     else:
         transport.barrier()
         assert transport.waited - waited > 0.3
-    assert time.process_time() - cpu < 0.25
+    assert time.process_time() - cpu < 0.5
     print("fine", flush=True)
 
 

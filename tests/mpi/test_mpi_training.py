@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import wait_for_the_end_of
 
 from topicmc.corpora import Corpus
 from topicmc.engine.listeners import Silent
@@ -180,13 +181,6 @@ def ranks_of(job):
     return found
 
 
-def alive(pid):
-    """Whether a process still runs; a zombie nobody has waited for does not."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
-
-
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds ranks through /proc")
 def test_a_killed_rank_ends_the_job_and_its_checkpoint_goes_on(small_corpus, tmp_path):
     run = tmp_path / "run"
@@ -200,12 +194,9 @@ def test_a_killed_rank_ends_the_job_and_its_checkpoint_goes_on(small_corpus, tmp
     ) as job:
         ranks = ranks_of(job)
         assert len(ranks) == 2
-        start = time.monotonic()
         os.kill(ranks[1], signal.SIGKILL)
         assert job.wait(10) != 0
-        while any(map(alive, ranks)):
-            assert time.monotonic() - start < 10
-            time.sleep(0.05)
+        wait_for_the_end_of(ranks, 10)
     updates = TopicRun(run).checkpoint().manifest["round"] * 4 + 20
     finish(2, run, "--resume", updates=updates)
     whole = in_process(tmp_path / "whole", small_corpus, 2, **FIXED, updates=updates)
@@ -234,16 +225,9 @@ def test_one_job_at_a_time_writes_into_a_run(small_corpus, tmp_path):
         assert subprocess.run(topics, capture_output=True, timeout=60).returncode == 0
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()
-    wait_for_the_end_of([holder])
+    wait_for_the_end_of([holder], 10)
     finish(2, run, "--resume", updates=TopicRun(run).checkpoint().manifest["round"] * 4 + 20)
     assert list(run.rglob(".*")) == [] and not (run / "lease.json").exists()
-
-
-def wait_for_the_end_of(processes):
-    deadline = time.monotonic() + 10
-    while any(map(alive, processes)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_rank_that_raises_ends_the_job_with_its_message(small_corpus, tmp_path):

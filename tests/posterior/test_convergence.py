@@ -142,7 +142,8 @@ def test_equal_draws_and_such_as_are_no_numbers_have_none():
 def test_what_the_draws_of_one_chain_are_worth(correlation, n):
     """Estimates of 4,000 chains have their median within a tenth of the truth, twice as near as
     that by simulation; without the correction for bias of 32 draws at 0.8 it would be 6.5, not 4.1.
-    The correlation of quantities that move alike is averaged, and so nearer."""
+    The correlation of quantities that move alike is averaged, and so nearer; what does not move has
+    no part in it."""
     draws = autoregression(correlation, (4000, n), np.random.default_rng(7)).T
     truth = true_size(correlation, 1, n)
     alone, together = worth(draws), worth(draws.reshape(n, 200, 20))
@@ -151,6 +152,8 @@ def test_what_the_draws_of_one_chain_are_worth(correlation, n):
     assert np.median(together) == pytest.approx(truth, rel=0.15)
     if correlation > 0:
         assert np.std(np.log(together)) < np.std(np.log(alone)) / 2
+    still = np.stack([draws[:, 0], np.ones(n)], axis=1)[:, None]
+    assert worth(still) == pytest.approx(alone[0])
     assert (worth(draws[:4]) == 4).all()
     assert worth(np.ones((9, 2))).tolist() == [1, 1]
 

@@ -11,6 +11,7 @@ from fake_runs import autoregression, gamma_samples, make_run, topic_shapes
 
 from topicmc.models.lda.run import TopicRun
 from topicmc.topics.diagnostics import diagnose
+from topicmc.topics.uncertainty import posterior_of
 
 K, W = 5, 60
 SHAPES = topic_shapes(W, K)
@@ -169,6 +170,13 @@ def test_several_runs_are_named_in_traces_and_everything_is_json(tmp_path):
         assert found.traces[f"step_size of {run.path}"][2] == (2.0, 0.5)
     assert set(diagnose(runs[:1]).traces) == {"perplexity", "held-out log-likelihood", "step_size"}
     json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_a_posterior_that_is_known_is_not_made_again(tmp_path, monkeypatch):
+    run = make_run(tmp_path / "run", sampled(8, 2), scores(20, -7.0, -7.0))
+    expected, posterior = diagnose([run]).as_dict(), posterior_of([run], level=0.5)
+    monkeypatch.setattr("topicmc.topics.diagnostics.posterior_of", None)
+    assert diagnose([run], posterior).as_dict() == expected
 
 
 # ---- traces
@@ -349,6 +357,39 @@ def test_a_chain_with_fewer_draws_than_the_others(tmp_path):
     assert found.converged is True
     assert 20 < found.ess["log joint"] <= 40
     assert 20 < found.ess["matched topics"] <= 40
+
+
+@pytest.mark.parametrize("left", [1, 2])
+def test_chains_that_were_given_up_take_no_part(tmp_path, left):
+    """As on fewer workers, for as long as their samples are in the newer half of the run."""
+    samples = sampled(32, 3)
+    for chain in range(left, 3):
+        samples[chain] = samples[chain][:5]
+    run = make_run(tmp_path / "run", samples, scores(20, *[-7.0] * left))
+    draws = autoregression(0.0, (3, 60), np.random.default_rng(14))
+    for i in range(60):
+        chains = {str(c): {"log joint": draws[c, i]} for c in range(3 if i < 20 else left)}
+        run.append_trace({"position": 61 + i, "burn_in": False, "chains": chains})
+    found = diagnose([run])
+    assert found.converged is True
+    assert ("as far as one chain can tell" in found.verdict) == (left == 1)
+    assert 15 < found.ess["log joint"] <= 60 * left
+    assert 8 < found.ess["matched topics"] <= 32 * left
+    assert not any("kept samples, too few" in flag for flag in found.flags)
+
+
+@pytest.mark.parametrize("n", [5, 8])
+def test_a_chain_that_is_left_alone_needs_more_draws(tmp_path, n):
+    """They are halved."""
+    run = make_run(tmp_path / "run", sampled(8, 2), None)
+    draws = np.random.default_rng(14).normal(size=(2, n))
+    for i in range(n):
+        chains = {str(c): {"log joint": draws[c, i]} for c in range(2 if i < 2 else 1)}
+        run.append_trace({"position": 61 + i, "burn_in": False, "chains": chains})
+    verdict = diagnose([run]).verdict
+    assert ("too few recorded states of a chain since burn-in (5, and it takes 8)" in verdict) == (
+        n == 5
+    )
 
 
 # ---- what samples are worth

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from topicmc.engine.samples import KeptSamples
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import write_sample
+from topicmc.models.lda.samples import add_phi, write_sample
 from topicmc.posterior.thinning import evenly, is_kept, number_kept, reached
 from topicmc.samplers.state import Chain
 from topicmc.storage import runs
@@ -51,6 +51,14 @@ def test_of_many_samples_some_are_taken():
     assert evenly(1, 16) == [0]
     assert evenly(16, 16) == list(range(16))
     assert evenly(32, 16) == [0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31]
+
+
+def test_topics_are_added_up_a_square_at_a_time(monkeypatch):
+    monkeypatch.setattr("topicmc.models.lda.samples._SIDE", 3)
+    theta = np.random.default_rng(0).gamma(1.0, size=(10, 7)).astype(np.float32)
+    sums, total = theta.sum(axis=0, dtype=np.float64), np.ones((7, 10))
+    add_phi(total, theta, sums)
+    np.testing.assert_array_equal(total, 1 + (theta / sums).T)
 
 
 class Start:

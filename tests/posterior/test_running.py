@@ -53,6 +53,22 @@ def test_a_mean_that_began_again_is_told_by_what_came_after():
     assert running_errors(trace(0, 40) + trace(1, 15)) == {}
 
 
+def test_a_mean_that_began_again_behind_averages_is_told_by_what_came_after():
+    """Its first record may weigh more than the last of the mean before."""
+    weights, means = recorded(0.0)
+
+    def trace(chain, first, last):
+        return [
+            {"chains": {"0": {RUNNING: m, WEIGHT: w}}}
+            for w, m in zip(weights[first:last], means[chain, first:last], strict=True)
+        ]
+
+    averaged = [{"chains": {"0": {"log likelihood": -7.0}}}] * 3
+    found = running_errors(trace(0, 0, 40) + averaged + trace(1, 50, 90))
+    assert found == running_errors(trace(1, 50, 90)) != {}
+    assert running_errors(trace(0, 0, 40) + averaged) == {}
+
+
 def test_a_trace_with_few_records_tells_nothing():
     def trace(n):
         weights, means = recorded(0.0)

@@ -9,6 +9,9 @@ from fake_runs import gamma_samples, make_run, topic_shapes
 from scipy.stats import beta as beta_law
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.run import TopicRun
+from topicmc.topics.chains import memory_of
 from topicmc.topics.matching import assign, distances, match_topics
 from topicmc.topics.uncertainty import posterior_of
 
@@ -36,6 +39,15 @@ def test_distances_of_known_topics():
     found = distances(topics, topics, "jensen-shannon")
     expected = np.sqrt([[0, 1, divergence], [1, 0, divergence], [divergence, divergence, 0]])
     np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_distances_of_some_words_at_a_time(monkeypatch):
+    generator = np.random.default_rng(0)
+    one, other = generator.dirichlet(np.full(W, 0.2), (2, K))
+    whole, own = distances(one, other), distances(one, one)
+    monkeypatch.setattr("topicmc.topics.matching._WORDS", 7)
+    np.testing.assert_allclose(distances(one, other), whole, rtol=1e-12)
+    np.testing.assert_allclose(distances(one, one), own, atol=1e-7)
 
 
 def test_the_assignment_is_the_best_of_all():
@@ -71,6 +83,33 @@ def test_runs_that_sample_one_posterior_agree(tmp_path):
     assert found.stable_samples == pytest.approx(0.9, abs=0.03)
     assert found.stable_means > 0.93
     assert posterior.remark().endswith("as they should.")
+
+
+def test_each_sample_is_read_once(tmp_path, monkeypatch):
+    """For words, however many are asked for first, and for what chains say of each other's."""
+    runs, read = two_runs(tmp_path), []
+
+    def reading(*place):
+        read.append(place)
+        return draw_of(*place)
+
+    monkeypatch.setattr("topicmc.topics.uncertainty.draw_of", reading)
+    posterior = posterior_of(runs)
+    assert len(posterior.as_dict(0, 40)["words"]) == 40
+    found, _ = posterior.coverage(), posterior.remark()
+    assert len(read) == 16
+    assert posterior_of(runs).coverage() == found
+
+
+def test_topics_that_memory_is_too_small_to_read(tmp_path, monkeypatch):
+    run = make_run(tmp_path / "a", {0: [SHAPES]})
+    run.update_facts(corpus={**run.facts()["corpus"], "words": W})
+    run, free = TopicRun.open(run.path), [memory_of(W, K, 1)]
+    monkeypatch.setattr("topicmc.topics.chains.available_memory", lambda: free[0])
+    assert posterior_of([run]).n_chains == 1
+    free[0] -= 1
+    with pytest.raises(UsageError, match="a: 6 topics over 80 words need about 0.0 GB of memory"):
+        posterior_of([run])
 
 
 def test_intervals_that_are_too_narrow_are_noticed(tmp_path):

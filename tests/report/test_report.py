@@ -2,6 +2,7 @@
 
 import json
 import re
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -10,18 +11,25 @@ from report_runs import HOSTILE, hostile_corpus, made_up_run
 from synthetic import documents_of
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.offsets import offsets
+from topicmc.corpora.periods import periods
 from topicmc.errors import UsageError
 from topicmc.inference.deviations import Sample
+from topicmc.kernels import batch as batches
+from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.draws import draw_of
 from topicmc.report import check_free, write_report
 from topicmc.report.documents import pick
 from topicmc.report.gather import gather
 from topicmc.report.page import assemble, embedded
 from topicmc.report.runs import run_of
 from topicmc.report.topics import SHOWN, STEP, reachable
-from topicmc.report.trends import _counted, _Draw, periods, trends_of
+from topicmc.report.trends import trends_of
 from topicmc.topics.layout import plane
+from topicmc.topics.prevalence import Draw, _batches, _counted, prevalence
 from topicmc.topics.ranking import relevance
+from topicmc.topics.reading import describe
 from topicmc.topics.uncertainty import posterior_of
 
 
@@ -40,15 +48,23 @@ def data(run, corpus):
     return gather([run], corpus, n_documents=3)
 
 
+def counted(documents, draws, n_words):
+    """The tokens of documents by topic, under one draw after the other."""
+    arrays = documents.indptr, documents.word_ids, documents.counts
+    batch = batches.gather(*arrays, np.arange(documents.n_docs), n_words)
+    z = np.full(batch.n_tokens, UNASSIGNED)
+    return [_counted(batch, draw, z, number, Threads(1)) for number, draw in enumerate(draws)]
+
+
 def test_draws_of_a_view_beside_a_run_of_fewer_topics(corpus):
     """Each chain begins anew."""
     rng = np.random.default_rng(2)
     documents, draws = documents_of([{0: 30, 4: 10}, {2: 20}]), []
     for n, merged in ((60, lambda by: by.reshape(-1, 3, 20).sum(axis=1)), (20, lambda by: by)):
         theta = rng.gamma(np.ones((corpus.n_words, n))).astype(np.float32)
-        draws.append(_Draw(Sample(theta, theta.sum(axis=0), np.full(n, 0.1)), True, merged))
+        draws.append(Draw(Sample(theta, theta.sum(axis=0), np.full(n, 0.1)), True, merged))
     for order in (draws, draws[::-1]):
-        found = list(_counted(documents, order, 0, Threads(1)))
+        found = counted(documents, order, corpus.n_words)
         assert [tokens.sum(axis=1).tolist() for tokens in found] == [[40, 20]] * 2
 
 
@@ -58,8 +74,46 @@ def test_a_trend_counts_tokens_however_strong_the_prior_is():
     theta[:4, 0] = theta[4:, 1] = 1
     documents = documents_of([{0: 2, 5: 1}, {1: 3}, {6: 1, 7: 2}])
     sample = Sample(theta, theta.sum(axis=0), np.full(2, 5.0))
-    (tokens,) = _counted(documents, [_Draw(sample, True, lambda by: by)], 0, Threads(1))
+    (tokens,) = counted(documents, [Draw(sample, True, lambda by: by)], 8)
     assert tokens.tolist() == [[2, 1], [3, 0], [0, 3]]
+
+
+def test_one_draw_is_held_at_a_time(run, corpus, monkeypatch):
+    """Of all chains; all documents are read under it before the next is drawn."""
+    drawn, held = [], []
+
+    def drawing(*place):
+        assert len(held) == len(drawn)
+        assert all(theta() is None for theta in held)
+        drawn.append(place)
+        return draw_of(*place)
+
+    def reading(theta, *rest):
+        if len(held) < len(drawn):
+            held.append(weakref.ref(theta))
+        return topic_rows(theta, *rest)
+
+    monkeypatch.setattr("topicmc.topics.prevalence.draw_of", drawing)
+    monkeypatch.setattr("topicmc.topics.prevalence.topic_rows", reading)
+    numbers = np.arange(corpus.n_docs)
+    found = prevalence(posterior_of([run]), corpus, numbers, numbers % 2, 2, Threads(1))
+    assert len(held) == len(drawn) == 4
+    for tokens in found.tokens:
+        np.testing.assert_allclose(tokens.sum(axis=1), np.tile(found.sizes, (2, 1)))
+    assert found.sizes.sum() == corpus.n_tokens
+
+
+def test_blocks_are_of_documents_that_are_read(small_corpus):
+    numbers = np.arange(0, small_corpus.n_docs, 7)
+    found = list(_batches(small_corpus, numbers, 10, small_corpus.n_words, Threads(1)))
+    in_shards = np.diff(np.searchsorted(numbers, offsets(small_corpus.shard_sizes))).tolist()
+    sizes = [min(10, n - first) for n in in_shards for first in range(0, n, 10)]
+    assert [batch.n_docs for batch in found] == sizes
+    places = np.concatenate([batch.doc_ids for batch in found])
+    assert places.tolist() == list(range(len(numbers)))
+    documents = pick(small_corpus, numbers)
+    tokens = np.concatenate([batch.words[batch.tokens] for batch in found])
+    np.testing.assert_array_equal(tokens, np.repeat(documents.word_ids, documents.counts))
 
 
 def test_settings_are_told_in_plain_text(corpus, tmp_path):
@@ -156,6 +210,23 @@ def test_topics_come_with_the_numbers_of_the_posterior(data, run):
     assert sum(spread.values()) == pytest.approx(1, abs=0.03)
 
 
+def test_facts_of_topics_are_those_that_describe_tells(data, run, corpus, monkeypatch):
+    """Except for words by FREX, which the page does not show and so does not seek."""
+    posterior = posterior_of([run])
+    described = describe(
+        posterior.phi, posterior.share, posterior.vocabulary,
+        corpus=corpus, coherence=("npmi",), details=True,
+    )  # fmt: skip
+    known = {topic.number: topic for topic in described}
+    for topic in data["topics"]:
+        mine = known[topic["number"]]
+        assert topic["near"] == [k for k, _ in mine.similar]
+        assert topic["npmi"] == pytest.approx(mine.npmi, rel=1e-3)
+        assert topic["exclusivity"] == pytest.approx(mine.exclusivity, rel=1e-3)
+    monkeypatch.setattr("topicmc.topics.ranking.frex", None)
+    assert gather([run], corpus)["topics"]
+
+
 def test_runs_of_one_name_are_told_apart(run, corpus, tmp_path):
     other = made_up_run(tmp_path, 4, run.vocabulary(), corpus, seed=1)
     data = gather([run, other], None)
@@ -230,6 +301,13 @@ def test_periods_are_calendar_units(first, last, unit, n, names):
     assert (found, len(all_names)) == (unit, n)
     assert [all_names[0], all_names[-1]] == names
     assert index.tolist() == [n - 1, -1, 0]
+
+
+def test_the_unit_to_take_instead_is_one_that_can_be_taken():
+    times = np.array(["1900-01-01", "2020-06-01"], "datetime64[D]")
+    with pytest.raises(UsageError, match="--by day: makes more than 1,000 periods; use --by year"):
+        periods(times, "day")
+    assert periods(times, "year")[0] == "year"
 
 
 def known(times, year):

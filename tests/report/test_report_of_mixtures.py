@@ -4,6 +4,7 @@ import contextlib
 import copy
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -131,6 +132,19 @@ def test_shares_and_intervals_are_of_the_samples_that_found_a_group(run):
         assert posterior.share[k] == pytest.approx(samples.share[found, k].mean())
         low, high = posterior.share_low[k], posterior.share_high[k]
         assert not low > posterior.share[k] and not high < posterior.share[k]
+
+
+def test_words_of_a_group_share_what_its_samples_are_worth(run):
+    """Of one chain. By the correlation of each alone widths would differ fivefold by chance."""
+    posterior = GroupPosterior([run[0]], 0.9)
+    stick, n = posterior.samples.stick, len(posterior.samples.entries)
+    chain = np.zeros(n, int)
+    posterior.samples = replace(posterior.samples, chain=chain, stick=np.zeros_like(stick))
+    values = np.random.default_rng(0).gamma(20, 0.005, (n, 50))
+    low, high = posterior.interval(0, values)
+    width = (np.cbrt(high) - np.cbrt(low)) / np.cbrt(values).std(axis=0)
+    assert low.shape == (50,) and width[0] > 0
+    np.testing.assert_allclose(width, width[0])
 
 
 def test_a_run_in_its_start_says_nothing_where_another_has_samples(run, tmp_path):

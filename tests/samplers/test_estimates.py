@@ -10,6 +10,7 @@ from naive_gibbs import expected_counts
 
 from topicmc.corpora.offsets import offsets
 from topicmc.engine.listeners import Silent
+from topicmc.engine.schedule import batch_items
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.host.interrupts import Interrupt
@@ -194,6 +195,21 @@ def test_the_sum_of_what_is_remembered_stays_exact(small_corpus, tmp_path):
         np.add.at(counted, (batch.words[batch.tokens], topics), 1)
     assert np.array_equal(counted, chain.recalled_sum)
     assert counted.sum() == small_corpus.n_tokens * chain.recalled.shape[1]
+
+
+def test_minibatches_of_saga_do_not_depend_on_its_memory(small_corpus, tmp_path, monkeypatch):
+    """In passes two of a pass have no document in common; of 300 documents two that are drawn
+    apart, of 40 each, have none with probability 0.002."""
+    drawn = []
+
+    def looking(*arguments):
+        drawn.append(set(batch_items(*arguments).tolist()))
+        return batch_items(*arguments)
+
+    monkeypatch.setattr("topicmc.models.lda.target.batch_items", looking)
+    trained(small_corpus, tmp_path / "run", 40, estimate="saga")
+    common = [bool(one & other) for one, other in itertools.pairwise(drawn)]
+    assert not any(common[:3]) and sum(common[6:]) > 25
 
 
 def test_remembered_is_the_name_of_kept_assignments():

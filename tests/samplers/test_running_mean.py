@@ -179,12 +179,15 @@ def test_it_is_written_as_often_as_the_run_is_saved(small_corpus, tmp_path, monk
 
 def test_that_of_later_states_is_forgotten(small_corpus, tmp_path):
     trained(small_corpus, tmp_path / "run", 16, samples=16)
+    then = index_of(tmp_path / "run")
     trained(small_corpus, tmp_path / "run", 20, resume=True)
     (tmp_path / "run" / "checkpoint" / "current.json").unlink()
     config, corpus, run = jobs.resume(tmp_path / "run", {}, LocalTransport(1), None)
     training_of(config, corpus, run, LocalTransport(1), Silent(), resume=True)
-    assert index_of(tmp_path / "run")[-1]["position"] == 16
-    assert not any("mean" in entry for entry in index_of(tmp_path / "run"))
+    assert index_of(tmp_path / "run") == then
+    newest = TopicRun.open(tmp_path / "run").sample_index()[-1]
+    assert newest["position"] == newest["mean"]["position"] == 16
+    assert run.read_mean(newest).shape == (small_corpus.n_words, 4)
 
 
 def test_that_of_earlier_states_is_not(small_corpus, tmp_path, monkeypatch):
@@ -235,6 +238,14 @@ def test_the_trace_has_what_its_standard_error_is_made_of(small_corpus, tmp_path
     mean = run.metrics()[-1]["perplexity_mean"]
     assert score.perplexity_mean == pytest.approx(mean, rel=1e-3)  # it is stored in two bytes
     assert 0 < score.perplexity_mean_error < 0.1 * score.perplexity_mean
+    # A chain that was given up is in older records.
+    records = list(map(json.loads, (run.path / "trace.jsonl").read_text().splitlines()))
+    for record in records[: len(records) // 2]:
+        record["chains"]["1"] = record["chains"]["0"]
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (run.path / "trace.jsonl").write_text(lines)
+    again = score_run(run, small_corpus, small_corpus.vocabulary, Threads(1))
+    assert again.perplexity_mean_error == score.perplexity_mean_error
     # The trace is of the documents that were held out of its corpus.
     documents = write_docword(tmp_path, lda_documents(90, 120, 5, seed=2), 120)
     other = prepare([documents], tmp_path / "other", n_heldout=30)

@@ -11,6 +11,7 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda import jobs
 from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.learned_priors import learned_beta
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.row_prior import Additions, RowPrior
@@ -114,3 +115,22 @@ def test_it_is_of_minibatch_scir_alone():
         config = TrainConfig(start="stream", **{"sampler": "scir", **settings})
         with pytest.raises(UsageError, match="--start stream"):
             resolve(config, n_docs=999, n_tokens=99_999, n_words=99)
+
+
+def test_beta_is_learned_from_words_that_are_up_to_date(small_corpus, tmp_path, monkeypatch):
+    """A word that waits would count as it was when a minibatch last held it."""
+    found = []
+
+    def looking(prior, theta, sums, *rest, **options):
+        found.append(abs(theta.sum(axis=0, dtype=float) / sums - 1).max())
+        return learned_beta(prior, theta, sums, *rest, **options)
+
+    monkeypatch.setattr("topicmc.models.lda.updates.learned_beta", looking)
+    config = TrainConfig(
+        topics=4, sampler="scir", remember=False, seed=1, threads=1, batch_size=1, updates=60,
+        anneal_updates=20, learn="both", learn_until="end",
+    )  # fmt: skip
+    transport = LocalTransport(1)
+    config, corpus, run = jobs.start(config, small_corpus.path, tmp_path / "run", transport)
+    training_of(config, corpus, run, transport, Silent()).train(Interrupt())
+    assert len(found) > 3 and max(found) < 1e-5

@@ -10,8 +10,6 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 from scipy import linalg, optimize, stats
 
-RNG = np.random.default_rng(7)
-
 
 def flux(log_density, drift, spread, at):
     """Probability flux of dθ = drift dt + √spread dW under a density p, over p: drift −
@@ -50,8 +48,9 @@ def test_noise_is_outside_the_bracket_of_half_the_step():
 
 def test_signs_of_ad_lda_and_async_lda():
     """Ahn 2015, 6.4, items 1 and 2: what comes of merging is what a recount gives."""
-    before = RNG.integers(0, 50, (3, 4, 5))  # counts of each worker's tokens
-    after = RNG.integers(0, 50, (3, 4, 5))
+    rng = np.random.default_rng(7)
+    before = rng.integers(0, 50, (3, 4, 5))  # counts of each worker's tokens
+    after = rng.integers(0, 50, (3, 4, 5))
     n = before.sum(axis=0)
     seen = n - before + after  # AD-LDA: what worker s makes of the counts of all
     assert np.array_equal(n + (seen - n).sum(axis=0), after.sum(axis=0))
@@ -64,7 +63,7 @@ def test_variance_of_a_sum_over_a_minibatch():
     """Ahn 2015 (4.8) and Algorithm 4. N/n Σ g over all minibatches: its variance is
     N (N/n − 1) V, N²/n V with replacement. γ = (n + N)/n adds the posterior's own N V to the
     latter; (n + N)/2, as in line 2 of the algorithm, has no such meaning."""
-    g, n = RNG.normal(size=8), 3
+    g, n = np.random.default_rng(7).normal(size=8), 3
     size, variance = len(g), g.var(ddof=1)
     sums = [size / n * g[list(chosen)].sum() for chosen in combinations(range(size), n)]
     assert np.isclose(np.var(sums), size * (size / n - 1) * variance)
@@ -73,7 +72,8 @@ def test_variance_of_a_sum_over_a_minibatch():
 
 def test_the_gradient_of_a_rating_has_its_precision():
     """Ahn 2015 (7.13), (7.19)."""
-    u, v, rating, tau, step = RNG.normal(size=3), RNG.normal(size=3), 1.7, 2.0, 1e-6
+    u, v = np.random.default_rng(7).normal(size=(2, 3))
+    rating, tau, step = 1.7, 2.0, 1e-6
 
     def log_likelihood(u):
         return stats.norm(u @ v, tau**-0.5).logpdf(rating)
@@ -191,7 +191,7 @@ def test_the_shape_of_the_root_of_a_gamma(at):
 def test_where_a_slice_sampler_may_stop():
     """Baker 2018, B.4. A component that is not made yet weighs at most what is left of the stick.
     None can have ω > u* once that is below u*, and as long as it is above one might."""
-    sticks = RNG.beta(1, 2.0, size=60)
+    sticks = np.tile([0.5, 0.1, 0.3], 20)
     weights = sticks * np.cumprod(np.concatenate([[1], 1 - sticks[:-1]]))
     least = 0.03
     left = 1 - np.cumsum(weights)
@@ -246,7 +246,8 @@ def test_two_gradients_of_the_same_topics_cancel_the_counts():
     def term(counts, phi):
         return counts - phi * counts.sum(axis=1, keepdims=True)
 
-    phi, centre = RNG.dirichlet(np.ones(3), 2), RNG.dirichlet(np.ones(3), 2)
+    phi = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
+    centre = np.array([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4]])
     own = term(expected_counts(phi), phi) - term(expected_counts(centre), centre)
     shared = expected_counts(phi)
     released = term(shared, phi) - term(shared, centre)

@@ -38,13 +38,12 @@ CASES = [
 @pytest.fixture(scope="module")
 def exact():
     """Chains in the exact law, and as many others to compare scalars with."""
-    rng = np.random.default_rng(3)
     made: dict = {}
 
     def of(learned: bool, settings):
         known = learned, _learns_beta(settings)
         if known not in made:
-            n = N // 3 if known[1] else N
+            n, rng = N // 3 if known[1] else N, np.random.default_rng(3)
             made[known] = tuple(starts(n, learned, rng, known[1]) for _ in range(2))
         return made[known]
 

@@ -1,5 +1,6 @@
 """Rankings of words, coherence and descriptions of topics, against slow twins and known cases."""
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 from math import log
 
@@ -8,7 +9,7 @@ import pytest
 
 from topicmc.errors import UsageError
 from topicmc.topics import coherence
-from topicmc.topics.coherence import c_v, document_counts, measure, npmi, u_mass
+from topicmc.topics.coherence import DocumentCounts, c_v, document_counts, measure, npmi, u_mass
 from topicmc.topics.ranking import exclusivity, frex, rank, relevance, top
 from topicmc.topics.reading import describe, diversity
 
@@ -84,6 +85,17 @@ def test_the_first_words_are_those_of_a_full_sort(phi):
         rank("beauty", phi, phi.mean(axis=0), 3)
 
 
+def test_some_topics_are_ranked_as_among_all(phi, share):
+    p_w, total = share @ phi, phi.sum(axis=0)
+    for ranking, scores in (("relevance", relevance(phi, p_w)), ("frex", frex(phi))):
+        expected = top(scores, 7)
+        assert (rank(ranking, phi, p_w, 7) == expected).all()
+        assert (rank(ranking, phi[[2, 0]], p_w, 7, total=total) == expected[[2, 0]]).all()
+    weights = np.array([[0.0], [0.3], [1.0]])
+    several = relevance(phi[[1]], p_w, weights)
+    assert (several == [relevance(phi, p_w, w)[1] for w in weights.ravel()]).all()
+
+
 # ---- coherence
 
 
@@ -143,6 +155,12 @@ def test_words_of_one_document_cohere_more_than_others(small_corpus, words):
         measure(real, small_corpus, ["c_w"])
 
 
+def test_words_of_the_same_documents_have_a_u_mass_above_zero():
+    """D = 2 documents, with both words: log (3 / 2)."""
+    counts = DocumentCounts(np.full((1, 2, 2), 2), 9)
+    assert u_mass(counts) == pytest.approx(log(1.5))
+
+
 def test_words_that_no_document_holds(small_corpus):
     """The vocabulary of the corpus has them; C_v is not defined then, and no number in JSON."""
     counts = document_counts(np.arange(120)[None], small_corpus).together[0].diagonal()
@@ -192,6 +210,17 @@ def test_details(phi, share):
     )
 
 
+def test_some_topics_are_described_as_among_all(phi, share, small_corpus):
+    documents = np.arange(8).reshape(4, 2)
+    options = {"details": True, "sort": "exclusivity", "corpus": small_corpus}
+    every = describe(phi, share, VOCABULARY, 4, documents=documents, **options)
+    some = describe(phi, share, VOCABULARY, 4, documents=documents, columns=[3, 1], **options)
+    expected = [topic for topic in every if topic.number in (1, 3)]
+    for one, other in zip(some, expected, strict=True):
+        assert replace(one, similar=None) == replace(other, similar=None)
+        assert [k for k, _ in one.similar] == [k for k, _ in other.similar]
+
+
 def test_sorted_by_the_first_coherence(small_corpus):
     phi = np.random.default_rng(4).dirichlet(np.full(120, 0.1), 5)
     vocabulary = small_corpus.vocabulary
@@ -201,6 +230,12 @@ def test_sorted_by_the_first_coherence(small_corpus):
     topics = describe(phi, np.ones(5), vocabulary, **options)
     assert all(a.coherence >= b.coherence for a, b in pairwise(topics))
     assert topics[0].npmi is None
+
+
+@pytest.mark.parametrize("asked", [{"sort": "coherence"}, {"documents": np.zeros((K, 1), int)}])
+def test_what_the_corpus_tells_needs_the_corpus(phi, share, asked):
+    with pytest.raises(UsageError, match="give the training corpus"):
+        describe(phi, share, VOCABULARY, **asked)
 
 
 def test_documents_are_named_by_file_and_row(phi, share, small_corpus):

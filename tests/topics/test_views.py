@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from fake_runs import make_run, topic_shapes
 
+from topicmc import LDA
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.progress import remarks
@@ -17,7 +18,7 @@ from topicmc.models.lda.views import NAME
 from topicmc.report.trends import trends_of
 from topicmc.storage.files import own_checksum
 from topicmc.topics.diagnostics import diagnose
-from topicmc.topics.editing import Edits, edit
+from topicmc.topics.editing import Edits, edit, unstable
 from topicmc.topics.labels import read_labels
 from topicmc.topics.shown import facts_of, sentences
 from topicmc.topics.tree import joins_of, lines_of, tree_of
@@ -52,6 +53,20 @@ def made(tmp_path):
 
 def view_of(made, tmp_path: Path, edits: Edits = EDITS) -> TopicRun:
     return edit(made[0], edits, tmp_path / "view")
+
+
+def test_topics_that_not_all_chains_have_found(made, tmp_path):
+    """Of this run, and of it beside another in which topic 3 is another."""
+    run, theta, *_ = made
+    assert unstable(run, []) == []
+    others = theta[0].copy()
+    others[:, :, 3] = others[:, ::-1, 3] ** 2
+    other = make_run(tmp_path / "other", {0: others}, seed=1)
+    assert unstable(run, [other]) == [3]
+    view = edit(run, Edits(drops=[0]), tmp_path / "without")
+    assert unstable(view, [other]) == [3]
+    with pytest.raises(UsageError, match="has one chain, which cannot know"):
+        unstable(other, [])
 
 
 def test_merged_shares_and_words_have_the_intervals_of_the_sum(made, tmp_path):
@@ -192,40 +207,40 @@ def change(view: Path, **values) -> None:
 
 
 HOSTILE = {
-    "number out of range": {"parts": [[0], [1, 6]]},
-    "negative": {"parts": [[0], [-1]]},
-    "twice": {"parts": [[0], [1, 0]]},
-    "no order": {"parts": [[3], [1]]},
-    "too few": {"parts": [[3]]},
-    "none": {"parts": [[], [1]]},
-    "no numbers": {"parts": [["1"], [2]]},
-    "no list": {"parts": 5},
-    "flags": {"parts": [[0], [True]]},
-    "huge": {"parts": [[0], [10**30]]},
-    "label of none": {"labels": {"2": "x"}},
-    "label that is none": {"labels": {"1": 5}},
-    "label of escapes": {"labels": {"1": "\x1b[2J"}},
-    "group of none": {"groups": {"x": [2]}},
-    "group that is none": {"groups": {"x": "1"}},
-    "order of none": {"orders": {"1": [0, 0, 1, 2, 3, 4]}},
-    "order of few": {"orders": {"1": [0, 1]}},
-    "order of what": {"orders": {"x": [0, 1, 2, 3, 4, 5]}},
-    "run with a zero": {"run": "run\0"},
-    "no run": {"run": "../nowhere"},
-    "run no text": {"run": ["x"]},
-    "itself": {"run": "."},
-    "fingerprint": {"fingerprint": "0"},
-    "newer": {"format": 2},
+    "number out of range": ({"parts": [[0], [1, 6]]}, "topic 6: the topics are 0 to 5"),
+    "negative": ({"parts": [[0], [-1]]}, "topic -1: the topics are 0 to 5"),
+    "twice": ({"parts": [[0], [1, 0]]}, "a topic is part of two"),
+    "no order": ({"parts": [[3], [1]]}, "its parts are in no order"),
+    "too few": ({"parts": [[3]]}, "1 topic would be left"),
+    "none": ({"parts": [[], [1]]}, "numbers of topics are none"),
+    "no numbers": ({"parts": [["1"], [2]]}, "numbers of topics are none"),
+    "no list": ({"parts": 5}, "parts is no list"),
+    "flags": ({"parts": [[0], [True]]}, "numbers of topics are none"),
+    "huge": ({"parts": [[0], [10**30]]}, "the topics are 0 to 5"),
+    "label of none": ({"labels": {"2": "x"}}, "topic 2: it was dropped"),
+    "label that is none": ({"labels": {"1": 5}}, "is 5, not what can stand there"),
+    "label of escapes": ({"labels": {"1": "\x1b[2J"}}, "cannot be printed"),
+    "group of none": ({"groups": {"x": [2]}}, "topic 2: it was dropped"),
+    "group that is none": ({"groups": {"x": "1"}}, "numbers of topics are none"),
+    "order of none": ({"orders": {"1": [0, 0, 1, 2, 3, 4]}}, "order of a chain's topics is none"),
+    "order of few": ({"orders": {"1": [0, 1]}}, "order of a chain's topics is none"),
+    "order of what": ({"orders": {"x": [0, 1, 2, 3, 4, 5]}}, "invalid literal"),
+    "run with a zero": ({"run": "run\0"}, "not what can stand there"),
+    "no run": ({"run": "../nowhere"}, "its run is not in"),
+    "run no text": ({"run": ["x"]}, "it has no 'run'"),
+    "itself": ({"run": "."}, "is a view itself"),
+    "fingerprint": ({"fingerprint": "0"}, "shows another run"),
+    "newer": ({"format": 2}, "written by a newer topicmc"),
 }
 
 
-@pytest.mark.parametrize("values", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_views_are_refused(made, tmp_path, values):
+@pytest.mark.parametrize(("values", "told"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_views_are_refused(made, tmp_path, values, told):
     view_of(made, tmp_path)
     change(tmp_path / "view", **values)
     with pytest.raises(DataError) as error:
         TopicRun.open(tmp_path / "view")
-    assert "view" in str(error.value) and "\n" not in str(error.value)
+    assert told in str(error.value) and "\n" not in str(error.value)
 
 
 def test_views_of_views_damage_and_links(made, tmp_path):
@@ -256,6 +271,12 @@ def test_another_run_is_refused_and_more_training_is_told(made, tmp_path):
     run.update_facts(created="later")
     with pytest.raises(DataError, match="shows another run"):
         TopicRun.open(tmp_path / "view")
+
+
+def test_a_model_is_of_a_run(made, tmp_path):
+    view_of(made, tmp_path)
+    with pytest.raises(UsageError, match="view: is a view, and a model is of a run; open .*run"):
+        LDA.from_run(tmp_path / "view")
 
 
 def test_nothing_but_a_view_is_replaced(made, tmp_path):

@@ -2,8 +2,8 @@
 
 Whether it has converged does not depend on the clock: a run ends at the same state on any machine.
 It is looked at a third of the way to its maximum, or where half of it is past the start if that is
-later, and then whenever it has become half as long again: the verdict rests on the newer half of a
-run.
+later, then whenever it has become half as long again, and at its end: the verdict rests on the
+newer half of a run.
 """
 
 from __future__ import annotations

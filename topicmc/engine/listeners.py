@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from topicmc.engine.loop import Listener, Status
+from topicmc.storage.fields import visible
 
 
 class Terms(NamedTuple):
@@ -57,7 +58,7 @@ class Plain(Silent):
         self.message(summary(record, self._terms))
 
     def message(self, text: str) -> None:
-        click.echo(text, err=True)
+        click.echo(visible(text), err=True)
 
 
 class JsonLines(Silent):
@@ -126,7 +127,7 @@ class Bar(Silent):
             self._progress.update(self._task, score=told)
 
     def message(self, text: str) -> None:
-        self._progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self._progress.console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
 
     def close(self) -> None:
         self._progress.stop()

@@ -8,6 +8,7 @@ nor the compilation of kernels, nor evaluation.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -24,13 +25,13 @@ from topicmc.engine.waiting import compiling
 from topicmc.errors import DivergedError
 from topicmc.host.interrupts import Interrupt
 from topicmc.settings.groups import Run
-from topicmc.settings.values import Interval
-from topicmc.storage.checkpoints import believed
+from topicmc.storage.checkpoints import INDEX, believed
 from topicmc.storage.runs import RunDirectory
 
 # What evaluations may take where it is left to the program how many there are: a share of the
-# training time, and some seconds of a run.
+# training time, and some seconds of a run. And what checkpoints may.
 EVALUATION_SHARE, EVALUATION_SECONDS = 0.15, 1.0
+CHECKPOINT_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Training:
         write = model.write_sample, model.write_mean
         self.samples = KeptSamples(run, transport, config.samples, *write)
         self.tracer = Tracer(model, run, transport)
-        self.clock, self._evaluating = Clock(), Clock()
+        self.clock, self._evaluating, self._saving = Clock(), Clock(), Clock()
         self._states_scored, self._samples_scored = 0, set[str]()
         self.rounds = 0
         self.drawn = np.zeros(len(model.counted), np.int64)
@@ -124,6 +125,7 @@ class Training:
         self._saved_round = self._kept_round = -1  # of the checkpoint, and of what goes with it
         if resume:
             self._restore()
+        self._begun = self.clock.seconds  # when this process began
 
     @property
     def update(self) -> int:
@@ -140,29 +142,38 @@ class Training:
         at = (self.clock.seconds, self.update)
         evaluated = (self._record.get("seconds", 0.0), self._record.get("update", 0))
         evaluation = Due(self.config.evaluation_interval(self.model.expected_updates), *evaluated)
-        checkpoint = Due(Interval.parse(self.config.checkpoint_every), *at)
-        late = evaluation(*at)
+        checkpoint = Due(self.config.checkpoint_interval(), *at)
+        late = evaluation(*at) and self._record.get("round") != self.rounds and self._affordable()
         _, late, averaged = self._agree(False, late, late and self._scores_samples())
         if late:
             self._evaluate(averaged)  # it was due when the run was interrupted
         interrupted = False
-        while not interrupted and not self._agree(self._is_over())[0]:
+        while not interrupted:
+            # A signal may have come while a state was restored, scored or saved.
+            stops = interrupt.requested and self.rounds > 0
+            interrupted, over = self._agree(stops, self._is_over())
+            if interrupted or over:
+                break
             self._round()
             at = (self.clock.seconds, self.update)
             due = evaluation(*at) and self._affordable()
             averaged = due and self._scores_samples()
-            save = checkpoint(*at) and not self._is_over()  # the last follows the last evaluation
+            save = checkpoint(*at) and self._affords_checkpoint()
+            save = save and not self._is_over()  # the last follows the last evaluation
             interrupted, evaluate, averaged, save, late = self._agree(
                 interrupt.requested, due, averaged, save, self._start_is_late()
             )
             if evaluate and not interrupted:
                 self._evaluate(averaged)
             if save and not interrupted:
-                self._checkpoint()
+                with self._saving.running():
+                    self._checkpoint()
             if late:
                 self._end_start()
-        if not interrupted and self._record.get("round") != self.rounds:
-            self._evaluate()
+        if not interrupted:
+            self._look()
+            if self._record.get("round") != self.rounds:
+                self._evaluate()
         self._checkpoint()
         score, mean, entries = self._record.get(self._figure), None, self._to_score()
         kept = None if interrupted else self.model.evaluator.of_samples(entries)
@@ -195,10 +206,14 @@ class Training:
         self.samples.keep(self.method, self.rounds)
         self.tracer.record(round=self.rounds, seconds=round(self.clock.seconds, 3))
         if self.transport.is_root:
-            due = is_due(before, self.method.position, self.model.first_look)
-            if due and self.config.until == "converged":
-                self._converged = has_converged(self.run)
+            if is_due(before, self.method.position, self.model.first_look):
+                self._look()
             self.listener.progress(self._status())
+
+    def _look(self) -> None:
+        """Notes on the root whether the chains have converged, where a run ends when they have."""
+        if self.transport.is_root and self.config.until == "converged":
+            self._converged = self._converged or has_converged(self.run)
 
     def _start_is_late(self) -> bool:
         is_late = getattr(self.method, "is_late", None)  # of methods whose start can end early
@@ -217,6 +232,12 @@ class Training:
         free = EVALUATION_SECONDS + EVALUATION_SHARE * self.clock.seconds
         spent = self._evaluating.seconds * (1 + states / max(1, self._states_scored))
         return self.config.evaluate_every != "auto" or spent <= self._fraction() * free
+
+    def _affords_checkpoint(self) -> bool:
+        """Whether to save when it is due: always, unless when was left to the program, and what
+        this process has saved took its share of the time."""
+        free = CHECKPOINT_SHARE * (self.clock.seconds - self._begun)
+        return self.config.checkpoint_every != "auto" or self._saving.seconds <= free
 
     def _scores_samples(self) -> bool:
         """Whether an evaluation scores the samples too: the last one does."""
@@ -280,14 +301,14 @@ class Training:
         return dict(zip(self.model.counted, self.drawn.tolist(), strict=True))
 
     def _checkpoint(self) -> None:
-        """Writes a checkpoint, and then the states and means that go with it. Where a run was
-        killed in between, the resumed one writes these."""
-        if self.rounds != self._saved_round:
-            self._save(self.rounds)
+        """Writes the states and means that go with a checkpoint, and then that: it holds the index
+        of them. Where a run was killed in between, it goes back to the one before."""
         if self.rounds != self._kept_round:
             self.samples.keep_provisional(self.method, self.rounds)
             self.samples.keep_means(self.method, self.rounds)
             self.transport.barrier()
+        if self.rounds != self._saved_round:
+            self._save(self.rounds)
         self._saved_round = self._kept_round = self.rounds
 
     def _save(self, number: int) -> None:
@@ -300,36 +321,51 @@ class Training:
         )
         everyone = self.transport.exchange(checksums)
         if self.transport.is_root:
+            index = {"samples": self.samples.index}
+            everyone += [self.run.write_checkpoint_part(number, INDEX, {}, index)]
             merged = {name: value for files in everyone for name, value in files.items()}
             facts = {
                 "seconds": self.clock.seconds,
                 **self._counted(),
                 "record": self._record,
                 "converged": self._converged,
+                "layout": self.config.layout(),
+                "evaluating": self._evaluating.seconds,
+                "states_scored": self._states_scored,
             }
             self.run.commit_checkpoint(number, merged, facts)
 
     def _restore(self) -> None:
         checkpoint = self.run.checkpoint()
+        saved: list[Entry] | None = None
         if checkpoint is not None:
             with believed(checkpoint):
                 notice = self.method.restore(checkpoint)
+                self._adopt(checkpoint.manifest)
+            saved = self.run.samples_of(checkpoint)
             if notice is not None and self.transport.is_root:
                 self.listener.message(notice)
-            self.rounds = self._saved_round = checkpoint.manifest["round"]
-            self.clock.seconds = checkpoint.manifest["seconds"]
-            self.drawn[:] = [checkpoint.manifest[name] for name in self.model.counted]
-            self._record = checkpoint.manifest["record"]
-            ends_early = self.config.until == "converged"  # else it trains on, to another state
-            self._converged = ends_early and checkpoint.manifest.get("converged", False)
         elif self.transport.is_root:
             self.listener.message(
                 "no checkpoint was written yet: the run starts from its beginning"
             )
-        self.samples.rewind(self.method, self.rounds)
+        self.samples.rewind(self.method, self.rounds, saved)
+        if saved is not None and self.samples.index:
+            self._kept_round = self.rounds  # else what goes with a checkpoint is made up for
         self.tracer.rewind(self.method.position, self.rounds)
         if self.transport.is_root:
             self.run.rewind_metrics(self._record.get("round", 0))
+
+    def _adopt(self, manifest: Mapping[str, Any]) -> None:
+        """Goes on from the totals of a checkpoint."""
+        self.rounds = self._saved_round = manifest["round"]
+        self.clock.seconds = manifest["seconds"]
+        self.drawn[:] = [manifest[name] for name in self.model.counted]
+        self._record = manifest["record"]
+        self._evaluating.seconds = manifest.get("evaluating", 0.0)
+        self._states_scored = manifest.get("states_scored", 0)
+        ends_early = self.config.until == "converged"  # else it trains on, to another state
+        self._converged = ends_early and manifest.get("converged", False)
 
     def _warm_up(self) -> None:
         """Compiles the kernels before the clock starts; says so when they are not in the cache."""

@@ -52,6 +52,11 @@ class KeptSamples:
         """Index entries of the posterior samples that are kept now; stand-ins are none."""
         return [entry for entry in self._entries if not entry["burn_in"]]
 
+    @property
+    def index(self) -> list[Entry]:
+        """All index entries that there are now, that of a stand-in too."""
+        return self._entries
+
     def to_average(self, trace: Recorded, most: int | None) -> list[Entry]:
         """The posterior samples past the point at which their chain came to rest
         (`topicmc.posterior.truncation`): about so many of each chain, evenly spread, and the
@@ -59,8 +64,8 @@ class KeptSamples:
         chains: dict[int, list[Entry]] = {}
         for entry in at_rest(trace, self.entries):
             chains.setdefault(entry["chain"], []).append(entry)
-        few = [entry for entries in chains.values() for entry in _spread(entries, most)]
-        return [entry for entry in self.entries if entry in few]
+        few = {id(entry) for entries in chains.values() for entry in _spread(entries, most)}
+        return [entry for entry in self.entries if id(entry) in few]
 
     def keep(self, method: Method, round_number: int) -> None:
         """Writes the states of a method as samples, if it has come to a position to be kept."""
@@ -143,25 +148,34 @@ class KeptSamples:
         if self._transport.is_root:
             self._run.delete_dropped()
 
-    def rewind(self, method: Method, round_number: int) -> None:
-        """Forgets what was drawn after a round, to which a method has gone back, and what by its
-        settings is no sample: a resumed run draws it again. Collective."""
+    def rewind(self, method: Method, round_number: int, saved: list[Entry] | None = None) -> None:
+        """Takes the index back to a round, to which a method has gone back: to the one that was
+        ``saved`` then, without what by the settings of now is no sample. What was drawn later is
+        deleted, for a resumed run draws it again. Collective.
+
+        Earlier versions saved no index (None). Then what was drawn later is left out of that of the
+        run, which may lack older samples that have made room.
+        """
         self._position = method.position
-        self._entries = [
-            {"position": method.position_of_round(entry["round"]), "burn_in": False, **entry}
-            for entry in self._run.sample_index()
+        every = [
+            {
+                **entry,
+                "position": entry.get("position", method.position_of_round(entry["round"])),
+                "burn_in": entry.get("burn_in", False),
+            }
+            for entry in (self._run.sample_index() if saved is None else saved)
         ]
         # On another number of workers the position is that of the next sweep, not yet drawn.
         kept = [
             entry
-            for entry in self._entries
+            for entry in every
             if entry["round"] <= round_number and entry["position"] <= self._position
         ]
         proper = [e for e in kept if not (e["burn_in"] or method.is_start(e["position"]))]
         # Earlier versions wrote a mean with each sample.
         means = [
             (entry["chain"], entry["mean"], entry["mean"].get("position", entry["position"]))
-            for entry in self._entries
+            for entry in every
             if "mean" in entry
         ]
         self._means = {
@@ -170,6 +184,8 @@ class KeptSamples:
             if position <= self._position and not method.is_start(position)
         }
         self._entries = self._with_means(proper or [entry for entry in kept if entry["burn_in"]])
+        # The files of others are deleted.
+        self._means = {entry["chain"]: entry["mean"] for entry in self._entries if "mean" in entry}
         self._transport.barrier()  # all have read the index
         if self._transport.is_root:
             self._run.write_sample_index(self._entries, self._run.sample_files())
@@ -183,4 +199,4 @@ def _spread(entries: list[Entry], most: int | None) -> list[Entry]:
     while most is not None and len(chosen) > most:
         apart *= 2
         chosen = [entry for entry in entries if entry["position"] % apart == 0]
-    return chosen if entries[-1] in chosen else [*chosen, entries[-1]]
+    return chosen if chosen[-1:] == entries[-1:] else [*chosen, entries[-1]]

@@ -54,6 +54,13 @@ class Number(Array):
         self.kind = kind
         self.shape = None
 
+    def read(self, name: str, value: Any) -> Any:
+        """The number in what JSON holds of it; ValueError unless it is one of that kind."""
+        kinds = {self.kind, int}
+        if type(value) not in kinds or not math.isfinite(value):
+            raise ValueError(f"{name} is {value!r}, not {self.kind.__name__}")
+        return self.kind(value)
+
 
 class State(Protocol):
     """What every chain has; the rest is declared."""
@@ -192,8 +199,12 @@ class Table(Generic[S]):
 
     def restored(self, index: int, facts: Mapping[str, Any], checkpoint: Checkpoint) -> S:
         """The state of that index as a checkpoint holds it, with its part of the `facts`;
-        ValueError unless all arrays are as they are declared."""
-        values = {name: facts[name] for name in self._declared if name in facts}
+        ValueError unless all arrays and numbers are as they are declared."""
+        values = {
+            name: declared.read(name, facts[name])
+            for name, declared in self._declared.items()
+            if isinstance(declared, Number) and name in facts
+        }
         for name in facts["arrays"]:
             values[name] = self.fitting(checkpoint, self._file(name, index), name)
         return self._kind(**values)

@@ -20,11 +20,21 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     n_components: int
     n_jobs: int
-    components_: np.ndarray
-    samples_: np.ndarray
     doc_topic_prior_: np.ndarray
     _record: Record
     _seed: int
+
+    # Made when they are read: a stream would copy and average all samples at every call.
+
+    @property
+    def components_(self) -> np.ndarray:
+        check_is_fitted(self, "_record")
+        return self._record.phi
+
+    @property
+    def samples_(self) -> np.ndarray:
+        check_is_fitted(self, "_record")
+        return self._record.samples
 
     def transform(self, X, return_std=False):
         """The topic mixes of documents: float64 (n_documents, n_components), rows sum to one.
@@ -71,9 +81,9 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         In each document a random tenth of the tokens, the same for every model with the same
         vocabulary, is predicted from the mix that `transform` gives for the others, under
         `components_` (document completion). That takes a few times as long as `transform`.
-        `topicmc evaluate` sets the same tokens apart, and averages their probability over draws of
-        the mix and over the samples. Of a prepared corpus the held-out documents are scored, if it
-        has any.
+        `topicmc evaluate` of a corpus with the vocabulary of the model sets the same tokens apart,
+        and averages their probability over draws of the mix and over the samples. Of a prepared
+        corpus the held-out documents are scored, if it has any.
         """
         from topicmc.models.lda.completion import plug_in_probabilities, split_documents
         from topicmc.models.lda.mixes import Mixer
@@ -113,7 +123,7 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.components_)
+        return len(self.doc_topic_prior_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -33,10 +33,6 @@ class Trained:
     """What a run leaves behind in memory."""
 
     record: Record
-    phis: list[np.ndarray]
-    """φ of the kept samples, float32 (K, W)."""
-    passes: float
-    """Over the documents."""
     interrupted: bool
     """By Ctrl-C."""
 
@@ -59,11 +55,11 @@ def train(
                 outcome = training.train(watcher.interrupt)
         finally:
             watcher.close()
-        record, phis = read(run)
+        record = read(run)
+        record.passes = outcome.items / corpus.n_docs
         if prior is not None:
             record.config["topic_prior"] = IN_MEMORY_PRIOR
-        interrupted = outcome.interrupted and not watcher.stopped
-        return Trained(record, phis, outcome.items / corpus.n_docs, interrupted)
+        return Trained(record, outcome.interrupted and not watcher.stopped)
 
 
 def train_on(

@@ -12,7 +12,7 @@ they have all made room for newer ones when as many updates have been made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
 
 import numpy as np
@@ -120,6 +120,10 @@ class Stream:
             list(range(1, number + 1)), samples, sums,
         )  # fmt: skip
 
+    def copy(self) -> Stream:
+        """One that goes on, while this one stays as it is."""
+        return replace(self, chain=replace(self.chain, theta=self.chain.theta.copy()))
+
     @property
     def is_starting(self) -> bool:
         """Whether there is no posterior sample yet."""
@@ -137,7 +141,7 @@ class Stream:
             self._expected_counts(documents, threads),
             scale=scale,
             step=step_size(now, *_STEP),
-            key=stream_key(self.seed, "move"),
+            key=stream_key(self.seed, "stream move"),
             threads=threads,
         )
         if not info.finite:
@@ -147,14 +151,14 @@ class Stream:
     def _expected_counts(self, documents: Documents, threads: Threads) -> TopicCounts:
         chain = self.chain
         arrays = documents.indptr, documents.word_ids, documents.counts
-        batch = gather(*arrays, np.arange(documents.n_docs), len(chain.theta))
+        batch = gather(*arrays, np.arange(documents.n_docs), len(chain.theta), threads)
         assignments = sample_assignments(
             batch,
-            topic_rows(chain.theta, chain.topic_sums, batch.words),
+            topic_rows(chain.theta, chain.topic_sums, batch.words, threads),
             padded_topics(self.alpha),
             sweeps=_SWEEPS,
             burn_in=_BURN_IN,
-            key=stream_key(self.seed, "gibbs"),
+            key=stream_key(self.seed, "stream gibbs"),
             update=chain.update,
             threads=threads,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
@@ -18,6 +17,7 @@ from topicmc.corpora.documents import from_entries, kept_lengths, remap, select
 from topicmc.corpora.offsets import offsets
 from topicmc.corpora.vocabulary import ids_in
 from topicmc.estimator.kinds import check_once, check_tokens, check_words, kind, rows_of
+from topicmc.estimator.warning import warn
 
 _MOST = (1 << 31) - 1
 
@@ -94,12 +94,13 @@ def vocabulary_of(vocabulary: Any) -> list[str] | None:
         raise ValueError("vocabulary is a text: give a list of words")
     if isinstance(vocabulary, set | frozenset):  # the order of a set is another in each process
         vocabulary = sorted(map(str, vocabulary))
-    if isinstance(vocabulary, Mapping) and all(isinstance(key, str) for key in vocabulary):
-        words = sorted(vocabulary, key=lambda word: vocabulary[word])
-        if [int(vocabulary[word]) for word in words] != list(range(len(words))):
+    if isinstance(vocabulary, Mapping):  # a Series has keys, too, and is none
+        by_id = vocabulary
+        if all(isinstance(key, str) for key in vocabulary):
+            by_id = {vocabulary[word]: word for word in vocabulary}
+        if set(by_id) != set(range(len(vocabulary))):
             raise ValueError("vocabulary must have the ids 0, 1, 2 … of its words")
-    elif hasattr(vocabulary, "keys"):
-        words = [str(vocabulary[i]) for i in range(max(vocabulary.keys(), default=-1) + 1)]
+        words = [str(by_id[i]) for i in range(len(vocabulary))]
     else:
         words = [str(word) for word in vocabulary]
     if len(set(words)) < len(words):
@@ -147,8 +148,7 @@ def from_matrix(X: Any) -> Documents:
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     counts = matrix.data
-    if len(counts) and counts.max() > _MOST:
-        raise ValueError(f"X holds a count of {counts.max():g}, and {_MOST} is the most")
+    _check_most(counts)
     if counts.dtype.kind != "f" or (counts == np.rint(counts)).all():
         counts = counts.astype(np.uint32)
     return Documents(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), counts)
@@ -197,10 +197,17 @@ def _documents(bags: Iterable[Iterable[tuple[int, float]]]) -> Documents:
     values = np.array(counts)
     if min(ids, default=0) < 0 or (values < 0).any():
         raise ValueError("X holds a negative id or count")
+    _check_most(values)
     if (values != np.rint(values)).any():
         raise ValueError("X holds fractions, as of a TfidfModel: give bags of counts")
     numbers = np.array(lengths, np.int64), np.array(ids, np.int64), values.astype(np.int64)
     return from_entries(*numbers)[0]
+
+
+def _check_most(counts: np.ndarray) -> None:
+    most = counts.max(initial=0)
+    if most > _MOST:
+        raise ValueError(f"X holds a count of {most:g}, and {_MOST} is the most")
 
 
 def whole(documents: Documents, seed: int) -> Documents:
@@ -209,11 +216,10 @@ def whole(documents: Documents, seed: int) -> Documents:
     counts = documents.counts
     if counts.dtype.kind != "f":
         return documents
-    warnings.warn(
+    warn(
         "X holds fractions, and topics are made of whole tokens: fractions are rounded up or down"
         " at random, right in the mean. Give counts, not weights such as tf-idf.",
         UserWarning,
-        stacklevel=4,
     )
     below = np.floor(counts)
     drawn = below + (np.random.default_rng(seed).random(len(counts)) < counts - below)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -29,9 +26,9 @@ from topicmc.estimator.priors import (
     is_matrix,
     matrix_of,
 )
-from topicmc.estimator.settings import PARAMETERS
+from topicmc.estimator.settings import PARAMETERS, WORDS
 from topicmc.estimator.stored import Record, read, write
-from topicmc.models.lda.plan import passes
+from topicmc.estimator.warning import warn
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.parameters import in_own_words, plain, seed_of
 
@@ -64,7 +61,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Tokens that a seed word of weight 1 adds to the prior of its topic. None: n / 200, or √n if
         that is more, with n tokens in a topic of mean size.
     sampler : {"auto", "scir", "sgrld", "adlda"}, default="auto"
-        Sampler of `fit`, as in `topicmc train`. `partial_fit` always uses SCIR.
+        Sampler of `fit`, as in `topicmc train`; "auto" looks at the corpus, the memory and
+        ``n_jobs``. `partial_fit` always uses SCIR.
     max_iter : int, default=None
         Passes over the documents in `fit`. None: until `time_budget` is used up or, without one,
         until the chain has converged.
@@ -191,7 +189,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             X = inputs.rows_of(X)
             self._seed = seed_of(self.random_state)
             watched = bool(self.verbose or self.callback) or logger.isEnabledFor(logging.INFO)
-            with in_own_words(PARAMETERS):
+            with in_own_words(WORDS):
                 config = self._config(evaluate_every="auto" if watched else "24h")
                 if inputs.kind(X) == "corpus":
                     corpus = inputs.first_corpus(self, X)
@@ -214,7 +212,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                         matrix_of(self),
                     )
             trained.record.name(self.seeds, trained.record.config.get("seed_weight"))
-            self._set_trained(trained.record, trained.phis, n_docs, trained.passes)
+            self._set_trained(trained.record, n_docs)
         if trained.interrupted:
             self._warn(
                 f"training was interrupted after {self._passes:.1f} passes: what there is is kept"
@@ -251,8 +249,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         run = TopicRun.open(Path(path))
         if run.view is not None:
             raise UsageError(f"{path}: is a view, and a model is of a run; open {run.path}")
-        record, phis = read(run, int(chain))
-        config, metrics = record.config, run.metrics()
+        record = read(run, int(chain))
+        config = record.config
         learned, beta = config.get("learn", "none"), config["beta"]
         is_matrix_prior = record.additions is not None and not config.get("seeds")
         if is_matrix_prior:
@@ -273,10 +271,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         model._seed = seed_of(model.random_state)
         model.vocabulary_ = run.vocabulary()
         model.n_features_in_ = len(model.vocabulary_)
-        n_docs = record.corpus.get("documents", 1)
-        visited = metrics[-1].get("documents", 0) if metrics else 0
-        n_passes = visited / n_docs / passes(TrainConfig.from_dict(config))
-        model._set_trained(record, phis, n_docs, n_passes)
+        model._set_trained(record, record.corpus.get("documents", 1))
         if record.is_starting:
             model._warn(f"{path}: the run is in its start, without a sample of the posterior yet")
         return model
@@ -292,7 +287,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Raises NotFittedError before `fit`; ValueError when the names of the columns are missing or
         not as many as the columns; UsageError when ``path`` exists and may not be replaced.
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "_record")
         words = self.vocabulary_ if vocabulary is None else inputs.vocabulary_of(vocabulary)
         if words is None:
             raise ValueError(
@@ -303,7 +298,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             raise ValueError(
                 f"vocabulary has {len(words)} words, and the model {self.n_features_in_} columns"
             )
-        write(self._record, self.samples_, words, Path(path), force)
+        write(self._record, words, Path(path), force)
 
     # ---- inside
 
@@ -334,24 +329,18 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self.__dict__.update(before)
             raise
 
-    def _set_trained(self, record: Record, phis: Any, n_docs: int, passes: float) -> None:
+    def _set_trained(self, record: Record, n_docs: int) -> None:
         """What `fit` leaves behind, and what `partial_fit` goes on from."""
-        self._set(record, phis)
-        self.n_iter_ = math.ceil(passes)
-        self._stream, self._passes, self._n_streamed = None, passes, 0
+        self._set(record)
+        self.n_iter_ = math.ceil(record.passes)
+        self._stream, self._passes, self._n_streamed = None, record.passes, 0
         self._n_seen = self._n_fitted = n_docs
 
-    def _set(self, record: Record, phis: Any) -> None:
+    def _set(self, record: Record) -> None:
         self._record = record
         self.doc_topic_prior_ = record.alphas[record.at_rest].mean(axis=0)
         self.topic_names_ = [record.labels.get(k) for k in range(len(self.doc_topic_prior_))]
-        self.samples_ = np.stack(phis)
-        if record.mean is None:
-            self.components_ = self.samples_[record.at_rest].mean(axis=0, dtype=np.float64)
-            self.components_ /= self.components_.sum(axis=1, keepdims=True)
-        else:
-            self.components_ = record.mean[0]
-        self.topic_word_prior_ = record.prior.matrix(*self.components_.shape)
+        self.topic_word_prior_ = record.prior.matrix(*record.phis[0].shape)
 
     def _warn(self, text: str) -> None:
-        warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        warn(text, ConvergenceWarning)

@@ -14,11 +14,13 @@ from topicmc.corpora.documents import select
 from topicmc.estimator import inputs
 from topicmc.estimator.fitted import Fitted
 from topicmc.estimator.priors import IN_MEMORY, is_matrix, row_prior
-from topicmc.estimator.settings import PARAMETERS, whole_number
+from topicmc.estimator.settings import WORDS, whole_number
 from topicmc.estimator.stored import of_stream
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.seeds import usual_weight
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.parameters import in_own_words, seed_of
+from topicmc.settings.values import AUTO, or_default
 
 MINIBATCH = 1000  # documents
 DOC_TOPIC_PRIOR = 0.1
@@ -30,18 +32,16 @@ class PartialFit(Fitted):
     doc_topic_prior: Any
     topic_word_prior: Any
     seeds: Any
-    seed_weight: float | None
     _seed_weight: float | None
     topic_word_prior_: float | np.ndarray
     n_features_in_: int
-    n_samples: int
     total_samples: int | None
-    batch_size: int | None
     vocabulary: Any
     random_state: Any
     n_iter_: int
     _passes: float
     _total: int | None
+    _stream: Any
 
     def partial_fit(self, X, y=None):
         """Goes on with the documents of X, or begins with them.
@@ -54,32 +54,51 @@ class PartialFit(Fitted):
         first update on new samples take the place of the oldest, until none of `fit` is left. Lists
         of tokens and bags of words need `vocabulary`. Where X fits in memory, `fit` finds better
         topics.
+
+        Raises as `fit` does, and KeyboardInterrupt on Ctrl-C. The model is as it was then.
         """
+        with self._as_it_was():
+            self._go_on(X)
+        stream = self._stream
+        if stream is not None and stream.is_starting:
+            self._warn(
+                f"topics are provisional until there is a posterior sample, after {stream.first}"
+                f" updates, {stream.position} so far: go on with partial_fit, or use fit"
+            )
+        return self
+
+    def _go_on(self, X: Any) -> None:
+        """`partial_fit` but for what it warns of."""
         total = self.total_samples
         self._total = None if total is None else whole_number("total_samples", total)
         X = inputs.rows_of(X)
-        is_new = not hasattr(self, "components_")
+        is_new = not hasattr(self, "_record")
         if is_new:
             self._seed, self._stream = seed_of(self.random_state), None
             self._n_seen = self._n_fitted = self._n_streamed = 0
             self._passes = 0.0
+        elif self._stream is not None:  # whose topics change in place
+            self._stream = self._stream.copy()
         threads = self._threads()
-        with in_own_words(PARAMETERS):
-            self._config()  # for its checks
+        with in_own_words(WORDS):
+            config = self._config()
+            minibatch = or_default(config.batch_size, MINIBATCH)
             for documents in self._first(X) if is_new else inputs.again(self, X):
                 whole = inputs.whole(documents, self._seed + self._n_seen)
-                n_parts = max(1, -(-whole.n_docs // (self.batch_size or MINIBATCH)))
+                n_parts = max(1, -(-whole.n_docs // minibatch))
                 bounds = np.linspace(0, whole.n_docs, n_parts + 1).astype(int).tolist()
                 for start, stop in pairwise(bounds):
-                    self._update(whole.part(start, stop), threads)
+                    self._update(whole.part(start, stop), config, threads)
         stream = self._stream
         if stream is None and is_new:
             raise ValueError("X holds no words to train on")
         one_pass = self._total or self._n_fitted or self._n_seen
-        self.n_iter_ = math.ceil(self._passes + self._n_streamed / one_pass)
+        passes = self._passes + self._n_streamed / one_pass
+        self.n_iter_ = math.ceil(passes)
         if stream is None:
-            return self
-        record = of_stream(stream, self._total or self._n_seen)
+            self._record.passes = passes
+            return
+        record = of_stream(stream, self._total or self._n_seen, passes)
         if is_new:
             record.name(self.seeds, self._seed_weight)
             if is_matrix(self.topic_word_prior):
@@ -89,13 +108,7 @@ class PartialFit(Fitted):
             record.labels, record.inherited = begun.labels, begun.inherited
             names = ("seeds", "seed_weight", "topic_prior")
             record.config.update({name: begun.config.get(name) for name in names})
-        self._set(record, stream.samples)
-        if stream.is_starting:
-            self._warn(
-                f"topics are provisional until there is a posterior sample, after {stream.first}"
-                f" updates, {stream.position} so far: go on with partial_fit, or use fit"
-            )
-        return self
+        self._set(record)
 
     def _first(self, X: Any) -> Iterator[Documents]:
         """The documents of the first `partial_fit`."""
@@ -111,7 +124,7 @@ class PartialFit(Fitted):
             )
         yield inputs.first(self, X)
 
-    def _update(self, documents: Documents, threads: Threads) -> None:
+    def _update(self, documents: Documents, config: TrainConfig, threads: Threads) -> None:
         self._n_seen += documents.n_docs
         self._n_streamed += documents.n_docs
         scale = max(1.0, (self._total or self._n_seen) / max(1, documents.n_docs))
@@ -119,17 +132,17 @@ class PartialFit(Fitted):
         if documents.n_docs == 0:
             return
         if self._stream is None:
-            self._stream = self._new_stream(documents.n_tokens * scale, scale)
+            self._stream = self._new_stream(config, documents.n_tokens * scale, scale)
         self._stream.update(documents, scale, threads)
         self._stream.keep()
 
-    def _new_stream(self, n_tokens: float, n_batches: float) -> Any:
+    def _new_stream(self, config: TrainConfig, n_tokens: float, n_batches: float) -> Any:
         """From the last sample of `fit`, or from the beginning."""
         from topicmc.estimator.incremental import Stream
         from topicmc.models.lda.defaults import default_beta
 
-        settings: dict[str, Any] = {"n_samples": self.n_samples, "seed": self._seed}
-        if hasattr(self, "components_"):
+        settings: dict[str, Any] = {"n_samples": config.samples, "seed": self._seed}
+        if hasattr(self, "_record"):
             samples = [self._draw(i) for i in range(len(self.samples_))]
             sums = self._record.sums_for_scir()
             priors = self.doc_topic_prior_, self._record.prior
@@ -137,11 +150,11 @@ class PartialFit(Fitted):
                 settings["n_batches"] = n_batches
                 return Stream.begin_with(*priors, phi=samples[-1], sums=sums[-1], **settings)
             return Stream.go_on(*priors, samples=samples, sums=sums, **settings)
-        alpha, beta = self.doc_topic_prior, self.topic_word_prior
-        alpha = np.full(self.n_components, DOC_TOPIC_PRIOR if alpha is None else alpha, np.float64)
-        if beta is None or is_matrix(beta):
-            beta = default_beta(self.n_features_in_, round(n_tokens))
-        weight = self.seed_weight or usual_weight(n_tokens, self.n_components)
+        if config.topics == AUTO:
+            raise ValueError("partial_fit needs the number of topics: give n_components")
+        alpha = np.full(config.topics, or_default(config.alpha, DOC_TOPIC_PRIOR), np.float64)
+        beta = or_default(config.beta, default_beta(self.n_features_in_, round(n_tokens)))
+        weight = config.seed_weight or usual_weight(n_tokens, config.topics)
         self._seed_weight = None if self.seeds is None else weight
         prior = row_prior(self, float(beta), weight)
         size: dict[str, Any] = {"n_tokens": n_tokens, "n_batches": n_batches}

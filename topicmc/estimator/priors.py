@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from topicmc.estimator.warning import warn
 from topicmc.models.lda.given_priors import MOST_PRIOR, over_base
 from topicmc.models.lda.seed_settings import Seeds, checked_seeds
 from topicmc.models.lda.seeds import SeedWords, found_in
@@ -58,7 +58,7 @@ def found_seeds(model: Any, vocabulary: Sequence[str] | None) -> SeedWords | Non
     found = found_in(checked_seeds(model.seeds), vocabulary)
     remark = found.remark()
     if remark is not None:
-        warnings.warn(remark, UserWarning, stacklevel=3)
+        warn(remark, UserWarning)
     return found
 
 

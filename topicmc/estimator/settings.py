@@ -21,6 +21,8 @@ PARAMETERS = {
     "samples": "n_samples",
 }
 """By setting. ``topic_word_prior`` becomes one of two: a number is β."""
+WORDS = PARAMETERS | {"step_size": "the step size"}
+"""What errors say in place of options."""
 
 
 def whole_number(name: str, value: Any) -> int:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from topicmc.corpora.of_runs import IN_MEMORY, PACKAGES
+from topicmc.corpora.of_runs import EMBEDDED, IN_MEMORY, PACKAGES
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.errors import UsageError
+from topicmc.errors import DataError, UsageError
 from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
 from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.draws import keeps_counts
-from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.plan import passes
+from topicmc.models.lda.run import ORIGINS, TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, read_running_mean, samples_of, share_of
 from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.lda.settings import TrainConfig
@@ -36,10 +38,12 @@ class Record:
     """Of the kept samples of one chain.
 
     Attributes:
+        phis: φ of each, float32 (K, W), in a list or an array.
         sums: float64 (S, K), Σ_w θ_wk of each.
         entries: as in the index of a run, without files; each with its α, β and shares.
         config: the settings, resolved.
         corpus: what ``run.json`` says of it.
+        passes: over the documents so far.
         metrics: the lines of a run of this chain alone; none of one of several chains, whose
             metrics are of all.
         trace: the lines of a run of this chain alone.
@@ -52,10 +56,12 @@ class Record:
             (`topicmc.samplers.running_mean`); None where it keeps none.
     """
 
+    phis: list[np.ndarray] | np.ndarray
     sums: np.ndarray
     entries: list[dict[str, Any]]
     config: dict[str, Any]
     corpus: dict[str, Any]
+    passes: float
     metrics: list[dict[str, Any]] = field(default_factory=list)
     trace: list[dict[str, Any]] = field(default_factory=list)
     additions: Additions | None = None
@@ -69,6 +75,21 @@ class Record:
         if seeds is not None:
             self.config |= {"seeds": checked_seeds(seeds), "seed_weight": weight}
             self.labels = dict(enumerate(seeds))
+
+    @property
+    def samples(self) -> np.ndarray:
+        """φ of all: float32 (S, K, W); those of a stream are put together when first asked for."""
+        self.phis = np.asarray(self.phis)
+        return self.phis
+
+    @cached_property
+    def phi(self) -> np.ndarray:
+        """The posterior mean of φ: float64 (K, W), rows sum to one."""
+        if self.mean is not None:
+            return self.mean[0]
+        mean = self.samples[self.at_rest].mean(axis=0, dtype=np.float64)
+        mean /= mean.sum(axis=1, keepdims=True)
+        return mean
 
     @property
     def is_starting(self) -> bool:
@@ -100,8 +121,8 @@ class Record:
         return RowPrior(float(np.mean(betas)), self.additions)
 
 
-def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
-    """A chain of a run, and φ of its samples, float32 (K, W) each.
+def read(run: TopicRun, chain: int = 0) -> Record:
+    """A chain of a run.
 
     Raises UsageError when the run has no such chain, DataError when it has no samples yet or a file
     is damaged.
@@ -126,10 +147,12 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
             }
         )
     record = Record(
+        np.stack(phis),
         np.stack(sums),
         entries,
         facts["config"],
         facts["corpus"],
+        _passes_of(run),
         additions=run.additions(),
         labels=dict(run.labels),
         inherited=facts.get("seeds") or {},
@@ -139,11 +162,21 @@ def read(run: TopicRun, chain: int = 0) -> tuple[Record, list[np.ndarray]]:
     )
     if all(entry["chain"] == 0 for entry in index):
         record.metrics = run.metrics()
-    return record, phis
+    return record
 
 
-def of_stream(stream: Stream, n_docs: int) -> Record:
-    """What a stream knows of its samples, after ``n_docs`` documents."""
+def _passes_of(run: TopicRun) -> float:
+    """As a model that was saved has it, or by what the run last said."""
+    facts, metrics = run.facts(), run.metrics()
+    if "passes" in facts:
+        return facts["passes"]
+    visited = metrics[-1].get("documents", 0) if metrics else 0
+    n_docs = facts["corpus"].get("documents", 1)
+    return visited / n_docs / passes(TrainConfig.from_dict(facts["config"]))
+
+
+def of_stream(stream: Stream, n_docs: int, n_passes: float) -> Record:
+    """What a stream knows of its samples, after so many passes over ``n_docs`` documents."""
     n_words, n_topics = stream.chain.theta.shape
     prior, alpha = stream.prior.totals(n_words, n_topics).sum(), stream.alpha.tolist()
     n_tokens = max(10 * n_topics, round(float(stream.sums[-1].sum() - prior)))
@@ -169,17 +202,17 @@ def of_stream(stream: Stream, n_docs: int) -> Record:
         for position in stream.positions
     ]
     return Record(
+        stream.samples,
         np.stack(stream.sums),
         entries,
         resolve(config, n_docs=n_docs, n_tokens=n_tokens, n_words=n_words).as_dict(),
         {"path": IN_MEMORY, "fingerprint": "none", "tokenizer": None, **size},
+        n_passes,
         additions=stream.prior.additions,
     )
 
 
-def write(
-    record: Record, phis: Iterable[np.ndarray], words: list[str], path: Path, force: bool
-) -> None:
+def write(record: Record, words: list[str], path: Path, force: bool) -> None:
     """A run directory, whole or not at all.
 
     Raises ValueError for words that no line can hold, UsageError where ``path`` is taken.
@@ -195,6 +228,7 @@ def write(
         "corpus": record.corpus,
         "config": record.config,
         "saved": True,
+        "passes": record.passes,
     }
     if record.labels:
         facts["labels"] = {str(k): name for k, name in record.labels.items()}
@@ -204,7 +238,7 @@ def write(
     with taken, staging(path, is_folder=True) as place:
         run = TopicRun.create(place, facts, words=words, additions=record.additions)
         entries = []
-        for entry, phi, sums in zip(record.entries, phis, record.sums, strict=True):
+        for entry, phi, sums in zip(record.entries, record.phis, record.sums, strict=True):
             theta = np.ascontiguousarray(phi.T) * sums.astype(np.float32)
             beta = entry["beta"] if keeps_counts(record.config) else None
             kept = run.keep_sample(0, entry["round"], theta, beta=beta)
@@ -227,13 +261,16 @@ def _check_place(path: Path, force: bool) -> None:
     """UsageError where a run must not be written, as `TopicRun.check_free` has it, or a folder
     holds what is no part of one, which would be lost with it."""
     TopicRun.check_free(path, force)
-    own = {*TopicRun.files, *TopicRun.folders, LEASE}
-    others = sorted(p.name for p in path.iterdir() if p.name not in own) if path.is_dir() else []
-    if others:
-        raise UsageError(
-            f"{path}: holds {others[0]}, which is no part of a run, so it is left alone; give"
-            " another path"
-        )
+    own = [*TopicRun.files, *TopicRun.folders, ORIGINS, LEASE]
+    with suppress(DataError):  # what is damaged may be replaced
+        if TopicRun.open(path).facts()["corpus"].get("path") == EMBEDDED:
+            own.append(EMBEDDED)
+    for name in sorted(child.name for child in path.iterdir()) if path.is_dir() else []:
+        if not any(fnmatch(name, pattern) for pattern in own):
+            raise UsageError(
+                f"{path}: holds {name}, which is no part of a run, so it is left alone; give"
+                " another path"
+            )
 
 
 def _encodes(word: str) -> bool:

@@ -25,9 +25,10 @@ class Evaluation:
         epochs: passes over the documents so far.
         seconds: of training so far.
         fraction: of what was asked for, 0 to 1.
-        perplexity: of the chain as it is; None where no document has two words. It is that of the
-            held-out documents of a prepared corpus, or else of some of the documents trained on,
-            and then lower than that of new ones.
+        perplexity: of the chain as it is. It is that of the held-out documents of a prepared
+            corpus; of documents in memory that of some of them, and then lower than that of new
+            ones. None where there is none of these that has two words, as of a corpus without
+            held-out documents.
         perplexity_averaged: the same, averaged over the samples kept so far that are past the point
             at which their chain comes to rest; None where none was scored, as during the start.
         samples: posterior samples kept so far; 0 during the start.

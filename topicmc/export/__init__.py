@@ -54,16 +54,16 @@ FORMATS = {
 }
 
 
-def export(source: Source, format: str, path: Path, force: bool = False) -> list[Path]:
-    """Writes topics, whole or not at all, and returns the files written.
+def export(source: Source, format: str, path: Path | str, force: bool = False) -> list[Path]:
+    """Writes topics to ``path`` (str or Path), whole or not at all, and returns the files written.
 
     Raises UsageError when the format is unknown, an option means nothing to it, its library is not
     installed, the name speaks of another format, or something is at ``path`` that must not be
-    replaced; DataError when a run or its
-    corpus is damaged, or the disk is full.
+    replaced; DataError when a run or its corpus is damaged, or the disk is full.
     """
     from topicmc.export.places import check_free, staging
 
+    path = Path(path)
     if format not in FORMATS:
         raise UsageError(f"--to {format!r} is not one of {', '.join(FORMATS)}")
     source.check(format)
@@ -75,6 +75,8 @@ def export(source: Source, format: str, path: Path, force: bool = False) -> list
     if path.suffix and kind.suffixes and path.suffix.lower() not in kind.suffixes:
         known = " or ".join(kind.suffixes)
         raise UsageError(f"-o {path}: the name of a file of --to {format} ends in {known}")
+    for run in source.runs:
+        run.check_no_part(path)
     write = import_module(f"topicmc.export.{format}").write
     with staging(path, is_folder=bool(kind.files)) as target:
         write(source, target)

@@ -16,7 +16,7 @@ Of mixtures the posterior holds what was traced, (chain, draw) each, as ``groups
 ``concentration``, and there is nothing else.
 
 Chains are those of all runs; topics have the numbers of the first (`topicmc.topics.chains`), which
-are the coordinates of ``topic``. Of
+are the coordinates of ``topic``. Chains that a run on fewer workers has given up are left out. Of
 chains with more draws than others the newest are taken.
 """
 
@@ -36,7 +36,7 @@ from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import aligned
 from topicmc.topics.chains import MatchedChain
-from topicmc.topics.diagnostics import log_likelihoods, traced
+from topicmc.topics.diagnostics import compared, log_likelihoods, traced
 from topicmc.topics.labels import Labels
 from topicmc.topics.ranking import top
 from topicmc.topics.uncertainty import TOP, posterior_of
@@ -73,17 +73,17 @@ def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
     if posterior.in_their_start:
         path = posterior.in_their_start[0].path
         raise DataError(f"{path}: no posterior sample yet; train it for longer (--resume)")
-    words = top(posterior.phi, n_words)
+    words, chains = top(posterior.phi, n_words), compared(posterior)
     scores = [chain for run in runs for chain in log_likelihoods(run)]
     has_scores = scores and all(map(len, scores))
     groups = {
         "posterior": {
-            "share": aligned([chain.share for chain in posterior.chains]),
-            "alpha": aligned([chain.alpha for chain in posterior.chains]),
-            "phi": aligned([_probabilities(chain, words) for chain in posterior.chains]),
+            "share": aligned([chain.share for chain in chains]),
+            "alpha": aligned([chain.alpha for chain in chains]),
+            "phi": aligned([_probabilities(chain, words) for chain in chains]),
         },
         "sample_stats": {"log_likelihood": aligned(scores)} if has_scores else {},
-        "trace": {name.replace(" ", "_"): draws for name, draws in traced(posterior).items()},
+        "trace": {name.replace(" ", "_"): draws for name, draws in traced(chains).items()},
         "constant_data": {
             "word": np.array(posterior.vocabulary, dtype=object)[words],
             "found": posterior.found.sum(axis=0),

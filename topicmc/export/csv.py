@@ -20,7 +20,8 @@ def write(source: Source, path: Path) -> None:
         labels = topics.labels
         last = [LABEL] if labels.names else []
         writer.writerow([*topics.facts(0), *WORD, *last])
-        for k, words in enumerate(top(topics.phi, source.n_words())):
+        for k in range(len(topics.phi)):
+            (words,) = top(topics.phi[k : k + 1], source.n_words())
             facts = topics.facts(k).values()
             named = [labels.name(k) or ""] if labels.names else []
             for rank, w in enumerate(words, start=1):

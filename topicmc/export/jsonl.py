@@ -13,7 +13,8 @@ def write(source: Source, path: Path) -> None:
     """Writes the file."""
     topics = source.topics
     with path.open("w", encoding="utf-8") as stream:
-        for k, likeliest in enumerate(top(topics.phi, source.n_words())):
+        for k in range(len(topics.phi)):
+            (likeliest,) = top(topics.phi[k : k + 1], source.n_words())
             record = {
                 **topics.facts(k),
                 "top_words": [topics.vocabulary[w] for w in likeliest],

@@ -47,11 +47,12 @@ def write(source: Source, folder: Path) -> None:
     n_dropped = 0
     with (
         (folder / "state.gz").open("wb") as file,
-        gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed,
+        gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as packed,
     ):
         packed.write(_head(topics).encode())
+        types = [f"{w} {word}" for w, word in enumerate(words)]
         for batch, z in drawn:
-            packed.write(_lines(batch, z, words, corpus).encode())
+            packed.write(_lines(batch, z, types, corpus).encode())
             n_dropped += int((z < 0).sum())
     if n_dropped:
         source.remarks.append(
@@ -65,16 +66,17 @@ def _head(topics: Topics) -> str:
     return f"#doc source pos typeindex type topic\n#alpha : {alpha} \n#beta : {beta!r}\n"
 
 
-def _lines(batch: Minibatch, z: np.ndarray, words: list[str], corpus: Corpus) -> str:
+def _lines(batch: Minibatch, z: np.ndarray, types: list[str], corpus: Corpus) -> str:
+    """A line for each token; ``types`` are the number and the word of each word."""
     lengths = np.diff(batch.offsets)
     named = [f"{doc} {_source(corpus.about(doc))}" for doc in batch.doc_ids.tolist()]
     documents = np.repeat(np.array(named, dtype=object), lengths).tolist()
     places = (np.arange(batch.n_tokens) - np.repeat(batch.offsets[:-1], lengths)).tolist()
-    types = batch.words[batch.tokens].tolist()
+    ids = batch.words[batch.tokens].tolist()
     return "".join(
         [
-            f"{doc} {place} {w} {words[w]} {k}\n"
-            for doc, place, w, k in zip(documents, places, types, z.tolist(), strict=True)
+            f"{doc} {place} {types[w]} {k}\n"
+            for doc, place, w, k in zip(documents, places, ids, z.tolist(), strict=True)
             if k >= 0
         ]
     )

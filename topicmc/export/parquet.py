@@ -29,7 +29,8 @@ def write(source: Source, path: Path) -> None:
     n = source.n_words()
     rank = pa.array(np.arange(1, n + 1, dtype=np.int32))
     with path.open("wb") as stream, parquet.ParquetWriter(stream, schema) as writer:
-        for k, order in enumerate(top(topics.phi, n)):
+        for k in range(len(topics.phi)):
+            (order,) = top(topics.phi[k : k + 1], n)
             columns = [
                 *(
                     pa.repeat(pa.scalar(value, kinds[name]), n)

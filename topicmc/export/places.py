@@ -10,14 +10,23 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from topicmc.errors import UsageError
-from topicmc.storage.files import put_in_place, sync_tree, user_errors_for
+from topicmc.storage.files import (
+    check_elsewhere,
+    put_in_place,
+    real_path,
+    sync_tree,
+    user_errors_for,
+)
 
 
 def check_free(path: Path, format: str, files: tuple[str, ...], force: bool) -> None:
     """UsageError where an export must not be written: something is there, and ``force`` is not
-    given or it is not an export of this kind. ``files``: as in `topicmc.export.Format`."""
+    given or it is not an export of this kind, or it is a folder that is or holds the current one.
+    ``files``: as in `topicmc.export.Format`."""
     if not path.exists():
         return
+    if path.is_dir() and files:
+        check_elsewhere(path)
     if path.is_dir() != bool(files):
         kinds = ("a file", "a folder") if files else ("a folder", "a file")
         raise UsageError(f"{path}: is {kinds[0]}, and --to {format} writes {kinds[1]}; change -o")
@@ -36,7 +45,7 @@ def check_free(path: Path, format: str, files: tuple[str, ...], force: bool) -> 
 def staging(path: Path, is_folder: bool) -> Iterator[Path]:
     """A place to write a folder, or a file of the same name, that takes the place of ``path`` when
     the block ends and vanishes if it fails."""
-    place = path.resolve()
+    place = real_path(path)
     is_new = not place.parent.exists()
     temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     target = temporary / place.name

@@ -30,7 +30,7 @@ def write(source: Source, folder: Path) -> None:
     skops = library("skops.io", "sklearn")
     topics = source.topics
     model = latent_dirichlet_allocation(topics)
-    (folder / "model.skops").write_bytes(skops.dumps(model))
+    skops.dump(model, folder / "model.skops")
     write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)
     source.name_indices(folder)
     source.note_dropped("topic mixes")

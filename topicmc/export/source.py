@@ -80,12 +80,13 @@ class Topics:
             shard = corpus.shard(number)
             cuts = np.searchsorted(shard.indptr, np.arange(CHUNK, shard.n_entries, CHUNK))
             for docs in np.split(np.arange(shard.n_docs), cuts):
-                batch = gather(shard.indptr, shard.word_ids, shard.counts, docs, corpus.n_words)
+                arrays = shard.indptr, shard.word_ids, shard.counts
+                batch = gather(*arrays, docs, corpus.n_words, threads)
                 batch = batch._replace(doc_ids=batch.doc_ids + first)
                 z = np.full(batch.n_tokens, UNASSIGNED)
                 sample_assignments(
                     batch,
-                    topic_rows(theta, sums, batch.words),
+                    topic_rows(theta, sums, batch.words, threads),
                     alpha,
                     sweeps=SWEEPS,
                     burn_in=SWEEPS - 1,

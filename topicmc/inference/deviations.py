@@ -71,6 +71,7 @@ def deviations(
         documents.counts,
         np.arange(documents.n_docs),
         n_words,
+        threads,
     )
     batch = batch._replace(doc_ids=batch.doc_ids + first)
     z = np.full(batch.n_tokens, UNASSIGNED)
@@ -80,7 +81,7 @@ def deviations(
     squares, grouped, within = (np.zeros_like(total) for _ in range(3))
     update = 0
     for number, sample in enumerate(samples):
-        rows = topic_rows(sample.theta, sample.sums, batch.words)
+        rows = topic_rows(sample.theta, sample.sums, batch.words, threads)
         alpha = padded_topics(sample.alpha)
         before = total.copy()
         for draw in range(n_draws):

@@ -33,7 +33,8 @@ def log_memberships(groups: Groups, documents: Documents) -> np.ndarray:
         tuple(np.asarray(array, kind) for array, kind in zip(arrays, _KINDS, strict=True)),
         shape=(documents.n_docs, groups.phi.shape[1]),
     )
-    return log_memberships_of(bags, groups.weights, groups.phi, groups.left, groups.beta)
+    logs = groups.log_weights, groups.log_shares
+    return log_memberships_of(bags, *logs, groups.left, groups.beta)
 
 
 def infer_groups(groups: Groups, reading: Reading, totals: Totals) -> Iterator[Rows]:

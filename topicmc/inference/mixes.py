@@ -105,6 +105,7 @@ def infer_under(
     phi, _, alpha, _ = posterior_mean(whole, chain)
     threads = threads or Threads(available_cores())
     mixer = Mixer(phi, alpha, threads)
+    del phi  # of which the mixer has its own
     samples = drawn_samples(whole, chain) if sd else []
     reading = stream if isinstance(stream, Reading) else Reading(iter(stream))
     for known in reading:
@@ -188,18 +189,22 @@ def representative_documents(
     mixer = Mixer(phi, alpha, threads)
     every = max(1, -(-corpus.n_tokens // _MOST_TOKENS))
     n_topics = mixer.n_topics if shown is None else shown(np.zeros((1, mixer.n_topics))).shape[1]
-    best = np.empty((n_topics, 0))
-    numbers = np.empty((n_topics, 0), np.int64)
+    n = min(n, len(range(0, corpus.n_docs, every)))
+    best = np.full((n_topics, n), -np.inf)
+    numbers = np.zeros((n_topics, n), np.int64)
     for first, documents in _numbered(corpus, mixer.block * every):
         mine = np.arange(first, first + documents.n_docs)
         chosen = mine % every == 0
         mixes = mixer.mixes(select(documents, chosen) if every > 1 else documents)
-        shares = (mixes if shown is None else shown(mixes)).T
-        best = np.hstack([best, shares])
-        numbers = np.hstack([numbers, np.broadcast_to(mine[chosen], shares.shape)])
-        top = np.argpartition(-best, min(n, best.shape[1]) - 1, axis=1)[:, :n]
-        best = np.take_along_axis(best, top, axis=1)
-        numbers = np.take_along_axis(numbers, top, axis=1)
+        shares = mixes if shown is None else shown(mixes)
+        better = np.flatnonzero((shares > best.min(axis=1)).any(axis=0))  # few topics, before long
+        both = np.hstack([best[better], shares.T[better]])
+        of_both = np.hstack(
+            [numbers[better], np.broadcast_to(mine[chosen], (len(better), len(shares)))]
+        )
+        top = np.argpartition(-both, n - 1, axis=1)[:, :n]
+        best[better] = np.take_along_axis(both, top, axis=1)
+        numbers[better] = np.take_along_axis(of_both, top, axis=1)
     order = np.lexsort((numbers, -best))
     return np.take_along_axis(numbers, order, axis=1)
 

@@ -28,6 +28,7 @@ from topicmc.kernels.lanes import (
     philox_lanes,
     pick,
     prefetch,
+    replace,
     splat,
     store,
     tables,
@@ -355,10 +356,12 @@ def _sample(
                     else:
                         intact = _change(counts, weights, base, alpha_at, scale_at, old, -_ONE)
                         if counted:
-                            here = np.float32(phi[row + old]) + entry(smooth, old)
-                            less = (_ONE - _ONE / here) * (_ONE + without_one[old]) - _ONE
-                            less = one_hot(old & (LANES - 1), max(less, -_ONE))
-                            store(weights, base + (old & -LANES), add(intact, mul(intact, less)))
+                            n_kw, b_kw = np.float32(phi[row + old]), entry(smooth, old)
+                            remains = (n_kw - _ONE + b_kw) / (n_kw + b_kw)
+                            remains = min(max(remains * (_ONE + without_one[old]), _NONE), _ONE)
+                            lower = weights[base + old] * remains
+                            here = replace(intact, old & (LANES - 1), lower)
+                            store(weights, base + (old & -LANES), here)
                     ahead = np.intp(tokens[min(token + 1, len(tokens) - 1)]) * n_padded
                     for k in range(0, n_padded, LANES):
                         prefetch(phi, ahead + k)

@@ -70,7 +70,8 @@ def cut(
 def word_ranges(tile: Tile, n: int, n_words: int) -> list[tuple[int, int]]:
     """Words 0 … n_words − 1 in n ranges, of which the tile has as many tokens each, about."""
     shares = len(tile.docs) * np.arange(1, n) // n
-    inner = tile.words[np.searchsorted(tile.ends, shares)].tolist()
+    # The first range has all words where no document of the tile has tokens.
+    inner = np.append(tile.words, n_words)[np.searchsorted(tile.ends, shares)].tolist()
     return list(pairwise([0, *inner, n_words]))
 
 

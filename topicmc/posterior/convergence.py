@@ -81,14 +81,17 @@ def worth(draws: np.ndarray) -> np.ndarray:
     """Independent draws that tell as much of the mean as those of one chain (n, …): float64 (…), 1
     to n, by the correlation of neighbours. Fewer than five say nothing of it, and count as n.
 
-    Along the third axis and later ones lie quantities that move alike, say words of a topic: their
-    correlations are averaged, and those axes have length 1 in what is returned.
+    Along the third axis and later ones lie quantities that move alike, say words of a topic: the
+    correlations of those that move are averaged, and those axes have length 1 in what is returned.
     """
     n = len(draws)
     alike = tuple(range(1, draws.ndim - 1))
     if n <= FEWEST:
         return np.full([1 if i in alike else m for i, m in enumerate(draws.shape[1:])], float(n))
-    correlation = _correlation(np.moveaxis(draws, 0, -1)).mean(axis=alike, keepdims=True)
+    move = np.ptp(draws, axis=0) > 0
+    move |= ~move.any(axis=alike, keepdims=True)  # where none does, their correlation is 1
+    correlation = _correlation(np.moveaxis(draws, 0, -1))
+    correlation = correlation.mean(axis=alike, keepdims=True, where=move)
     return np.clip(independent(correlation, n), 1, n)
 
 

@@ -48,12 +48,25 @@ def credible_interval(chains: Sequence[np.ndarray], level: float) -> tuple[np.nd
         Lower and upper ends, float64 (…); NaN where it cannot be told: one sample is all there is,
         or all are equal.
     """
+    centre, half = _middle_and_half([np.cbrt(x, dtype=np.float64) for x in chains], level)
+    return np.maximum(centre - half, 0) ** 3, (centre + half) ** 3
+
+
+def half_width(chains: Sequence[np.ndarray], level: float) -> np.ndarray:
+    """Half the width of the interval of a quantity of either sign, of samples as
+    `credible_interval` takes them, and on their own scale: float64 (…), 0 where all are equal, NaN
+    where one is all there is."""
+    half = _middle_and_half([np.asarray(x, np.float64) for x in chains], level)[1]
+    return np.nan_to_num(half) if sum(map(len, chains)) > 1 else half
+
+
+def _middle_and_half(chains: Sequence[np.ndarray], level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Of Student's t: the mean of the chains' means, and t √V."""
     from scipy.stats import t
 
-    roots = [np.cbrt(samples, dtype=np.float64) for samples in chains]
-    means = np.array([samples.mean(axis=0) for samples in roots])
-    within = np.mean([samples.var(axis=0) for samples in roots], axis=0)
-    worths = [_at_least_two(samples) for samples in roots]
+    means = np.array([samples.mean(axis=0) for samples in chains])
+    within = np.mean([samples.var(axis=0) for samples in chains], axis=0)
+    worths = [_at_least_two(samples) for samples in chains]
     freedom = np.sum([n - 1 for n in worths], axis=0)
     quantile = (1 + level) / 2
     factor = t.ppf(quantile, np.where(freedom > 0, freedom, np.nan))
@@ -66,8 +79,7 @@ def credible_interval(chains: Sequence[np.ndarray], level: float) -> tuple[np.nd
             parts = np.where(freedom > 0, factor, 0) * within
             parts = parts + t.ppf(quantile, len(chains) - 1) * between
             half = parts / np.sqrt(within + between)
-    centre = means.mean(axis=0)
-    return np.maximum(centre - half, 0) ** 3, (centre + half) ** 3
+    return means.mean(axis=0), half
 
 
 def _at_least_two(samples: np.ndarray) -> np.ndarray:

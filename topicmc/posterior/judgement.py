@@ -24,8 +24,9 @@ class Convergence:
     verdict: str
 
 
-def convergence(*runs: RunDirectory) -> Convergence:
-    """Whether the chains of some runs have converged, by what was traced of all of them."""
+def convergence(*runs: RunDirectory, advice: str = "train for longer") -> Convergence:
+    """Whether the chains of some runs have converged, by what was traced of all of them, and the
+    ``advice`` where they have not, or it cannot be told."""
     traced = [traces(run) for run in runs]
     draws = {
         name: aligned([draws for run in traced for draws in run[name].values()])
@@ -34,29 +35,26 @@ def convergence(*runs: RunDirectory) -> Convergence:
     }
     rhats = {name: float(rhat(values)) for name, values in draws.items()}
     sizes = {name: float(ess(values)) for name, values in draws.items()}
-    converged, verdict = _judged(draws, rhats)
+    converged, verdict = _judged(draws, rhats, advice)
     return Convergence(_told(rhats), _told(sizes), converged, verdict)
 
 
-def _judged(draws: dict[str, np.ndarray], rhats: dict[str, float]) -> tuple[bool | None, str]:
+def _judged(
+    draws: dict[str, np.ndarray], rhats: dict[str, float], advice: str
+) -> tuple[bool | None, str]:
     if not draws or all(math.isnan(value) for value in rhats.values()):
-        return None, "It cannot be told whether the chains have converged: train for longer."
+        return None, f"It cannot be told whether the chains have converged: {advice}."
     worst = max(rhats, key=lambda name: (not math.isnan(rhats[name]), rhats[name]))
     several = f"{len(next(iter(draws.values())))} chains have" if _several(draws) else "chain has"
     n = next(iter(draws.values())).shape[1]
     if not any(exceeds(values) for values in draws.values()):
         if n < ENOUGH:
             few = f"{n} draws of each are few" if _several(draws) else f"{n} draws are few"
-            return (
-                None,
-                f"It cannot be told whether the {several} converged: {few}; train for longer.",
-            )
+            return None, f"It cannot be told whether the {several} converged: {few}; {advice}."
         return True, f"The {several} converged, as far as R̂ can tell ({rhats[worst]:.2f})."
     if is_final(draws):
         return False, "Each chain rests in a mode of its own: averages over them are still good."
-    return False, (
-        f"The {several} not converged: R̂ of {worst} is {rhats[worst]:.2f}; train for longer."
-    )
+    return False, (f"The {several} not converged: R̂ of {worst} is {rhats[worst]:.2f}; {advice}.")
 
 
 def _several(draws: dict[str, np.ndarray]) -> bool:

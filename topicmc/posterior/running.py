@@ -23,15 +23,17 @@ FEWEST = 16
 
 def running_errors(trace: Sequence[Mapping[str, Any]]) -> dict[int, float]:
     """By chain the standard error of the log likelihood under the running mean, from the records of
-    a trace; of chains with enough of them. A mean that has begun again has less weight than it had:
-    what was recorded before is of another."""
+    a trace; of chains with enough of them. A mean that has begun again has less weight than it had,
+    or comes after records without one, as of averaged chains: what was recorded before is of
+    another."""
     records: dict[str, list[tuple[float, float]]] = {}
     for record in trace:
         for chain, scalars in record["chains"].items():
-            if RUNNING in scalars and WEIGHT in scalars:
-                own = records.setdefault(chain, [])
-                if own and scalars[WEIGHT] < own[-1][0]:
-                    own.clear()
+            own = records.setdefault(chain, [])
+            keeps = RUNNING in scalars and WEIGHT in scalars
+            if own and not (keeps and scalars[WEIGHT] >= own[-1][0]):
+                own.clear()
+            if keeps:
                 own.append((scalars[WEIGHT], scalars[RUNNING]))
     return {
         int(chain): standard_error(*np.array(pairs, np.float64).T)

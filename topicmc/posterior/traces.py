@@ -51,6 +51,18 @@ def traces(run: RunDirectory) -> Traces:
         return _draws(run.trace())
 
 
+def chains_now(run: Recorded) -> set[int] | None:
+    """The chains in the newest record past burn-in, where those that were given up, as on fewer
+    workers, are no more; None where there is no such record.
+
+    Raises DataError when the trace is damaged.
+    """
+    with trace_errors(run):
+        past = [record for record in run.trace() if not record["burn_in"]]
+        newest = max(past, key=lambda record: record["position"], default=None)
+        return None if newest is None else set(map(int, newest["chains"]))
+
+
 def chain_trace(run: Recorded, name: str, chain: int) -> tuple[np.ndarray, np.ndarray]:
     """All that was recorded of a scalar of one chain past its start, oldest first: its positions,
     int64 (n,), and the values, float64 (n,), NaN for null.

@@ -26,8 +26,9 @@ from topicmc.report.topics import SHOWN, STEP, Shown, topics_of, words_of
 from topicmc.report.trends import trends_of
 from topicmc.storage.runs import RunDirectory
 from topicmc.topics.diagnostics import Diagnostics, diagnose
+from topicmc.topics.matching import distances
 from topicmc.topics.shown import facts_of, sentences
-from topicmc.topics.tree import tree_of
+from topicmc.topics.tree import tree_by
 from topicmc.topics.uncertainty import posterior_of
 
 Trends = tuple[dict[str, Any] | None, list[list[Any]]]
@@ -63,7 +64,7 @@ def gather(
         title: of the page.
         n_documents: documents a topic; none when 0.
         level: of the credible intervals.
-        by: the unit of the trends, of `topicmc.report.trends.UNITS`; None for one that suits.
+        by: the unit of the trends, of `topicmc.corpora.periods.UNITS`; None for one that suits.
         threads: who reads the documents (default: all cores).
 
     Raises:
@@ -84,7 +85,7 @@ def gather(
         **about(runs[0], title or f"Topics of {name}"),
         "terms": TERMS,
         "view": facts_of(runs[0], posterior) or None,
-        "verdict": verdict_of(diagnose(runs), posterior.remark()),
+        "verdict": verdict_of(diagnose(runs, posterior), posterior.remark()),
         "notes": [*sentences(runs[0], posterior), *notes(posterior, corpus)],
         "runs": [run_of(*named) for named in zip(runs, names_of(_places(runs)), strict=True)],
         "citation": citation([run.facts() for run in runs], name),
@@ -116,7 +117,8 @@ def page_of(
 ) -> dict[str, Any]:
     """The shown topics, their words and places; for each of them documents, if there are any, and
     as `trends_of` has it a trend."""
-    topics = topics_of(posterior, shown, corpus)
+    apart = distances(posterior.phi[shown], posterior.phi)
+    topics = topics_of(posterior, shown, corpus, apart)
     columns, tables = words_of(posterior, shown)
     nothing: list[list[Any]] = [[] for _ in topics]
     periods, rows = trends
@@ -132,7 +134,7 @@ def page_of(
         **columns,
         "numbers": list(posterior.labels.numbers),
         "topics": topics,
-        "tree": _tree(posterior, shown),
+        "tree": _tree(apart[:, shown]),
         "periods": periods,
     }
 
@@ -152,13 +154,13 @@ def verdict_of(found: Convergence | Diagnostics, remark: str) -> dict[str, Any]:
     }
 
 
-def _tree(posterior: Shown, shown: np.ndarray) -> list[list[float]]:
-    """The joins of the shown topics by their places on the page, as `tree_of` has them."""
-    if len(shown) < 2:
+def _tree(apart: np.ndarray) -> list[list[float]]:
+    """The joins of the shown topics by their places on the page, as `tree_by` has them."""
+    if len(apart) < 2:
         return []
     return [
         [int(one), int(other), round(float(distance), 4)]
-        for one, other, distance, _ in tree_of(posterior.phi[shown])
+        for one, other, distance, _ in tree_by(apart)
     ]
 
 

@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.documents import take
+from topicmc.corpora.periods import periods_of
+from topicmc.engine.progress import train_on
 from topicmc.errors import UsageError
 from topicmc.inference.groups import log_memberships, memberships
 from topicmc.models.mixture.matching import group_samples
@@ -26,11 +29,13 @@ from topicmc.report.documents import tell
 from topicmc.report.gather import Trends, about, largest, notes, page_of, verdict_of
 from topicmc.report.numbers import digits
 from topicmc.report.runs import corpus_name, mixture_run_of, names_of
-from topicmc.report.trends import LEAST_DOCUMENTS, periods_of, span_of, told
+from topicmc.report.trends import span_of, told
 from topicmc.topics.labels import Labels
+from topicmc.topics.prevalence import LEAST_DOCUMENTS
 from topicmc.topics.uncertainty import TOP, WordIntervals
 
 _BLOCK = 4_096  # documents at a time
+_MOST_TOKENS = 50_000_000  # of the documents that are looked at
 TERMS = {
     "one": "group",
     "many": "groups",
@@ -98,7 +103,8 @@ class GroupPosterior:
         nothing = np.full(values.shape[1:], np.nan)
         if self.samples.kept < len(self.samples.entries):  # states of the start are no samples
             return nothing, nothing
-        low, high = credible_interval(self.samples.of_group(k, values), self.level)
+        chains = self.samples.of_group(k, values[:, None])  # of one group, as those of K topics are
+        (low,), (high,) = credible_interval(chains, self.level)
         return low, np.minimum(high, 1)
 
     def intervals(self, words: np.ndarray) -> WordIntervals:
@@ -159,13 +165,14 @@ def gather_groups(
         topic["stable"] = bool(posterior.stable[k])  # told by its samples of one chain, too
     name = corpus_name(runs[0])
     named = zip(runs, names_of([run.place for run in runs]), strict=True)
+    advice = train_on(runs, [run.reached() for run in runs])
     return {
         **page,
         **about(runs[0], title or f"Groups of {name}"),
         "terms": TERMS,
         "view": None,
         "how_many": [[number.groups, number.probability] for number in numbers_of_groups(*runs)],
-        "verdict": verdict_of(convergence(*runs), posterior.remark()),
+        "verdict": verdict_of(convergence(*runs, advice=advice), posterior.remark()),
         "notes": notes(posterior, corpus),
         "runs": [mixture_run_of(*one) for one in named],
         "citation": mixture_citation([run.facts() for run in runs], name),
@@ -175,24 +182,40 @@ def gather_groups(
 def _documents(
     posterior: GroupPosterior, shown: np.ndarray, corpus: Corpus, n: int
 ) -> list[list[dict[str, Any]]]:
-    """For each shown group the ``n`` training documents whose log odds to be of it are highest."""
+    """For each shown group the ``n`` training documents whose log odds to be of it are highest; of
+    a corpus of more than 50 million tokens every m-th document is looked at, with the least m that
+    leaves so many."""
     if n == 0:
         return [[] for _ in shown]
     groups = replace(posterior.samples.groups, phi=posterior.phi)
     everyone = training_documents(corpus)
-    best: np.ndarray = np.empty((0, len(shown)))
-    numbers: np.ndarray = np.empty((0, len(shown)), np.int64)
-    for first in range(0, everyone.n_docs, _BLOCK):
-        part = everyone.part(first, min(first + _BLOCK, everyone.n_docs))
-        score = log_memberships(groups, part)
+    looked_at = np.arange(0, corpus.n_docs, max(1, -(-corpus.n_tokens // _MOST_TOKENS)))
+    best, numbers = np.empty((len(shown), 0)), np.empty((len(shown), 0), np.int64)
+    for first in range(0, len(looked_at), _BLOCK):
+        here = looked_at[first : first + _BLOCK]
+        score = log_memberships(groups, take(everyone, here))[:, shown]
         with np.errstate(divide="ignore"):
-            odds = score[:, shown] - np.log(-np.expm1(np.minimum(score[:, shown], -1e-300)))
-        best = np.concatenate([best, odds])
-        known = np.broadcast_to(np.arange(first, first + part.n_docs)[:, None], odds.shape)
-        numbers = np.concatenate([numbers, known])
-        order = np.argsort(-best, axis=0, kind="stable")[:n]
-        best, numbers = (np.take_along_axis(a, order, axis=0) for a in (best, numbers))
-    return tell(posterior, shown, corpus, numbers.T, lambda few: memberships(groups, few))
+            odds = score - np.log(-np.expm1(np.minimum(score, -1e-300)))
+        best, numbers = _best(n, best, numbers, odds, here)
+    return tell(posterior, shown, corpus, numbers, lambda few: memberships(groups, few))
+
+
+def _best(
+    n: int, best: np.ndarray, numbers: np.ndarray, odds: np.ndarray, here: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ``n`` highest odds of each group, (K, n), and the numbers of their documents, the highest
+    first and the earliest of equals: of those so far, and the ``odds``, (D, K), of more that are
+    ``here``, int64 (D,)."""
+    n_groups, so_far = best.shape
+    is_full = so_far == n
+    docs, of = np.nonzero(odds > best[:, -1] if is_full else np.ones(odds.shape, bool))
+    values = np.concatenate([best.ravel(), odds[docs, of]])
+    found = np.concatenate([numbers.ravel(), here[docs]])
+    of = np.concatenate([np.repeat(np.arange(n_groups), so_far), of])
+    order = np.lexsort((-values, of))
+    firsts = np.searchsorted(of[order], np.arange(n_groups))
+    order = order[firsts[:, None] + np.arange(min(n, so_far + len(here)))]
+    return values[order], found[order]
 
 
 def _trends(posterior: GroupPosterior, shown: np.ndarray, corpus: Corpus, by: str | None) -> Trends:
@@ -215,9 +238,10 @@ def _trends(posterior: GroupPosterior, shown: np.ndarray, corpus: Corpus, by: st
         cells = found.of[dated] * (n_groups + 1) + number[partition[dated]]
         counts = np.bincount(cells, minlength=len(sizes) * (n_groups + 1))
         shares[i] = counts.reshape(len(sizes), -1)[:, :-1] / np.maximum(sizes, 1)[:, None]
-    shares[:, sizes < LEAST_DOCUMENTS] = np.nan
-    shares = shares[:, span]
-    of = [(k, shares[:, :, k]) for k in range(n_groups)]
-    means = [np.concatenate(samples.of_group(k, values)).mean(axis=0) for k, values in of]
-    low, high = zip(*(posterior.interval(k, values) for k, values in of), strict=True)
-    return told(found, span, shown, *(np.array(rows).T for rows in (means, low, high)))
+    enough = np.flatnonzero(sizes >= LEAST_DOCUMENTS)
+    rows = np.full((3, len(sizes), n_groups), np.nan)
+    for k in range(n_groups):
+        values = shares[:, enough, k]
+        mean = np.concatenate(samples.of_group(k, values)).mean(axis=0)
+        rows[:, enough, k] = mean, *posterior.interval(k, values)
+    return told(found, span, shown, *rows[:, span])

@@ -27,7 +27,7 @@ def assemble(data: dict[str, Any]) -> str:
             " base-uri 'none'; form-action 'none'"
         ),
         version=html.escape(data["version"]),
-        title=html.escape(data["title"]),
+        title=html.escape(data["title"].encode("utf-8", "replace").decode()),  # names of folders
         one=data["terms"]["one"],
         many=many,
         Many=many.capitalize(),

@@ -11,9 +11,8 @@ from topicmc.corpora import Corpus
 from topicmc.report.numbers import digits
 from topicmc.topics.labels import Labels
 from topicmc.topics.layout import plane
-from topicmc.topics.matching import distances
 from topicmc.topics.ranking import relevance, top
-from topicmc.topics.reading import describe
+from topicmc.topics.reading import describe, nearest
 from topicmc.topics.uncertainty import WordIntervals
 
 STEP = 0.05
@@ -98,29 +97,28 @@ def words_of(posterior: Shown, shown: np.ndarray) -> tuple[dict[str, Any], list[
 def reachable(phi: np.ndarray, p_w: np.ndarray, shown: np.ndarray) -> list[np.ndarray]:
     """For each shown topic the words that are among its `SHOWN` most relevant at some position of
     the slider: int64 arrays, likeliest words first."""
-    tops = [
-        top(relevance(phi, p_w, weight)[shown], SHOWN)
-        for weight in np.linspace(0, 1, round(1 / STEP) + 1)
-    ]
-    found = [np.unique(row) for row in np.concatenate(tops, axis=1)]
+    weights = np.linspace(0, 1, round(1 / STEP) + 1)[:, None]
+    found = [np.unique(top(relevance(phi[[k]], p_w, weights), SHOWN)) for k in shown]
     return [w[np.argsort(-phi[k, w], kind="stable")] for k, w in zip(shown, found, strict=True)]
 
 
 def _spread(uses: np.ndarray, numbers: Sequence[int]) -> list[list[list[float]]]:
     """For each word, from p(topic | word) (K, words), the topics of most of its uses."""
-    order = np.argsort(-uses, axis=0, kind="stable")[:PLACES]
     return [
         [
             [numbers[k], round(float(column[k]), 3)]
             for rank, k in enumerate(tops)
             if rank == 0 or column[k] >= LEAST
         ]
-        for column, tops in zip(uses.T, order.T, strict=True)
+        for column, tops in zip(uses.T, top(uses.T, PLACES), strict=True)
     ]
 
 
-def topics_of(posterior: Shown, shown: np.ndarray, corpus: Corpus | None) -> list[dict[str, Any]]:
-    """The facts of the shown topics, and their places on the map."""
+def topics_of(
+    posterior: Shown, shown: np.ndarray, corpus: Corpus | None, apart: np.ndarray
+) -> list[dict[str, Any]]:
+    """The facts of the shown topics, and their places on the map, by their distances to all topics
+    (n shown, K)."""
     phi, alone = posterior.phi, posterior.n_chains == 1
     labels = posterior.labels
     groups = posterior.groups
@@ -133,15 +131,16 @@ def topics_of(posterior: Shown, shown: np.ndarray, corpus: Corpus | None) -> lis
             posterior.vocabulary,
             corpus=corpus,
             coherence=() if corpus is None else ("npmi",),
-            details=True,
-            p_w=posterior.p_w,
+            sort="exclusivity",  # which is measured then
             labels=labels,
+            columns=shown,
         )
     }
-    apart = distances(phi[shown], phi[shown])
-    np.fill_diagonal(apart, 0)
+    among = apart[:, shown]
+    np.fill_diagonal(among, 0)
+    places, near = plane(among).tolist(), nearest(apart, shown).tolist()
     facts = []
-    for k, (x, y) in zip(shown.tolist(), plane(apart), strict=True):
+    for k, (x, y), others in zip(shown.tolist(), places, near, strict=True):
         share = (posterior.share[k], posterior.share_low[k], posterior.share_high[k])
         alpha, npmi, exclusive, distance = digits(
             (
@@ -165,7 +164,7 @@ def topics_of(posterior: Shown, shown: np.ndarray, corpus: Corpus | None) -> lis
                 "distance": distance,
                 "x": round(x, 4),
                 "y": round(y, 4),
-                "near": [j for j, _ in described[k].similar or () if j in here],
+                "near": [labels.numbers[j] for j in others if labels.numbers[j] in here],
             }
         )
     return facts

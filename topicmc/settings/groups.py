@@ -39,7 +39,7 @@ class RunSettings(Generic[Open]):
     time_budget: float | None = None
     until: str = "auto"
     evaluate_every: str = AUTO
-    checkpoint_every: str = "30s"
+    checkpoint_every: str = AUTO
     samples: int = 32
     seed: int = 0
     threads: int | Open = AUTO
@@ -101,6 +101,10 @@ class RunSettings(Generic[Open]):
             if name not in RESUMABLE and value not in (None, AUTO, getattr(self, name))
         }
 
+    def layout(self) -> dict[str, Any]:
+        """What a checkpoint says of where chains are: the workers."""
+        return {"workers": self.workers}
+
     def check_run(self) -> None:
         """UsageError on any value of this group that is outside its range."""
         one_of("--until", self.until, ("auto", *UNTIL))
@@ -110,7 +114,8 @@ class RunSettings(Generic[Open]):
                 in_range(option(name), value, 0, _LONGEST, exclusive=True)
         if self.evaluate_every != "auto":
             Interval.parse(self.evaluate_every, "--evaluate-every")
-        Interval.parse(self.checkpoint_every, "--checkpoint-every")
+        if self.checkpoint_every != "auto":
+            Interval.parse(self.checkpoint_every, "--checkpoint-every")
         in_range("--samples", self.samples, 1, 10_000)
         in_range("--seed", self.seed, 0, 2**63 - 1)
         in_range("--threads", self.threads, 1, 1024)
@@ -124,6 +129,10 @@ class RunSettings(Generic[Open]):
         seconds = min(60.0, (self.time_budget or math.inf) / EVALUATIONS)
         return Interval(seconds, math.ceil(updates / EVALUATIONS) if updates else None)
 
+    def checkpoint_interval(self) -> Interval:
+        """When to save a checkpoint: as told, or else twice a minute, if that costs little."""
+        return Interval.parse("30s" if self.checkpoint_every == "auto" else self.checkpoint_every)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DsgldSettings(RunSettings[Open]):
@@ -135,6 +144,14 @@ class DsgldSettings(RunSettings[Open]):
     schedule: str = "rotate"
     balance: bool = True
     average_until: int | None = None
+
+    def layout(self) -> dict[str, Any]:
+        """The same, and what a job on fewer workers may give up: chains, groups, and their
+        averages."""
+        return {
+            **super().layout(),
+            **{name: getattr(self, name) for name in ("chains", "groups", "average_until")},
+        }
 
     def check_dsgld(self) -> None:
         """UsageError on any value of this group that is outside its range."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,18 +14,20 @@ from topicmc.errors import DivergedError, UsageError
 from topicmc.settings.values import option
 
 _SEEDS = 2**31 - 1
+_OF_ALL = {"seed": "random_state", "threads": "n_jobs"}
 
 
 @contextmanager
 def in_own_words(parameters: Mapping[str, str]) -> Iterator[None]:
-    """Within the block errors name ``parameters``, which are keyed by setting, in place of options;
-    a UsageError becomes a ValueError, and a DivergedError stays one."""
+    """Within the block errors name ``parameters``, which are keyed by setting, and those that all
+    estimators have, in place of options; a UsageError becomes a ValueError, and a DivergedError
+    stays one."""
     try:
         yield
     except (DivergedError, UsageError) as error:
         text = str(error)
-        for setting, parameter in parameters.items():
-            text = text.replace(option(setting), parameter)
+        for setting, parameter in (_OF_ALL | dict(parameters)).items():
+            text = re.sub(rf"{option(setting)}(?![\w-])", parameter, text)
         kind = DivergedError if isinstance(error, DivergedError) else ValueError
         raise kind(text) from None
 

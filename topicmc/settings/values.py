@@ -27,7 +27,7 @@ class Interval:
     def parse(cls, text: str | int | float, option: str = "interval") -> Interval:
         """``"10s"``, ``"5m"``, ``"2h"``: training time; ``"500"``: updates; else UsageError."""
         text = str(text).strip()
-        if re.fullmatch(r"[0-9]+", text) and int(text) > 0:
+        if re.fullmatch(r"[0-9]{1,18}", text) and int(text) > 0:
             return cls(updates=int(text))
         return cls(seconds=parse_duration(text, option))
 

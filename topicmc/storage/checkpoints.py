@@ -2,7 +2,7 @@
 
     current.json      the manifest of the newest: its folder, checksums of all its files, totals
     previous.json     that of the one before
-    round-000000012/  the files of one
+    round-000000012/  the files of one; samples.json among them is the index of samples as it was
 
 A checkpoint counts once its manifest has been renamed into place, when every file of it has been
 synced and read back. Only then are those before these two deleted. What a killed process has left
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ from typing import Any
 import numpy as np
 
 from topicmc.errors import DataError
+from topicmc.settings.values import MAX_WORKERS
 from topicmc.storage.fields import SHA256, Record
 from topicmc.storage.files import (
     checksum,
+    own_checksum,
     read_array,
     read_back,
     read_json,
@@ -35,6 +38,7 @@ from topicmc.storage.files import (
 
 FORMAT = 2
 CURRENT, PREVIOUS = "current.json", "previous.json"
+INDEX = "samples"  # what is no process's part of a checkpoint, but the index of samples
 _FILE = r"[a-z0-9]+(-[a-z0-9]+)*\.(npy|json)"
 
 
@@ -50,6 +54,12 @@ class Checkpoint:
         name = f"{key}.npy"
         return read_array(within(self.folder.parent, self.folder / name), self._sum(name), mmap)
 
+    def length(self, key: str) -> int:
+        """Of one array along its first axis, by its header alone; DataError when it is missing or
+        no array."""
+        path = within(self.folder.parent, self.folder / f"{key}.npy")
+        return len(read_array(path, mmap=True))
+
     def facts(self, name: str) -> Any:
         """One part's JSON; DataError when it is missing or damaged."""
         path = within(self.folder.parent, self.folder / f"{name}.json")
@@ -57,23 +67,35 @@ class Checkpoint:
         return read_json(path)
 
     def parts(self) -> Iterator[str]:
-        """Names of the JSON parts."""
-        return (name.removesuffix(".json") for name in self.manifest["files"] if ".json" in name)
+        """Names of the JSON parts of the processes."""
+        names = (name.removesuffix(".json") for name in self.manifest["files"] if ".json" in name)
+        return (name for name in names if name != INDEX)
+
+    def layout(self) -> dict[str, Any]:
+        """The settings of the job that wrote it that `DsgldSettings.layout` names; nothing where an
+        earlier version did. DataError when they are none."""
+        if "layout" not in self.manifest:
+            return {}
+        layout = Record(self.folder.parent / CURRENT, self.manifest).record("layout")
+        names = ("workers", "chains", "groups")
+        told = {name: layout.whole(name, least=1, most=MAX_WORKERS) for name in names}
+        return {**told, "average_until": layout.whole("average_until")}
 
     def verify(self) -> None:
-        """Reads every file; DataError names one that is missing or damaged."""
-        for name in self.manifest["files"]:
-            self._check(within(self.folder.parent, self.folder / name))
+        """Reads every file, some at the same time; DataError names one that is missing or
+        damaged."""
+        root = self.folder.parent
+        places = [within(root, self.folder / name) for name in self.manifest["files"]]
+        with ThreadPoolExecutor() as pool:
+            for _ in pool.map(self._check, places):
+                pass
 
     def _check(self, path: Path) -> None:
         if checksum(path) != self._sum(path.name):
             raise DataError(f"{path}: damaged; restore it, or start again with --force")
 
     def _sum(self, name: str) -> str:
-        try:
-            return self.manifest["files"][name]
-        except KeyError:
-            raise DataError(f"{self.folder}: the checkpoint has no {name}") from None
+        return self.manifest["files"][name]
 
 
 @contextmanager
@@ -126,7 +148,8 @@ def commit(
     if before is not None and before["folder"] != folder.name:
         write_json(root / PREVIOUS, before)
     files = {"round": round_number, "folder": folder.name, "files": dict(checksums)}
-    write_json(root / CURRENT, {"format": FORMAT, **files, **facts})
+    manifest = {"format": FORMAT, **files, **facts}
+    write_json(root / CURRENT, {**manifest, "checksum": own_checksum(manifest)})
     _delete_others(root)
 
 
@@ -144,6 +167,13 @@ def newest(root: Path) -> Checkpoint | None:
     """The checkpoint to resume from, or None when none was ever written."""
     manifest = _manifest(root / CURRENT)
     return None if manifest is None else Checkpoint(root, manifest)
+
+
+def both(root: Path) -> list[Checkpoint]:
+    """The newest checkpoint and the one before it, as far as there are; DataError when a manifest
+    is damaged, or cannot be read now."""
+    manifests = [_manifest(root / name) for name in (CURRENT, PREVIOUS)]
+    return [Checkpoint(root, manifest) for manifest in manifests if manifest is not None]
 
 
 def recover(root: Path) -> str | None:
@@ -186,18 +216,23 @@ def _manifest(path: Path) -> dict[str, Any] | None:
     """A manifest whose fields can be true; None when there is none."""
     if not path.exists():
         return None
-    manifest = Record(path, read_json(path))
+    manifest = Record(path, read_json(within(path.parent, path)))
+    written = manifest.value.get("checksum")  # earlier versions have none
+    if written is not None and written != own_checksum(manifest.value):
+        raise DataError(f"{path}: changed or damaged, its checksum is wrong; restore it")
     number = manifest.whole("round", most=10**12)
     manifest.text("folder", folder_of(Path(), number).name)
     manifest.record("files").texts(_FILE, SHA256)
-    for name in {"documents", "tokens"} & manifest.value.keys():
+    for name in {"documents", "tokens", "ratings", "states_scored"} & manifest.value.keys():
         manifest.whole(name)
-    if "seconds" in manifest:
-        manifest.number("seconds", least=0)
+    for name in {"seconds", "evaluating"} & manifest.value.keys():
+        manifest.number(name, least=0)
     if "record" in manifest:
         record = manifest.record("record")
-        if "round" in record:
-            record.whole("round")
+        for name in {"round", "update"} & record.value.keys():
+            record.whole(name)
+        if "seconds" in record:
+            record.number("seconds", least=0)
     return manifest.value
 
 

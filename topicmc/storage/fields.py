@@ -17,6 +17,9 @@ from topicmc.errors import DataError
 
 SHA256 = r"sha256:[0-9a-f]{64}"
 MOST = 1 << 62  # of anything that is counted
+UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, halves of characters, and marks that change the order of what follows: a
+terminal obeys them."""
 
 
 @dataclass(frozen=True)
@@ -119,3 +122,9 @@ def shown(value: Any) -> str:
     """A value in a message: short, in one line, without characters that a terminal obeys."""
     text = value if isinstance(value, str) and value.isidentifier() else ascii(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def visible(text: str, keep: str = "\n\t") -> str:
+    """Text with the escapes of Python in place of what a terminal would obey, but for what is to be
+    kept."""
+    return UNSHOWN.sub(lambda m: m[0] if m[0] in keep else ascii(m[0])[1:-1], text)

@@ -12,8 +12,9 @@ import shutil
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
@@ -101,15 +102,32 @@ def check_new_file(path: Path, endings: Collection[str], force: bool = False) ->
         temporary.unlink()
 
 
+def real_path(path: Path) -> Path:
+    """As `Path.resolve`, which before Python 3.13 raises RuntimeError at a circle of links."""
+    return Path(os.path.realpath(path))
+
+
+def check_elsewhere(folder: Path) -> None:
+    """UsageError where a folder that is to be replaced is or holds the current one, which would be
+    no more."""
+    here = Path.cwd()
+    if real_path(folder) in (here, *here.parents):
+        raise UsageError(
+            f"{folder}: is or holds the folder that you are in, and would be replaced: go to"
+            " another folder, and name it from there"
+        )
+
+
 def check_no_source(path: Path, sources: Iterable[Path]) -> None:
     """UsageError where what is to be written is one of the files and folders that are read for it,
     or lies in one: the next time it would be read, too."""
     for source in sources:
-        if path.exists() and source.exists() and path.samefile(source):
+        place, read = real_path(path), real_path(source)
+        if place == read or (path.exists() and source.exists() and path.samefile(source)):
             raise UsageError(f"-o {path}: is what is read, and would be lost; give another -o")
-        inside = path.resolve().parts[len(source.resolve().parts) :]
+        inside = place.parts[len(read.parts) :]
         hidden = any(part.startswith(".") for part in inside)  # and never read
-        if source.is_dir() and source.resolve() in path.resolve().parents and not hidden:
+        if source.is_dir() and read in place.parents and not hidden:
             raise UsageError(f"{path}: lies in {source}, whose files are read; write elsewhere")
 
 
@@ -146,12 +164,6 @@ def sync_tree(folder: Path) -> None:
         sync_folder(Path(name))
 
 
-def remove_temporaries(folder: Path) -> None:
-    """Deletes what writers that were killed have left in a folder and those below it."""
-    for path in folder.rglob(".*.tmp"):
-        path.unlink(missing_ok=True)
-
-
 @contextmanager
 def user_errors_for(path: Path) -> Iterator[None]:
     """Turns the operating system's refusal to write ``path`` into a sentence for people."""
@@ -171,11 +183,34 @@ def write_json(path: Path, value: Any) -> None:
         stream.write(text.encode("utf-8", "backslashreplace"))
 
 
+class JsonObject(dict[str, Any]):
+    """An object of a JSON file; what it lacks is a DataError."""
+
+    path: Path | None = None  # of the file
+
+    @classmethod
+    def of(cls, path: Path, fields: Mapping[str, Any]) -> Self:
+        """One of a file, with these fields."""
+        made = cls(fields)
+        made.path = path
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)  # pickles and copies are plain, and name no file
+
+    def __missing__(self, name: str) -> Any:
+        raise DataError(f"{self.path}: damaged, it has no {name!r}; restore or remake it")
+
+
 def read_json(path: Path, **expected: type) -> Any:
     """The content of a JSON file; DataError when it is missing or not JSON, or when it is not an
-    object that holds the ``expected`` names with values of these types."""
+    object that holds the ``expected`` names with values of these types. Its objects are
+    `JsonObject`s."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8-sig"))
+        if path.exists() and not path.is_file():  # pipes and devices may never end
+            raise DataError(f"{path}: is no file; restore or remake it")
+        hook = partial(JsonObject.of, path)
+        value = json.loads(path.read_text(encoding="utf-8-sig"), object_hook=hook)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the path, or restore it") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -323,6 +358,6 @@ def checksum(path: Path) -> str:
 
 def within(folder: Path, path: Path) -> Path:
     """``path``; DataError when it leaves the folder, for instance by a symbolic link."""
-    if not path.resolve().is_relative_to(folder.resolve()):
+    if not real_path(path).is_relative_to(real_path(folder)):
         raise DataError(f"{path}: leads out of {folder}; put the file itself there")
     return path

@@ -30,6 +30,7 @@ from tempfile import TemporaryFile
 from typing import Any, Protocol
 
 from topicmc.errors import TopicmcError, UsageError
+from topicmc.storage.fields import visible
 from topicmc.storage.files import user_errors_for
 
 NAME = "lease.json"
@@ -222,7 +223,8 @@ def _take(path: Path, me: Holder) -> None:
             if not holder.is_silent(path):
                 raise UsageError(f"{path.parent}: {holder.describe(path)}")
             if not waits:
-                print(f"{path.parent}: {holder.describe_wait(path)}", file=sys.stderr, flush=True)
+                told = visible(f"{path.parent}: {holder.describe_wait(path)}")
+                print(told, file=sys.stderr, flush=True)
             waits = True
             time.sleep(_PAUSE)
             continue

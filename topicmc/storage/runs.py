@@ -21,6 +21,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,10 +38,11 @@ from topicmc.host.version import VERSION
 from topicmc.storage import checkpoints
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.files import (
+    JsonObject,
     atomic_write,
+    check_no_source,
     own_checksum,
     read_json,
-    remove_temporaries,
     sync_file,
     sync_folder,
     user_errors_for,
@@ -130,6 +132,7 @@ class RunDirectory:
         self.lease: Lease | None = None  # of the process that writes here
         self.notices: list[str] = []  # sentences about what was found, for who resumes
         self._dropped: dict[str, float] = {}  # files of samples, and since when no index names them
+        self._needed: set[str] | None = None  # those that checkpoints name, once it is asked
 
     # ---- creation and opening
 
@@ -225,8 +228,19 @@ class RunDirectory:
         run._adopt(run.facts())
         return run
 
+    def check_no_part(self, path: Path) -> None:
+        """UsageError where an output would take the place of a file of the run, or lie among its
+        samples and checkpoints."""
+        parts = (*self.files, *self.folders, LEASE)
+        check_no_source(path, [self.path / name for name in parts])
+
     def _adopt(self, facts: Mapping[str, Any]) -> None:
         """Takes note of what is in ``run.json``; DataError when readers need more."""
+
+    @property
+    def resume_command(self) -> str:
+        """What to type to go on with it."""
+        return f"{self.command} train -o {shlex.quote(str(self.path))} --resume"
 
     @classmethod
     def at(cls, run: Self | Path | str) -> Self:
@@ -239,7 +253,16 @@ class RunDirectory:
         for name in self.folders:
             if (self.path / name).exists():
                 shutil.rmtree(self.path / name)
-        remove_temporaries(self.path)
+        self.remove_temporaries()
+
+    def remove_temporaries(self) -> None:
+        """Deletes what writers of this run that were killed have left. What other commands are
+        writing in its folder stays."""
+        left = [path for name in self.files for path in self.path.glob(f".{name}.*.tmp")]
+        left += [path for name in self.folders for path in (self.path / name).rglob(".*.tmp")]
+        for path in left:
+            if not path.is_dir():
+                path.unlink(missing_ok=True)
 
     def facts(self) -> dict[str, Any]:
         """The content of ``run.json``; DataError when it is damaged, or was changed by hand. Runs
@@ -279,7 +302,8 @@ class RunDirectory:
 
     def metrics(self) -> list[dict[str, Any]]:
         """All metrics so far; a last line cut short by a crash is left out."""
-        return self._lines("metrics.jsonl")
+        path = self.path / "metrics.jsonl"
+        return [JsonObject.of(path, record) for record in self._lines(path.name)]
 
     def rewind_metrics(self, round_number: int) -> None:
         """Forgets metrics recorded after a round: a resumed run will record them again."""
@@ -372,10 +396,20 @@ class RunDirectory:
 
     def delete_dropped(self, until: float = math.inf) -> None:
         """Deletes the files that indices no longer name, if they were dropped ``until`` a time of
-        the monotonic clock, in seconds."""
-        for name in [name for name, since in self._dropped.items() if since <= until]:
-            (self.path / "samples" / name).unlink(missing_ok=True)
-            del self._dropped[name]
+        the monotonic clock, in seconds. None of those is deleted that a checkpoint names: a run may
+        go back to it."""
+        late = {name for name, since in self._dropped.items() if since <= until}
+        with suppress(DataError):  # nobody knows what a damaged one names
+            for name in late - self._of_checkpoints() if late else ():
+                (self.path / "samples" / name).unlink(missing_ok=True)
+                del self._dropped[name]
+
+    def _of_checkpoints(self) -> set[str]:
+        """The files of samples that the two checkpoints name."""
+        if self._needed is None:
+            saved = map(self.samples_of, checkpoints.both(self._checkpoints))
+            self._needed = {name for entries in saved for name in files_of(entries or ())}
+        return self._needed
 
     def sample_files(self) -> list[str]:
         """Names of all files of samples, in the index or not."""
@@ -383,7 +417,7 @@ class RunDirectory:
 
     def sample_index(self) -> list[dict[str, Any]]:
         """The index entries of the kept samples, oldest first."""
-        path = self.path / "samples" / "index.json"
+        path = within(self.path, self.path / "samples" / "index.json")
         index = read_json(path, samples=list)
         check_samples(path, index)
         return self._entries(path, index)
@@ -431,6 +465,7 @@ class RunDirectory:
         self.check_lease()
         self._sync_lines()
         checkpoints.commit(self._checkpoints, round_number, checksums, facts)
+        self._needed = None
 
     def _sync_lines(self) -> None:
         """Has the disk keep the lines of metrics and trace so far."""
@@ -444,9 +479,20 @@ class RunDirectory:
         """The checkpoint to resume from, or None when the run never wrote one."""
         return checkpoints.newest(self._checkpoints)
 
+    def samples_of(self, checkpoint: Checkpoint) -> list[dict[str, Any]] | None:
+        """The index entries as they were when a checkpoint was written; None where an earlier
+        version wrote it. DataError when they are damaged."""
+        path = checkpoint.folder / f"{checkpoints.INDEX}.json"
+        if path.name not in checkpoint.manifest["files"]:
+            return None
+        index = checkpoint.facts(checkpoints.INDEX)
+        check_samples(path, index)
+        return self._entries(path, index)
+
     def recover(self) -> None:
         """Falls back to the checkpoint before the newest, if that is damaged; ``notices`` say so.
         What an unfinished checkpoint left is deleted, so the caller holds the lease. DataError when
         both are damaged."""
         notice = checkpoints.recover(self._checkpoints)
+        self._needed = None
         self.notices = [] if notice is None else [notice]

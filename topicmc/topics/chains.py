@@ -16,6 +16,7 @@ import numpy as np
 
 from topicmc.corpora.of_runs import IN_MEMORY
 from topicmc.errors import DataError, UsageError
+from topicmc.host.machine import available_memory
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import add_phi, alpha_of, beta_of, samples_of, share_of
 from topicmc.samplers.row_prior import RowPrior
@@ -53,25 +54,53 @@ class MatchedChain:
 
 def matched_chains(runs: Sequence[TopicRun]) -> Iterator[tuple[MatchedChain, np.ndarray]]:
     """Every chain of every run, each with the mean of φ over its samples: float64 (K, W), rows in
-    the order of the first chain's topics.
+    its own order, of which ``phi[chain.order]`` makes that of the first chain's topics.
 
-    Raises UsageError when the runs differ in vocabulary, corpus or number of topics, or two have
-    the same samples; DataError when one has no samples yet, or a file of theirs is damaged.
+    Raises UsageError when the runs differ in vocabulary, corpus or number of topics, two have the
+    same samples, or memory is too small to read them; DataError when one has no samples yet, or a
+    file of theirs is damaged.
     """
     check_alike(runs)
+    chains = [(run, entries) for run in runs for entries in _by_chain(samples_of(run))]
+    _check_memory(runs[0], len(chains))
     reference = None
-    for run in runs:
-        samples = samples_of(run)
-        for number in sorted({entry["chain"] for entry in samples}):
-            entries = [entry for entry in samples if entry["chain"] == number]
-            phi, share = _read(run, entries)
-            alpha = np.array([alpha_of(run, entry) for entry in entries])
-            prior = _prior_mass(run, entries, phi.shape[1])
-            reference = phi if reference is None else reference
-            order, distance, found = _match(reference, phi)
-            of_topics = share[:, order], alpha[:, order], prior[:, order]
-            early = any(entry.get("burn_in", False) for entry in entries)
-            yield MatchedChain(run, entries, early, order, distance, found, *of_topics), phi[order]
+    for run, entries in chains:
+        phi, share = _read(run, entries)
+        alpha = np.array([alpha_of(run, entry) for entry in entries])
+        prior = _prior_mass(run, entries, phi.shape[1])
+        reference = phi if reference is None else reference
+        order, distance, found = _match(reference, phi)
+        of_topics = share[:, order], alpha[:, order], prior[:, order]
+        early = any(entry.get("burn_in", False) for entry in entries)
+        yield MatchedChain(run, entries, early, order, distance, found, *of_topics), phi
+        del phi  # before the next is read
+
+
+def _by_chain(samples: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The samples of each chain."""
+    numbers = sorted({entry["chain"] for entry in samples})
+    return [[entry for entry in samples if entry["chain"] == number] for number in numbers]
+
+
+def memory_of(n_words: int, n_topics: int, n_chains: int) -> int:
+    """Bytes that it takes at most to read the samples of chains and tell how sure their topics are:
+    φ in float64 of the first chain, of all together and of the one that is read, and θ of a sample
+    as it is kept and as it is drawn."""
+    return n_words * n_topics * (8 * min(1 + n_chains, 3) + 2 * 4)
+
+
+def _check_memory(run: TopicRun, n_chains: int) -> None:
+    n_words, n_topics = run.shape[0], run.n_topics
+    free = available_memory()
+    if n_words is None or free is None:
+        return
+    needed = memory_of(n_words, n_topics, n_chains)
+    if needed > free:
+        raise UsageError(
+            f"{run.place}: {n_topics:,} topics over {n_words:,} words need about"
+            f" {needed / 1e9:.1f} GB of memory to be read, and {free / 1e9:.1f} GB are free; read"
+            " them on a larger machine"
+        )
 
 
 def _match(reference: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -137,6 +166,8 @@ def _read(run: TopicRun, entries: list[dict[str, Any]]) -> tuple[np.ndarray, np.
         if not ((sums > 0) & (sums < np.inf)).all():
             raise DataError(f"{run.path / 'samples' / entry['file']}: holds no topics; remake it")
         phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
-        add_phi(phi, theta)
+        add_phi(phi, theta, sums)
         share.append(share_of(run, entry, theta))
-    return phi / len(entries), np.array(share)
+        del theta  # before the next is read
+    phi /= len(entries)
+    return phi, np.array(share)

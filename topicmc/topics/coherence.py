@@ -65,7 +65,7 @@ def document_counts(words: np.ndarray, corpus: Corpus) -> DocumentCounts:
 
 
 def u_mass(counts: DocumentCounts) -> np.ndarray:
-    """u_mass of each topic: float64 (K,), higher is better, 0 at the most.
+    """u_mass of each topic: float64 (K,), higher is better, about 0 at the most.
 
     The mean over pairs i < j, likeliest words first, of log (D(w_i, w_j) + 1) / D(w_i), with D the
     number of documents that hold the words (Mimno et al. 2011, "Optimizing semantic coherence in

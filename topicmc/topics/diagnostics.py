@@ -19,8 +19,9 @@ import numpy as np
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.posterior.convergence import ENOUGH, aligned, ess, rhat
-from topicmc.posterior.traces import traces
+from topicmc.posterior.traces import chains_now, traces
 from topicmc.storage.run_fields import scored
+from topicmc.topics.chains import MatchedChain
 from topicmc.topics.matching import SAME, distances
 from topicmc.topics.uncertainty import Posterior, posterior_of
 from topicmc.topics.verdict import FIT, Evidence, judge
@@ -66,25 +67,28 @@ class Diagnostics:
         return told
 
 
-def diagnose(runs: Sequence[TopicRun]) -> Diagnostics:
-    """Looks at the metrics and kept samples of all chains of some runs.
+def diagnose(runs: Sequence[TopicRun], posterior: Posterior | None = None) -> Diagnostics:
+    """Looks at the metrics and kept samples of all chains of some runs. ``posterior`` is what
+    `posterior_of` says of them, at whatever level, where that is known.
 
     Raises UsageError when the runs differ in vocabulary, corpus or number of topics, or two have
     the same samples; DataError when one has no samples yet or a file is damaged.
     """
-    posterior = posterior_of(runs)
-    recorded, fit = traced(posterior), _fit(runs)
-    draws = {**recorded, **fit} if recorded else {**fit, **_sizes(posterior)}
-    matched = np.moveaxis(_shares(posterior), -1, 0)
-    rhats = {name: float(rhat(chains)) for name, chains in draws.items()}
-    sizes = {name: float(ess(chains)) for name, chains in draws.items()}
+    posterior = posterior_of(runs) if posterior is None else posterior
+    chains = compared(posterior)
+    recorded, fit = traced(chains), _fit(runs)
+    draws = {**recorded, **fit} if recorded else {**fit, **_sizes(chains)}
+    matched = np.moveaxis(_shares(chains), -1, 0)
+    rhats = {name: float(rhat(values)) for name, values in draws.items()}
+    sizes = {name: float(ess(values)) for name, values in draws.items()}
     rhats[MATCHED], sizes[MATCHED] = _median(rhat(matched)), _median(ess(matched))
-    converged, verdict = judge(Evidence(runs, posterior, draws, rhats, bool(recorded)))
+    evidence = Evidence(runs, posterior, chains, draws, rhats, bool(recorded))
+    converged, verdict = judge(evidence)
     flags = [
         *_collapsed(posterior),
         *_duplicates(posterior),
         *_unstable(posterior),
-        *_crude(posterior, sizes[MATCHED]),
+        *_crude(posterior, chains, sizes[MATCHED]),
     ]
     return Diagnostics(verdict, converged, rhats, sizes, flags, evaluations(runs))
 
@@ -120,17 +124,30 @@ def _values(record: dict[str, Any]) -> list[tuple[str, float]]:
 # ---- label-free summaries
 
 
-def traced(posterior: Posterior) -> dict[str, np.ndarray]:
-    """The traces past burn-in of all chains, by the names that these have in common: float64 (C, n)
+def compared(posterior: Posterior) -> list[MatchedChain]:
+    """The chains that are compared with each other: those that their runs go on with. Others, which
+    a run on fewer workers has given up, have no draws of the same moments."""
+    runs = {chain.run.path: chain.run for chain in posterior.chains}
+    now = {path: chains_now(run) for path, run in runs.items()}
+    left = [
+        chain
+        for chain in posterior.chains
+        if (numbers := now[chain.run.path]) is None or chain.entries[0]["chain"] in numbers
+    ]
+    return left or posterior.chains
+
+
+def traced(chains: Sequence[MatchedChain]) -> dict[str, np.ndarray]:
+    """The traces past burn-in of chains, by the names that these have in common: float64 (C, n)
     each. Of chains with more draws than others the newest are taken."""
-    of_runs = {chain.run.path: traces(chain.run) for chain in posterior.chains}
+    of_runs = {chain.run.path: traces(chain.run) for chain in chains}
     of_chains = [
         {
             name: draws[number]
             for name, draws in of_runs[chain.run.path].items()
             if (number := chain.entries[0]["chain"]) in draws
         }
-        for chain in posterior.chains
+        for chain in chains
     ]
     return {
         name: aligned([draws[name] for draws in of_chains])
@@ -164,16 +181,16 @@ def log_likelihoods(run: TopicRun) -> list[np.ndarray]:
     return list(np.array(scores, np.float64).reshape(-1, n_chains).T)
 
 
-def _sizes(posterior: Posterior) -> dict[str, np.ndarray]:
+def _sizes(chains: Sequence[MatchedChain]) -> dict[str, np.ndarray]:
     """Shares of the tokens by rank, chains × kept samples."""
-    ranked = np.sort(_shares(posterior), axis=-1)
+    ranked = np.sort(_shares(chains), axis=-1)
     ranks = {"largest": -1, "median": ranked.shape[-1] // 2, "smallest": 0}
     return {f"{name} share": ranked[..., rank] for name, rank in ranks.items()}
 
 
-def _shares(posterior: Posterior) -> np.ndarray:
+def _shares(chains: Sequence[MatchedChain]) -> np.ndarray:
     """Shares of matched topics, chains × kept samples × topics."""
-    return aligned([chain.share for chain in posterior.chains])
+    return aligned([chain.share for chain in chains])
 
 
 # ---- flags
@@ -217,13 +234,13 @@ def _unstable(posterior: Posterior) -> list[str]:
     return [f"{_count(topics)} not found by all chains ({_numbers(posterior, topics)})"]
 
 
-def _crude(posterior: Posterior, effective: float) -> list[str]:
+def _crude(posterior: Posterior, chains: Sequence[MatchedChain], effective: float) -> list[str]:
     """What intervals rest on, where that is little or cannot be told."""
     if effective >= FEW:
         return []
     n = posterior.n_samples
     told = f"intervals rest on {n} kept sample{'s' * (n != 1)}"
-    few = [chain for chain in posterior.chains if len(chain.entries) < ENOUGH]
+    few = [chain for chain in chains if len(chain.entries) < ENOUGH]
     if few:
         asked = min(chain.run.facts()["config"]["samples"] for chain in few)
         more = "train for longer" if asked >= 2 * ENOUGH else "train anew with --samples 32"

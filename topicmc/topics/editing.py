@@ -27,6 +27,7 @@ from topicmc.models.mixture.matching import central
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.storage.files import user_errors_for
 from topicmc.topics.chains import matched_chains
+from topicmc.topics.uncertainty import posterior_of
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,24 @@ class Edits:
     merges: Sequence[tuple[int, ...]] = ()
     drops: Sequence[int] = ()
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def unstable(run: TopicRun, others: Sequence[TopicRun]) -> list[int]:
+    """The numbers of the topics of a run or view that not all chains have found, its own and those
+    of other runs. These have no merged topics, and have found one where they have all its parts.
+
+    Raises UsageError where there is but one chain, and as `posterior_of`.
+    """
+    matched = TopicRun.open(run.path) if others else run
+    posterior = posterior_of([matched, *others])
+    if posterior.n_chains == 1:
+        raise UsageError(
+            f"--stable: {run.place} has one chain, which cannot know what others find; name another"
+            " run by --with"
+        )
+    stable = {matched.numbers[k] for k in np.flatnonzero(posterior.stable)}
+    parts = run.view.parts if others and run.view else [(k,) for k in run.numbers]
+    return [part[0] for part in parts if not stable.issuperset(part)]
 
 
 def edited(run: TopicRun, edits: Edits) -> View:
@@ -103,8 +122,9 @@ def _without(view: View) -> View:
 
 
 def _check(view: View, option: str, numbers: Sequence[int] | Mapping[int, str]) -> None:
+    here = set(view.numbers)
     for k in numbers:
-        if k not in view.numbers:
+        if k not in here:
             raise UsageError(f"{option}: there is no topic {k}: {view.why_not(k)}")
 
 

@@ -104,6 +104,7 @@ def describe(
     p_w: np.ndarray | None = None,
     documents: np.ndarray | None = None,
     labels: Labels | None = None,
+    columns: Sequence[int] | np.ndarray | None = None,
 ) -> list[Topic]:
     """The topics of a K × W matrix φ with their ``n_words`` likeliest words.
 
@@ -122,33 +123,38 @@ def describe(
         p_w: float (W,), each word's share of all tokens, for the relevance; None: by the topics.
         documents: int (K, n), numbers of training documents to show with each topic.
         labels: numbers and names of the topics; None: numbers from 0 on.
+        columns: the topics to describe, by their places; None: all.
 
     Raises:
-        UsageError: there is no such order, measure or weight.
+        UsageError: there is no such order, measure or weight, or what is asked needs a corpus.
     """
     if sort not in SORTS:
         raise UsageError(f"--sort {sort!r} is not one of {', '.join(SORTS)}")
     labels = labels or Labels.plain(len(phi))
     if sort == "coherence" and not coherence:
         coherence = ("u_mass",)
+    places = np.arange(len(phi)) if columns is None else np.asarray(columns)
+    mine = phi if columns is None else phi[places]
+    words = top(mine, max(n_words, TOP))
+    first, words = words[:, :TOP], words[:, :n_words]
     found: dict[str, Sequence[Any]] = {}
     if coherence:
-        assert corpus is not None, "coherence is measured on a corpus"
-        measured = coherences.measure(top(phi, TOP), corpus, coherence)
+        measured = coherences.measure(first, _given(corpus, "coherence"), coherence)
         for name, scores in measured.items():
             found[_FIELDS.get(name, name)] = [None if x != x else x for x in scores.tolist()]
     if details or sort == "exclusivity":
-        exclusive = np.take_along_axis(exclusivity(phi), top(phi, TOP), axis=1)
+        total = phi.sum(axis=0)
+        exclusive = exclusivity(np.take_along_axis(mine, first, axis=1), total[first])
         found["exclusivity"] = exclusive.mean(axis=1).tolist()
     if details:
-        found["similar"] = _similar(phi, labels.numbers)
+        found["similar"] = _similar(distances(mine, phi), places, labels.numbers)
         overall = share @ phi if p_w is None else p_w
         for field, ranking in (("relevant", "relevance"), ("frex", "frex")):
-            found[field] = _spelt(rank(ranking, phi, overall, n_words, weight), vocabulary)
+            ranked = rank(ranking, mine, overall, n_words, weight, total)
+            found[field] = _spelt(ranked, vocabulary)
     if documents is not None:
-        assert corpus is not None, "documents are those of a corpus"
-        found["documents"] = [tuple(corpus.about(int(d)) for d in row) for row in documents]
-    words = top(phi, n_words)
+        about = _given(corpus, "documents").about
+        found["documents"] = [tuple(about(int(d)) for d in row) for row in documents[places]]
     topics = [
         Topic(
             number=labels.numbers[k],
@@ -156,14 +162,20 @@ def describe(
             column=k,
             share=float(share[k]),
             words=spelt,
-            probabilities=tuple(phi[k, words[k]].tolist()),
-            **{name: values[k] for name, values in found.items()},
+            probabilities=tuple(mine[i, words[i]].tolist()),
+            **{name: values[i] for name, values in found.items()},
         )
-        for k, spelt in enumerate(_spelt(words, vocabulary))
+        for i, (k, spelt) in enumerate(zip(places.tolist(), _spelt(words, vocabulary), strict=True))
     ]
     field = {"size": "share", "coherence": "".join(coherence[:1])}.get(sort, sort)
     field = _FIELDS.get(field, field)
     return sorted(topics, key=lambda topic: -_or_least(getattr(topic, field)))
+
+
+def _given(corpus: Corpus | None, asked: str) -> Corpus:
+    if corpus is None:
+        raise UsageError(f"{asked}: give the training corpus as corpus, too")
+    return corpus
 
 
 def _or_least(value: float | None) -> float:
@@ -176,12 +188,23 @@ def diversity(words: np.ndarray) -> float:
     return len(np.unique(words)) / words.size
 
 
-def _similar(phi: np.ndarray, numbers: Sequence[int]) -> list[tuple[tuple[int, float], ...]]:
-    """For each topic the `SIMILAR` nearest others by number, nearest first."""
-    apart = distances(phi, phi)
-    np.fill_diagonal(apart, np.inf)
-    near = np.argsort(apart, axis=1, kind="stable")[:, : min(SIMILAR, len(phi) - 1)]
-    return [tuple((numbers[j], float(apart[k, j])) for j in row) for k, row in enumerate(near)]
+def nearest(apart: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The `SIMILAR` nearest others of topics, nearest first: int64 (n, at most `SIMILAR`), from the
+    distances (n, K) to all topics, of which they are those at ``places``, int64 (n,)."""
+    near = -apart
+    near[np.arange(len(near)), places] = -np.inf
+    return top(near, min(SIMILAR, apart.shape[1] - 1))
+
+
+def _similar(
+    apart: np.ndarray, places: np.ndarray, numbers: Sequence[int]
+) -> list[tuple[tuple[int, float], ...]]:
+    """The same by number, each with its distance."""
+    near = nearest(apart, places).tolist()
+    return [
+        tuple((numbers[j], float(distance[j])) for j in row)
+        for distance, row in zip(apart, near, strict=True)
+    ]
 
 
 def _spelt(words: np.ndarray, vocabulary: Sequence[str]) -> list[tuple[str, ...]]:

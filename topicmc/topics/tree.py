@@ -22,12 +22,17 @@ def tree_of(phi: np.ndarray) -> np.ndarray:
     distance of the third; the fourth says how many topics are in it then. Of the two the larger
     comes second.
     """
+    return tree_by(distances(phi, phi))
+
+
+def tree_by(apart: np.ndarray) -> np.ndarray:
+    """The same by distances (K, K)."""
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
-    apart = distances(phi, phi)
+    apart = (apart + apart.T) / 2
     np.fill_diagonal(apart, 0)
-    return linkage(squareform((apart + apart.T) / 2, checks=False), "average")
+    return linkage(squareform(apart, checks=False), "average")
 
 
 def joins_of(tree: np.ndarray, labels: Labels) -> list[dict[str, Any]]:

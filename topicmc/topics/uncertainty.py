@@ -9,7 +9,7 @@ holds a few K × W arrays, never all samples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from topicmc.errors import UsageError
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.coverage import Coverage, coverage
-from topicmc.posterior.intervals import credible_interval
+from topicmc.posterior.intervals import credible_interval, half_width
 from topicmc.topics.chains import MatchedChain, matched_chains
 from topicmc.topics.labels import Labels
 from topicmc.topics.ranking import top
@@ -51,6 +51,15 @@ class WordIntervals(NamedTuple):
     in_top: np.ndarray
 
 
+class _Top(NamedTuple):
+    """The likeliest words of each topic, likeliest first: int64 (K, M), their intervals, and the
+    coverage of the first `TOP`."""
+
+    words: np.ndarray
+    intervals: WordIntervals
+    coverage: Coverage
+
+
 @dataclass
 class Posterior:
     """What the kept samples of all chains say. Topics have the numbers of the first chain.
@@ -73,6 +82,7 @@ class Posterior:
     share_high: np.ndarray
     alpha: np.ndarray
     chains: list[MatchedChain] = field(repr=False)
+    _known: _Top | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def labels(self) -> Labels:
@@ -133,9 +143,7 @@ class Posterior:
 
     def words(self, k: int, n: int = TOP) -> list[WordPosterior]:
         """The ``n`` likeliest words of topic k, likeliest first."""
-        words, intervals = self._top
-        if words.shape[1] < min(n, self.phi.shape[1]):
-            words, intervals = self.__dict__["_top"] = self._of_top(n)
+        words, intervals, _ = self._top(n)
         return [
             WordPosterior(self.vocabulary[w], int(w), *(float(array[k, i]) for array in intervals))
             for i, w in enumerate(words[k, :n])
@@ -143,8 +151,12 @@ class Posterior:
 
     def intervals(self, words: np.ndarray) -> WordIntervals:
         """The same for any words of each topic: int (K, M); reads every sample once."""
-        drawn = [_draws(chain, words) for chain in self.believed]
-        _, low, high = self.pooled([weights for weights, _ in drawn])
+        return self._intervals(words, [_draws(chain, words) for chain in self.believed])
+
+    def _intervals(
+        self, words: np.ndarray, drawn: Sequence[tuple[np.ndarray, np.ndarray]]
+    ) -> WordIntervals:
+        low, high = _pooled(self._sampled, [weights for weights, _ in drawn], self.level)
         in_top = _mean(self._sampled, [among for _, among in drawn])
         return WordIntervals(np.take_along_axis(self.phi, words, axis=1), low, high, in_top)
 
@@ -152,7 +164,17 @@ class Posterior:
         """Of shares or probabilities in the samples of each believed chain, (n, K, …): the mean
         over those that found a topic, and the ends of its credible interval, float64 (K, …); NaN
         where none did."""
-        return _mean(self.found, values), *_pooled(self._sampled, values, self.level)
+        return self.mean(values), *_pooled(self._sampled, values, self.level)
+
+    def mean(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Of anything in the samples of each believed chain, (n, K, …): the mean over those that
+        found a topic, float64 (K, …); NaN where none did."""
+        return _mean(self.found, values)
+
+    def half_width(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Likewise half the width of the interval of what may have either sign."""
+        level = self.level
+        return _by_finders(self._sampled, values, lambda mine: half_width(mine, level)[None])[0]
 
     @property
     def _sampled(self) -> np.ndarray:
@@ -176,9 +198,7 @@ class Posterior:
 
     def coverage(self) -> Coverage:
         """How often intervals of one chain hold what another finds, of topics' top words."""
-        words = top(self.phi, TOP)
-        drawn = [_draws(chain, words)[0] for chain in self.believed]
-        return coverage(drawn, self.stable, self.level)
+        return self._top(TOP).coverage
 
     def remark(self) -> str:
         """What is to be believed, in a sentence or two."""
@@ -215,34 +235,42 @@ class Posterior:
             ],
         }
 
-    @cached_property
-    def _top(self) -> tuple[np.ndarray, WordIntervals]:
-        return self._of_top(3 * TOP)
-
-    def _of_top(self, n: int) -> tuple[np.ndarray, WordIntervals]:
-        words = top(self.phi, n)
-        return words, self.intervals(words)
+    def _top(self, n: int) -> _Top:
+        """What is known of ``n`` words of each topic, or more; reads every sample once."""
+        known = self._known
+        if known is None or known.words.shape[1] < min(n, self.phi.shape[1]):
+            words = top(self.phi, max(n, 3 * TOP))
+            drawn = [_draws(chain, words) for chain in self.believed]
+            of_top = [weights[:, :, :TOP] for weights, _ in drawn]
+            covered = coverage(of_top, self.stable, self.level)
+            known = self._known = _Top(words, self._intervals(words, drawn), covered)
+        return known
 
 
 def posterior_of(runs: Sequence[TopicRun], level: float = 0.9) -> Posterior:
     """The posterior by the kept samples of all chains of some runs.
 
-    Raises UsageError when ``level`` is no probability, and as `matched_chains`.
+    Raises UsageError when ``level`` is no probability, the runs differ in vocabulary, corpus or
+    number of topics, two have the same samples, or memory is too small to read them; DataError when
+    one has no samples yet, or a file of theirs is damaged.
     """
     if not 0 < level < 1:
         raise UsageError(f"--level {level:g}: the probability of intervals is between 0 and 1")
     chains: list[MatchedChain] = []
-    sampled, starting = np.zeros(()), np.zeros(())
+    sums: dict[bool, np.ndarray] = {}  # of φ of samples, and of states of the start
     for chain, mean in matched_chains(runs):
-        weighted = mean * (len(chain.entries) * chain.found)[:, None]
-        if chain.provisional:
-            starting = starting + weighted
-        else:
-            sampled = sampled + weighted
+        if chain.provisional not in sums:
+            sums[chain.provisional] = np.zeros(mean.shape)
+        for k in np.flatnonzero(chain.found):
+            sums[chain.provisional][k] += len(chain.entries) * mean[chain.order[k]]
         chains.append(chain)
+        del mean  # before the next is read
     believed = _with_samples(chains)
     unsampled = np.equal(believed.sum(axis=0), 0)
-    phi = np.where(unsampled[:, None], starting, sampled) if unsampled.any() else sampled
+    phi = sums[min(sums)]  # of samples, if there is one
+    if unsampled.any():
+        phi[unsampled] = sums[True][unsampled]
+    phi /= phi.sum(axis=1, keepdims=True)
     shares = [chain.share for chain in chains]
     low, high = _pooled(believed, shares, level)
     for chain, told in zip(chains, believed, strict=True):
@@ -250,7 +278,7 @@ def posterior_of(runs: Sequence[TopicRun], level: float = 0.9) -> Posterior:
     return Posterior(
         level=level,
         vocabulary=runs[0].vocabulary(),
-        phi=phi / phi.sum(axis=1, keepdims=True),
+        phi=phi,
         share=_mean(believed, shares),
         share_low=low,
         share_high=high,
@@ -302,10 +330,21 @@ def _pooled(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Credible intervals (K, …) of shares or probabilities by the chains (n, K, …) that found a
     topic; NaN where none did."""
-    low = np.full(chains[0].shape[1:], np.nan)
-    high = np.full_like(low, np.nan)
+    low, high = _by_finders(found, chains, lambda mine: np.stack(credible_interval(mine, level)), 2)
+    return low, np.minimum(high, 1)
+
+
+def _by_finders(
+    found: np.ndarray,
+    chains: Sequence[np.ndarray],
+    of: Callable[[list[np.ndarray]], np.ndarray],
+    n: int = 1,
+) -> np.ndarray:
+    """What ``of`` makes, (n, k, …), of the samples of the chains that found k topics: float64
+    (n, K, …); NaN where none did."""
+    made = np.full((n, *chains[0].shape[1:]), np.nan)
     for pattern in np.unique(found[:, found.any(axis=0)], axis=1).T:
         topics = (found == pattern[:, None]).all(axis=0)
         mine = [chain[:, topics] for chain, holds in zip(chains, pattern, strict=True) if holds]
-        low[topics], high[topics] = credible_interval(mine, level)
-    return low, np.minimum(high, 1)
+        made[:, topics] = of(mine)
+    return made

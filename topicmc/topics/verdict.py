@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import numpy as np
 
+from topicmc.engine.progress import train_on
 from topicmc.models.lda.draws import keeps_counts
-from topicmc.models.lda.progress import Reached, reached, resume_command
+from topicmc.models.lda.progress import reached, resume_command
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import CHANCE, ENOUGH, FEWEST, trend
 from topicmc.posterior.verdict import differ, each_at_rest, exceeds, is_doubtful
+from topicmc.topics.chains import MatchedChain
 from topicmc.topics.uncertainty import Posterior
 
 FIT = "held-out log-likelihood"
@@ -23,11 +24,12 @@ MATERIAL = 0.005
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the verdict rests on: ``draws`` (C, n) and their ``rhat`` by the name of a summary, and
-    whether there are traces among them."""
+    """What the verdict rests on: the ``chains`` that are compared, their ``draws`` (C, n) and the
+    ``rhat`` of these by the name of a summary, and whether there are traces among them."""
 
     runs: Sequence[TopicRun]
     posterior: Posterior
+    chains: Sequence[MatchedChain]
     draws: Mapping[str, np.ndarray]
     rhat: Mapping[str, float]
     traced: bool
@@ -36,6 +38,11 @@ class Evidence:
     def principal(self) -> str:
         """The summary that no verdict is given without."""
         return next(iter(self.draws))
+
+    @property
+    def of_one_chain(self) -> bool:
+        """Whether nothing is compared, as where a run has given all others up."""
+        return min(self.posterior.n_chains, len(self.chains)) == 1
 
     @property
     def kind(self) -> str:
@@ -55,7 +62,7 @@ def judge(evidence: Evidence) -> tuple[bool | None, str]:
 
 
 def _starting(evidence: Evidence) -> tuple[bool, str] | None:
-    for chain in evidence.posterior.chains:
+    for chain in evidence.chains:
         if chain.entries[-1]["burn_in"]:
             path = chain.run.path
             return False, f"Not converged: {path} has not left its start; {_train_on([chain.run])}."
@@ -66,7 +73,7 @@ def _moving(evidence: Evidence) -> tuple[bool, str] | None:
     if FIT not in evidence.draws:
         return None
     # A chain that has just left its group may have been evaluated before it has a sample.
-    for chain, draws in zip(evidence.posterior.chains, evidence.draws[FIT], strict=False):
+    for chain, draws in zip(evidence.chains, evidence.draws[FIT], strict=False):
         gain, p = trend(draws)
         if p < CHANCE and abs(gain) > MATERIAL:
             how = "still falls" if gain > 0 else "rises"
@@ -103,7 +110,7 @@ def _too_few(evidence: Evidence) -> tuple[None, str] | None:
     if not np.isnan(evidence.rhat[name]):
         return None
     n = draws.shape[1]
-    needed = 2 * FEWEST if evidence.posterior.n_chains == 1 else FEWEST
+    needed = 2 * FEWEST if evidence.of_one_chain else FEWEST
     if n >= needed:
         return None, (
             f"Cannot tell whether it has converged: since burn-in the {name} is the same throughout"
@@ -150,7 +157,7 @@ def _agreed(evidence: Evidence) -> str:
     n = evidence.draws[evidence.principal].shape[1]
     few = f"{n} {evidence.kind}" if n < ENOUGH else ""
     another = "train another run with another --seed and name both, to learn which topics it finds"
-    if evidence.posterior.n_chains == 1:
+    if evidence.of_one_chain:
         who = f"one chain of {few}" if few else "one chain"
         told = f"R̂ of its halves is at most {worst:.2f}"
         return f"Converged as far as {who} can tell ({told}); {another}."
@@ -201,49 +208,8 @@ def _states_of_origin(run: TopicRun) -> list[str]:
 
 
 def _train_on(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:
-    """The advice to do what was asked for, or where all is done, twice as much, and at least twice
-    the start: of each run, with an option of its own; and how long that takes."""
-    each = [*zip(runs, map(reached, runs), options or [""] * len(runs), strict=True)]
-    left = [(run, at, option) for run, at, option in each if at is not None and at.is_unfinished]
-    commands, seconds = zip(*(_command(*of, not left) for of in left or each), strict=True)
-    what = "finish" if left else "train on"
-    whom = {1: " it" if left else "", 2: " both"}.get(len(commands), " each")
-    return f"{what}{whom} ({'; '.join(commands)}){_duration(sum(seconds))}"
-
-
-def _command(run: TopicRun, at: Reached | None, option: str, twice: bool) -> tuple[str, float]:
-    """What goes on with a run, and the seconds that it takes by the pace so far."""
-    times = 2.0 if twice else 1.0
-    if twice and at and at.of_start:
-        times *= max(1.0, round(at.done, 1), ceil(at.done / at.of_start))
-    length = _length(run, times) if twice else ""
-    if run.facts().get("saved"):  # which knows no options
-        length = option = ""
-    seconds = (times / at.done - 1) * at.seconds if at and at.done else 0.0
-    return f"{resume_command(run)}{length}{option}", seconds
-
-
-def _length(run: TopicRun, times: float) -> str:
-    """The options for so many times the training that was asked for."""
-    config = run.facts()["config"]
-    told = ""
-    if config["time_budget"]:
-        told += f" --time-budget {times * config['time_budget']:.10g}s"
-    if config["epochs"]:
-        told += f" --epochs {times * config['epochs']:.10g}"
-    elif config["updates"]:
-        told += f" --updates {round(times * config['updates'])}"
-    return told + " --until converged" * (config.get("until") == "converged")
-
-
-def _duration(seconds: float) -> str:
-    """How much more time it takes, where that is worth a word."""
-    if seconds < 1:
-        return ""
-    for limit, unit, name in ((90, 1, "s"), (5400, 60, "min"), (np.inf, 3600, "h")):
-        if seconds < limit:
-            return f", some {seconds / unit:.0f} {name} more"
-    return ""
+    """What `train_on` advises."""
+    return train_on(runs, [*map(reached, runs)], [*map(resume_command, runs)], options)
 
 
 def _evaluate_often(run: TopicRun) -> str:

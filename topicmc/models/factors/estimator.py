@@ -42,7 +42,8 @@ _PARAMETERS = {
     "workers": "n_chains",
 }
 """By setting."""
-_MISSING = ("", "None", "nan", "NaT", "<NA>")  # ids, as text
+_MISSING = ("None", "nan", "NaT", "<NA>")  # ids, as text
+_MOST = float(np.finfo(np.float32).max)
 
 
 class MatrixFactorization(RegressorMixin, BaseEstimator):
@@ -82,6 +83,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
     verbose : int, default=0
         Whether to show progress on stderr.
     random_state : int, RandomState instance or None, default=None
+        Seed of all random numbers. None: another one at each call.
 
     Attributes
     ----------
@@ -141,6 +143,9 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
     def fit(self, X, y):
         """Samples the posterior given ratings.
 
+        Ctrl-C ends it with a ConvergenceWarning and what there is by then. Raises ValueError for
+        parameters or data that cannot be honoured, DivergedError when a chain is no longer finite.
+
         Parameters
         ----------
         X : array-like of shape (n, 2)
@@ -148,9 +153,6 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
             twice.
         y : array-like of shape (n,)
             Ratings, finite numbers.
-
-        Ctrl-C ends it with a ConvergenceWarning and what there is by then. Raises ValueError for
-        parameters or data that cannot be honoured, DivergedError when a chain is no longer finite.
         """
         users, items = _pairs(X)
         values = _values(y, len(users))
@@ -261,7 +263,10 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
     def _ends(self, values: np.ndarray) -> tuple[float | None, float | None]:
         if self.scale is None:
             return None, None
-        low, high = map(float, self.scale)
+        try:
+            low, high = map(float, () if isinstance(self.scale, str) else self.scale)
+        except (TypeError, ValueError):
+            low = high = np.nan
         if not -np.inf < low < high < np.inf:
             raise ValueError(f"scale {self.scale!r}: give the least rating and the greatest")
         if values.min() < low or values.max() > high:
@@ -275,14 +280,15 @@ def _pairs(X: Any) -> tuple[list[str], list[str]]:
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"X must hold pairs of user and item, (n, 2), and has shape {array.shape}")
     users, items = array.T.tolist()
-    return list(map(_id, users)), list(map(_id, items))
+    was_text = array.dtype.kind in "UT"
+    return [_id(value, was_text) for value in users], [_id(value, was_text) for value in items]
 
 
-def _id(value: Any) -> str:
+def _id(value: Any, was_text: bool) -> str:
     """An id as text, of a number without a point; ValueError where it is missing, or no whole
-    number."""
+    number. In an array that was made text what is missing was, too."""
     text = str(value)
-    if text in _MISSING:
+    if not text or (text in _MISSING and (was_text or not isinstance(value, str))):
         raise ValueError("X lacks ids: a user or an item is missing")
     if not isinstance(value, Real) or isinstance(value, Integral):
         return text
@@ -301,8 +307,11 @@ def _values(y: Any, n: int) -> np.ndarray:
         raise ValueError(f"X has {n} rows, and y has shape {values.shape}")
     if n == 0:
         raise ValueError("X holds no ratings")
-    if not np.isfinite(values).all():
-        raise ValueError(f"y[{int(np.argmin(np.isfinite(values)))}] is not a finite number")
+    told = np.abs(values) <= _MOST
+    if not told.all():
+        row = int(np.argmin(told))
+        why = "too large" if np.isfinite(values[row]) else "not a finite number"
+        raise ValueError(f"y[{row}] is {why}")
     return values
 
 

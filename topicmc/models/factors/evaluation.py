@@ -67,8 +67,10 @@ class HeldOutRatings:
             return None
         newest = {entry["chain"]: scored[entry["file"]] for entry in entries}
         errors = [self._rmse(mean) for mean in newest.values()]
-        average = np.asarray(np.mean(list(scored.values()), axis=0, dtype=np.float64))
-        return float(np.mean(errors)), self._rmse(average)
+        average = np.zeros(len(self._share))
+        for mean in scored.values():
+            average += mean
+        return float(np.mean(errors)), self._rmse(average / len(scored))
 
     def _predicted(self, entry: Entry) -> np.ndarray:
         """Of this process's share, standardised, float32."""

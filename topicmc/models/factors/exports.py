@@ -28,22 +28,30 @@ def write_npz(run: FactorRun, path: Path) -> None:
     mean, low, high             numbers
     """
     data, scale = run.data(), run.scale()
-    deviation = np.float32(scale.deviation)
-    states = list(states_of(run))
-    users, items = np.stack([s.users for s in states]), np.stack([s.items for s in states])
+    deviation, n = np.float32(scale.deviation), len(run.states_to_read())
+    width = run.config().factors
+    chain, tau = np.empty(n, np.int64), np.empty(n)
+    rows = {"user": data.ratings.n_users, "item": data.ratings.n_items}
+    factors = {side: np.empty((n, size, width), np.float32) for side, size in rows.items()}
+    biases = {side: np.empty((n, size), np.float32) for side, size in rows.items()}
+    for i, state in enumerate(states_of(run)):  # one at a time
+        chain[i], tau[i] = state.index, state.tau
+        for side, of in (("user", state.users), ("item", state.items)):
+            np.multiply(of[:, :-1], np.sqrt(deviation), out=factors[side][i])
+            np.multiply(of[:, -1], deviation, out=biases[side][i])
     with path.open("wb") as stream:
         np.savez(
             stream,
             allow_pickle=False,
-            user_factors=users[..., :-1] * np.sqrt(deviation),
-            item_factors=items[..., :-1] * np.sqrt(deviation),
-            user_biases=users[..., -1] * deviation,
-            item_biases=items[..., -1] * deviation,
-            chain=np.array([state.index for state in states]),
+            user_factors=factors["user"],
+            item_factors=factors["item"],
+            user_biases=biases["user"],
+            item_biases=biases["item"],
+            chain=chain,
             user_ids=_texts(data.user_ids),
             item_ids=_texts(data.item_ids),
             mean=np.float64(scale.mean),
-            noise_sd=scale.deviation / np.sqrt([state.tau for state in states]),
+            noise_sd=scale.deviation / np.sqrt(tau),
             low=np.float64(scale.low),
             high=np.float64(scale.high),
         )

@@ -13,6 +13,7 @@ from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.open import kind_of
 from topicmc.errors import UsageError
 from topicmc.host import machine
+from topicmc.models.factors import memory
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.reading import Columns, read_ratings
 from topicmc.models.factors.run import FactorRun
@@ -23,12 +24,10 @@ from topicmc.models.factors.settings import (
     check_honoured,
     resolve,
 )
+from topicmc.models.lda.memory import COMPILING
 from topicmc.settings.groups import threads_told
-from topicmc.storage.files import remove_temporaries
 from topicmc.storage.lease import held
 from topicmc.storage.runs import FORMAT, made_by
-
-_COPIES = 4  # of a chain that are in memory at the same time, at most
 
 
 def start(
@@ -73,11 +72,11 @@ def start(
             )
         data = RatingData.of(table, heldout, low, high)
         about = {"path": str(path.resolve()), "columns": list(filter(None, table.columns))}
-        n_ratings, sizes = len(data.training), (data.ratings.n_users, data.ratings.n_items)
-        transport.exchange([n_ratings, *sizes])
+        sizes = memory.sizes_of(data)
+        transport.exchange([*sizes])
     else:
-        n_ratings, *sizes = transport.exchange(None)[0]
-    resolved = _decided(config, n_ratings, tuple(sizes), transport)
+        sizes = memory.Sizes(*transport.exchange(None)[0])
+    resolved = _decided(config, sizes, transport)
     run.lease = leases.enter_context(held(run_path, transport))
     if transport.is_root:
         facts = {
@@ -99,8 +98,7 @@ def run_on(
     """A new run on ratings in memory, of one process, in a folder that is nobody else's. UsageError
     for settings that cannot be honoured."""
     check_honoured(config)
-    sizes = data.ratings.n_users, data.ratings.n_items
-    resolved = _decided(config, int((~data.heldout).sum()), sizes, transport)
+    resolved = _decided(config, memory.sizes_of(data), transport)
     facts = {**made_by("pyarrow"), "config": resolved.as_dict()}
     return resolved, FactorRun.create_with(run_path, facts, data)
 
@@ -119,19 +117,18 @@ def resume(
         run.recover()
     transport.barrier()
     config, data, facts = run.config(), run.data(), run.facts()
+    checkpoint = run.checkpoint()
+    if checkpoint is not None:  # a job that saved none has given up no chains
+        config = replace(config, **checkpoint.layout())
     told, asked = changes, facts.get("asked", {})
     changes = config.changes_of(told, run_path, asked)
     left = FactorConfig.from_dict(config.as_dict()).on_these_cores(facts)
     left = _on_workers(left.without_lengths(changes), transport.n_workers)
-    resolved = _decided(
-        replace(left, **changes),
-        len(data.training),
-        (data.ratings.n_users, data.ratings.n_items),
-        transport,
-    )
+    resolved = _decided(replace(left, **changes), memory.sizes_of(data), transport)
     if transport.is_root:
-        remove_temporaries(run.path)
-        asked = {**asked, **resolved.asked_otherwise(told)}
+        run.remove_temporaries()
+        before = resolved.asked_otherwise({"chains": config.chains})
+        asked = {**before, **asked, **resolved.asked_otherwise(told)}
         now = {"asked": asked, "transport": kind_of(transport), **threads_told(changes)}
         run.update_facts(format=FORMAT, config=resolved.as_dict(), **now)
     transport.barrier()
@@ -151,18 +148,20 @@ def _on_workers(config: FactorConfig, n_workers: int) -> FactorConfig:
     return replace(config, workers=n_workers, chains=chains, groups=chains)
 
 
-def _decided(
-    config: FactorSettings, n_ratings: int, sizes: tuple[int, ...], transport: Transport
-) -> Resolved:
+def _decided(config: FactorSettings, sizes: memory.Sizes, transport: Transport) -> Resolved:
     """The settings resolved; UsageError when they need more memory than is free. Collective."""
     share = machine.share(transport)
-    resolved = resolve(config, n_ratings, share.cores)
-    hosted = min(resolved.chains, len(transport.workers))
-    needed = _COPIES * hosted * share.processes * sum(sizes) * (resolved.factors + 1) * 4
+    resolved = resolve(config, sizes.training, share.cores)
+    hosted = len(transport.workers)
+    needed = memory.needed(resolved, sizes, hosted, share.processes)
     free = machine.available_memory()
-    if free is not None and needed > free:
+    if free is not None and needed > free - share.processes * COMPILING:
+        most = memory.largest(resolved, sizes, hosted)
+        fewer = ", or use fewer --workers" if share.processes > 1 else ""
         raise UsageError(
-            f"--factors {resolved.factors} for {sizes[0]:,} users and {sizes[1]:,} items needs"
-            f" about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; use fewer"
+            f"{sizes.training + sizes.heldout:,} ratings of {sizes.n_items:,} items by"
+            f" {sizes.n_users:,} users with --factors {resolved.factors} need about"
+            f" {needed / 1e9:.1f} GB of memory, most of it for {most.name}, and {free / 1e9:.1f} GB"
+            f" are free; {most.remedy}{fewer}"
         )
     return resolved

@@ -22,6 +22,8 @@ import numpy as np
 from topicmc.engine.schedule import turn
 from topicmc.models.factors.ratings import Ratings
 
+_COUNTED = 1 << 20  # ratings at a time: their blocks take many times as many bytes as they
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -102,10 +104,14 @@ class Layout:
 
     def sizes(self, ratings: Ratings) -> np.ndarray:
         """Ratings of each block, int64."""
-        i = np.searchsorted(self.user_edges, ratings.users, side="right") - 1
-        j = np.searchsorted(self.item_edges, ratings.items, side="right") - 1
         across = len(self.item_edges) - 1
-        return np.bincount(i * across + j, minlength=(len(self.user_edges) - 1) * across)
+        found = np.zeros((len(self.user_edges) - 1) * across, np.int64)
+        for first in range(0, len(ratings), _COUNTED):
+            users, items = (of[first : first + _COUNTED] for of in (ratings.users, ratings.items))
+            i = np.searchsorted(self.user_edges, users, side="right") - 1
+            j = np.searchsorted(self.item_edges, items, side="right") - 1
+            found += np.bincount(i * across + j, minlength=len(found))
+        return found
 
     def worth(self, ratings: Ratings, batch_size: int) -> float:
         """What one rating of a minibatch stands for, at most over the workers."""

@@ -47,7 +47,8 @@ def predicted(state: Factors, users: np.ndarray, items: np.ndarray) -> tuple[np.
 def predict(
     states: Iterable[Factors], users: np.ndarray, items: np.ndarray, scale: Scale
 ) -> Prediction:
-    """What one or more states predict of pairs; arguments as of `predicted`."""
+    """What one or more states predict of pairs of ``users`` and ``items``, int (n,), −1 where new;
+    clipped to the scale."""
     n, (total, squares, within) = 0, np.zeros((3, len(users)))
     for state in states:
         mean, variance = predicted(state, users, items)

@@ -11,7 +11,7 @@ import numpy as np
 from topicmc.corpora.pipes import readable
 from topicmc.errors import DataError
 from topicmc.models.factors.reading import Columns, Table, read_pairs
-from topicmc.models.factors.reports import numbers_of, predict_pairs
+from topicmc.models.factors.reports import numbers_of, predict_pairs, rows_of
 from topicmc.models.factors.run import FactorRun
 from topicmc.storage.files import atomic_write, user_errors_for
 
@@ -60,14 +60,14 @@ def predictions_of(
     with readable([path]) as sources:
         table = read_pairs(sources[0], columns, delimiter=delimiter)
     data = run.data()
-    known = (data.user_ids, data.item_ids)
-    for asked, name, ids in zip(columns[:2], table.columns[:2], known, strict=True):
-        if asked != name and any(ids[i] == name for i in range(len(ids))):
+    known = rows_of(data.user_ids), rows_of(data.item_ids)
+    for asked, name, rows in zip(columns[:2], table.columns[:2], known, strict=True):
+        if asked != name and name in rows:
             raise DataError(
                 f"{path}, line 1: is a pair, for the run knows {name!r}, and no header; add one, as"
                 " user,item, or name the columns by --user and --item"
             )
-    users, items = numbers_of(table, data.user_ids, data.item_ids)
+    users, items = numbers_of(table, *known)
     found = predict_pairs(run, users, items)
     unknown = int(((users < 0) | (items < 0)).sum())
     return Predictions(table, found.mean, found.deviation, unknown)

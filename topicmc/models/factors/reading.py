@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from topicmc.corpora.pipes import local
+from topicmc.corpora.pipes import opened
 from topicmc.corpora.streams import Stream
 from topicmc.errors import DataError, UsageError
 
@@ -28,6 +28,7 @@ DUPLICATES = ("refuse", "keep", "last", "mean")
 _DELIMITERS = ",;\t|"
 _PARQUET = b"PAR1"
 _BLOCK = 1 << 24  # bytes that are parsed at a time
+_COLUMN = r"\d{1,9}"  # given by its number
 
 
 class Columns(NamedTuple):
@@ -120,7 +121,8 @@ def _encoded(
 ) -> tuple[np.ndarray, list[str]]:
     """The numbers of texts, int32, and the distinct ones; DataError for one that is missing."""
     column = column.fill_null("") if column.null_count else column
-    encoded = column.combine_chunks().dictionary_encode()
+    # Numbers are put together, not texts, of which one array holds 2 GiB at most.
+    encoded = column.dictionary_encode().unify_dictionaries().combine_chunks()
     ids = encoded.dictionary.to_pylist()
     numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
     if "" in ids:
@@ -212,10 +214,11 @@ def _parquet(path: Path, columns: Columns, rated: bool) -> _Read:
     from pyarrow import parquet
 
     try:
-        schema = parquet.read_schema(local(path))
-        places = _places(path, list(schema.names), columns, rated)
-        names = [schema.names[i] for i in places]
-        table = parquet.read_table(local(path), columns=names)
+        with opened(path) as file:
+            schema = parquet.read_schema(file)
+            places = _places(path, list(schema.names), columns, rated)
+            names = [schema.names[i] for i in places]
+            table = parquet.read_table(file, columns=names)
         read = [table.column(name) for name in names]
         texts = [column.cast(pa.string()) for column in read[:2]]
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
@@ -362,7 +365,7 @@ def _is_data(cells: list[str], delimiter: str, columns: Columns, rated: bool) ->
     """Whether the first line is no header: the names of the columns that are read are no
     numbers."""
     places = [
-        number if asked is None else int(asked) if asked.isdecimal() else 0
+        number if asked is None else int(asked) if re.fullmatch(_COLUMN, asked) else 0
         for number, asked in enumerate(columns if rated else columns[:2], start=1)
     ]
     read = [cells[place - 1] for place in places if 0 < place <= len(cells)]
@@ -404,7 +407,7 @@ def _place(path: Path, names: list[str], asked: str, role: str, has_header: bool
         if names.count(asked) > 1:
             raise DataError(f"{path}: has several columns {asked!r}; give the number of one")
         return names.index(asked)
-    if asked.isdecimal() and 1 <= int(asked) <= len(names):
+    if re.fullmatch(_COLUMN, asked) and 1 <= int(asked) <= len(names):
         return int(asked) - 1
     if not has_header:
         raise UsageError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,16 +48,21 @@ def states_of(run: FactorRun, chain: int | None = None) -> Iterator[Factors]:
             yield run.read_sample(entry)
 
 
-def numbers_of(table: Table, user_ids: Strings, item_ids: Strings) -> tuple[np.ndarray, ...]:
-    """The rows of the users and items of a table, int64 (N,), −1 where a run does not know them."""
-    found = []
-    for numbers, ids, known in (
-        (table.users, table.user_ids, user_ids),
-        (table.items, table.item_ids, item_ids),
-    ):
-        rows = {known[i]: i for i in range(len(known))}
-        found.append(np.array([rows.get(id, -1) for id in ids], np.int64)[numbers])
-    return tuple(found)
+def rows_of(ids: Strings) -> dict[str, int]:
+    """The rows of the ids of a run."""
+    return {ids[i]: i for i in range(len(ids))}
+
+
+def numbers_of(
+    table: Table, user_rows: Mapping[str, int], item_rows: Mapping[str, int]
+) -> tuple[np.ndarray, ...]:
+    """The rows of the users and items of a table, int64 (N,), by `rows_of`; −1 where a run does not
+    know them."""
+    sides = (table.users, table.user_ids, user_rows), (table.items, table.item_ids, item_rows)
+    return tuple(
+        np.array([rows.get(id, -1) for id in ids], np.int64)[numbers]
+        for numbers, ids, rows in sides
+    )
 
 
 def predict_pairs(run: FactorRun, users: np.ndarray, items: np.ndarray) -> Prediction:
@@ -81,7 +86,7 @@ def score(run: FactorRun, table: Table | None = None) -> Score:
     if table is None:
         users, items, values = data.testing.users, data.testing.items, data.testing.values
     else:
-        users, items = numbers_of(table, data.user_ids, data.item_ids)
+        users, items = numbers_of(table, rows_of(data.user_ids), rows_of(data.item_ids))
         values = table.values
     entries = run.states_to_read()
     n_samples = sum(not entry["burn_in"] for entry in entries)

@@ -63,10 +63,12 @@ SIDES: dict[str, type[Rows]] = {kind.side: kind for kind in (Users, Items)}
 class Factors:
     """The state of a whole chain, to be read.
 
-    users, items    float32 (L, D + 1) and (M, D + 1): factors and, last, the bias
-    user_precision, item_precision
-                    λ of each column, float64 (D + 1,)
-    tau             precision of a standardised rating
+    Attributes:
+        index: the number of the chain.
+        users, items: float32 (L, D + 1) and (M, D + 1): factors and, last, the bias.
+        user_precision, item_precision: λ of each column, float64 (D + 1,).
+        tau: precision of a standardised rating.
+        update: how many updates it has made; 0 where that is not known.
     """
 
     index: int

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from topicmc.corpora.strings import Strings
+from topicmc.engine.progress import Reached, last_evaluation, reached
 from topicmc.errors import DataError, UsageError
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.ratings import Ratings, Scale
@@ -95,6 +96,12 @@ class FactorRun(RunDirectory):
         """The settings of the run; DataError when they are none."""
         return self._config(self.path / "run.json", self.facts())
 
+    def reached(self) -> Reached | None:
+        """How far the run has come; None where it never said."""
+        last, config = last_evaluation(self), self.config()
+        epoch = self.facts()["ratings"]["training"] * config.chains
+        return None if last is None else reached(self, last, config, epoch)
+
     def scale(self) -> Scale:
         """Of the ratings."""
         about = self.facts()["ratings"]
@@ -147,10 +154,7 @@ class FactorRun(RunDirectory):
         """Index entries of the samples, oldest first; DataError when there are none yet."""
         entries = self.sample_index()
         if not entries:
-            raise DataError(
-                f"{self.path}: no states yet; train on ({self.command} train -o {self.path}"
-                " --resume)"
-            )
+            raise DataError(f"{self.path}: no states yet; train on ({self.resume_command})")
         return entries
 
 
@@ -167,4 +171,6 @@ def _ids(stored: Mapping[str, np.ndarray], side: str, size: int) -> Strings:
     if offsets[0] != 0 or (np.diff(offsets) < 0).any():
         raise ValueError(f"{side}_offsets do not rise")
     text.tobytes().decode()  # ValueError unless it is text
+    if (text[offsets[:-1][np.diff(offsets) > 0]] & 0xC0 == 0x80).any():
+        raise ValueError(f"{side}_offsets lie inside characters")
     return Strings(text, offsets)

@@ -99,8 +99,8 @@ class FactorConfig(FactorSettings[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class Resolved(FactorSettings[Never]):
-    """What a run does: nothing is left open but ``evaluate_every``, and ``precision`` where it is
-    drawn."""
+    """What a run does: nothing is left open but ``evaluate_every``, ``checkpoint_every``, and
+    ``precision`` where it is drawn."""
 
 
 def check_honoured(asked: FactorSettings) -> None:

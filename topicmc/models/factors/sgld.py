@@ -71,12 +71,14 @@ def rates(counts: np.ndarray, worth: float, tau: float) -> np.ndarray:
 def block_of(
     layout: Layout, ratings: Ratings, worker: int, of_rows: Mapping[str, np.ndarray]
 ) -> Block:
-    """What a worker holds of ratings that are standardised; the rates are those of all rows."""
-    held = ratings.take(layout.mask(ratings, worker))
+    """What a worker holds of ratings that are standardised; the rates are those of all rows. Those
+    who hold all ratings share them."""
+    whole = layout.split == "none"
+    held = ratings if whole else ratings.take(layout.mask(ratings, worker))
     users, items = (layout.rows_of(side, layout.part_of(side, worker)) for side in SIDES)
     return Block(
-        (held.users - users[0]).astype(np.int32),
-        (held.items - items[0]).astype(np.int32),
+        held.users - users[0] if users[0] else held.users,
+        held.items - items[0] if items[0] else held.items,
         held.values,
         of_rows["users"][slice(*users)],
         of_rows["items"][slice(*items)],

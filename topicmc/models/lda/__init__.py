@@ -1,1 +1,1 @@
-"""Latent Dirichlet allocation: documents, statistics, start, defaults and evaluation."""
+"""Latent Dirichlet allocation: settings, jobs and runs, starts, minibatch chains, perplexity."""

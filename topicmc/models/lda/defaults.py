@@ -47,11 +47,8 @@ def resolve(
     Raises UsageError when the corpus cannot bear what was asked.
     """
     known = len(config.alpha) if isinstance(config.alpha, list) else default_topics(n_docs)
-    topics = or_default(config.topics, known)
-    if config.seeds is not None and len(config.seeds) > topics:
-        raise UsageError(
-            f"--seeds names {len(config.seeds)} topics and there are {topics}; give more --topics"
-        )
+    config = replace(config, topics=or_default(config.topics, known))
+    topics = config.topics
     if config.seeds is not None and config.seed_weight is None:
         config = replace(config, seed_weight=usual_weight(n_tokens, topics))
     if n_tokens < 20:
@@ -87,7 +84,7 @@ def resolve(
     kept = sampler in COLLAPSED or config.remember
     learned = kept and config.learn in ("beta", "both")
     beta = or_default(config.beta, LEARNED_FROM if learned else default_beta(n_words, n_tokens))
-    config = replace(config, topics=topics, beta=beta, sampler=sampler)
+    config = replace(config, beta=beta, sampler=sampler)
     of_sampler = resolve_collapsed if kept else resolve_minibatches
     return of_sampler(config, n_docs, n_tokens, n_words, cores, memory, pace)
 

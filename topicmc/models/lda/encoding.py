@@ -33,11 +33,12 @@ def encode_counts(theta: np.ndarray, prior: RowPrior) -> Arrays:
         rest = theta[words] - np.float32(prior.base)
         if prior.additions is not None:
             rest -= prior.additions.of(words)
-        part = np.rint(np.maximum(rest, 0)).astype(np.int64)  # a large prior is rounded in θ
-        rows, columns = np.nonzero(part)
-        sizes.append(np.bincount(rows, minlength=len(part)))
-        topics.append(columns.astype(np.min_scalar_type(n_topics - 1)))
-        counts.append(part[rows, columns].astype(np.uint32))
+        rest = rest.reshape(-1)
+        places = np.flatnonzero(rest > 0.5)  # of a token or more: a large prior is rounded
+        rows = places // n_topics
+        sizes.append(np.bincount(rows, minlength=words.stop - words.start))
+        topics.append((places - rows * n_topics).astype(np.min_scalar_type(n_topics - 1)))
+        counts.append(np.rint(rest[places]).astype(np.uint32))
     found = np.concatenate(counts)
     return {
         "shape": np.array(theta.shape),

@@ -6,7 +6,9 @@ With c_d = E_θ[n_dkw] and N̂ what the minibatch is scaled up by:
     cv      n̂ = Σ_d c_d(θ̂) + N̂ Σ_{d∈S} (c_d(θ) − c_d(θ̂)),  θ̂ the state of some time ago
     saga    n̂ = Σ_d r_d + N̂ Σ_{d∈S} (c_d(θ) − r_d),  r_d what c_d was at the last visit of d
 
-(Baker 2018, 3.3 and 5.6, where the last two are future work.) All are unbiased. But those of cv and
+(Baker 2018, 3.3 and 5.6, where the last two are future work.) All are unbiased; saga is where S
+does not depend on when documents were last visited. So its minibatches do not come in passes, in
+which those of S are the ones visited longest ago, and n̂ runs ahead. But the estimates of cv and
 saga can be negative where a gamma law has a shape b + n̂: they are taken for 0 then, which is a bias
 upwards of small counts, and the share of the entries for which that is so is counted. Both say
 something of all words, so that none waits. They take one worker, begin when the start of a chain

@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
+from topicmc.corpora.readers.npz import DAMAGE
 from topicmc.errors import DataError, UsageError
 from topicmc.host.machine import available_memory
 from topicmc.models.lda.defaults import default_beta
@@ -35,10 +35,7 @@ from topicmc.storage.fields import shown
 from topicmc.storage.files import load_array, read_text
 
 MOST_PRIOR = 1e9
-_UNREADABLE = (
-    OSError, ValueError, TypeError, KeyError, OverflowError, EOFError, MemoryError,
-    NotImplementedError, BadZipFile, csv.Error,
-)  # fmt: skip
+_UNREADABLE = (*DAMAGE, csv.Error)
 
 
 @dataclass(frozen=True)

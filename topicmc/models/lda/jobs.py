@@ -32,11 +32,13 @@ from topicmc.models.lda.plan import remarks
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.sampler_choice import check_averages, check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
+from topicmc.models.lda.views import is_view, run_of
 from topicmc.settings import groups
 from topicmc.settings.values import AUTO
+from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.files import (
     put_in_place,
-    remove_temporaries,
+    real_path,
     temporary_folder,
     user_errors_for,
 )
@@ -65,15 +67,15 @@ def start(
     run_path = Path(run_path)
     if transport.is_root:
         TopicRun.check_free(run_path, force)
-        if config.from_run is not None and Path(config.from_run).resolve() == run_path.resolve():
-            raise UsageError(f"--from {run_path}: is the run to be made; give it another -o")
+        if config.from_run is not None and _shows(Path(config.from_run), run_path):
+            raise UsageError(f"--from {config.from_run}: is the run to be made; give it another -o")
     run = TopicRun(run_path)
     if corpus_path is None:
         run.lease = _lease(run_path, transport, leases)
         _create_with_extract(config, run_path, transport, force)
         return Resolved.of(_saved(run)), Corpus.open(run_path / EMBEDDED), run
     corpus = Corpus.open(corpus_path)
-    config, given = given_of(config, corpus)
+    asked, (config, given) = config, given_of(config, corpus)
     plan = planned(config, corpus, transport, tell=tell, given=given)
     check_honoured(config, plan.config)
     verify_share(corpus, plan.config, transport)
@@ -81,9 +83,15 @@ def start(
     run.lease = _lease(run_path, transport, leases)
     if transport.is_root:
         location = str(Path(corpus_path).resolve())
-        _create(run_path, config, plan, corpus, location, force, given, transport)
+        _create(run_path, asked, plan, corpus, location, force, given, transport)
     transport.barrier()
     return plan.config, corpus, run
+
+
+def _shows(origin: Path, run_path: Path) -> bool:
+    """Whether a run, or the one that a view shows, is at a path."""
+    runs = [origin, run_of(origin)] if is_view(origin) else [origin]
+    return real_path(run_path) in map(real_path, runs)
 
 
 def _lease(run_path: Path, transport: Transport, leases: ExitStack | None) -> Lease | None:
@@ -119,11 +127,11 @@ def _create_with_extract(
                 beside = temporary_folder(run_path.parent, f".{run_path.name}-")
                 folder = stack.enter_context(beside)
             corpus = prepare([wikipedia_extract()], folder / EMBEDDED, seed=0)
-            config, given = given_of(config, corpus)
+            asked, (config, given) = config, given_of(config, corpus)
             plan = planned(config, corpus, transport, share, given=given)
             check_honoured(config, plan.config)
             place = str(corpus.path)
-            _create(run_path, config, plan, corpus, place, force, given, transport, _OnExtract)
+            _create(run_path, asked, plan, corpus, place, force, given, transport, _OnExtract)
     transport.barrier()
 
 
@@ -166,6 +174,7 @@ def _create(
     remarks = [*given.remarks_on(plan.config, corpus.n_words, corpus.n_tokens), *remarks]
     if origin is not None:
         remarks = [origin.remark(), *remarks]
+    remarks = [*remarks, *_remarks_on_disk(run_path, disk_of(plan.config, corpus))]
     labels = {str(k): name for k, name in given.labels.items()}
     facts = {
         **made_by(*PACKAGES),
@@ -206,14 +215,14 @@ def resume(
     run = TopicRun.open(run_path)
     if run.view is not None:
         raise UsageError(
-            f"{run_path}: is a view, which cannot be trained; train its run (topicmc train -o"
-            f" {run.path} --resume), and the view shows that"
+            f"{run_path}: is a view, which cannot be trained; train its run ({run.resume_command}),"
+            " and the view shows that"
         )
     run.lease = _lease(run.path, transport, leases)
     if transport.is_root:
         run.recover()
     transport.barrier()
-    facts, config = run.facts(), _saved(run)
+    facts, config = run.facts(), _with_saved_chains(_saved(run), run.checkpoint())
     if facts.get("saved"):
         raise UsageError(
             f"{run_path}: was saved from Python, without a checkpoint to go on from; go on there by"
@@ -239,8 +248,9 @@ def resume(
     check_averages(None if is_repeated else until, resolved)
     verify_share(corpus, resolved, transport)
     if transport.is_root:
-        remove_temporaries(run.path)
-        before = {name: getattr(begun, name) for name in ("chains", "groups", "average_until")}
+        run.remove_temporaries()
+        names = ("chains", "groups", "average_until", "batch_size", "trajectory")
+        before = {name: getattr(begun, name) for name in names}
         asked = {**resolved.asked_otherwise(before), **asked, **resolved.asked_otherwise(told)}
         now = {"asked": asked, "transport": kind_of(transport), **groups.threads_told(changes)}
         run.update_facts(format=FORMAT, config=resolved.as_dict(), **now)
@@ -248,6 +258,15 @@ def resume(
             run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
     transport.barrier()
     return resolved, corpus, run
+
+
+def _with_saved_chains(config: TrainConfig, checkpoint: Checkpoint | None) -> TrainConfig:
+    """The settings with the chains of minibatches that a checkpoint holds, and until when they are
+    averaged: a job on fewer workers that was killed before it saved one has given up none."""
+    if checkpoint is None or config.keeps_assignments:
+        return config
+    saved = checkpoint.layout()
+    return config if saved.get("chains") in (None, config.chains) else replace(config, **saved)
 
 
 def _in_epochs(config: TrainConfig, corpus: Corpus, transport: Transport) -> TrainConfig:
@@ -397,6 +416,22 @@ def memory_of(config: LdaSettings, corpus: Corpus) -> tuple[Resolved, int]:
     config = resolve(config, **_bounds(corpus, transport, machine.share(transport)))
     sizes = memory.sizes_of(corpus, config.batch_size)
     return config, memory.needed(config, sizes, config.workers)
+
+
+def disk_of(config: Resolved, corpus: Corpus) -> int:
+    """Bytes of disk that a run with these settings takes at most, about."""
+    return memory.disk(config, memory.sizes_of(corpus, config.batch_size))
+
+
+def _remarks_on_disk(run_path: Path, needed: int) -> list[str]:
+    """That a disk may become full."""
+    free = shutil.disk_usage(next(p for p in (run_path, *run_path.parents) if p.exists())).free
+    if needed <= free:
+        return []
+    return [
+        f"may take up to {needed / 1e9:.1f} GB of disk, and {free / 1e9:.1f} GB are free there;"
+        " fewer --samples take less"
+    ]
 
 
 def _bounds(corpus: Corpus, transport: Transport, share: machine.Share) -> dict[str, Any]:

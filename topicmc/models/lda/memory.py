@@ -7,6 +7,7 @@ counted. `bench/memory.py` measures the same beside it.
 
 Some arrays stay as long as training does, others for one phase of it; the phases come one after
 another, so the largest counts. The arrays of the end take the place of all those of training.
+`disk` says what a run takes of the disk.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ COMPILING = 75_000_000
 _SPELLED = 90  # bytes of a word of the vocabulary, as text
 _TRACED_WORDS = 5_000  # at most (`topicmc.models.lda.scalars`)
 _NUMBER = 32  # bytes of a number in a list
+_CHECKPOINTS = 3  # on disk while one is saved
 ALWAYS, END = "always", "the end"
 _READ = "θ of a state", "the table of counts"
 
@@ -134,6 +136,29 @@ def most_topics(
         else:
             too_many = middle
     return fits if fits > 1 else None
+
+
+def disk(config: Resolved, sizes: Sizes) -> int:
+    """Bytes of disk that a run takes at most, about: with all its samples, and while it saves a
+    checkpoint beside the two before. Samples that only these name are not counted: they are few
+    once a run is much longer than the time between checkpoints. Resolved settings."""
+    cells, n_tokens = sizes.n_words * config.topics, sizes.n_tokens
+    n_bytes = np.dtype(assignment_dtype(config.topics)).itemsize
+    files = mean = 0.0
+    if config.keeps_assignments:
+        sample = (n_bytes + 4) * min(n_tokens, cells) + 8 * sizes.n_words  # topics and counts
+        state = n_bytes * n_tokens + 4 * cells * bool(config.remember)
+        of_worker = n_tokens / config.workers
+        own = _in_files(n_bytes * of_worker) + _in_files(2 * of_worker)  # topics, and orders
+        files = config.workers * (_in_files(sizes.id_bytes * of_worker) + config.chains * own)
+    else:
+        sample = 2 * cells
+        has_mean = issubclass(sampler_of(config.sampler).state, MeanChain)
+        mean = sample * has_mean
+        state = 4 * cells * (1 + has_mean + {"cv": 2, "saga": 1}.get(config.estimate, 0))
+        if config.estimate == "saga":
+            state += 2 * n_tokens * (config.sweeps - config.burn_in)
+    return round(config.chains * (config.samples * sample + _CHECKPOINTS * (state + mean)) + files)
 
 
 def terms(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
@@ -304,3 +329,8 @@ def _drawing(
 def _in_memory(n_bytes: float) -> float:
     """Larger arrays are in files (`topicmc.storage.scratch`)."""
     return n_bytes if n_bytes <= IN_MEMORY else 0.0
+
+
+def _in_files(n_bytes: float) -> float:
+    """Those that are not in memory."""
+    return n_bytes - _in_memory(n_bytes)

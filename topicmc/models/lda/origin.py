@@ -108,8 +108,7 @@ def inherited(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
     below such a prior, it stays so, and the settings say it. DataError when it is none."""
     assert config.from_run is not None
     run = _origin(config.from_run)
-    columns = {number: column for column, number in enumerate(run.numbers)}
-    labels = {columns[number]: name for number, name in run.labels.items()}
+    labels = dict(run.labels)
     additions = run.prior(1.0).additions
     if additions is None:
         return config, Given(labels=labels)
@@ -123,10 +122,14 @@ def inherited(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
 
 
 def _origin(path: str) -> TopicRun:
-    """The run to go on from; UsageError for a view, whose topics would get other numbers."""
+    """The run, or view that names topics of one, to go on from; UsageError for a view whose topics
+    would get other numbers."""
     run = TopicRun.open(Path(path))
-    if run.view is not None:
-        raise UsageError(f"--from {path}: is a view; go on from its run, --from {run.path}")
+    if run.view is not None and (run.view.merged or run.view.dropped):
+        raise UsageError(
+            f"--from {path}: is a view that merges or drops topics; go on from its run, --from"
+            f" {run.path}"
+        )
     return run
 
 

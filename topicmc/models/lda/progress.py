@@ -2,71 +2,43 @@
 
 from __future__ import annotations
 
-import shlex
-from typing import Any, NamedTuple
+from typing import Any
 
-from topicmc.engine.ending import fraction
+from topicmc.engine import progress
+from topicmc.engine.progress import Reached, last_evaluation, unfinished
 from topicmc.models.lda.plan import burn_in_updates, passes, work_of_start
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.values import AUTO
 from topicmc.storage.files import read_json
 
-_ROUNDED = 0.999  # metrics round seconds
 _SIZES = {"docs": "documents", "tokens": "tokens", "words": "words"}
 
 
 def resume_command(run: TopicRun) -> str:
-    """The command that goes on with a run; where its corpus is gone, CORPUS stands for the new
-    place of it. For one that was saved from Python, what goes on there."""
+    """As `topicmc.engine.progress.resume_command`; for a run that was saved from Python, what goes
+    on there."""
     if run.facts().get("saved"):
         return "LDA.from_run and partial_fit in Python"
-    gone = not (run.path / run.facts()["corpus"]["path"]).exists()
-    return f"topicmc train {'CORPUS ' * gone}-o {shlex.quote(str(run.path))} --resume"
-
-
-class Reached(NamedTuple):
-    """Where a run was when it was last evaluated.
-
-    done           the share of what was asked for, over 1 where less was asked for later
-    of_start       the share of its start, over 1 once that is over
-    seconds        of training
-    told           how much of what, in words
-    has_converged  whether it ended because of that
-    """
-
-    done: float
-    of_start: float
-    seconds: float
-    told: str
-    has_converged: bool = False
-
-    @property
-    def is_unfinished(self) -> bool:
-        return self.done < _ROUNDED and not self.has_converged
+    return progress.resume_command(run)
 
 
 def reached(run: TopicRun) -> Reached | None:
     """How far a run has come; None of one that never said."""
-    facts, metrics = run.facts(), run.metrics()
-    last = metrics[-1] if metrics else {}
-    if not {"update", "documents", "seconds"} <= last.keys():
+    last = last_evaluation(run)
+    if last is None:
         return None
-    update, documents, seconds = last["update"], last["documents"], last["seconds"]
+    facts = run.facts()
     config = TrainConfig.from_dict(facts["config"])
     epoch = facts["corpus"]["documents"] * passes(config)
-    done = fraction(config, epoch, update=update, items=documents, seconds=seconds)
-    if config.updates is not None:
-        told = f"{update:,} of {config.updates:,} updates"
-    elif config.epochs is not None:
-        told = f"{documents / epoch:.3g} of {config.epochs:g} epochs"
-    else:
-        told = f"{seconds:.0f} of {config.time_budget or seconds:g} seconds"
+    update, epochs = last["update"], last["documents"] / epoch
     sweeps = last.get("subset_sweeps", config.start_sweeps)  # a late start leaves some out
-    of_start = _of_start(config, facts["corpus"], sweeps, update=update, epochs=documents / epoch)
+    of_start = _of_start(config, facts["corpus"], sweeps, update=update, epochs=epochs)
     if any(not entry["burn_in"] for entry in run.sample_index()):  # one that was late is shorter
         of_start = max(1.0, of_start)
-    return Reached(done, of_start, seconds, told, _has_converged(run, config, update))
+    has_converged = _has_converged(run, config, update)
+    at = progress.reached(run, last, config, epoch)
+    return at._replace(of_start=of_start, has_converged=has_converged)
 
 
 def _of_start(
@@ -99,12 +71,7 @@ def remarks(run: TopicRun) -> list[str]:
             f"{run.path} has been trained on since {run.place} was made of it; see whether its"
             " names and merges still fit"
         )
-    at = reached(run)
-    if at is not None and at.is_unfinished:
-        told.append(
-            f"{run.path} had done {at.told} when it was last evaluated; go on with"
-            f" {resume_command(run)}"
-        )
+    told += unfinished(run, reached(run), resume_command(run))
     if run.is_starting():
         told.append(
             f"{run.path} has no posterior sample yet: a state of its start stands in for one, and"

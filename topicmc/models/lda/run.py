@@ -45,6 +45,7 @@ from topicmc.storage.files import (
 from topicmc.storage.runs import FIRST_MODEL, FORMAT, RunDirectory
 
 PRIOR_FORMAT = 3  # of runs with ``prior.npz``, without which their samples would be misread
+ORIGINS = "origin-*.npz"
 
 
 @dataclass(frozen=True)
@@ -131,8 +132,9 @@ class TopicRun(RunDirectory):
 
     def _clear(self) -> None:
         super()._clear()
-        for path in self.path.glob("origin-*.npz"):
-            path.unlink()
+        for pattern in (ORIGINS, f".{ORIGINS}.*.tmp"):
+            for path in self.path.glob(pattern):
+                path.unlink()
 
     def _adopt(self, facts: Mapping[str, Any]) -> None:
         check_complete(self.path / "run.json", facts)

@@ -28,6 +28,8 @@ def check_settings(path: Path, facts: Any) -> None:
         _check_alpha(config)
     if "beta" in config:
         config.number("beta", least=0)
+    if "passes" in facts:
+        facts.number("passes", least=0)
     if "labels" in facts:
         _check_labels(path, facts.record("labels").texts(r"\d{1,9}", "(?s).*"))
     for seeds in (config.value.get("seeds"), facts.value.get("seeds")):

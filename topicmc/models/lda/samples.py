@@ -10,13 +10,15 @@ import numpy as np
 
 from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
+from topicmc.host.machine import available_cores
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain, running_mean
 from topicmc.samplers.state import Chain
 
-_ENTRIES = 1 << 18  # of a matrix that are added up at a time
+_SIDE = 1 << 9  # words, and topics, of a matrix that are added up at a time
 
 
 def write_sample(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) -> Entry:
@@ -54,16 +56,20 @@ def write_mean(run: TopicRun, chain: Chain, round_number: int, n_tokens: int) ->
 class PosteriorMean(NamedTuple):
     """The posterior mean as one chain tells it: the running mean of SCIR's chains
     (`topicmc.samplers.running_mean`), and else the mean over the kept samples past the
-    point at which its fit comes to rest (`topicmc.posterior.truncation`)."""
+    point at which its fit comes to rest (`topicmc.posterior.truncation`).
+
+    Attributes:
+        phi: the topics, float64 (K, W), rows sum to one.
+        share: each topic's share of the tokens, float64 (K,), sums to one, less what a view has
+            dropped.
+        alpha: the prior of the topic mixes, float64 (K,).
+        prior: that of the topics.
+    """
 
     phi: np.ndarray
-    """Topics: float64 (K, W), rows sum to one."""
     share: np.ndarray
-    """Each topic's share of the tokens: float64 (K,), sums to one, less what a view has dropped."""
     alpha: np.ndarray
-    """The prior of the topic mixes: float64 (K,)."""
     prior: RowPrior
-    """The prior of the topics."""
 
 
 def samples_of(run: TopicRun | Path | str, chain: int | None = None) -> list[dict[str, Any]]:
@@ -75,9 +81,7 @@ def samples_of(run: TopicRun | Path | str, chain: int | None = None) -> list[dic
     run = TopicRun.at(run)
     index = run.sample_index()
     if not index:
-        raise DataError(
-            f"{run.path}: no samples yet; train on (topicmc train -o {run.path} --resume)"
-        )
+        raise DataError(f"{run.path}: no samples yet; train on ({run.resume_command})")
     entries = [entry for entry in index if chain in (None, entry["chain"])]
     if not entries:
         chains = ", ".join(str(number) for number in sorted({entry["chain"] for entry in index}))
@@ -90,13 +94,18 @@ def newest_of(entries: Sequence[Entry]) -> list[Entry]:
     return list({entry["chain"]: entry for entry in entries}.values())
 
 
-def add_phi(total: np.ndarray, theta: np.ndarray) -> None:
-    """Adds the topics of one sample θ (W, K) to a sum, float64 (K, W), some words at a time."""
-    sums = theta.sum(axis=0, dtype=np.float64)
-    step = max(1, _ENTRIES // theta.shape[1])
-    for first in range(0, len(theta), step):
-        part = slice(first, first + step)
-        total[:, part] += (theta[part] / sums).T
+def add_phi(total: np.ndarray, theta: np.ndarray, sums: np.ndarray) -> None:
+    """Adds the topics of one sample θ (W, K), of ``sums`` Σ_w θ_wk, float64 (K,), to a sum, float64
+    (K, W)."""
+    n_words, n_topics = theta.shape
+
+    def add(i: int) -> None:
+        words = slice(i * _SIDE, (i + 1) * _SIDE)
+        for first in range(0, n_topics, _SIDE):  # squares, as one of both matrices is transposed
+            topics = slice(first, first + _SIDE)
+            total[topics, words] += (theta[words, topics] / sums[topics]).T
+
+    Threads(available_cores()).run(add, -(-n_words // _SIDE))
 
 
 def phi_of(theta: np.ndarray) -> np.ndarray:
@@ -176,7 +185,7 @@ def _mean_of_samples(run: TopicRun, entries: Sequence[Entry]) -> tuple[np.ndarra
     for entry in entries:
         theta = run.read_sample(entry)
         phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
-        add_phi(phi, theta)
+        add_phi(phi, theta, theta.sum(axis=0, dtype=np.float64))
         share = share + share_of(run, entry, theta)
         del theta  # before the next is read
     phi /= phi.sum(axis=1, keepdims=True)

@@ -16,8 +16,8 @@ from topicmc.models.lda.mixes import Mixer
 from topicmc.posterior.running import RUNNING, WEIGHT
 from topicmc.posterior.traces import LOG_LIKELIHOOD
 from topicmc.samplers.row_prior import RowPrior
-from topicmc.samplers.running_mean import MeanChain, running_mean
-from topicmc.samplers.state import Chain
+from topicmc.samplers.running_mean import MeanChain
+from topicmc.samplers.state import Chain, sum_topics
 
 _DOCUMENTS, _WORDS = 100, 5_000  # held out, whose likelihood is recorded, at most
 
@@ -52,10 +52,7 @@ class Scalars:
             alpha, sums = chain.alpha, chain.topic_sums
             scalars[LOG_LIKELIHOOD] = self._log_likelihood(chain.theta, sums, alpha)
             if isinstance(chain, MeanChain) and chain.weight_sum > 0:
-                mean = running_mean(chain, prior)
-                assert mean is not None
-                sums = mean.sum(axis=0, dtype=np.float64)
-                scalars[RUNNING] = self._log_likelihood(mean, sums, alpha)
+                scalars[RUNNING] = self._log_likelihood(*self._running_mean(chain, prior), alpha)
                 scalars[WEIGHT] = chain.weight_sum
         if chain.share is not None:
             ranked = np.sort(chain.share)
@@ -63,6 +60,15 @@ class Scalars:
             ranks = (-1, len(ranked) // 2, 0)
             scalars |= {name: float(ranked[i]) for name, i in zip(names, ranks, strict=True)}
         return scalars
+
+    def _running_mean(self, chain: MeanChain, prior: RowPrior) -> tuple[np.ndarray, np.ndarray]:
+        """The running mean of θ, of the documents' words alone, float32 (n, K), and its sums over
+        all words, float64 (K,)."""
+        assert chain.counts_sum is not None
+        rows = chain.counts_sum[self.words] * np.float32(1 / chain.weight_sum)
+        prior.add_to(rows, self.words)
+        sums = sum_topics(chain.counts_sum, self._threads) / chain.weight_sum
+        return rows, sums + prior.totals(*chain.theta.shape)
 
     def _log_likelihood(
         self, theta: np.ndarray, topic_sums: np.ndarray, alpha: np.ndarray

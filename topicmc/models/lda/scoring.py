@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,8 @@ def score_run(
     known = rows >= 0
     split = _split(corpus, known)
     total = np.zeros(split.n_scored)
-    newest, of_newest, of_means = newest_of(entries), [], []
+    newest, of_newest = newest_of(entries), []
+    of_means: dict[int, np.ndarray] = {}
 
     def probabilities(theta: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         sums = theta.sum(axis=0, dtype=np.float64)
@@ -91,7 +92,7 @@ def score_run(
         found = probabilities(run.read_sample(entry), alpha)
         total += found
         if "mean" in entry:
-            of_means.append(probabilities(run.read_mean(entry), alpha))
+            of_means[entry["chain"]] = probabilities(run.read_mean(entry), alpha)
         if entry in newest:
             of_newest.append(found)
     return _score(
@@ -103,12 +104,15 @@ def score_run(
     )
 
 
-def score_topics(path: Path, corpus: Corpus, alpha: float | np.ndarray, threads: Threads) -> Score:
-    """A K × W matrix in a .npy file, columns in the order of the corpus's vocabulary.
+def score_topics(
+    path: Path | str, corpus: Corpus, alpha: float | np.ndarray, threads: Threads
+) -> Score:
+    """A K × W matrix in the .npy file ``path`` (str or Path), columns in the order of the corpus's
+    vocabulary.
 
     ``alpha`` is one number, or one for each topic, (K,); UsageError when there are other topics.
     """
-    phi = check_topics(read_array(path), corpus.n_words, str(path))
+    phi = check_topics(read_array(Path(path)), corpus.n_words, str(path))
     if np.size(alpha) not in (1, len(phi)):
         raise UsageError(
             f"{path}: has {len(phi)} topics, and RUN has learned priors of {np.size(alpha)}; give"
@@ -134,11 +138,11 @@ def _spread(entries: Sequence[Entry], most: int | None) -> Sequence[Entry]:
     chains: dict[int, list[Entry]] = {}
     for entry in entries:
         chains.setdefault(entry["chain"], []).append(entry)
-    chosen = []
+    chosen: set[int] = set()
     for own in chains.values():
         number = min(most, len(own))
-        chosen += [own[-1 - i * len(own) // number] for i in range(number)]
-    return [entry for entry in entries if entry in chosen]
+        chosen |= {id(own[-1 - i * len(own) // number]) for i in range(number)}
+    return [entry for entry in entries if id(entry) in chosen]
 
 
 def _split(corpus, known):
@@ -152,20 +156,21 @@ def _split(corpus, known):
 
 
 def _of_means(
-    run: TopicRun, corpus: Corpus, found: list[np.ndarray]
+    run: TopicRun, corpus: Corpus, found: Mapping[int, np.ndarray]
 ) -> tuple[float | None, float | None]:
     """Perplexity under the running means of the chains in the mean of log p, and its standard
     error if chains are independent of each other. The trace knows that for the run's own topics and
     documents alone."""
     if not found:
         return None, None
-    mean = perplexity(np.array(found))
+    mean = perplexity(np.array(list(found.values())))
     changed = run.view is not None and bool(run.view.merged or run.view.dropped)
     if changed or corpus.fingerprint != run.facts()["corpus"]["fingerprint"]:
         return mean, None
     with trace_errors(run):
-        errors = list(running_errors(run.trace()).values())
-    if len(errors) != len(found) or not np.isfinite(errors).all():
+        known = running_errors(run.trace())
+    errors = [known.get(chain, np.nan) for chain in found]  # others may have been given up
+    if not np.isfinite(errors).all():
         return mean, None
     return mean, mean * float(np.linalg.norm(errors)) / len(errors)
 

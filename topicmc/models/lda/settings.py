@@ -119,6 +119,12 @@ class LdaSettings(DsgldSettings[Open]):
             raise UsageError(f"--alpha has {len(given)} numbers for {self.topics} topics")
         if self.seeds is not None:
             object.__setattr__(self, "seeds", checked_seeds(self.seeds))
+            topics: Any = self.topics
+            if topics != AUTO and len(self.seeds) > topics:
+                raise UsageError(
+                    f"--seeds names {len(self.seeds)} topics and there are {topics}; give more"
+                    " --topics"
+                )
         elif self.seed_weight is not None:
             raise UsageError("--seed-weight is that of seed words: give --seeds, too")
         if self.seed_weight is not None:
@@ -146,13 +152,13 @@ class TrainConfig(LdaSettings[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class Resolved(LdaSettings[Never]):
-    """What a training run does: nothing is left open but ``evaluate_every``, which follows a length
-    that may change, and what the start has no use for of ``anneal_updates``, ``start_sweeps`` and
-    ``start_documents``."""
+    """What a training run does: nothing is left open but ``evaluate_every`` and
+    ``checkpoint_every``, which follow a length that may change and what things take, and what the
+    start has no use for of ``anneal_updates``, ``start_sweeps`` and ``start_documents``."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        spare = {"evaluate_every"}
+        spare = {"evaluate_every", "checkpoint_every"}
         if self.keeps_assignments:
             spare |= {"anneal_updates"}
         elif self.start != "subset":

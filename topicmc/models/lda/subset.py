@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -92,16 +93,28 @@ class SubsetStart:
         self._config = config
         self._n_tokens = corpus.n_tokens
         self._chains = chains
-        tokens = _tokens(corpus, config.start_documents, config.workers, transport)
-        n_tokens = int(transport.sum(np.array([sum(len(own) for _, own, _ in tokens.values())]))[0])
-        subset = Extent(config.start_documents, n_tokens, corpus.n_words)
-        self._first: Adlda | None = Adlda(
-            _settings(config, subset), subset, transport, threads, slow, scratch, tokens=tokens,
-            additions=additions,
-        )  # fmt: skip
-        self._first.time_budget, self._first.latest = config.time_budget, LATEST
+
+        def first() -> Adlda:
+            tokens = _tokens(corpus, config.start_documents, config.workers, transport)
+            mine = sum(len(own) for _, own, _ in tokens.values())
+            n_tokens = int(transport.sum(np.array([mine]))[0])
+            subset = Extent(config.start_documents, n_tokens, corpus.n_words)
+            made = Adlda(
+                _settings(config, subset), subset, transport, threads, slow, scratch,
+                tokens=tokens, additions=additions,
+            )  # fmt: skip
+            made.time_budget, made.latest = config.time_budget, LATEST
+            return made
+
+        self._begin = first
         self._then: MinibatchChains | None = None
         self._sweeps = 0  # over the subset, that were made before the chains began
+
+    @cached_property
+    def _first(self) -> Adlda | None:
+        """The chain over the subset; None once it has ended. All processes make it when it is asked
+        for: a run that has come past it does without."""
+        return self._begin()
 
     @property
     def _now(self) -> Adlda | MinibatchChains:

@@ -19,7 +19,7 @@ from topicmc.engine.state import ReadOnDemand, Table
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.chain_defaults import initial_total
-from topicmc.models.lda.estimates import ESTIMATORS, Estimator, WholeChain, plain
+from topicmc.models.lda.estimates import ESTIMATORS, Estimator, Saga, WholeChain, plain
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.learned_priors import prior_metrics
 from topicmc.models.lda.partition import share_out
@@ -137,12 +137,16 @@ class TopicChains:
     ) -> tuple[int, int]:  # fmt: skip
         """One update on a minibatch; documents and tokens drawn."""
         config, documents = self._config, self.documents[worker]
+        estimator = self._estimators.get(worker, plain)
+        if isinstance(estimator, Saga) and not self.updates.is_start(states[CHAINS].update):
+            # Of each pass the first: it knows nothing of when documents were last visited.
+            position *= documents.n_docs // min(config.batch_size, documents.n_docs)
         ids = batch_items(config.seed, worker, position, documents.n_docs, config.batch_size)
         batch = documents.minibatch(ids, self._threads)
         scale = documents.n_docs / (frequency * len(ids))
         self.updates.move(
             states[CHAINS], batch, scale, mean_update=mean_update,
-            estimator=self._estimators.get(worker, plain),
+            estimator=estimator,
         )  # fmt: skip
         return batch.n_docs, batch.n_tokens
 

@@ -113,7 +113,7 @@ class Updates:
             note(chain, counts, scale=scale, step=step, threads=self.threads)
         info = sampler.move(chain, counts, scale=scale, step=step, key=key, threads=self.threads)
         if draws.z is not None:
-            self._learn(chain, batch, draws.z)
+            self._learn(chain, batch, draws.z, sampler)
         if self.streams(chain.update - 1) and not self.streams(chain.update):
             key = stream_key(self.config.seed, "enter", chain.index)
             StreamingScir(self._prior_of(chain)).enter(chain, key=key, threads=self.threads)
@@ -151,7 +151,8 @@ class Updates:
                 draws.counts(tiny.theta, tiny.topic_sums, batch)
         updates.move(tiny, batch, 1.0, mean_update=0)
         if config.learn != "none":
-            updates._learn(tiny, batch, np.zeros(document_tokens, np.uint16))
+            z = np.zeros(document_tokens, np.uint16)
+            updates._learn(tiny, batch, z, updates._sampler(tiny))
         updates.settle(tiny)
         if config.start == "stream":
             tiny.update = 0
@@ -177,8 +178,9 @@ class Updates:
         if chain.share is not None and share.any():
             chain.share = (1 - _FORGET) * chain.share + _FORGET * share / share.sum()
 
-    def _learn(self, chain: Chain, batch: Minibatch, z: np.ndarray) -> None:
-        """Takes the chain's priors a step towards what the minibatch says of them."""
+    def _learn(self, chain: Chain, batch: Minibatch, z: np.ndarray, sampler: Sampler) -> None:
+        """Takes the chain's priors a step towards what the minibatch says of them; β by all words,
+        which the sampler brings up to date."""
         config = self.config
         assert chain.alpha is not None and chain.beta is not None and chain.share is not None
         if config.learn in ("alpha", "both"):
@@ -186,6 +188,8 @@ class Updates:
             histogram = mix_histogram(starts, lengths, z, config.topics)
             chain.alpha = learned_alpha(chain.alpha, histogram, rate=_ALPHA_RATE)
         if config.learn in ("beta", "both") and chain.update % _BETA_EVERY == 0:
+            if chain.moved_at is not None:
+                sampler.settle(chain, key=self._move_key(chain), threads=self.threads)
             totals = chain.share * self._n_tokens
             chain.beta = learned_beta(
                 self._prior_of(chain), chain.theta, chain.topic_sums, totals, rate=_BETA_RATE,

@@ -21,8 +21,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +57,7 @@ class View:
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     orders: Mapping[int, np.ndarray] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def numbers(self) -> tuple[int, ...]:
         """The number of each topic."""
         return tuple(part[0] for part in self.parts)
@@ -77,8 +79,11 @@ class View:
     def summed(self, values: np.ndarray, chain: int) -> np.ndarray:
         """What adds up over topics, as shares, mixes and priors do: float (…, K) of a chain, to
         (…, topics of the view)."""
-        parts = self._parts(chain)
-        return np.stack([values[..., part].sum(axis=-1) for part in parts], axis=-1)
+        firsts, merged = self._parts(chain)
+        shown = np.take(values, firsts, axis=-1)
+        for column, part in merged:
+            shown[..., column] = values[..., part].sum(axis=-1)
+        return shown
 
     def theta(self, theta: np.ndarray, share: Sequence[float] | None, chain: int) -> np.ndarray:
         """θ float32 (W, K) of a chain's sample, to (W, topics of the view).
@@ -87,19 +92,19 @@ class View:
         their shares s of the tokens; its sum is that of the parts' sums. Where shares are not
         known, columns add up as they are. Topics that are not merged keep their bits.
         """
-        parts = self._parts(chain)
-        shown = np.take(theta, [part[0] for part in parts], axis=1)
-        for column, part in enumerate(parts):
-            if len(part) > 1:
-                weights = _weights(theta[:, part], None if share is None else np.array(share)[part])
-                shown[:, column] = (theta[:, part] * weights).sum(axis=1)
+        firsts, merged = self._parts(chain)
+        shown = np.take(theta, firsts, axis=1)
+        for column, part in merged:
+            weights = _weights(theta[:, part], None if share is None else np.array(share)[part])
+            shown[:, column] = (theta[:, part] * weights).sum(axis=1)
         return shown
 
-    def _parts(self, chain: int) -> list[np.ndarray]:
-        """The parts in the chain's own numbers."""
-        order = self.orders.get(chain)
-        parts = [np.array(part) for part in self.parts]
-        return parts if order is None else [order[part] for part in parts]
+    def _parts(self, chain: int) -> tuple[np.ndarray, list[tuple[int, np.ndarray]]]:
+        """In the chain's own numbers the first part of each topic, and by the column of each merged
+        one all of its parts."""
+        order = self.orders.get(chain, np.arange(self.n_topics))
+        merged = [(i, order[list(part)]) for i, part in enumerate(self.parts) if len(part) > 1]
+        return order[list(self.numbers)], merged
 
     def fault(self) -> str | None:
         """Why there can be no such view, or None."""
@@ -117,10 +122,11 @@ class View:
 
     def _fault_of_names(self) -> str | None:
         members = [k for group in self.groups.values() for k in group]
+        here = set(self.numbers)
         for k in [*self.labels, *members]:
-            if k not in self.numbers:
+            if k not in here:
                 return f"topic {k}: {self.why_not(k)}"
-        twice = [k for k in members if members.count(k) > 1]
+        twice = [k for k, n in Counter(members).items() if n > 1]
         if twice:
             return f"topic {twice[0]} is in two groups, or twice in one"
         for name in [*self.labels.values(), *self.groups]:
@@ -128,7 +134,7 @@ class View:
             if fault:
                 return fault
         for order in self.orders.values():
-            if sorted(order.tolist()) != list(range(self.n_topics)):
+            if len(order) != self.n_topics or (np.sort(order) != np.arange(len(order))).any():
                 return "the order of a chain's topics is none"
         return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from topicmc.models.mixture.state import Mixture
 from topicmc.storage.checkpoints import Checkpoint
 
 _FEW = 64  # documents
+COUNTED = 1_000  # whose tokens are counted at a time: that takes sixteen bytes an entry
 START = 50  # updates whose states are no samples, at least
 _ARRAYS = {"groups": np.int32, "x": np.float64, "y": np.float64, "weights": np.float64}
 
@@ -48,7 +50,8 @@ class MixtureChains:
     ) -> None:
         self._config, self._transport, self._documents = config, transport, documents
         self._shape = documents.n_docs, n_words
-        self._sizes = documents.sizes
+        edges = [*range(0, documents.n_docs, COUNTED), documents.n_docs]
+        self._sizes = np.concatenate([documents.part(*of).sizes for of in pairwise(edges)])
         self._sampler = SliceSampler(documents, n_words, config, threads, self._share)
         self._waited = WaitFraction(transport)
         self.start = START

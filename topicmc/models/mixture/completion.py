@@ -38,7 +38,9 @@ def token_probabilities(
     bags.sum_duplicates()
     phi = np.maximum(sample.phi[:, columns].astype(np.float64), LEAST_SHARE)
     phi /= phi.sum(axis=1, keepdims=True)
-    member = np.exp(log_memberships_of(bags, sample.weights, phi, sample.left, beta))
+    with np.errstate(divide="ignore"):
+        weights = np.log(sample.weights)
+    member = np.exp(log_memberships_of(bags, weights, np.log(phi).T, sample.left, beta))
     docs, scored = split.scored_doc, place[split.scored_word]
     found = np.einsum("tk,kt->t", member[docs, :-1], phi[:, scored])
     seen = np.asarray(bags[docs, scored]).ravel()

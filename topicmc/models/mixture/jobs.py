@@ -14,6 +14,8 @@ from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.open import kind_of
 from topicmc.errors import UsageError
 from topicmc.host import machine
+from topicmc.models.lda.memory import COMPILING
+from topicmc.models.mixture import memory
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.models.mixture.settings import (
     MixtureConfig,
@@ -23,12 +25,8 @@ from topicmc.models.mixture.settings import (
     resolve,
 )
 from topicmc.settings.groups import threads_told
-from topicmc.storage.files import remove_temporaries
 from topicmc.storage.lease import held
 from topicmc.storage.runs import FORMAT, made_by
-
-_GROUPS = 200  # that memory must do for, with their words: as they are, moved, and in logarithms
-_ENTRY = 8 * 3 + 4
 
 
 def start(
@@ -84,8 +82,7 @@ def resume(
     run = MixtureRun.open(run_path)
     if run.place != run.path:
         raise UsageError(
-            f"{run_path}: is a view, which cannot be trained; train its run (topicmc train -o"
-            f" {run.path} --resume)"
+            f"{run_path}: is a view, which cannot be trained; train its run ({run.resume_command})"
         )
     run.lease = leases.enter_context(held(run.path, transport))
     if transport.is_root:
@@ -100,7 +97,7 @@ def resume(
     resolved = decided(changed, corpus, transport)
     corpus.check(range(corpus.n_shards))
     if transport.is_root:
-        remove_temporaries(run.path)
+        run.remove_temporaries()
         told = {"transport": kind_of(transport), **threads_told(changes)}
         run.update_facts(format=FORMAT, config=resolved.as_dict(), **told)
         if corpus_path is not None:
@@ -116,13 +113,16 @@ def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Re
     if corpus.n_docs == 0:
         raise UsageError(f"{corpus.path}: has no documents to train on; prepare more")
     resolved = resolve(config, corpus.n_docs, share.cores)
-    chains = resolved.chains * _GROUPS * _ENTRY * corpus.n_words
-    needed = share.processes * (chains + corpus.n_docs * 4 * resolved.chains)
+    sizes = memory.sizes_of(corpus)
+    needed = memory.needed(resolved, sizes, transport.n_processes, share.processes)
     free = machine.available_memory()
-    if free is not None and needed > free:
+    if free is not None and needed > free - share.processes * COMPILING:
+        many = {"--chains": resolved.chains, "--workers": share.processes}
+        fewer = " or ".join(name for name, n in many.items() if n > 1)
+        told = f"use fewer {fewer}, or prune" if fewer else "prune"
         raise UsageError(
-            f"{_GROUPS} groups over {corpus.n_words:,} words need about {needed / 1e9:.1f} GB of"
-            f" memory, and {free / 1e9:.1f} GB are free; use fewer --chains, or prune the"
-            " vocabulary (topicmc prepare --min-df N)"
+            f"{corpus.n_docs:,} documents and {memory.GROUPS} groups over {corpus.n_words:,} words"
+            f" need about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free;"
+            f" {told} the vocabulary (topicmc prepare --min-df N)"
         )
     return resolved

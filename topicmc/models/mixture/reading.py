@@ -8,7 +8,9 @@ there are, is from all samples.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +26,8 @@ from topicmc.posterior.traces import traces
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+_LOOKED_AT = 100_000  # documents by which partitions are compared, at most
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,18 @@ class Groups:
             number[sample.groups],
         )
 
+    @cached_property
+    def log_weights(self) -> np.ndarray:
+        """log ω, float64 (K,)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights)
+
+    @cached_property
+    def log_shares(self) -> np.ndarray:
+        """log φ, float64 (W, K): a row a word, as documents are multiplied by it."""
+        with np.errstate(divide="ignore"):
+            return np.ascontiguousarray(np.log(self.phi).T)
+
 
 @dataclass(frozen=True)
 class Number:
@@ -97,22 +113,29 @@ class Score:
     unknown_words: int
 
 
-def most_central(partitions: list[np.ndarray]) -> int:
+def most_central(partitions: Sequence[np.ndarray]) -> int:
     """The place of the partition, int32 (D,), whose variation of information from the others is
-    least in the mean."""
+    least in the mean. Of more than 100,000 documents every m-th is looked at, with the least m that
+    leaves so many."""
+    every = -(-len(partitions[0]) // _LOOKED_AT)
+    looked_at = [partition[::every] for partition in partitions]
+    entropies = [_entropy(partition) for partition in looked_at]
     n = len(partitions)
     apart = np.zeros((n, n))
     for i in range(n):
         for j in range(i):
-            apart[i, j] = apart[j, i] = variation_of_information(partitions[i], partitions[j])
+            joint = _joint_entropy(looked_at[i], looked_at[j])
+            apart[i, j] = apart[j, i] = 2 * joint - entropies[i] - entropies[j]
     return int(apart.sum(axis=1).argmin())
 
 
 def variation_of_information(one: np.ndarray, other: np.ndarray) -> float:
     """H(one | other) + H(other | one) of two partitions, int32 (D,), in nats (Meilă 2007)."""
-    width = int(other.max()) + 1
-    joint = _entropy(one.astype(np.int64) * width + other)
-    return 2 * joint - _entropy(one) - _entropy(other)
+    return 2 * _joint_entropy(one, other) - _entropy(one) - _entropy(other)
+
+
+def _joint_entropy(one: np.ndarray, other: np.ndarray) -> float:
+    return _entropy(one.astype(np.int64) * (int(other.max()) + 1) + other)
 
 
 def _entropy(labels: np.ndarray) -> float:
@@ -125,21 +148,19 @@ def _entropy(labels: np.ndarray) -> float:
 
 
 def log_memberships_of(
-    bags: csr_array, weights: np.ndarray, phi: np.ndarray, left: float, beta: float
+    bags: csr_array, weights: np.ndarray, shares: np.ndarray, left: float, beta: float
 ) -> np.ndarray:
-    """log P(z = k | x) of documents, sparse (n, W), under weights (K,) and words (K, W) of groups,
-    and last that they belong to none of these: such a one, of the weight that is ``left``, counts
-    with its prior predictive. Float64 (n, K + 1)."""
+    """log P(z = k | x) of documents, sparse (n, W), under the logarithms of the weights (K,) and of
+    the words of groups (W, K), and last that they belong to none of these: such a one, of the
+    weight that is ``left``, counts with its prior predictive. Float64 (n, K + 1)."""
     from scipy.special import gammaln
 
-    with np.errstate(divide="ignore"):
-        shares, known = np.log(phi), np.log(weights)
-    whole = phi.shape[1] * beta
+    whole = len(shares) * beta
     gains = bags.copy()
     gains.data = gammaln(beta + bags.data) - gammaln(beta)
     prior = gains.sum(axis=1) + gammaln(whole) - gammaln(whole + bags.sum(axis=1))
     score = np.empty((bags.shape[0], len(weights) + 1))
-    score[:, :-1] = known + bags @ shares.T
+    score[:, :-1] = weights + bags @ shares
     # At least so much, for a document with a word that no group has.
     score[:, -1] = np.log(max(left, 1e-300)) + prior
     return score - np.logaddexp.reduce(score, axis=1, keepdims=True)

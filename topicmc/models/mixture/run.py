@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from topicmc.engine.progress import Reached, last_evaluation, reached
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.views import checksum_of, is_view, read_view, run_of
 from topicmc.models.mixture.settings import MixtureConfig, Resolved
@@ -120,6 +121,12 @@ class MixtureRun(RunDirectory):
         """The settings of the run; DataError when they are none."""
         return self._config(self.path / "run.json", self.facts())
 
+    def reached(self) -> Reached | None:
+        """How far the run has come; None where it never said."""
+        last, config = last_evaluation(self), self.config()
+        epoch = self.facts()["corpus"]["documents"] * config.chains
+        return None if last is None else reached(self, last, config, epoch)
+
     def vocabulary(self) -> list[str]:
         """The words in the order of columns; DataError when the file is missing or damaged."""
         path, facts = self.path / "vocabulary.txt", self.facts()
@@ -176,7 +183,5 @@ class MixtureRun(RunDirectory):
         """Index entries of the samples, oldest first; DataError when there are none yet."""
         entries = self.sample_index()
         if not entries:
-            raise DataError(
-                f"{self.path}: no samples yet; train on (topicmc train -o {self.path} --resume)"
-            )
+            raise DataError(f"{self.path}: no samples yet; train on ({self.resume_command})")
         return entries

@@ -71,8 +71,8 @@ class MixtureConfig(MixtureSettings[Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class Resolved(MixtureSettings[Never]):
-    """What a run does: nothing is left open but ``evaluate_every``, and ``alpha`` where it is
-    learned."""
+    """What a run does: nothing is left open but ``evaluate_every``, ``checkpoint_every``, and
+    ``alpha`` where it is learned."""
 
 
 def check_honoured(asked: MixtureSettings) -> None:

@@ -28,7 +28,7 @@ SHAPE, RATE = 1.0, 1.0
 START_GROUPS = 100
 _START_TOKENS = 10_000_000  # that are drawn, at most, unless there are more in three sweeps
 _MOST = 20_000  # sticks
-_ROOM = 256  # empty groups at the beginning of a sweep: it never asks for so many more
+ROOM = 256  # empty groups at the beginning of a sweep: it never asks for so many more
 _SWEEPS = 1 << 20  # numbers the documents of sweeps, apart from those of minibatches
 _ROWS, _DOCS = 4, 256  # that are worth a thread
 
@@ -244,7 +244,7 @@ class SliceSampler:
                 self._bags, chain.groups, chain.sizes, chain.words, chain.beta,
                 chain.alpha, key, attempt, number,
             )  # fmt: skip
-        chain.resize(len(chain.sizes) + _ROOM)
+        chain.resize(len(chain.sizes) + ROOM)
         config, position = self._config, int(number) // self._config.moves_every
         docs = batch_items(
             config.seed, _SWEEPS + chain.index, position, self._n_docs, config.batch_size

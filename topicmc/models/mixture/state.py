@@ -69,6 +69,7 @@ class Mixture:
 
 
 def bags_of(documents: Documents) -> Bags:
-    """Documents as kernels take them, in memory."""
+    """Documents as kernels take them: in memory, and writable, as the compiled types are. Those
+    that are so already are not copied."""
     arrays = documents.indptr, documents.word_ids, documents.counts
-    return Bags(*(np.array(array) for array in arrays))
+    return Bags(*(np.require(array, requirements=["C", "W", "E"]) for array in arrays))

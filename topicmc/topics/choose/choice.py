@@ -14,13 +14,15 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.models.lda.scoring import score_run
+from topicmc.posterior.convergence import trend
 from topicmc.storage.run_fields import scored
 from topicmc.topics.choose.plots import Panel, write_panels
 from topicmc.topics.coherence import document_counts, npmi
-from topicmc.topics.diagnostics import diagnose
+from topicmc.topics.diagnostics import diagnose, log_likelihoods
 from topicmc.topics.ranking import top
 from topicmc.topics.reading import TOP, diversity
 from topicmc.topics.uncertainty import posterior_of
+from topicmc.topics.verdict import MATERIAL
 
 CHANCE = 0.01  # relative difference of perplexities that one seed cannot tell from chance
 CAUTION = (
@@ -73,13 +75,15 @@ class Point:
     ``stable`` is the share of topics that all chains find, of one seed or several
     (`topicmc.topics.uncertainty`), None where there is one chain; ``converged`` whether each run
     has come to rest by the verdict of `topicmc.topics.diagnostics` on it alone, None where runs
-    are too short to tell.
+    are too short to tell; ``settled`` whether the perplexity of each has, by which numbers of
+    topics are compared: it has changed by less than 0.5 % over the second half of the run.
     """
 
     topics: int
     runs: tuple[RunFigures, ...]
     stable: float | None
     converged: bool | None
+    settled: bool
 
     @classmethod
     def of(cls, runs: Sequence[TopicRun], corpus: Corpus, samples: int) -> Point:
@@ -90,6 +94,7 @@ class Point:
             runs=tuple(RunFigures.of(run, corpus, samples) for run in runs),
             stable=float(posterior.stable.mean()) if posterior.n_chains > 1 else None,
             converged=_all_converged(runs),
+            settled=all(map(_has_settled, runs)),
         )
 
     def mean(self, figure: str) -> float:
@@ -117,6 +122,7 @@ class Point:
             "diversity": self.mean("diversity"),
             "stable": self.stable,
             "converged": self.converged,
+            "settled": self.settled,
             "seconds": self.mean("seconds"),
             "runs": [vars(run) for run in self.runs],
         }
@@ -144,6 +150,11 @@ def _all_converged(runs: Sequence[TopicRun]) -> bool | None:
     return None if None in found else True
 
 
+def _has_settled(run: TopicRun) -> bool:
+    moves = [trend(draws)[0] for draws in log_likelihoods(run)]
+    return not run.is_starting() and bool(np.all(np.abs(moves) <= MATERIAL))  # NaN is not
+
+
 def write_plot(folder: Path, points: Sequence[Point]) -> Path:
     """Writes ``choice.svg``: every figure against K, a dot for each run."""
     panels = [
@@ -162,12 +173,12 @@ def write_plot(folder: Path, points: Sequence[Point]) -> Path:
     return path
 
 
-def advice(points: Sequence[Point], budget: str = "--epochs") -> str:
+def advice(points: Sequence[Point], longer: str) -> str:
     """What the figures suggest, and why not to trust the minimum blindly: a few sentences.
-    ``budget`` is the option that says how long the runs are."""
+    ``longer`` are the options with which the same command makes the runs longer."""
     known = [point for point in points if not np.isnan(point.mean("perplexity"))]
     if not known:
-        return f"No run has a perplexity yet. {_doubtful(points, budget)}{CAUTION}"
+        return f"No run has a perplexity yet. {_doubtful(points, longer)}{CAUTION}"
     best = min(known, key=lambda point: point.mean("perplexity"))
     margin, why = _margin(points, best)
     lowest = best.mean("perplexity")
@@ -187,26 +198,30 @@ def advice(points: Sequence[Point], budget: str = "--epochs") -> str:
     text += f" NPMI coherence is highest at K = {_highest(points, lambda p: p.mean('npmi'))}"
     if best.stable is not None:
         text += f", and chains agree most at K = {_highest(points, lambda p: p.stable or 0.0)}"
-    doubtful = _doubtful(points, budget)
-    if not (doubtful or open_ended):
+    doubtful = _doubtful(points, longer)
+    if not (open_ended or any(not point.settled for point in points)):
         text += f". A first choice is K = {min(alike)}, the smallest that predicts as well as any"
     return f"{text}. {doubtful}{CAUTION}"
 
 
-def _doubtful(points: Sequence[Point], budget: str) -> str:
-    """Where not all rows can be relied on: which can, and that therefore no K is suggested."""
-    moving = [point.topics for point in points if point.converged is False]
-    unknown = [point.topics for point in points if point.converged is None]
-    if not moving and not unknown:
-        return ""
-    reasons = [f"{_listed(moving)} had not converged"] if moving else []
-    reasons += [f"{_listed(unknown)} cannot be judged yet"] if unknown else []
-    sound = [point.topics for point in points if point.converged]
+def _doubtful(points: Sequence[Point], longer: str) -> str:
+    """Where not all rows can be relied on: which can, and that therefore no K is suggested. Where
+    all can, whether chains are at rest in other respects."""
+    moving = [point.topics for point in points if not point.settled]
+    if not moving:
+        apart = [point.topics for point in points if not point.converged]
+        if not apart:
+            return ""
+        return (
+            f"Perplexities had come to rest, which is what K is chosen by, but chains of"
+            f" {_listed(apart)} not in all respects, as topicmc evaluate says. "
+        )
+    sound = [point.topics for point in points if point.settled]
     rows = f"only the row of {_listed(sound)} is" if len(sound) == 1 else "no row is"
     rows = f"the rows of {_listed(sound)} are" if len(sound) > 1 else rows
     return (
-        f"But {' and '.join(reasons)}: {rows} to be relied on yet, so no K is suggested; the same"
-        f" command with twice the {budget} trains all runs on. "
+        f"But perplexity had not come to rest at {_listed(moving)}: {rows} to be relied on yet, so"
+        f" no K is suggested; the same command with {longer} trains all runs on. "
     )
 
 

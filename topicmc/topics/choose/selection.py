@@ -20,6 +20,8 @@ from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
+from topicmc.settings.groups import LENGTHS
+from topicmc.settings.values import option
 from topicmc.storage.files import read_json, user_errors_for, write_json
 from topicmc.topics.reading import write_topics
 
@@ -63,8 +65,11 @@ class Grid:
         # One sampler for all K, whatever the time would allow for each of them, now or before.
         known = {"sampler": self._begun_with(), **self._settings}["sampler"]
         self._settings["sampler"] = known or self._config(max(self.topics), self.seeds[0]).sampler
-        for n_topics in self.topics:
-            self._config(n_topics, self.seeds[0])
+        configs = [self._config(n_topics, self.seeds[0]) for n_topics in self.topics]
+        if not any(self._settings.get(name) is not None for name in LENGTHS):
+            # Each K would have a length of its own.
+            name = "updates" if configs[0].epochs is None else "epochs"
+            self._settings[name] = max(getattr(config, name) for config in configs)
         self._claim()
 
     def _begun_with(self) -> str | None:
@@ -125,6 +130,16 @@ class Grid:
     def runs(self, n_topics: int) -> list[TopicRun]:
         """The runs with so many topics, one for each seed."""
         return [TopicRun.open(self.path(n_topics, seed)) for seed in self.seeds]
+
+    def twice_as_long(self) -> str:
+        """The options that make all runs twice as long."""
+        told = {name: self._settings.get(name) for name in LENGTHS}
+        units = {"time_budget": "s"}
+        return " ".join(
+            f"{option(name)} {2 * length:.10g}{units.get(name, '')}"
+            for name, length in told.items()
+            if length is not None
+        )
 
     def write(self, **facts: Any) -> None:
         """Writes what is known of the grid to its ``choice.json``."""

@@ -11,6 +11,7 @@ import numpy as np
 from topicmc.posterior.intervals import credible_interval
 from topicmc.topics.compare.models import Model, restricted
 from topicmc.topics.compare.pairing import Matching
+from topicmc.topics.ranking import top
 
 WORDS = 5  # of each kind, shown of each topic
 LEVEL = 0.9  # of the credible intervals
@@ -65,14 +66,16 @@ def drift(
     """
     k = np.array([first.labels.numbers.index(pair.first) for pair in matched.pairs])
     j = np.array([other.labels.numbers.index(pair.other) for pair in matched.pairs])
-    before, after = (
-        restricted(model.phi[topics], mine)
-        for model, topics, mine in zip((first, other), (k, j), columns, strict=True)
-    )
-    change = after - before
-    n = min(WORDS, change.shape[1])
-    order = np.argsort(change, axis=1, kind="stable")
-    words = np.concatenate([order[:, ::-1][:, :n], order[:, :n]], axis=1)  # (P, 2 n)
+    n = min(WORDS, len(columns[0]))
+    words = np.empty((len(k), 2 * n), np.int64)  # of each pair
+    before, after = np.empty(words.shape), np.empty(words.shape)
+    for p, of_pair in enumerate(zip(k, j, strict=True)):
+        was, now = (
+            restricted(model.phi[[topic]], mine)
+            for model, topic, mine in zip((first, other), of_pair, columns, strict=True)
+        )
+        words[p] = np.concatenate([top(now - was, n)[0], top(was - now, n)[0]])
+        before[p], after[p] = was[0, words[p]], now[0, words[p]]
     intervals = [
         _intervals(model, topics, mine, words)
         for model, topics, mine in zip((first, other), (k, j), columns, strict=True)
@@ -84,8 +87,8 @@ def drift(
         changes = [
             Change(
                 first.words[columns[0][w]],
-                float(before[p, w]),
-                float(after[p, w]),
+                float(before[p, i]),
+                float(after[p, i]),
                 *(_pair(ends, p, i) for ends in intervals),
             )
             for i, w in enumerate(words[p].tolist())

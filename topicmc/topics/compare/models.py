@@ -66,8 +66,11 @@ class Model:
         words that count: ``columns`` of the model, ``ids`` of a corpus of ``n_words``."""
         found = []
         for theta, alpha in self.samples():
-            common = np.zeros((n_words, theta.shape[1]), np.float32)
-            common[ids] = theta[columns]
+            if _are_all(columns, len(theta)) and _are_all(ids, n_words):
+                common = np.ascontiguousarray(theta)
+            else:
+                common = np.zeros((n_words, theta.shape[1]), np.float32)
+                common[ids] = theta[columns]
             sums = common.sum(axis=0, dtype=np.float64)
             sums[sums == 0] = 1  # a topic without any of these words predicts none of them
             found.append(
@@ -154,14 +157,14 @@ class MixtureModel(Model):
 
 
 class MatrixModel(Model):
-    """A K × W matrix in a .npy file, columns in the order of ``words``; topics count as equally
-    large. Words that are in no topic are unknown to it.
+    """A K × W matrix in the .npy file ``path`` (str or Path), columns in the order of ``words``;
+    topics count as equally large. Words that are in no topic are unknown to it.
 
     Raises DataError unless it holds finite, non-negative topics over so many words.
     """
 
-    def __init__(self, path: Path, words: Sequence[str], alpha: float) -> None:
-        phi = check_topics(read_array(path), len(words), str(path))
+    def __init__(self, path: Path | str, words: Sequence[str], alpha: float) -> None:
+        phi = check_topics(read_array(Path(path)), len(words), str(path))
         known = np.flatnonzero((phi.astype(np.float32) > 0).any(axis=0))  # as they are scored
         super().__init__(str(path), [words[w] for w in known.tolist()], phi[:, known])
         self._alpha = np.full(len(phi), alpha)
@@ -171,8 +174,16 @@ class MatrixModel(Model):
 
 
 def restricted(phi: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Topics (K, W) over some of the words only, rows scaled to sum to one again. A topic without
-    any of these words is left all zero: it is unlike every other."""
-    phi = phi[:, columns]
+    """Topics (K, W) over some of the words only, rows scaled to sum to one again; as they are over
+    all. A topic without any of these words is left all zero: it is unlike every other."""
+    if _are_all(columns, phi.shape[1]):
+        return phi
+    phi = np.take(phi, columns, axis=1)
     totals = phi.sum(axis=1, keepdims=True)
-    return phi / np.where(totals > 0, totals, 1)
+    phi /= np.where(totals > 0, totals, 1)
+    return phi
+
+
+def _are_all(places: np.ndarray, n: int) -> bool:
+    """Whether these are 0 to n − 1."""
+    return len(places) == n and bool((places == np.arange(n)).all())

@@ -413,16 +413,22 @@ class Adlda:
         """
         parts = [checkpoint.facts(name) for name in checkpoint.parts()]
         updates = {int(number): n for part in parts for number, n in part["updates"].items()}
-        self.alpha = np.array(parts[0]["alpha"])
-        self.prior = self.prior.with_base(parts[0]["beta"])
+        alpha = np.array(parts[0]["alpha"], np.float64)
+        if alpha.shape != self.alpha.shape or not (np.isfinite(alpha) & (alpha >= 0)).all():
+            raise ValueError(f"alpha is no prior of {len(self.alpha)} topics")
+        self.alpha = alpha
+        self.prior = self.prior.with_base(float(parts[0]["beta"]))
         if parts[0].get("members"):
-            self._pool = list(checkpoint.array("members"))
+            members, shape = checkpoint.array("members"), (self._n_words, self.config.topics)
+            if members.shape[1:] != shape or members.dtype != np.int32:
+                raise ValueError(f"members is {members.dtype} {members.shape}, not int32 {shape}")
+            self._pool = list(members)
             self._given_beta = parts[0].get("given_beta")
             self._ended = parts[0].get("members_ended", len(self._pool))
         self._left_out[:] = parts[0].get("left_out", 0)
         alike = self._shared_out_alike(checkpoint, len(updates))
         if alike and all(map(self._on_the_same_clock, parts)):
-            self.round_number = parts[0]["round"]
+            self.round_number = int(parts[0]["round"])
             for number, worker in self.workers.items():
                 worker.sampler.adopt(checkpoint.array(f"z-{number:03d}", mmap=True))
                 worker.update = updates[number]
@@ -454,7 +460,7 @@ class Adlda:
     def _shared_out_alike(self, checkpoint: Checkpoint, n_workers: int) -> bool:
         """Whether every worker had the documents that it has now."""
         alike = n_workers == self.config.workers and all(
-            len(checkpoint.array(f"z-{number:03d}", mmap=True)) == len(worker.sampler.tokens)
+            checkpoint.length(f"z-{number:03d}") == len(worker.sampler.tokens)
             for number, worker in self.workers.items()
         )
         return not self.transport.any(not alike)

@@ -159,6 +159,9 @@ class _OfChain(Checkpoint):
     def array(self, key: str, mmap: bool = False) -> np.ndarray:
         return super().array(_name(self._number, key), mmap)
 
+    def length(self, key: str) -> int:
+        return super().length(_name(self._number, key))
+
     def facts(self, name: str) -> Any:
         return super().facts(name)["chains"][self._number]
 

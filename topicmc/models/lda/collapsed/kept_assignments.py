@@ -173,7 +173,7 @@ class KeptAssignments(Adlda):
         theta = checkpoint.array("theta")
         if theta.shape != self._chain.theta.shape or theta.dtype != np.float32:
             raise ValueError(f"theta is {theta.dtype} {theta.shape}")
-        self._chain = Chain(0, theta, sum_topics(theta, self.threads), part["moves"])
+        self._chain = Chain(0, theta, sum_topics(theta, self.threads), int(part["moves"]))
         return notice
 
     def warm_up(self) -> None:

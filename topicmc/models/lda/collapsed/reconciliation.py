@@ -33,14 +33,16 @@ class AllReduce:
         if self._transport.n_workers == 1:
             self._total = workers[0].word_topic
             return
-        change = np.zeros_like(self._total)
-        for worker in workers.values():
+        first, *others = workers.values()
+        change = first.word_topic - self._total
+        for worker in others:
             change += worker.word_topic
             change -= self._total
         self._total += self._transport.sum(change)
+        totals = self._total.sum(axis=0, dtype=np.int64)
         for worker in workers.values():
             worker.word_topic[:] = self._total
-            worker.renew_totals()
+            worker.renew_totals(totals)
 
     def counts(self) -> np.ndarray:
         return self._total

@@ -145,10 +145,12 @@ class CollapsedWorker:
         if self._held is not None:
             hold_tokens(self._held, part.of(self.tokens), part.of(self.z), self.unassigned)
 
-    def renew_totals(self) -> None:
-        """Makes topic_totals the sums of word_topic, after others' changes came in."""
+    def renew_totals(self, totals: np.ndarray | None = None) -> None:
+        """Makes topic_totals the sums of word_topic, after others' changes came in; they are given
+        where they are known."""
         self._held = None
-        self.topic_totals[:] = self.word_topic.sum(axis=0, dtype=np.int64)
+        known = self.word_topic.sum(axis=0, dtype=np.int64) if totals is None else totals
+        self.topic_totals[:] = known
 
     def mix_histogram(self) -> np.ndarray:
         """`topicmc.kernels.histograms.mix_histogram` of the documents, or of a part if many."""

@@ -1,0 +1,252 @@
+"""``topicmc effects``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from topicmc.cli.mixture.dispatch import are_mixtures
+from topicmc.cli.options import (
+    check_topics,
+    corpus_option,
+    force_option,
+    json_option,
+    note_progress,
+    output_option,
+    print_json,
+    threads_option,
+)
+from topicmc.cli.printing import echo
+from topicmc.cli.tables import UNTOLD, print_line, print_table
+from topicmc.errors import UsageError
+
+if TYPE_CHECKING:
+    from topicmc.topics.effects import Effects, Interval
+    from topicmc.topics.uncertainty import Posterior
+
+MOST_COLUMNS = 8
+WORDS = 4
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option(
+    "--by",
+    required=True,
+    metavar="NAME",
+    help="A column that prepare --keep kept; or day, month, year, decade.",
+)
+@click.option("--topic", "numbers", type=int, multiple=True, help="All groups of this topic.")
+@click.option("--level", type=float, default=0.9, help="Probability of the intervals [0.9].")
+@output_option("Also write all of it as CSV, a row for each topic and group.", required=False)
+@corpus_option
+@threads_option
+@force_option
+@json_option
+def effects(
+    runs: tuple[Path, ...],
+    by: str,
+    numbers: tuple[int, ...],
+    level: float,
+    output: Path | None,
+    corpus: Path | None,
+    threads: int | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Show whether the topics of RUN depend on a column of the documents, or on time: the share of
+    each topic in each group of documents, and how sure it is that it differs from that in the
+    others.
+
+    With several RUNs of one corpus, whose topics are matched, intervals hold what these say.
+    """
+    if are_mixtures(runs):
+        raise UsageError(
+            f"{runs[0]}: is a mixture, and effects are of topics; topicmc report shows the trends"
+            " of groups"
+        )
+    from topicmc.corpora.of_runs import open_corpus
+    from topicmc.export.effects import write_effects
+    from topicmc.host.machine import available_cores
+    from topicmc.kernels.threads import Threads
+    from topicmc.models.lda.run import TopicRun
+    from topicmc.storage.files import check_new_file
+    from topicmc.topics.effects import effects_of
+    from topicmc.topics.labels import Labels
+    from topicmc.topics.uncertainty import posterior_of
+
+    if output is not None:
+        check_new_file(output, (".csv",), force)
+    opened = [TopicRun.open(run) for run in runs]
+    if output is not None:
+        for run in opened:
+            run.check_no_part(output)
+    labels = Labels.of(opened[0])
+    check_topics(numbers, opened[0])
+    note_progress(opened)
+    documents = open_corpus(opened[0], corpus)
+    posterior = posterior_of(opened, level)
+    found = effects_of(posterior, documents, by, Threads(threads or available_cores()))
+    if output is not None:
+        write_effects(found, posterior, output)
+    if as_json:
+        print_json(_json(found, posterior, numbers))
+        return
+    shown = [labels.numbers.index(n) for n in dict.fromkeys(numbers)]
+    for k in shown:
+        _print_topic(k, found, posterior)
+    if not shown:
+        _print_all(found, posterior)
+    echo()
+    for sentence in _sentences(found, posterior):
+        echo(sentence)
+
+
+def _json(found: Effects, posterior: Posterior, numbers: Sequence[int]) -> dict[str, Any]:
+    from topicmc.topics.effects import change_of, rows_of
+
+    labels = posterior.labels
+    return {
+        "by": found.by,
+        "level": posterior.level,
+        "topics": [
+            {
+                "topic": number,
+                "label": labels.name(k),
+                **change_of(found, k),
+                "groups": rows_of(found, k),
+            }
+            for k, number in enumerate(labels.numbers)
+            if not numbers or number in numbers
+        ],
+        "left_out": [{"group": name, "documents": n} for name, n in found.left_out],
+        "without": found.n_without,
+        "read": found.n_read,
+        "chains": posterior.n_chains,
+        "remark": posterior.remark(),
+    }
+
+
+def _print_all(found: Effects, posterior: Posterior) -> None:
+    """A line for each topic: the largest first, or from what grew to what shrank."""
+    import numpy as np
+
+    of = _columns(found)
+    order = np.argsort(-posterior.share, kind="stable")
+    last = ""
+    ends: Interval | None = None
+    if found.change is not None:
+        ends, last = found.change, f"{found.names[0]} to {found.names[-1]}"
+    elif len(found.names) == 2:
+        first = found.difference
+        ends = type(first)(*(values[:, 0] for values in first))
+        last = f"{found.names[0]} less {found.names[1]}"
+    if ends is not None:
+        order = np.argsort(-ends.mean, kind="stable")
+    rows = [
+        (
+            f"{posterior.labels.numbers[k]:5d}",
+            posterior.labels.name(k) or "",
+            f"{posterior.share[k]:.1%}",
+            *(_share(found, k, g) for g in of),
+            "" if ends is None else _points(ends, (k,)),
+            " ".join(word.word for word in posterior.words(k, WORDS)),
+        )
+        for k in order
+    ]
+    heads = ("topic", "name", "share", *(found.names[g] for g in of), last, "words")
+    print_table(heads, rows, last_left=True)
+
+
+def _columns(found: Effects) -> Sequence[int]:
+    """The groups that have a column: those of most documents, or of an order some evenly spread."""
+    import numpy as np
+
+    n = len(found.names)
+    if n <= MOST_COLUMNS:
+        return range(n)
+    if found.change is not None:
+        return np.linspace(0, n - 1, MOST_COLUMNS).round().astype(int).tolist()
+    return sorted(np.argsort(-found.documents, kind="stable")[:MOST_COLUMNS].tolist())
+
+
+def _share(found: Effects, k: int, g: int) -> str:
+    share, apart = found.share.mean[k, g], found.difference.is_apart[k, g]
+    if share != share:
+        return UNTOLD
+    sign = " " if not apart else "+" if found.difference.mean[k, g] > 0 else "−"
+    return f"{share:.1%}{sign}"
+
+
+def _print_topic(k: int, found: Effects, posterior: Posterior) -> None:
+    from topicmc.posterior.intervals import percent
+
+    labels = posterior.labels
+    words = " ".join(word.word for word in posterior.words(k))
+    print_line(f"topic {labels.tag(k)}: {posterior.share[k]:.1%} of the tokens; {words}")
+    rows = [
+        (
+            name,
+            f"{found.documents[g]:,}",
+            *_percents(found.share, (k, g)),
+            _points(found.difference, (k, g)),
+        )
+        for g, name in enumerate(found.names)
+    ]
+    level = percent(posterior.level)
+    heads = (found.by, "documents", "share", f"{level} interval", "less that of the others")
+    print_table(heads, rows)
+    if found.change is not None:
+        echo(
+            f"From {found.names[0]} to {found.names[-1]}: {_points(found.change, (k,))} of the"
+            " tokens."
+        )
+    echo()
+
+
+def _percents(interval: Interval, at: tuple[int, ...]) -> tuple[str, str]:
+    mean, low, high = (float(values[at]) for values in interval)
+    if mean != mean:
+        return UNTOLD, ""
+    return f"{mean:.1%}", UNTOLD if low != low else f"{100 * low:.1f}–{high:.1%}"
+
+
+def _points(interval: Interval, at: tuple[int, ...]) -> str:
+    """A difference of shares, with its interval."""
+    mean, low, high = (100 * float(values[at]) for values in interval)
+    if mean != mean:
+        return UNTOLD
+    ends = UNTOLD if low != low else f"{low:+.1f} to {high:+.1f}"
+    return f"{mean:+.1f}% ({ends})".replace("-", "−")
+
+
+def _sentences(found: Effects, posterior: Posterior) -> list[str]:
+    from topicmc.posterior.intervals import percent
+
+    level = percent(posterior.level)
+    told = [
+        f"+ and − mark shares that differ from that in all other groups: their {level} interval"
+        " does not hold 0. Where no topic depended on"
+        f" {found.by}, at most about {percent(round(1 - posterior.level, 10))} of them would be"
+        " marked."
+    ]
+    if len(found.names) > MOST_COLUMNS:
+        told.append(
+            f"There are {len(found.names):,} groups; --topic N, --json and -o FILE.csv show all."
+        )
+    if found.left_out:
+        names = [f"{name} ({n})" for name, n in found.left_out[:MOST_COLUMNS]]
+        more = len(found.left_out) - len(names)
+        more_told = f" and {more:,} more" if more else ""
+        told.append(f"Left out, as they have few documents: {', '.join(names)}{more_told}.")
+    if found.n_without:
+        told.append(f"{found.n_without:,} documents have no value of {found.by}.")
+    if found.n_read < found.n_documents:
+        told.append(
+            f"{found.n_read:,} of {found.n_documents:,} documents were read, spread evenly."
+        )
+    told.append(posterior.remark())
+    return told

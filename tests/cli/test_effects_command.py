@@ -1,0 +1,97 @@
+"""``topicmc effects`` on a table."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shell import one_sentence, topicmc
+
+SUBJECTS = {"left": "tax school health union wage", "right": "border army market church farm"}
+TRAIN = ("--topics", 2, "--sampler", "adlda", "--epochs", 60, "--threads", 1, "--progress", "none")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A run on 120 speeches of two parties in four years, most of their words on the subject of the
+    party; were that as many in all, blends of the subjects would be topics, too."""
+    folder, generator = tmp_path_factory.mktemp("effects"), np.random.default_rng(2)
+    with (folder / "speeches.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["text", "party", "date"])
+        for i in range(120):
+            party = ("left", "right")[i % 2]
+            other = ("right", "left")[i % 2]
+            subjects = np.where(generator.random(40) < generator.beta(4, 1), party, other)
+            words = [generator.choice(SUBJECTS[s].split()) for s in subjects]
+            writer.writerow([" ".join(words), party, f"{2001 + i // 30}-03-01"])
+    options = ("--keep", "party", "--time", "date", "--min-df", 0, "--max-df", 1, "--heldout", 0)
+    made = topicmc("prepare", "speeches.csv", "-o", "corpus", *options, cwd=folder)
+    assert made.status == 0, made.stderr
+    done = topicmc("train", "corpus", "-o", "run", *TRAIN, cwd=folder)
+    assert done.status == 0, done.stderr
+    return folder
+
+
+def test_two_parties(trained, command, monkeypatch):
+    monkeypatch.chdir(trained)
+    done = command("effects", "run", "--by", "party", "-o", "e.csv", "--force")
+    assert done.status == 0, done.stderr
+    head, first, second, *rest = done.stdout.splitlines()
+    assert head.split() == ["topic", "share", "left", "right", "left", "less", "right", "words"]
+    assert "+" in first.split()[2] and "−" in second.split()[2]  # from the left to the right
+    assert set(first.split()[-4:]) < set(SUBJECTS["left"].split())
+    assert "10% of them would be marked" in "".join(rest)
+    told = json.loads(command("effects", "run", "--by", "party", "--json").stdout)
+    left = max(told["topics"], key=lambda topic: topic["groups"][0]["share"])
+    group = left["groups"][0]
+    assert (group["group"], group["documents"]) == ("left", 60)
+    assert 0.65 < group["low"] < group["share"] < group["high"] < 0.95
+    assert 0 < group["difference_low"] < group["difference"] < group["difference_high"]
+    with Path("e.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 4
+    number = str(left["topic"])
+    (row,) = [r for r in rows if r["topic"] == number and r["group"] == "left"]
+    assert float(row["share"]) == group["share"] and int(row["tokens"]) == group["tokens"]
+
+
+def test_years_and_one_topic(trained, command, monkeypatch):
+    monkeypatch.chdir(trained)
+    done = command("effects", "run", "--by", "year", "--topic", 1)
+    assert done.status == 0, done.stderr
+    assert done.stdout.startswith("topic 1: ")
+    assert [line.split()[0] for line in done.stdout.splitlines()[2:6]] == [
+        "2001", "2002", "2003", "2004",
+    ]  # fmt: skip
+    assert "From 2001 to 2004: " in done.stdout
+    told = json.loads(command("effects", "run", "--by", "year", "--json", "--topic", 1).stdout)
+    (topic,) = told["topics"]
+    assert topic["topic"] == 1 and topic["change_low"] < topic["change"] < topic["change_high"]
+
+
+def test_a_view_shows_its_topics(trained, command, monkeypatch, tmp_path):
+    monkeypatch.chdir(trained)
+    view = tmp_path / "view"
+    assert command("edit", "run", "--label", "0=one", "-o", view).status == 0
+    told = json.loads(command("effects", view, "--by", "party", "--json").stdout)["topics"]
+    whole = json.loads(command("effects", "run", "--by", "party", "--json").stdout)["topics"]
+    assert [topic["label"] for topic in told] == ["one", None]
+    assert [topic["groups"] for topic in told] == [topic["groups"] for topic in whole]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--by", "partie"), "did you mean party?"),
+        (("--by", "party", "--topic", 7), "--topic 7: the topics are 0 to 1"),
+        (("--by", "party", "-o", "e.txt"), "the name must end in .csv"),
+        (("--by", "party", "-o", "run/samples/e.csv"), "samples, whose files are read"),
+        (("--by", "party", "--level", 2), "--level 2: the probability of intervals"),
+    ],
+)
+def test_what_cannot_be_asked(trained, command, monkeypatch, arguments, told):
+    monkeypatch.chdir(trained)
+    done = command("effects", "run", *arguments)
+    assert done.status == 2 and told in one_sentence(done)

@@ -1,0 +1,145 @@
+"""How far a run has come of what was asked for, and the commands that go on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import ceil, inf
+from typing import Any, NamedTuple
+
+from topicmc.engine.ending import fraction
+from topicmc.errors import DataError
+from topicmc.settings.groups import RunSettings
+from topicmc.storage.runs import RunDirectory
+
+_ROUNDED = 0.999  # metrics round seconds
+
+
+class Reached(NamedTuple):
+    """Where a run was when it was last evaluated.
+
+    done           the share of what was asked for, over 1 where less was asked for later
+    seconds        of training
+    told           how much of what, in words
+    has_converged  whether it ended because of that
+    of_start       the share of its start, over 1 once that is over
+    """
+
+    done: float
+    seconds: float
+    told: str
+    has_converged: bool = False
+    of_start: float = inf
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.done < _ROUNDED and not self.has_converged
+
+
+def last_evaluation(run: RunDirectory) -> dict[str, Any] | None:
+    """The newest metrics of a run; None where they do not say how far it had come."""
+    metrics = run.metrics()
+    last = metrics[-1] if metrics else {}
+    return last if {"update", run.counted[0], "seconds"} <= last.keys() else None
+
+
+def reached(
+    run: RunDirectory, last: Mapping[str, Any], config: RunSettings[Any], epoch: int
+) -> Reached:
+    """How far a run had come at its `last_evaluation`; an epoch draws so many items."""
+    update, items, seconds = last["update"], last[run.counted[0]], last["seconds"]
+    done = fraction(config, epoch, update=update, items=items, seconds=seconds)
+    if config.updates is not None:
+        told = f"{update:,} of {config.updates:,} updates"
+    elif config.epochs is not None:
+        told = f"{items / epoch:.3g} of {config.epochs:g} epochs"
+    else:
+        told = f"{seconds:.0f} of {config.time_budget or seconds:g} seconds"
+    return Reached(done, seconds, told, _has_converged(run, config))
+
+
+def _has_converged(run: RunDirectory, config: RunSettings[Any]) -> bool:
+    """Whether a run that trains until then has ended, as its checkpoint says."""
+    with suppress(DataError):  # in a checkpoint, which only training needs
+        checkpoint = run.checkpoint() if config.until == "converged" else None
+        return checkpoint is not None and checkpoint.manifest.get("converged", False)
+    return False
+
+
+def resume_command(run: RunDirectory) -> str:
+    """The command that goes on with a run; where its corpus is gone, CORPUS stands for the new
+    place of it."""
+    corpus = run.facts().get("corpus")
+    if corpus is None or (run.path / corpus["path"]).exists():
+        return run.resume_command
+    return run.resume_command.replace("train -o", "train CORPUS -o", 1)
+
+
+def unfinished(run: RunDirectory, at: Reached | None, command: str | None = None) -> list[str]:
+    """A sentence without full stop where a run has not ended, with what goes on with it; else
+    none."""
+    if at is None or not at.is_unfinished:
+        return []
+    command = command or resume_command(run)
+    return [f"{run.path} had done {at.told} when it was last evaluated; go on with {command}"]
+
+
+def train_on(
+    runs: Sequence[RunDirectory],
+    each: Sequence[Reached | None],
+    commands: Sequence[str] = (),
+    options: Sequence[str] = (),
+) -> str:
+    """The advice to do what was asked for, or where all is done, twice as much, and at least twice
+    the start; and how long that takes.
+
+    Args:
+        runs: at least one.
+        each: how far each has come.
+        commands: what goes on with each (default: `resume_command`).
+        options: of each, more of them.
+    """
+    commands = commands or [resume_command(run) for run in runs]
+    told = [*zip(runs, each, commands, options or [""] * len(runs), strict=True)]
+    left = [of for of in told if of[1] is not None and of[1].is_unfinished]
+    whole, seconds = zip(*(_command(*of, not left) for of in left or told), strict=True)
+    what = "finish" if left else "train on"
+    whom = {1: " it" if left else "", 2: " both"}.get(len(whole), " each")
+    return f"{what}{whom} ({'; '.join(whole)}){_duration(sum(seconds))}"
+
+
+def _command(
+    run: RunDirectory, at: Reached | None, command: str, option: str, twice: bool
+) -> tuple[str, float]:
+    """What goes on with a run, and the seconds that it takes by the pace so far."""
+    times = 2.0 if twice else 1.0
+    if twice and at and at.of_start:
+        times *= max(1.0, round(at.done, 1), ceil(at.done / at.of_start))
+    length = _length(run, times) if twice else ""
+    if run.facts().get("saved"):  # from Python, which knows no options
+        length = option = ""
+    seconds = (times / at.done - 1) * at.seconds if at and at.done else 0.0
+    return f"{command}{length}{option}", seconds
+
+
+def _length(run: RunDirectory, times: float) -> str:
+    """The options for so many times the training that was asked for."""
+    config = run.facts()["config"]
+    told = ""
+    if config["time_budget"]:
+        told += f" --time-budget {times * config['time_budget']:.10g}s"
+    if config["epochs"]:
+        told += f" --epochs {times * config['epochs']:.10g}"
+    elif config["updates"]:
+        told += f" --updates {round(times * config['updates'])}"
+    return told + " --until converged" * (config.get("until") == "converged")
+
+
+def _duration(seconds: float) -> str:
+    """How much more time it takes, where that is worth a word."""
+    if seconds < 1:
+        return ""
+    for limit, unit, name in ((90, 1, "s"), (5400, 60, "min"), (inf, 3600, "h")):
+        if seconds < limit:
+            return f", some {seconds / unit:.0f} {name} more"
+    return ""
