@@ -17,6 +17,7 @@ from topicmc.cli.options import (
     note_progress,
     output_option,
     print_json,
+    refuse,
     threads_option,
 )
 from topicmc.cli.printing import echo
@@ -74,11 +75,13 @@ def effects(
     from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
     from topicmc.storage.files import check_new_file
-    from topicmc.topics.effects import effects_of
+    from topicmc.topics.effects import effects_of, groups_of
     from topicmc.topics.labels import Labels
     from topicmc.topics.uncertainty import posterior_of
 
-    if output is not None:
+    if output is None:
+        refuse({"--force": force}, "goes with -o")
+    else:
         check_new_file(output, (".csv",), force)
     opened = [TopicRun.open(run) for run in runs]
     if output is not None:
@@ -88,8 +91,9 @@ def effects(
     check_topics(numbers, opened[0])
     note_progress(opened)
     documents = open_corpus(opened[0], corpus)
+    groups = groups_of(documents, by)  # before all samples are read
     posterior = posterior_of(opened, level)
-    found = effects_of(posterior, documents, by, Threads(threads or available_cores()))
+    found = effects_of(posterior, documents, groups, Threads(threads or available_cores()))
     if output is not None:
         write_effects(found, posterior, output)
     if as_json:
@@ -101,7 +105,7 @@ def effects(
     if not shown:
         _print_all(found, posterior)
     echo()
-    for sentence in _sentences(found, posterior):
+    for sentence in _sentences(found, posterior, documents.n_docs):
         echo(sentence)
 
 
@@ -110,21 +114,21 @@ def _json(found: Effects, posterior: Posterior, numbers: Sequence[int]) -> dict[
 
     labels = posterior.labels
     return {
-        "by": found.by,
+        "by": found.groups.by,
         "level": posterior.level,
         "topics": [
             {
                 "topic": number,
-                "label": labels.name(k),
+                **({"name": labels.name(k)} if labels.name(k) else {}),
                 **change_of(found, k),
                 "groups": rows_of(found, k),
             }
             for k, number in enumerate(labels.numbers)
             if not numbers or number in numbers
         ],
-        "left_out": [{"group": name, "documents": n} for name, n in found.left_out],
-        "without": found.n_without,
-        "read": found.n_read,
+        "left_out": [{"group": name, "documents": n} for name, n in found.groups.left_out],
+        "without": found.groups.n_without,
+        "read": len(found.groups.numbers),
         "chains": posterior.n_chains,
         "remark": posterior.remark(),
     }
@@ -139,11 +143,11 @@ def _print_all(found: Effects, posterior: Posterior) -> None:
     last = ""
     ends: Interval | None = None
     if found.change is not None:
-        ends, last = found.change, f"{found.names[0]} to {found.names[-1]}"
-    elif len(found.names) == 2:
+        ends, last = found.change, f"{found.groups.names[0]} to {found.groups.names[-1]}"
+    elif len(found.groups.names) == 2:
         first = found.difference
         ends = type(first)(*(values[:, 0] for values in first))
-        last = f"{found.names[0]} less {found.names[1]}"
+        last = f"{found.groups.names[0]} less {found.groups.names[1]}"
     if ends is not None:
         order = np.argsort(-ends.mean, kind="stable")
     rows = [
@@ -157,7 +161,7 @@ def _print_all(found: Effects, posterior: Posterior) -> None:
         )
         for k in order
     ]
-    heads = ("topic", "name", "share", *(found.names[g] for g in of), last, "words")
+    heads = ("topic", "name", "share", *(found.groups.names[g] for g in of), last, "words")
     print_table(heads, rows, last_left=True)
 
 
@@ -165,7 +169,7 @@ def _columns(found: Effects) -> Sequence[int]:
     """The groups that have a column: those of most documents, or of an order some evenly spread."""
     import numpy as np
 
-    n = len(found.names)
+    n = len(found.groups.names)
     if n <= MOST_COLUMNS:
         return range(n)
     if found.change is not None:
@@ -194,15 +198,15 @@ def _print_topic(k: int, found: Effects, posterior: Posterior) -> None:
             *_percents(found.share, (k, g)),
             _points(found.difference, (k, g)),
         )
-        for g, name in enumerate(found.names)
+        for g, name in enumerate(found.groups.names)
     ]
     level = percent(posterior.level)
-    heads = (found.by, "documents", "share", f"{level} interval", "less that of the others")
+    heads = (found.groups.by, "documents", "share", f"{level} interval", "less that of the others")
     print_table(heads, rows)
     if found.change is not None:
         echo(
-            f"From {found.names[0]} to {found.names[-1]}: {_points(found.change, (k,))} of the"
-            " tokens."
+            f"From {found.groups.names[0]} to {found.groups.names[-1]}:"
+            f" {_points(found.change, (k,))} of the tokens."
         )
     echo()
 
@@ -223,30 +227,30 @@ def _points(interval: Interval, at: tuple[int, ...]) -> str:
     return f"{mean:+.1f}% ({ends})".replace("-", "−")
 
 
-def _sentences(found: Effects, posterior: Posterior) -> list[str]:
+def _sentences(found: Effects, posterior: Posterior, n_docs: int) -> list[str]:
     from topicmc.posterior.intervals import percent
 
     level = percent(posterior.level)
     told = [
         f"+ and − mark shares that differ from that in all other groups: their {level} interval"
         " does not hold 0. Where no topic depended on"
-        f" {found.by}, at most about {percent(round(1 - posterior.level, 10))} of them would be"
-        " marked."
+        f" {found.groups.by}, at most about {percent(round(1 - posterior.level, 10))} of them would"
+        " be marked."
     ]
-    if len(found.names) > MOST_COLUMNS:
+    if len(found.groups.names) > MOST_COLUMNS:
         told.append(
-            f"There are {len(found.names):,} groups; --topic N, --json and -o FILE.csv show all."
+            f"There are {len(found.groups.names):,} groups; --topic N, --json and -o FILE.csv show"
+            " all."
         )
-    if found.left_out:
-        names = [f"{name} ({n})" for name, n in found.left_out[:MOST_COLUMNS]]
-        more = len(found.left_out) - len(names)
+    if found.groups.left_out:
+        names = [f"{name} ({n})" for name, n in found.groups.left_out[:MOST_COLUMNS]]
+        more = len(found.groups.left_out) - len(names)
         more_told = f" and {more:,} more" if more else ""
         told.append(f"Left out, as they have few documents: {', '.join(names)}{more_told}.")
-    if found.n_without:
-        told.append(f"{found.n_without:,} documents have no value of {found.by}.")
-    if found.n_read < found.n_documents:
-        told.append(
-            f"{found.n_read:,} of {found.n_documents:,} documents were read, spread evenly."
-        )
+    if found.groups.n_without:
+        told.append(f"{found.groups.n_without:,} documents have no value of {found.groups.by}.")
+    read = len(found.groups.numbers)
+    if read < n_docs:
+        told.append(f"{read:,} of {n_docs:,} documents were read, spread evenly.")
     told.append(posterior.remark())
     return told

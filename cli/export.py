@@ -62,7 +62,7 @@ def export(
     sklearn   a folder with a LatentDirichletAllocation, and vocabulary.txt
     mallet    a folder with state.gz, topic-keys.txt, topic-word-weights.txt
     pyldavis  prepared data as JSON, or a page if the name ends in .html
-    arviz     the kept samples of all chains of all RUNs as netCDF
+    arviz     the kept samples of all RUNs as netCDF
     """
     from topicmc.export import export as write
 

@@ -38,7 +38,7 @@ PUBLIC = {
     "topicmc.topics.coherence": ("measure", "document_counts", "u_mass", "npmi", "c_v"),
     "topicmc.topics.matching": ("match_topics", "distances"),
     "topicmc.topics.uncertainty": ("posterior_of", "Posterior", "WordPosterior"),
-    "topicmc.topics.effects": ("effects_of", "Effects", "Interval"),
+    "topicmc.topics.effects": ("groups_of", "Groups", "effects_of", "Effects", "Interval"),
     "topicmc.topics.diagnostics": ("diagnose", "Diagnostics"),
     "topicmc.models.lda.scoring": ("score_run", "score_topics", "Score"),
     "topicmc.inference.mixes": ("infer", "Mixer", "representative_documents"),

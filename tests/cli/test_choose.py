@@ -107,6 +107,16 @@ def test_without_a_length_all_numbers_have_the_same(run):
     assert len({grid._config(n_topics, 0).epochs for n_topics in grid.topics}) == 1
 
 
+def test_without_a_length_all_numbers_keep_topics_or_none_does(run, monkeypatch):
+    def remembers(config, **machine):
+        return "because there are few" if config.topics == 3 else None
+
+    monkeypatch.setattr("topicmc.models.lda.defaults.remembers", remembers)
+    grid = Grid(Path("ks"), Path("corpus"), [3, 20], [0], {"sampler": "scir"})
+    assert re.fullmatch(r"--updates \d+", grid.twice_as_long())
+    assert not any(grid._config(n_topics, 0).remember for n_topics in grid.topics)
+
+
 def test_runs_go_on_with_the_sampler_that_they_began_with(choose):
     """Whatever would be chosen now."""
     assert choose("--topics", "3,5", "--sampler", "sgrld").status == 0

@@ -77,7 +77,7 @@ def test_a_view_shows_its_topics(trained, command, monkeypatch, tmp_path):
     assert command("edit", "run", "--label", "0=one", "-o", view).status == 0
     told = json.loads(command("effects", view, "--by", "party", "--json").stdout)["topics"]
     whole = json.loads(command("effects", "run", "--by", "party", "--json").stdout)["topics"]
-    assert [topic["label"] for topic in told] == ["one", None]
+    assert [topic.get("name") for topic in told] == ["one", None]
     assert [topic["groups"] for topic in told] == [topic["groups"] for topic in whole]
 
 

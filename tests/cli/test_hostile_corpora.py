@@ -303,6 +303,23 @@ def test_columns_that_cannot_be_written(text):
         read_columns(text)
 
 
+def test_groups_of_documents_are_read_from_sound_files(tmp_path, monkeypatch, command):
+    """Nothing else has looked at the files before."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"text": "red green blue", "party": "ab"[i % 2], "date": "2001"} for i in range(40)]
+    Path("x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    kept = ("--keep", "party", "--time", "date", "--min-df", 0, "--max-df", 1, "--heldout", 0)
+    assert command("prepare", "x.jsonl", "-o", "corpus", *kept).status == 0
+    length = ("--topics", 2, "--sampler", "adlda", "--epochs", 30, "--progress", "none")
+    assert command("train", "corpus", "-o", "run", *length).status == 0
+    arrays(Path("corpus"), ("shards/00000",), **ARRAYS["an id beyond the vocabulary"])
+    for reading in (
+        ("effects", "run", "--by", "party"),
+        ("report", "run", "-o", "report.html", "--documents", 0),
+    ):
+        assert "word id 60000 of 3 words" in refused(command, *reading, where=reading[0]).stderr
+
+
 @pytest.mark.parametrize("harm", ["an id beyond the vocabulary", "an offset far behind the end"])
 @pytest.mark.parametrize("more", [(), ("--workers", 2), ("--time-budget", "1s"), ("--workers", 5)])
 def test_training_checks_what_it_looks_at_before_it_begins(place, command, harm, more):

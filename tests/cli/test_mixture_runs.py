@@ -90,7 +90,8 @@ def test_a_state_of_the_start_is_no_posterior(work, command):
     assert json.loads(command("topics", "early", "--json").stdout)["groups"] == []
     scored = command("evaluate", "early")
     assert note in scored.stderr and "number of groups" not in scored.stdout
-    assert "train on (topicmc train -o early --resume --updates 40)" in scored.stdout
+    # At least twice the start, of 50 updates.
+    assert "train on (topicmc train -o early --resume --updates 120)" in scored.stdout
     assert note in command("edit", "early", "-o", "named", "--label", "0=First").stderr
     assert note in command("infer", "early", "-o", "early.csv").stderr
     assert note in command("export", "early", "--to", "npy", "-o", "out").stderr

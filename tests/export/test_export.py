@@ -87,6 +87,7 @@ def test_an_export_takes_the_place_of_no_part_of_its_run(made):
     for format, name, told in (
         ("jsonl", "metrics.jsonl", "is what is read"),
         ("pyldavis", "run.json", "is what is read"),
+        ("pyldavis", "view.json", "is what is read"),
         ("csv", "samples/topics.csv", "lies in .*samples"),
     ):
         with pytest.raises(UsageError, match=told):

@@ -13,7 +13,7 @@ from topicmc.corpora import prepare
 from topicmc.errors import UsageError
 from topicmc.kernels.threads import Threads
 from topicmc.topics.editing import Edits, edit
-from topicmc.topics.effects import change_of, effects_of, rows_of
+from topicmc.topics.effects import change_of, effects_of, groups_of, rows_of
 from topicmc.topics.uncertainty import posterior_of
 
 ONE = Threads(1)
@@ -34,6 +34,10 @@ def corpus_of(folder, documents, columns, **options):
         for document, *row in zip(documents, *columns.values(), strict=True):
             writer.writerow([" ".join(map(name_of, document)), *row])
     return prepare(path, folder / "corpus", columns=list(columns), **OPTIONS, **options)
+
+
+def effects(posterior, corpus, by):
+    return effects_of(posterior, corpus, groups_of(corpus, by), ONE)
 
 
 def run_of(folder, corpus, phi, n=8, seed=1, chains=1):
@@ -65,11 +69,11 @@ def known(tmp_path_factory):
 
 def test_by_hand(known):
     corpus, posterior, group, tokens = known
-    found = effects_of(posterior, corpus, "group", ONE)
+    found = effects(posterior, corpus, "group")
     # "few" is no number, so that there is no order.
-    assert (found.names, found.change) == (["10", "11", "9"], None)
-    assert (found.left_out, found.n_without) == ([("few", 3)], 7)
-    assert found.n_read == found.n_documents == 90
+    assert (found.groups.names, found.change) == (["10", "11", "9"], None)
+    assert (found.groups.left_out, found.groups.n_without) == ([("few", 3)], 7)
+    assert len(found.groups.numbers) == 90
 
     lengths = tokens.sum(axis=1)
 
@@ -78,8 +82,8 @@ def test_by_hand(known):
         share = own.sum(axis=0) / sizes.sum()
         return share, ((own - sizes[:, None] * share) ** 2).sum(axis=0)
 
-    known_groups = np.isin(group, found.names)
-    usual = sum(errors(group == name)[1] for name in found.names) * known_groups.sum()
+    known_groups = np.isin(group, found.groups.names)
+    usual = sum(errors(group == name)[1] for name in found.groups.names) * known_groups.sum()
     usual = usual / (known_groups.sum() - 3) / (lengths[known_groups] ** 2).sum()
 
     def told(chosen):
@@ -87,7 +91,7 @@ def test_by_hand(known):
         squares = np.maximum(n / (n - 1) * squares, usual * (sizes**2).sum())
         return share, squares / sizes.sum() ** 2, n
 
-    for g, name in enumerate(found.names):
+    for g, name in enumerate(found.groups.names):
         share, v, n = told(group == name)
         half = t.ppf(0.95, n - 1) * np.sqrt(v)
         np.testing.assert_allclose(found.share.mean[:, g], share, rtol=1e-6)
@@ -113,7 +117,7 @@ def test_groups_that_lack_a_rare_topic_by_chance(tmp_path):
     group = generator.permutation(np.repeat([f"g{i}" for i in range(20)], 12))
     corpus = corpus_of(tmp_path, documents, {"group": group})
     phi = np.kron(np.eye(12), np.full(5, 0.2))
-    found = effects_of(posterior_of([run_of(tmp_path, corpus, phi)]), corpus, "group", ONE)
+    found = effects(posterior_of([run_of(tmp_path, corpus, phi)]), corpus, "group")
     lacking = found.share.mean == 0
     assert lacking.mean() > 0.2 and (found.share.high[lacking] > 0.05).all()
     assert not found.difference.is_apart[lacking].any()
@@ -130,7 +134,7 @@ def test_a_view_shows_sums_of_topics(tmp_path):
     corpus = corpus_of(tmp_path, documents, {"half": ["one", "other"] * 30})
     run = run_of(tmp_path, corpus, np.kron(np.eye(3), np.full(10, 0.1)))
     view = edit(run, Edits(merges=[(0, 2)]), tmp_path / "view")
-    whole, found = (effects_of(posterior_of([shown]), corpus, "half", ONE) for shown in (run, view))
+    whole, found = (effects(posterior_of([shown]), corpus, "half") for shown in (run, view))
     both = whole.share.mean[0] + whole.share.mean[2]
     np.testing.assert_allclose(found.share.mean, [both, whole.share.mean[1]], rtol=1e-9)
     halves = found.share.high - found.share.mean
@@ -149,8 +153,8 @@ def test_numbers_have_an_order(tmp_path):
     corpus = corpus_of(tmp_path, documents, {"year": years})
     phi = np.kron(np.eye(2), np.full(10, 0.1))
     posterior = posterior_of([run_of(tmp_path, corpus, phi, chains=2)])
-    found = effects_of(posterior, corpus, "year", ONE)
-    assert found.names == ["9", "10", "101"]
+    found = effects(posterior, corpus, "year")
+    assert found.groups.names == ["9", "10", "101"]
     expected = found.share.mean[:, 2] - found.share.mean[:, 0]
     np.testing.assert_allclose(found.change.mean, expected, rtol=1e-6)
     assert found.change.low[0] > 0 > found.change.high[1]
@@ -168,7 +172,7 @@ def test_intervals_hold_zero_where_nothing_depends_on_the_groups(tmp_path):
     phi = np.random.default_rng(6).dirichlet(np.full(120, 0.05), 4)  # of these documents
     posterior = posterior_of([run_of(tmp_path, corpus, phi)])
     marked = sum(
-        effects_of(posterior, corpus, name, ONE).difference.is_apart[:, 0].sum() for name in columns
+        effects(posterior, corpus, name).difference.is_apart[:, 0].sum() for name in columns
     )
     assert 5 < marked < 48
 
@@ -179,8 +183,8 @@ def test_periods_of_time(tmp_path):
     documents = [generator.integers(0, 20, 30) for _ in range(60)]
     corpus = corpus_of(tmp_path, documents, {"year": ["x"] * 60, "day": days}, time="day")
     posterior = posterior_of([run_of(tmp_path, corpus, np.kron(np.eye(2), np.full(10, 0.1)))])
-    found = effects_of(posterior, corpus, "year", ONE)  # not the column of that name
-    assert found.names == ["2018", "2019", "2020", "2021"] and found.change is not None
+    found = effects(posterior, corpus, "year")  # not the column of that name
+    assert found.groups.names == ["2018", "2019", "2020", "2021"] and found.change is not None
     assert found.documents.tolist() == [15] * 4
 
 
@@ -196,18 +200,18 @@ def test_periods_of_time(tmp_path):
 def test_what_cannot_be_asked(known, by, told):
     corpus, posterior, *_ = known
     with pytest.raises(UsageError, match=told):
-        effects_of(posterior, corpus, by, ONE)
+        effects(posterior, corpus, by)
 
 
 def test_a_column_of_too_many_values(known, monkeypatch):
     corpus, posterior, *_ = known
     monkeypatch.setattr("topicmc.topics.effects.MOST_GROUPS", 3)
     with pytest.raises(UsageError, match="--by group: has 4 values, and 3 are the most"):
-        effects_of(posterior, corpus, "group", ONE)
+        effects(posterior, corpus, "group")
 
 
 def test_a_corpus_without_columns(small_corpus, known):
     with pytest.raises(UsageError, match="--by party: the corpus keeps no columns; prepare it wi"):
-        effects_of(known[1], small_corpus, "party", ONE)
+        groups_of(small_corpus, "party")
     with pytest.raises(UsageError, match="--by year: the corpus knows no times"):
-        effects_of(known[1], small_corpus, "year", ONE)
+        groups_of(small_corpus, "year")

@@ -62,6 +62,8 @@ def export(source: Source, format: str, path: Path | str, force: bool = False) -
     replaced; DataError when a run or its corpus is damaged, or the disk is full.
     """
     from topicmc.export.places import check_free, staging
+    from topicmc.models.lda.views import NAME as VIEW
+    from topicmc.storage.files import check_no_source
 
     path = Path(path)
     if format not in FORMATS:
@@ -77,6 +79,7 @@ def export(source: Source, format: str, path: Path | str, force: bool = False) -
         raise UsageError(f"-o {path}: the name of a file of --to {format} ends in {known}")
     for run in source.runs:
         run.check_no_part(path)
+        check_no_source(path, [run.place / VIEW])  # also where there is none yet
     write = import_module(f"topicmc.export.{format}").write
     with staging(path, is_folder=bool(kind.files)) as target:
         write(source, target)

@@ -60,90 +60,109 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Effects:
-    """What G groups of documents have of K topics.
+class Groups:
+    """Documents in groups.
 
     Attributes:
         by: the field, or the unit of time.
-        names: of the groups; by value where all are numbers, else by name.
-        documents, tokens: (G,), of each group, as far as they were read.
-        share: (K, G), each topic's share of the tokens of a group.
-        difference: (K, G), that less its share in all other groups.
-        change: (K,), from the first group to the last; None unless they have an order.
+        names: of the groups that have `LEAST_DOCUMENTS`; by value where all are numbers.
+        is_ordered: whether they have an order.
+        numbers: of the documents that are read, int64 (n,), ascending.
+        of: int64 (n,), the group of each, −1 of none.
         n_without: documents that were read and have no value.
-        left_out: names and documents of groups of fewer than `LEAST_DOCUMENTS`.
-        n_read: documents that were read, of ``n_documents``.
+        left_out: names and documents of groups of fewer.
     """
 
     by: str
     names: list[str]
+    is_ordered: bool
+    numbers: np.ndarray
+    of: np.ndarray
+    n_without: int
+    left_out: list[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What G groups of documents have of K topics.
+
+    Attributes:
+        groups: of which.
+        documents, tokens: (G,), of each group, as far as they were read.
+        share: (K, G), each topic's share of the tokens of a group.
+        difference: (K, G), that less its share in all other groups.
+        change: (K,), from the first group to the last; None unless they have an order.
+    """
+
+    groups: Groups
     documents: np.ndarray
     tokens: np.ndarray
     share: Interval
     difference: Interval
     change: Interval | None
-    n_without: int
-    left_out: list[tuple[str, int]]
-    n_read: int
-    n_documents: int
 
 
-def effects_of(posterior: Posterior, corpus: Corpus, by: str, threads: Threads) -> Effects:
-    """The groups are the values of a column that `prepare --keep` kept; or with "day", "month",
-    "year" or "decade" periods, where the corpus has times.
+def groups_of(corpus: Corpus, by: str) -> Groups:
+    """The values of a column that `prepare --keep` kept; or with "day", "month", "year" or "decade"
+    periods, where the corpus has times.
 
     Raises UsageError for a column that is not kept, one of more than `MOST_GROUPS` values, and
     where fewer than two have `LEAST_DOCUMENTS` documents.
     """
-    numbers, codes, names, is_ordered = _groups(corpus, by)
+    numbers = evenly_chosen(np.arange(corpus.n_docs))
+    codes, names, is_ordered = _values(corpus, by, numbers)
     counted = np.bincount(codes[codes >= 0], minlength=len(names))
-    enough = np.flatnonzero(counted >= LEAST_DOCUMENTS)
-    if len(enough) < 2:
+    enough = counted >= LEAST_DOCUMENTS
+    if enough.sum() < 2:
         raise UsageError(
-            f"--by {by}: {len(enough)} of {len(names)} values has {LEAST_DOCUMENTS} documents or"
+            f"--by {by}: {enough.sum()} of {len(names)} values has {LEAST_DOCUMENTS} documents or"
             " more, and it takes two to compare; name another column"
         )
-    place = np.full(len(names) + 1, -1)
-    place[enough] = np.arange(len(enough))
-    of = place[codes]
-    told = of >= 0
-    found = prevalence(
-        posterior, corpus, numbers[told], of[told], len(enough), threads, want_moments=True
+    place = np.where(enough, np.cumsum(enough) - 1, -1)
+    return Groups(
+        by,
+        [name for name, told in zip(names, enough, strict=True) if told],
+        is_ordered,
+        numbers,
+        np.append(place, -1)[codes],
+        int((codes < 0).sum()),
+        [(names[g], int(counted[g])) for g in np.flatnonzero(~enough)],
     )
-    documents = counted[enough]
-    groups = _Sums.of(found, documents)
+
+
+def effects_of(posterior: Posterior, corpus: Corpus, groups: Groups, threads: Threads) -> Effects:
+    """How the topics of some groups of the documents of a corpus differ."""
+    told = groups.of >= 0
+    chosen = groups.numbers[told], groups.of[told]
+    found = prevalence(posterior, corpus, *chosen, len(groups.names), threads, want_moments=True)
+    documents = np.bincount(groups.of[told], minlength=len(groups.names))
+    sums = _Sums.of(found, documents)
     change = None
-    if is_ordered:
-        last = len(enough) - 1
-        change = _difference(posterior, groups.only([last]), groups.only([0]))
+    if groups.is_ordered:
+        last = len(documents) - 1
+        change = _difference(posterior, sums.only([last]), sums.only([0]))
         change = Interval(*(values[:, 0] for values in change))
     return Effects(
-        by=by,
-        names=[names[g] for g in enough],
+        groups,
         documents=documents,
         tokens=found.sizes.astype(np.int64),
-        share=_shares(posterior, groups),
-        difference=_difference(posterior, groups, groups.others()),
+        share=_shares(posterior, sums),
+        difference=_difference(posterior, sums, sums.others()),
         change=change,
-        n_without=int((codes < 0).sum()),
-        left_out=[(names[g], int(counted[g])) for g in np.flatnonzero(counted < LEAST_DOCUMENTS)],
-        n_read=len(numbers),
-        n_documents=corpus.n_docs,
     )
 
 
 # --- groups ---------------------------------------------------------------------------------------
 
 
-def _groups(corpus: Corpus, by: str) -> tuple[np.ndarray, np.ndarray, list[str], bool]:
-    """The documents that are read, int64 (n,), the number of the group of each, −1 of none, the
-    names of the groups, and whether these have an order."""
-    numbers = evenly_chosen(np.arange(corpus.n_docs))
+def _values(corpus: Corpus, by: str, numbers: np.ndarray) -> tuple[np.ndarray, list[str], bool]:
+    """The number of the value of each of some documents, int64 (n,), −1 of none, the values, and
+    whether these have an order."""
     has_times = corpus.times is not None and not np.isnat(corpus.times).all()
     if by in UNITS and (has_times or corpus.columns is None):
         found = periods_of(corpus, by)
         assert found is not None
-        return numbers, found.of[numbers], found.names, True
+        return found.of[numbers], found.names, True
     columns = corpus.columns
     if columns is None:
         raise UsageError(
@@ -166,7 +185,7 @@ def _groups(corpus: Corpus, by: str) -> tuple[np.ndarray, np.ndarray, list[str],
             " that has fewer, of classes say"
         )
     code = {name: g for g, name in enumerate(names)} | {"": -1}
-    return numbers, np.array([code[value] for value in values]), names, is_ordered
+    return np.array([code[value] for value in values]), names, is_ordered
 
 
 def _unknown(by: str, names: Sequence[str]) -> str:
@@ -286,7 +305,7 @@ def rows_of(effects: Effects, k: int) -> list[dict[str, Any]]:
             **_told(effects.share, (k, g), "share", ""),
             **_told(effects.difference, (k, g), "difference", "difference_"),
         }
-        for g, name in enumerate(effects.names)
+        for g, name in enumerate(effects.groups.names)
     ]
 
 

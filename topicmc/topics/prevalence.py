@@ -105,7 +105,9 @@ def prevalence(
     threads: Threads,
     want_moments: bool = False,
 ) -> Prevalence:
-    """That of the documents with ``numbers``, int64 (n,), ascending, in ``groups``, int64 (n,)."""
+    """That of the documents with ``numbers``, int64 (n,), ascending, in ``groups``, int64 (n,).
+    DataError when a file of the corpus is damaged."""
+    corpus.check(range(corpus.n_shards))
     chains = [_places(chain) for chain in posterior.believed]
     places = [place for chain in chains for place in chain]
     shape = (len(places), n_groups, len(posterior.phi))

@@ -27,14 +27,14 @@ def write_npz(run: FactorRun, path: Path) -> None:
     noise_sd                    (S,), of a rating given the sample
     mean, low, high             numbers
     """
-    data, scale = run.data(), run.scale()
-    deviation, n = np.float32(scale.deviation), len(run.states_to_read())
+    data, scale, entries = run.data(), run.scale(), run.states_to_read()
+    deviation, n = np.float32(scale.deviation), len(entries)
     width = run.config().factors
     chain, tau = np.empty(n, np.int64), np.empty(n)
     rows = {"user": data.ratings.n_users, "item": data.ratings.n_items}
     factors = {side: np.empty((n, size, width), np.float32) for side, size in rows.items()}
     biases = {side: np.empty((n, size), np.float32) for side, size in rows.items()}
-    for i, state in enumerate(states_of(run)):  # one at a time
+    for i, state in enumerate(map(run.read_sample, entries)):  # one at a time
         chain[i], tau[i] = state.index, state.tau
         for side, of in (("user", state.users), ("item", state.items)):
             np.multiply(of[:, :-1], np.sqrt(deviation), out=factors[side][i])

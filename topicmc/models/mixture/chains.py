@@ -25,7 +25,6 @@ from topicmc.storage.checkpoints import Checkpoint
 
 _FEW = 64  # documents
 COUNTED = 1_000  # whose tokens are counted at a time: that takes sixteen bytes an entry
-START = 50  # updates whose states are no samples, at least
 _ARRAYS = {"groups": np.int32, "x": np.float64, "y": np.float64, "weights": np.float64}
 
 
@@ -54,9 +53,7 @@ class MixtureChains:
         self._sizes = np.concatenate([documents.part(*of).sizes for of in pairwise(edges)])
         self._sampler = SliceSampler(documents, n_words, config, threads, self._share)
         self._waited = WaitFraction(transport)
-        self.start = START
-        if config.learn in ("beta", "both"):  # until β has been drawn
-            self.start = max(START, config.moves_every)
+        self.start = config.start
         self._all: list[Mixture] | None = None  # until somebody asks: a resumed run needs no start
         self.update = 0
 

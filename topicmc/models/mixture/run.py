@@ -125,7 +125,10 @@ class MixtureRun(RunDirectory):
         """How far the run has come; None where it never said."""
         last, config = last_evaluation(self), self.config()
         epoch = self.facts()["corpus"]["documents"] * config.chains
-        return None if last is None else reached(self, last, config, epoch)
+        if last is None:
+            return None
+        at = reached(self, last, config, epoch)
+        return at._replace(of_start=last["update"] / config.start)
 
     def vocabulary(self) -> list[str]:
         """The words in the order of columns; DataError when the file is missing or damaged."""

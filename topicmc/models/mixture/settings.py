@@ -14,6 +14,7 @@ COUNTS = ("all", "minibatch")
 MOST_ALPHA = 1_000.0
 _BATCH = 10_000  # documents, at most, with the counts of all; else the published number
 _PUBLISHED_BATCH = 1_000
+_START = 50  # updates, at least
 _STEPS = {("scir", "all"): 1.0, ("scir", "minibatch"): 0.1, ("sgrld", "all"): 0.01}
 _PUBLISHED_SGRLD = 0.01
 _UPDATES = 2_000
@@ -73,6 +74,11 @@ class MixtureConfig(MixtureSettings[Any]):
 class Resolved(MixtureSettings[Never]):
     """What a run does: nothing is left open but ``evaluate_every``, ``checkpoint_every``, and
     ``alpha`` where it is learned."""
+
+    @property
+    def start(self) -> int:
+        """Updates whose states are no samples: until β has been drawn, where it is learned."""
+        return max(_START, self.moves_every) if self.learn in ("beta", "both") else _START
 
 
 def check_honoured(asked: MixtureSettings) -> None:

@@ -67,7 +67,11 @@ class Grid:
         self._settings["sampler"] = known or self._config(max(self.topics), self.seeds[0]).sampler
         configs = [self._config(n_topics, self.seeds[0]) for n_topics in self.topics]
         if not any(self._settings.get(name) is not None for name in LENGTHS):
-            # Each K would have a length of its own.
+            # Each K would have a length of its own; and where memory or time lets but some of them
+            # keep the topics of tokens, of another kind.
+            if len({config.remember for config in configs}) > 1:
+                self._settings["remember"] = configs[-1].remember
+                configs = [self._config(n_topics, self.seeds[0]) for n_topics in self.topics]
             name = "updates" if configs[0].epochs is None else "epochs"
             self._settings[name] = max(getattr(config, name) for config in configs)
         self._claim()
