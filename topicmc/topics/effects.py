@@ -43,6 +43,7 @@ from topicmc.topics.prevalence import LEAST_DOCUMENTS, Prevalence, evenly_chosen
 from topicmc.topics.uncertainty import Posterior
 
 MOST_GROUPS = 1000
+_MOST_NAMED = 12  # columns, in a message
 
 
 class Interval(NamedTuple):
@@ -177,7 +178,7 @@ def _values(corpus: Corpus, by: str, numbers: np.ndarray) -> tuple[np.ndarray, l
         value = row.get(by)
         values.append("" if value is None else one_line(value))
     if by not in known:
-        raise UsageError(_unknown(by, list(known)))
+        raise UsageError(_unknown(by, list(known), has_times))
     names, is_ordered = _in_order(set(values) - {""})
     if len(names) > MOST_GROUPS:
         raise UsageError(
@@ -188,9 +189,12 @@ def _values(corpus: Corpus, by: str, numbers: np.ndarray) -> tuple[np.ndarray, l
     return np.array([code[value] for value in values]), names, is_ordered
 
 
-def _unknown(by: str, names: Sequence[str]) -> str:
-    close = get_close_matches(by, names, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"it keeps {', '.join(names)}"
+def _unknown(by: str, names: Sequence[str], has_times: bool) -> str:
+    close = get_close_matches(by, [*names, *UNITS] if has_times else names, n=1)
+    known = ", ".join(names[:_MOST_NAMED]) + ", …" * (len(names) > _MOST_NAMED)
+    hint = f"did you mean {close[0]}?" if close else f"it keeps {known}"
+    if has_times and not close:
+        hint += f", and times: {', '.join(UNITS)}"
     if by in UNITS:
         hint = "for periods prepare it with --time FIELD"
     return f"--by {by}: the corpus keeps no such column; {hint}"

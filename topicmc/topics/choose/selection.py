@@ -72,8 +72,8 @@ class Grid:
             if len({config.remember for config in configs}) > 1:
                 self._settings["remember"] = configs[-1].remember
                 configs = [self._config(n_topics, self.seeds[0]) for n_topics in self.topics]
-            name = "updates" if configs[0].epochs is None else "epochs"
-            self._settings[name] = max(getattr(config, name) for config in configs)
+            name = "updates" if configs[-1].epochs is None else "epochs"
+            self._settings[name] = getattr(configs[-1], name)  # of the largest K
         self._claim()
 
     def _begun_with(self) -> str | None:
