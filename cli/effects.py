@@ -104,7 +104,7 @@ def effects(
         _print_topic(k, found, posterior)
     if not shown:
         _print_all(found, posterior)
-    echo()
+        echo()
     for sentence in _sentences(found, posterior, documents.n_docs):
         echo(sentence)
 

@@ -193,7 +193,10 @@ def test_periods_of_time(tmp_path):
     [
         ("grup", "--by grup: the corpus keeps no such column; did you mean group\\?"),
         ("xyz", "it keeps group, other"),
-        ("other", "--by other: 1 of 1 values has 10 documents or more, and it takes two"),
+        (
+            "other",
+            r"--by other: of its values \(1\) only 1 are in 10 documents or more",
+        ),
         ("month", "no such column"),
     ],
 )

@@ -116,8 +116,8 @@ def groups_of(corpus: Corpus, by: str) -> Groups:
     enough = counted >= LEAST_DOCUMENTS
     if enough.sum() < 2:
         raise UsageError(
-            f"--by {by}: {enough.sum()} of {len(names)} values has {LEAST_DOCUMENTS} documents or"
-            " more, and it takes two to compare; name another column"
+            f"--by {by}: of its values ({len(names)}) only {enough.sum()} are in {LEAST_DOCUMENTS}"
+            " documents or more, and it takes two to compare; name another column"
         )
     place = np.where(enough, np.cumsum(enough) - 1, -1)
     return Groups(
