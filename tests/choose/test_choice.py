@@ -72,7 +72,7 @@ def test_nothing_is_suggested_before_perplexities_are_at_rest():
 def test_chains_that_are_apart_do_not_withhold_a_choice():
     told = advice([point(20, [1000]), point(50, [900], converged=False), point(90, [950])])
     assert "A first choice is K = 50" in told
-    assert "but chains of K = 50 not in all respects, as topicmc evaluate says" in told
+    assert "but chains of K = 50 had not in every respect, as topicmc evaluate says" in told
 
 
 def test_dots_lie_where_values_are_and_text_is_escaped(tmp_path):

@@ -69,13 +69,20 @@ def _starting(evidence: Evidence) -> tuple[bool, str] | None:
     return None
 
 
+def moves(draws: np.ndarray) -> bool:
+    """Whether the mean log-likelihood of a held-out token of one chain, (n,), has changed by more
+    than `MATERIAL` from its beginning to its end, and not by chance."""
+    gain, p = trend(draws)
+    return p < CHANCE and abs(gain) > MATERIAL
+
+
 def _moving(evidence: Evidence) -> tuple[bool, str] | None:
     if FIT not in evidence.draws:
         return None
     # A chain that has just left its group may have been evaluated before it has a sample.
     for chain, draws in zip(evidence.chains, evidence.draws[FIT], strict=False):
-        gain, p = trend(draws)
-        if p < CHANCE and abs(gain) > MATERIAL:
+        gain, _ = trend(draws)
+        if moves(draws):
             how = "still falls" if gain > 0 else "rises"
             change = abs(np.expm1(-gain))
             return False, (

@@ -14,7 +14,6 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.models.lda.scoring import score_run
-from topicmc.posterior.convergence import trend
 from topicmc.storage.run_fields import scored
 from topicmc.topics.choose.plots import Panel, write_panels
 from topicmc.topics.coherence import document_counts, npmi
@@ -22,9 +21,10 @@ from topicmc.topics.diagnostics import diagnose, log_likelihoods
 from topicmc.topics.ranking import top
 from topicmc.topics.reading import TOP, diversity
 from topicmc.topics.uncertainty import posterior_of
-from topicmc.topics.verdict import MATERIAL
+from topicmc.topics.verdict import moves
 
 CHANCE = 0.01  # relative difference of perplexities that one seed cannot tell from chance
+_ENOUGH = 6  # evaluations, of which fewer tell no change from chance
 CAUTION = (
     "Do not take the lowest perplexity on trust: it rewards prediction, not topics that people can"
     " read, and more topics need longer training, while here all had the same budget. Read the"
@@ -76,7 +76,8 @@ class Point:
     (`topicmc.topics.uncertainty`), None where there is one chain; ``converged`` whether each run
     has come to rest by the verdict of `topicmc.topics.diagnostics` on it alone, None where runs
     are too short to tell; ``settled`` whether the perplexity of each has, by which numbers of
-    topics are compared: it has changed by less than 0.5 % over the second half of the run.
+    topics are compared: no change of more than 0.5 % over the second half of the run is told from
+    chance (`topicmc.topics.verdict`).
     """
 
     topics: int
@@ -151,8 +152,9 @@ def _all_converged(runs: Sequence[TopicRun]) -> bool | None:
 
 
 def _has_settled(run: TopicRun) -> bool:
-    moves = [trend(draws)[0] for draws in log_likelihoods(run)]
-    return not run.is_starting() and bool(np.all(np.abs(moves) <= MATERIAL))  # NaN is not
+    chains = log_likelihoods(run)
+    enough = all(len(draws) >= _ENOUGH for draws in chains)
+    return not run.is_starting() and enough and not any(map(moves, chains))
 
 
 def write_plot(folder: Path, points: Sequence[Point]) -> Path:
@@ -213,8 +215,8 @@ def _doubtful(points: Sequence[Point], longer: str) -> str:
         if not apart:
             return ""
         return (
-            f"Perplexities had come to rest, which is what K is chosen by, but chains of"
-            f" {_listed(apart)} not in all respects, as topicmc evaluate says. "
+            "Perplexities had come to rest, by which K is chosen, but chains of"
+            f" {_listed(apart)} had not in every respect, as topicmc evaluate says. "
         )
     sound = [point.topics for point in points if point.settled]
     rows = f"only the row of {_listed(sound)} is" if len(sound) == 1 else "no row is"
