@@ -3,7 +3,9 @@
 import math
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from fake_runs import make_run
 
 from topicmc.topics.choose import choice
 from topicmc.topics.choose.choice import Point, RunFigures
@@ -67,6 +69,20 @@ def test_nothing_is_suggested_before_perplexities_are_at_rest():
     assert "first choice" not in told
     told = advice([point(k, [1000], settled=False) for k in (20, 50)])
     assert "at rest" not in told and "K = 20, 50: no row is to be relied on yet" in told
+
+
+def test_perplexity_is_at_rest_where_no_change_is_told_from_chance(tmp_path):
+    noise = np.random.default_rng(1).normal(0, 0.02, 12)
+    for name, scores, expected in (
+        ("level", -7 + noise, True),
+        ("falls", -7 + noise / 10 + np.linspace(0, 0.1, 12), False),
+        ("few", -7 + noise[:5], False),
+    ):
+        theta = np.random.default_rng(0).gamma(1.0, size=(1, 30, 3)) + 1e-3
+        run = make_run(tmp_path / name, {0: theta}, [[score] for score in scores])
+        assert choice._has_settled(run) == expected, name
+    young = make_run(tmp_path / "young", {0: theta}, [[-7.0]] * 12, burn_in=True)
+    assert not choice._has_settled(young)
 
 
 def test_chains_that_are_apart_do_not_withhold_a_choice():

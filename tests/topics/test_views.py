@@ -65,6 +65,8 @@ def test_topics_that_not_all_chains_have_found(made, tmp_path):
     assert unstable(run, [other]) == [3]
     view = edit(run, Edits(drops=[0]), tmp_path / "without")
     assert unstable(view, [other]) == [3]
+    with pytest.raises(UsageError, match="all chains have found 0 of 6 topics, and 2 are the few"):
+        unstable(make_run(tmp_path / "young", {0: theta[0], 1: theta[1]}, burn_in=True), [])
     with pytest.raises(UsageError, match="has one chain, which cannot know"):
         unstable(other, [])
 

@@ -16,6 +16,7 @@ from topicmc.models.lda.names import fault_of_name
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import samples_of
 from topicmc.models.lda.views import (
+    FEWEST,
     NAME,
     View,
     checksum_of,
@@ -50,7 +51,7 @@ def unstable(run: TopicRun, others: Sequence[TopicRun]) -> list[int]:
     """The numbers of the topics of a run or view that not all chains have found, its own and those
     of other runs. These have no merged topics, and have found one where they have all its parts.
 
-    Raises UsageError where there is but one chain, and as `posterior_of`.
+    Raises UsageError where there is but one chain or hardly a topic is left, and as `posterior_of`.
     """
     matched = TopicRun.open(run.path) if others else run
     posterior = posterior_of([matched, *others])
@@ -61,7 +62,13 @@ def unstable(run: TopicRun, others: Sequence[TopicRun]) -> list[int]:
         )
     stable = {matched.numbers[k] for k in np.flatnonzero(posterior.stable)}
     parts = run.view.parts if others and run.view else [(k,) for k in run.numbers]
-    return [part[0] for part in parts if not stable.issuperset(part)]
+    told = [part[0] for part in parts if not stable.issuperset(part)]
+    if len(parts) - len(told) < FEWEST:
+        raise UsageError(
+            f"--stable: all chains have found {len(parts) - len(told)} of {len(parts)} topics, and"
+            f" {FEWEST} are the fewest that can be shown; train for longer"
+        )
+    return told
 
 
 def edited(run: TopicRun, edits: Edits) -> View:

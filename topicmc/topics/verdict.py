@@ -81,8 +81,8 @@ def _moving(evidence: Evidence) -> tuple[bool, str] | None:
         return None
     # A chain that has just left its group may have been evaluated before it has a sample.
     for chain, draws in zip(evidence.chains, evidence.draws[FIT], strict=False):
-        gain, _ = trend(draws)
         if moves(draws):
+            gain, _ = trend(draws)
             how = "still falls" if gain > 0 else "rises"
             change = abs(np.expm1(-gain))
             return False, (

@@ -20,7 +20,7 @@ from topicmc.topics.coherence import document_counts, npmi
 from topicmc.topics.diagnostics import diagnose, log_likelihoods
 from topicmc.topics.ranking import top
 from topicmc.topics.reading import TOP, diversity
-from topicmc.topics.uncertainty import posterior_of
+from topicmc.topics.uncertainty import Posterior, posterior_of
 from topicmc.topics.verdict import moves
 
 CHANCE = 0.01  # relative difference of perplexities that one seed cannot tell from chance
@@ -94,7 +94,7 @@ class Point:
             topics=len(posterior.phi),
             runs=tuple(RunFigures.of(run, corpus, samples) for run in runs),
             stable=float(posterior.stable.mean()) if posterior.n_chains > 1 else None,
-            converged=_all_converged(runs),
+            converged=_all_converged(runs, posterior),
             settled=all(map(_has_settled, runs)),
         )
 
@@ -144,8 +144,10 @@ def _averaged_over(run: TopicRun) -> int:
     return run.metrics()[-1].get("averaged_over", 0)
 
 
-def _all_converged(runs: Sequence[TopicRun]) -> bool | None:
-    found = [diagnose([run]).converged for run in runs]
+def _all_converged(runs: Sequence[TopicRun], posterior: Posterior) -> bool | None:
+    """By the ``posterior`` of all of them, where that is of one alone."""
+    known = posterior if len(runs) == 1 else None
+    found = [diagnose([run], known).converged for run in runs]
     if False in found:
         return False
     return None if None in found else True
