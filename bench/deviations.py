@@ -67,7 +67,9 @@ def drawn(run: TopicRun, seed: int) -> list[Sample]:
     chosen = sorted(generator.permutation(len(entries))[:MOST])
     thetas = [run.read_sample(entries[i]) for i in chosen]
     if keeps_counts(run.facts()["config"]):
-        thetas = [gamma_draw(theta, generator) for theta in thetas]
+        keys = generator.integers(2**64, size=len(thetas), dtype=np.uint64)
+        pairs = zip(thetas, keys, strict=True)
+        thetas = [gamma_draw(theta, key, Threads()) for theta, key in pairs]
     return [
         Sample(theta, theta.sum(axis=0, dtype=np.float64), alpha_of(run, entries[i]))
         for i, theta in zip(chosen, thetas, strict=True)

@@ -31,12 +31,13 @@ from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
-from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.estimates import plain
+from topicmc.models.heldout import split_documents
+from topicmc.models.lda.completion import perplexity, token_probabilities
 from topicmc.models.lda.methods import LdaMethod, open_method
+from topicmc.models.lda.minibatches.estimates import plain
+from topicmc.models.lda.minibatches.updates import _MinibatchDraws
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import Resolved, TrainConfig
-from topicmc.models.lda.updates import _MinibatchDraws
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import running_mean
 from topicmc.samplers.state import Chain

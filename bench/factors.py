@@ -28,8 +28,8 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.factors.jobs import start
 from topicmc.models.factors.model import training_of
-from topicmc.models.factors.reading import Columns
-from topicmc.models.factors.reports import score
+from topicmc.models.factors.rating_files import Columns
+from topicmc.models.factors.scoring import score
 from topicmc.models.factors.settings import FactorConfig
 
 SGD: dict[str, Any] = {"sampler": "sgd"}

@@ -30,13 +30,13 @@ import numpy as np
 from numba import njit
 
 from topicmc.corpora import Documents
-from topicmc.corpora.emission import shard_bounds, write_parts
 from topicmc.corpora.files import staging
 from topicmc.corpora.index import write_index, write_vocabulary
+from topicmc.corpora.making.emission import shard_bounds, write_parts
+from topicmc.corpora.making.split import choose_heldout
 from topicmc.corpora.offsets import offsets
 from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.shards import count_dtype, id_dtype
-from topicmc.corpora.split import choose_heldout
 from topicmc.kernels.draws import normal_pair
 from topicmc.kernels.random import philox, stream_key
 

@@ -36,9 +36,10 @@ from topicmc.kernels.gibbs import sample_assignments, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import perplexity, split_documents
-from topicmc.models.lda.defaults import resolve
+from topicmc.models.heldout import split_documents
+from topicmc.models.lda.completion import perplexity
 from topicmc.models.lda.mixes import Mixer, parts
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 

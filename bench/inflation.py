@@ -31,10 +31,10 @@ from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
-from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.minibatches.updates import _MinibatchDraws
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import Resolved, TrainConfig
-from topicmc.models.lda.updates import _MinibatchDraws
 from topicmc.samplers.state import sum_topics
 from topicmc.samplers.steps import step_size
 

@@ -5,7 +5,8 @@
 Each run is one of `topicmc train` with `--sampler adlda`, as it is planned for its budget. Printed
 are the kind and the sweeps of its start, the share of the budget that this took, and how long the
 sweeps took in which documents joined, beside settled ones over as many documents; medians over the
-seeds, with the least and the greatest. A plan reckons with `topicmc.models.lda.starts.JOINING`.
+seeds, with the least and the greatest. A plan reckons with
+`topicmc.models.lda.planning.starts.JOINING`.
 """
 
 import argparse

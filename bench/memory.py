@@ -28,7 +28,7 @@ from pathlib import Path
 
 from topicmc.corpora import Corpus
 from topicmc.models.lda import memory
-from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.storage.runs import made_by
 

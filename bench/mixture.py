@@ -73,8 +73,8 @@ def titles(source: Path, folder: Path, seeds: int, options: list[str]) -> None:
 
     from topicmc.corpora import Corpus
     from topicmc.kernels.threads import Threads
+    from topicmc.models.mixture.evaluation import log_predictive
     from topicmc.models.mixture.model import training_documents
-    from topicmc.models.mixture.score import log_predictive
 
     with (folder / "titles.jsonl").open("w", encoding="utf-8") as stream:
         for line in source.read_text(encoding="utf-8").splitlines():

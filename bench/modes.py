@@ -22,7 +22,8 @@ from exactness import topicmc
 
 from topicmc.corpora import Corpus
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
+from topicmc.models.heldout import split_documents
+from topicmc.models.lda.completion import perplexity, token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.storage.runs import made_by

@@ -155,13 +155,13 @@ PLANTED = [
         "test_minibatches_that_move_all_words_settle_the_waiting_too",
     ),
     Planted(
-        "learned β: the denominator lacks W", "topicmc/models/lda/learned_priors.py",
+        "learned β: the denominator lacks W", "topicmc/models/lda/priors/learned.py",
         "shared = n_words * (digamma(totals + masses) - digamma(masses)).sum()",
         "shared = (digamma(totals + masses) - digamma(masses)).sum()",
         "tests/samplers/test_priors.py",
     ),
     Planted(
-        "learned α: n_d in place of n_d + Σα", "topicmc/models/lda/learned_priors.py",
+        "learned α: n_d in place of n_d + Σα", "topicmc/models/lda/priors/learned.py",
         "digamma(sizes + total) - digamma(total)", "digamma(sizes + 1e-9) - digamma(total)",
         "tests/samplers/test_priors.py",
     ),
@@ -334,7 +334,7 @@ PLANTED = [
     ),
     Planted(
         "mixture: predictions averaged outside the logarithm",
-        "topicmc/models/mixture/score.py",
+        "topicmc/models/mixture/evaluation.py",
         "np.logaddexp.reduce(np.array(scores), axis=0) - np.log(len(scores))",
         "np.mean(scores, axis=0)",
         "tests/mixture/test_mixture_kernels.py::test_predictions_are_averaged_inside_the_logarithm",

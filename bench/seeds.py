@@ -30,11 +30,11 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.engine.transport.launch import find_mpiexec
+from topicmc.models.lda.priors.seed_files import read_seeds
+from topicmc.models.lda.priors.seed_settings import Seeds
+from topicmc.models.lda.priors.seeds import found_in
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean, samples_of
-from topicmc.models.lda.seed_files import read_seeds
-from topicmc.models.lda.seed_settings import Seeds
-from topicmc.models.lda.seeds import found_in
 from topicmc.topics.acceptance import seed_words
 
 WAYS = {

@@ -27,8 +27,8 @@ from sweeps import ALPHA, BETA, Sweep, sampler
 from topicmc.corpora import Corpus
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.models.lda.workers import expand
 from topicmc.storage.files import write_json

@@ -24,7 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.corpora import Corpus, maintenance
+from topicmc.corpora import Corpus
+from topicmc.corpora.making import maintenance
 from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt

@@ -20,10 +20,10 @@ from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.minibatches.target import CHAINS
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.target import CHAINS
 
 
 def main() -> None:

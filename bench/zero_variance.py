@@ -29,9 +29,10 @@ from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import split_documents, token_probabilities
-from topicmc.models.lda.defaults import resolve
+from topicmc.models.heldout import split_documents
+from topicmc.models.lda.completion import token_probabilities
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers import running_mean
 from topicmc.samplers.lazy import LazyScir

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, note
 
 if TYPE_CHECKING:
     from topicmc.corpora.readers import Progress, Tally
@@ -78,13 +78,13 @@ def warn_of_reading(told: dict[str, Any]) -> None:
 
 def _warn_of_text(told: dict[str, Any]) -> None:
     """Markup, and clauses for words."""
-    from topicmc.corpora.scripts import advice
+    from topicmc.corpora.text.scripts import advice
 
     names = {"html": "HTML", "latex": "LaTeX"}
     if told["markup"]:
         found = " and ".join(f"{n:,} {names[kind]}" for kind, n in told["markup"].items())
         option = f"--strip {','.join(told['markup'])}"
-        echo(f"Note: some documents hold markup ({found}), which {option} removes.", err=True)
+        note(f"some documents hold markup ({found}), which {option} removes")
     if told["uncut"]:
         echo(f"Warning: {advice(told['uncut'])}.", err=True)
 

@@ -10,7 +10,7 @@ import click
 
 from topicmc.cli.mixture.dispatch import is_mixture
 from topicmc.cli.options import NumberRange, json_option, print_json, refuse, threads_option
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, note
 from topicmc.cli.tables import print_table
 from topicmc.errors import UsageError
 
@@ -105,8 +105,7 @@ def compare(
     workers = Threads(threads or available_cores())
     limit = SAME if within is None else within
     comparison = compared(models, documents, workers, limit=limit, drifts=drifts)
-    for remark in comparison.remarks:
-        echo(f"Note: {remark}.", err=True)
+    note(*comparison.remarks)
     if as_json:
         print_json(comparison.as_dict())
     else:

@@ -72,8 +72,8 @@ def _field(name: str) -> str:
 def _converted(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings as they are kept: the time budget in seconds, the intervals as text, places from
     the root, and what files hold of seeds and α."""
-    from topicmc.models.lda.given_priors import read_alpha
-    from topicmc.models.lda.seed_files import read_seeds
+    from topicmc.models.lda.priors.given import read_alpha
+    from topicmc.models.lda.priors.seed_files import read_seeds
     from topicmc.storage.files import real_path
 
     settings = dict(settings)

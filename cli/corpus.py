@@ -27,7 +27,7 @@ from topicmc.cli.options import (
     refuse,
     rereading_options,
 )
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, in_units
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
@@ -99,7 +99,7 @@ def verify(corpus: Path, as_json: bool) -> None:
 @json_option
 def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_json: bool) -> None:
     """Put the documents of several CORPORA over one vocabulary into one corpus."""
-    from topicmc.corpora import maintenance
+    from topicmc.corpora.making import maintenance
 
     if len(corpora) < 2:
         raise click.UsageError("Give two corpora or more.")
@@ -160,7 +160,7 @@ def add(
     With --new-words the words that CORPUS lacks come in behind its own, if its pruning would keep
     them in SOURCES.
     """
-    from topicmc.corpora import maintenance
+    from topicmc.corpora.making import maintenance
 
     if output is None:
         refuse({"--force": options["force"]}, "goes with -o: CORPUS itself is added to")
@@ -198,7 +198,7 @@ def reshard(
 ) -> None:
     """Cut CORPUS into shards near equal in tokens, for as many workers; or shuffle it, so that
     shards are alike."""
-    from topicmc.corpora import maintenance
+    from topicmc.corpora.making import maintenance
 
     if seed is not None and not shuffle:
         raise click.UsageError("--seed decides the order of --shuffle: give both or neither.")
@@ -290,12 +290,3 @@ def _rows_rows(facts: dict[str, Any]) -> dict[str, str]:
     if facts["duplicates"]:
         rows["duplicates"] = duplicates_row(facts["duplicates"], left_out)
     return rows
-
-
-def in_units(number: float) -> str:
-    """Bytes, as people say how many."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} TB"

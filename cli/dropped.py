@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from topicmc.cli.options import print_json
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, note
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
@@ -27,7 +27,7 @@ def print_dropped(corpus: Corpus, written: Path | None, as_json: bool) -> None:
     facts = {"corpus": str(corpus.path), "rows": corpus.n_dropped}
     facts |= {"reasons": corpus.index.get("dropped", {}).get("reasons", {})}
     if corpus.index.get("dropped") is None:
-        echo(f"Note: {corpus.path} does not know its rows: prepare the sources again.", err=True)
+        note(f"{corpus.path} does not know its rows: prepare the sources again")
     if as_json:
         rows = {"file": str(written)} if written else {"dropped": [*_records(corpus)]}
         print_json({**facts, **rows})
@@ -83,8 +83,8 @@ def _table(stream: IO[bytes], suffix: str) -> Iterator[_Write]:
 
 def _records(corpus: Corpus) -> Iterator[dict[str, Any]]:
     from topicmc.corpora.dropped import REASONS
+    from topicmc.corpora.making.ordering import listed
     from topicmc.corpora.metadata import clean_title
-    from topicmc.corpora.ordering import listed
 
     if not corpus.n_dropped:
         return

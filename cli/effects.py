@@ -145,8 +145,7 @@ def _print_all(found: Effects, posterior: Posterior) -> None:
     if found.change is not None:
         ends, last = found.change, f"{found.groups.names[0]} to {found.groups.names[-1]}"
     elif len(found.groups.names) == 2:
-        first = found.difference
-        ends = type(first)(*(values[:, 0] for values in first))
+        ends = found.difference.of(0)
         last = f"{found.groups.names[0]} less {found.groups.names[1]}"
     if ends is not None:
         order = np.argsort(-ends.mean, kind="stable")

@@ -12,7 +12,7 @@ import click
 
 from topicmc.cli.mixture.dispatch import are_mixtures, only_one
 from topicmc.cli.options import json_option, print_json, refuse, threads_option
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, note
 from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.errors import UsageError
 
@@ -91,8 +91,7 @@ def evaluate(
     ]
     for shown in opened:
         if shown.view is not None and (shown.view.merged or shown.view.dropped):
-            viewed = VIEWED.format(shown.place, shlex.quote(str(shown.path)))
-            echo(f"Note: {viewed}.", err=True)
+            note(VIEWED.format(shown.place, shlex.quote(str(shown.path))))
     diagnostics = diagnose(opened)
     if as_json:
         told = [score.as_dict() for score in scores]

@@ -19,7 +19,7 @@ from topicmc.cli.options import (
     refuse,
     threads_option,
 )
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, note
 from topicmc.export import FORMATS
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def export(
         note_progress(opened)
         source = Topics(opened, chain=chain, **options)
     files = write(source, format, output, force)
-    for remark in source.remarks:
-        echo(f"Note: {remark}.", err=True)
+    note(*source.remarks)
     if as_json:
         told = {"format": format, "files": [str(file) for file in files], "remarks": source.remarks}
         print_json(told)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from topicmc.cli.options import force_option, json_option, output_option, print_json
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, in_units
 
 if TYPE_CHECKING:
     from topicmc.corpora.download import Progress
@@ -56,7 +56,8 @@ def fetch(
     sizes = [remote_size(file) for file in collection.files]
     echo(f"{collection.about}\nLicence: {collection.licence}", err=True)
     for file, size in zip(collection.files, sizes, strict=True):
-        echo(f"  {_size(size):>10}  {file.url}", err=True)
+        told = "size ?" if size is None else in_units(size)
+        echo(f"  {told:>10}  {file.url}", err=True)
     asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
     if asks and not click.confirm(f"Download to {output}?", default=True, err=True):
         echo("Nothing was fetched.", err=True)
@@ -106,13 +107,3 @@ def _progress(total: int | None) -> Iterator[Progress | None]:
             bar.update(task, description=file, completed=sum(done.values()))
 
         yield report
-
-
-def _size(size: int | None) -> str:
-    if size is None:
-        return "size ?"
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000  # type: ignore[assignment]
-    return f"{size:.1f} GB"

@@ -24,7 +24,7 @@ from topicmc.cli.options import (
     run_argument,
     threads_option,
 )
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, note
 from topicmc.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def infer(
     from topicmc.corpora.readers import Tally
     from topicmc.corpora.reading import read_known
     from topicmc.corpora.remembered import fields_like
-    from topicmc.corpora.tokenizer import Tokenizer
+    from topicmc.corpora.text.tokenizer import Tokenizer
     from topicmc.host.machine import available_cores
     from topicmc.inference.files import check_place, write_mixes
     from topicmc.inference.groups import infer_groups
@@ -119,10 +119,9 @@ def infer(
         if columns == ():  # prepared corpora have theirs all the same
             stream = replace(stream, columns=())
         if not stream.ordered:
-            echo(
-                "Note: this corpus does not know the rows of its sources: training documents come "
-                "first, then those held out; prepare the sources again to have them in order.",
-                err=True,
+            note(
+                "this corpus does not know the rows of its sources: training documents come first,"
+                " then those held out; prepare the sources again to have them in order"
             )
         if groups is not None:
             rows = infer_groups(groups, stream, totals)
@@ -132,7 +131,7 @@ def infer(
             )
         write_mixes(output, labels.columns(), rows, sd=se)
     if stream.ids and not totals.named:
-        echo(f"Note: no document has an id (--id {fields.id}).", err=True)
+        note(f"no document has an id (--id {fields.id})")
     if tally.ids_repeated:
         echo(
             f"Warning: {tally.ids_repeated:,} rows have the id of a row before them: by these ids"
@@ -142,7 +141,7 @@ def infer(
     if tally.cut:
         echo(f"Warning: {tally.cut}.", err=True)
     if groups is None and opened.view is not None and opened.view.dropped:
-        echo("Note: shares are of all topics; those of the dropped are left out.", err=True)
+        note("shares are of all topics; those of the dropped are left out")
     if as_json:
         print_json(_summary(output, labels, tally, totals))
     else:
@@ -197,7 +196,7 @@ def _told(facts: dict[str, Any], corpus: Corpus | None) -> dict[str, Any]:
 
 def _stop_words(told: dict[str, Any]) -> frozenset[str]:
     """Those that were left out of the corpus, as far as they can be told."""
-    from topicmc.corpora.stopwords import stop_words
+    from topicmc.corpora.text.stopwords import stop_words
 
     choice = told.get("stopwords")
     try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import note
 from topicmc.errors import UsageError
 from topicmc.storage.fields import UNSHOWN
 
@@ -213,8 +213,7 @@ def note_progress(runs: Sequence[TopicRun]) -> None:
     from topicmc.models.lda.progress import remarks
 
     for run in runs:
-        for remark in remarks(run):
-            echo(f"Note: {remark}.", err=True)
+        note(*remarks(run))
 
 
 def check_topics(numbers: Sequence[int], run: TopicRun) -> None:

@@ -115,7 +115,7 @@ def prepare(
     named later. Without ids documents are named by file and row.
     """
     from topicmc import corpora
-    from topicmc.corpora.tokenizer import Tokenizer
+    from topicmc.corpora.text.tokenizer import Tokenizer
 
     settings = (tokens, token_pattern, tokenizer, allow, strip, min_length, max_length)
     cut = None

@@ -11,3 +11,18 @@ from topicmc.storage.fields import visible
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     """Prints what is for people; see `visible`."""
     click.echo(visible(str(text)), err=err, nl=nl)
+
+
+def note(*sentences: str) -> None:
+    """Prints what is to be known of a result to stderr; sentences are without full stop."""
+    for sentence in sentences:
+        echo(f"Note: {sentence}.", err=True)
+
+
+def in_units(number: float) -> str:
+    """Bytes, as people say how many."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"

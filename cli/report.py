@@ -19,7 +19,7 @@ from topicmc.cli.options import (
     refuse,
     threads_option,
 )
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, note
 from topicmc.errors import DataError
 
 if TYPE_CHECKING:
@@ -120,5 +120,5 @@ def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:
     try:
         return open_corpus(run)
     except DataError as error:
-        echo(f"Note: no coherence, documents or trends: {error}.", err=True)
+        note(f"no coherence, documents or trends: {error}")
         return None

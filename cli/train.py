@@ -25,6 +25,7 @@ from topicmc.cli.options import (
     setting,
     transport_option,
 )
+from topicmc.cli.printing import in_units
 from topicmc.cli.topics import print_topics
 from topicmc.cli.training import (
     as_before,
@@ -70,7 +71,7 @@ class Alpha(click.ParamType):
     name = "F,F,...|FILE"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        from topicmc.models.lda.given_priors import read_alpha
+        from topicmc.models.lda.priors.given import read_alpha
 
         return value if value == "auto" else read_alpha(value)
 
@@ -282,7 +283,6 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
         run,
         channel,
         told,
-        "topicmc train",
         lacks_samples=run.is_starting,
     )
     if status is not None:
@@ -360,7 +360,6 @@ def _slow(items: tuple[str, ...]) -> dict[int, float]:
 
 
 def _dry_run(corpus, settings, channel, as_json) -> None:
-    from topicmc.cli.corpus import in_units
     from topicmc.corpora import Corpus
     from topicmc.models.lda import jobs
 

@@ -38,7 +38,6 @@ def carry_out(
     run: RunDirectory,
     channel: Any,
     told: Any,
-    command: str,
     *,
     lacks_samples: Callable[[], bool] = lambda: False,
 ) -> tuple[Outcome, bool, int | None]:
@@ -50,7 +49,6 @@ def carry_out(
         run: what is trained.
         channel: the transport.
         told: the listener, which is closed.
-        command: what trains such a run, as "topicmc train".
         lacks_samples: whether a finished run has no sample yet.
 
     Returns:
@@ -70,9 +68,10 @@ def carry_out(
             told.message(NO_SAMPLE)
     told.close()
     if channel.is_root and outcome.interrupted:
+        launcher = f"mpiexec -n {channel.n_processes} " if channel.n_processes > 1 else ""
         echo(
             f"Stopped after update {outcome.update:,}; a checkpoint is written. Go on with:\n"
-            f"  {_resume_command(command, run.path, channel)}",
+            f"  {launcher}{run.resume_command}",
             err=True,
         )
     if outcome.interrupted:
@@ -113,8 +112,3 @@ def threads_of(config: Any) -> str:
         f"{config.workers} worker{'s' * (config.workers > 1)} x {config.threads}"
         f" thread{'s' * (config.threads > 1)}"
     )
-
-
-def _resume_command(command: str, path: Path, channel: Any) -> str:
-    launcher = f"mpiexec -n {channel.n_processes} " if channel.n_processes > 1 else ""
-    return f"{launcher}{command} -o {shlex.quote(str(path))} --resume"

@@ -33,14 +33,13 @@ def periods_of(corpus: Corpus, by: str | None) -> Periods | None:
         if by is not None:
             raise UsageError(f"--by {by}: the corpus knows no times; prepare it with --time FIELD")
         return None
-    return Periods(*periods(times, by))
+    return periods(times, by)
 
 
-def periods(times: np.ndarray, by: str | None = None) -> tuple[str, np.ndarray, list[str]]:
-    """The unit ``by``, or the finest calendar unit that cuts ``times`` (datetime64) into at most
-    `MOST_PERIODS`, or decades: its name, the period of each time (int64, −1 for NaT), and the names
-    of the periods. UsageError when ``by`` makes more than `MOST_ASKED`, and a coarser unit does
-    not."""
+def periods(times: np.ndarray, by: str | None = None) -> Periods:
+    """Those of ``times`` (datetime64, some of them known) by the unit ``by``, or by the finest that
+    cuts them into at most `MOST_PERIODS`, or else decades. UsageError when ``by`` makes more than
+    `MOST_ASKED`, and a coarser unit does not."""
     known = ~np.isnat(times)
     units, most = list(UNITS), MOST_PERIODS
     if by is not None:
@@ -55,4 +54,4 @@ def periods(times: np.ndarray, by: str | None = None) -> tuple[str, np.ndarray, 
         raise UsageError(f"--by {by}: makes more than {most:,} periods; use --by {unit}")
     index = np.where(known, (rounded - first).astype(np.int64), -1)
     suffix = "s" if unit == "decade" else ""
-    return unit, index, [f"{begin}{suffix}" for begin in first + np.arange(count)]
+    return Periods(unit, index, [f"{begin}{suffix}" for begin in first + np.arange(count)])

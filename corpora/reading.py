@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.corpora.documents import Documents, remap
-from topicmc.corpora.duplicates import text_digests
 from topicmc.corpora.index import INDEX
-from topicmc.corpora.ingestion import counted, numbered, spelled
+from topicmc.corpora.making.duplicates import text_digests
+from topicmc.corpora.making.ingestion import counted, numbered, spelled
+from topicmc.corpora.making.ordering import in_source_order
+from topicmc.corpora.making.preparation import given_vocabulary
 from topicmc.corpora.naming import Place, short_names
-from topicmc.corpora.ordering import in_source_order
-from topicmc.corpora.phrases import phrases_among
 from topicmc.corpora.pipes import readable
-from topicmc.corpora.preparation import given_vocabulary
 from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.named_fields import ALL, Fields
 from topicmc.corpora.readers.records import RecordReader
 from topicmc.corpora.readers.sources import FIELD_READERS, GAPPED, ID_READERS, open_sources
 from topicmc.corpora.store import Corpus
-from topicmc.corpora.tokenizer import Tokenizer
-from topicmc.corpora.vocabulary import ids_in
+from topicmc.corpora.text.phrases import phrases_among
+from topicmc.corpora.text.tokenizer import Tokenizer
+from topicmc.corpora.text.vocabulary import ids_in
 from topicmc.errors import DataError, UsageError
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from topicmc.corpora.index import INDEX
 from topicmc.corpora.readers.named_fields import Fields
 from topicmc.corpora.readers.sources import ID_READERS
-from topicmc.corpora.stopwords import named
 from topicmc.corpora.store import Corpus
-from topicmc.corpora.vocabulary import Pruning
+from topicmc.corpora.text.stopwords import named
+from topicmc.corpora.text.vocabulary import Pruning
 from topicmc.storage.fields import Record
 
 _KEPT = ("field", "title", "time", "id", "delimiter", "encoding", "quote")

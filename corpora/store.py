@@ -30,7 +30,7 @@ from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.shards import ARRAYS, file_of, map_documents, map_metadata
 from topicmc.corpora.soundness import check_documents, check_metadata, damaged
 from topicmc.corpora.strings import Texts
-from topicmc.corpora.tokenizer import Tokenizer
+from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.errors import DataError
 from topicmc.host.machine import available_cores
 from topicmc.storage.files import within

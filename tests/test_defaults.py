@@ -6,9 +6,9 @@ import pytest
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.collapsed.defaults import blocks_of_sweep
-from topicmc.models.lda.defaults import needs_pace, resolve
 from topicmc.models.lda.jobs import on_workers
-from topicmc.models.lda.sampler_choice import check_honoured, choose, token_bytes
+from topicmc.models.lda.planning.defaults import needs_pace, resolve
+from topicmc.models.lda.planning.sampler_choice import check_honoured, choose, token_bytes
 from topicmc.models.lda.settings import TrainConfig
 
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}

@@ -11,8 +11,8 @@ from test_training import train
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda import jobs
-from topicmc.models.lda.defaults import default_beta
-from topicmc.models.lda.given_priors import given_prior, read_alpha
+from topicmc.models.lda.planning.defaults import default_beta
+from topicmc.models.lda.priors.given import given_prior, read_alpha
 from topicmc.models.lda.samples import alpha_of, samples_of
 from topicmc.models.lda.settings import TrainConfig
 
@@ -193,6 +193,6 @@ def test_a_command_with_a_base_above_given_priors_can_be_repeated(small_corpus, 
 def test_priors_that_memory_cannot_hold(tmp_path, monkeypatch):
     """Which is seen before they are laid out."""
     path = written(tmp_path, "listed.csv")
-    monkeypatch.setattr("topicmc.models.lda.given_priors.available_memory", lambda: 300)
+    monkeypatch.setattr("topicmc.models.lda.priors.given.available_memory", lambda: 300)
     with pytest.raises(UsageError, match="priors of 5 words in 3 topics need about"):
         matrix_of(path, TrainConfig(beta=0.3))

@@ -14,9 +14,9 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
-from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.origin import Origin, carried
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
 from topicmc.models.lda.settings import TrainConfig

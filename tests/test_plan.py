@@ -7,16 +7,21 @@ import pytest
 from test_training import train
 
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.models.lda import calibration, jobs
-from topicmc.models.lda.calibration import measured
+from topicmc.models.lda import jobs
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
-from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import DocumentRange
-from topicmc.models.lda.plan import ENOUGH_SAMPLES, expected_samples, remarks, work_of_start
-from topicmc.models.lda.sampler_choice import GROWTH_SHARE, SUBSET_LEAST
-from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.starts import (
+from topicmc.models.lda.planning import calibration
+from topicmc.models.lda.planning.calibration import measured
+from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.plan import (
+    ENOUGH_SAMPLES,
+    expected_samples,
+    remarks,
+    work_of_start,
+)
+from topicmc.models.lda.planning.sampler_choice import GROWTH_SHARE, SUBSET_LEAST
+from topicmc.models.lda.planning.starts import (
     ANNEALED_SHARE,
     GROWTH,
     LEAST_START,
@@ -31,6 +36,7 @@ from topicmc.models.lda.starts import (
     start_work,
     usual_subset,
 )
+from topicmc.models.lda.settings import TrainConfig
 
 ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
 PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}

@@ -15,10 +15,10 @@ from topicmc.errors import UsageError
 from topicmc.host.interrupts import Interrupt
 from topicmc.host.machine import available_cores
 from topicmc.models.lda import jobs
+from topicmc.models.lda.minibatches.target import CHAINS
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.target import CHAINS
 
 BASE = TrainConfig(
     topics=5, seed=3, threads=1, balance=False, batch_size=15, trajectory=2, learn="both",

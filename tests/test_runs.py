@@ -152,6 +152,7 @@ def test_only_what_its_own_writers_left_is_deleted(tmp_path):
     run = TopicRun.create(tmp_path / "run", FACTS, words=["a", "b"])
     own = [
         run.path / ".run.json.7.tmp",
+        run.path / ".origin-000.npz.7.tmp",
         run.path / "samples" / ".index.json.7.tmp",
         run.path / "checkpoint" / "round-000000001" / ".theta.npy.7.tmp",
     ]
@@ -167,6 +168,18 @@ def test_only_what_its_own_writers_left_is_deleted(tmp_path):
     assert not any(path.exists() for path in own)
     TopicRun.create(run.path, FACTS, force=True)
     assert all(path.exists() for path in others)
+
+
+def test_no_output_takes_the_place_of_a_part(tmp_path):
+    """But it may lie beside them."""
+    run = TopicRun.create(tmp_path / "run", FACTS)
+    (run.path / "origin-001.npz").touch()
+    for name in ("trace.jsonl", "origin-001.npz", "samples"):
+        with pytest.raises(UsageError, match="is what is read, and would be lost"):
+            run.check_no_part(run.path / name)
+    with pytest.raises(UsageError, match="lies in .*samples"):
+        run.check_no_part(run.path / "samples" / "mixes.npy")
+    run.check_no_part(run.path / "mixes.npy")
 
 
 @pytest.mark.parametrize("change", [{"config": {"topics": 7}}, {"created": ""}])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from topicmc.errors import DataError, UsageError
-from topicmc.models.lda.seed_files import read_seeds
-from topicmc.models.lda.seed_settings import checked_seeds
-from topicmc.models.lda.seeds import found_in
+from topicmc.models.lda.priors.seed_files import read_seeds
+from topicmc.models.lda.priors.seed_settings import checked_seeds
+from topicmc.models.lda.priors.seeds import found_in
 
 VOCABULARY = [
     "match",

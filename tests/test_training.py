@@ -13,10 +13,10 @@ from topicmc.errors import DataError, DivergedError, UsageError
 from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda import jobs
-from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.heldout import HeldOut
+from topicmc.models.lda.evaluation import HeldOut
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.model import training_of
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.models.lda.scoring import score_run
@@ -189,7 +189,7 @@ def test_samples_that_are_dear_to_score_are_thinned_and_wait_for_the_end(
 ):
     """The states are shown all along; of many kept samples a few are scored, spread evenly."""
     config = replace(SMALL, samples=16)
-    monkeypatch.setattr("topicmc.models.lda.heldout._DRAWS", 0)
+    monkeypatch.setattr("topicmc.models.lda.evaluation._DRAWS", 0)
     few, outcome = train(config, small_corpus, tmp_path / "few")
     positions = [entry["position"] for entry in few.sample_index()]
     assert (outcome.samples, len(positions), outcome.averaged_over) == (10, 10, 3)

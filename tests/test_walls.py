@@ -96,6 +96,18 @@ def test_the_engine_knows_no_model():
             assert not [word for word in words if word in text], name
 
 
+def test_no_model_knows_another():
+    """What several share lies beside their folders."""
+    for name in MODULES:
+        if name.startswith("topicmc.models.") and name.count(".") > 2:
+            own = ".".join(name.split(".")[:3])
+            others = {other for other in imports(name) if other.startswith("topicmc.models.")}
+            foreign = {other for other in others if other.count(".") > 2} - {
+                other for other in others if f"{other}.".startswith(f"{own}.")
+            }
+            assert not foreign, f"{name} imports {foreign}"
+
+
 def test_the_order_names_every_part():
     assert all(upper != lower for upper, lower in pairwise(ORDER))
     assert {floor(name) for name in MODULES.keys() - LIGHT} == set(range(len(ORDER))) - {

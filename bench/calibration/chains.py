@@ -4,7 +4,7 @@ Samplers that keep assignments run as they do in training: `open_method` makes t
 moves it. Minibatch chains run many replications at once (`Stacked`), as single ones would spend
 their time between kernels: the draws are those of `assignments.sample_assignments`, the moves those
 of `Scir` and `Sgrld`; `tests/statistical/test_sbc.py` compares one replication with
-`topicmc.models.lda.updates.Updates`, bit for bit.
+`topicmc.models.lda.minibatches.updates.Updates`, bit for bit.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
-from topicmc.models.lda.plan import rounds_per_sweep
+from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.planning.plan import rounds_per_sweep
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir

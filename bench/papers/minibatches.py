@@ -18,9 +18,10 @@ from matplotlib import pyplot as plt
 from topicmc.corpora import Corpus
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
-from topicmc.models.lda.defaults import resolve
+from topicmc.models.heldout import split_documents
+from topicmc.models.lda.completion import perplexity, token_probabilities
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
 
 SETTINGS = Path(__file__).parent / "settings"

@@ -16,7 +16,7 @@ import numpy as np
 from topicmc.corpora import Documents
 from topicmc.kernels import mixture as kernels
 from topicmc.kernels.threads import Threads
-from topicmc.models.mixture.score import of_chain
+from topicmc.models.mixture.evaluation import of_chain
 from topicmc.models.mixture.settings import MixtureConfig, resolve
 from topicmc.models.mixture.slices import RATE, SHAPE, SliceSampler
 from topicmc.models.mixture.state import Mixture

@@ -30,7 +30,8 @@ from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
+from topicmc.models.heldout import split_documents
+from topicmc.models.lda.completion import perplexity, token_probabilities
 from topicmc.models.mixture.model import training_documents
 
 WORDS, TOPICS, BATCH, ALPHA, BETA = 1000, 20, 50, 1.0, 1.0

@@ -29,7 +29,7 @@ from styles import style
 from tables import Curve, by_contender, curves, markdown, ours_first, spread, time_to_reach
 
 from topicmc.corpora import Corpus
-from topicmc.models.lda.completion import split_documents
+from topicmc.models.heldout import split_documents
 from topicmc.models.lda.scoring import SPLIT_SEED
 
 sys.path.append(str(Path(__file__).parents[1]))

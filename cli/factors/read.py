@@ -18,12 +18,12 @@ from topicmc.cli.options import (
     refuse,
     run_argument,
 )
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, note
 from topicmc.cli.tables import print_convergence
 
 if TYPE_CHECKING:
-    from topicmc.models.factors.reports import Score
     from topicmc.models.factors.run import FactorRun
+    from topicmc.models.factors.scoring import Score
 
 FORMATS = ("npz", "csv")
 
@@ -32,8 +32,7 @@ def _note_reached(run: FactorRun) -> None:
     """Notes on stderr that a run has not ended, or has no posterior sample."""
     from topicmc.engine.progress import unfinished
 
-    for remark in unfinished(run, run.reached()):
-        echo(f"Note: {remark}.", err=True)
+    note(*unfinished(run, run.reached()))
     if not run.is_starting():
         return
     if run.config().sampler == "sgd":
@@ -43,7 +42,7 @@ def _note_reached(run: FactorRun) -> None:
             "has no posterior sample yet: a state of its start stands in for one; train it for"
             " longer"
         )
-    echo(f"Note: {run.path} {told}.", err=True)
+    note(f"{run.path} {told}")
 
 
 @click.command()
@@ -63,9 +62,9 @@ def evaluate(
     """The error of RUN on its held-out ratings, or on RATINGS; and whether it has converged."""
     from topicmc.corpora.pipes import readable
     from topicmc.engine.progress import train_on
-    from topicmc.models.factors.reading import Columns, read_ratings
-    from topicmc.models.factors.reports import score
+    from topicmc.models.factors.rating_files import Columns, read_ratings
     from topicmc.models.factors.run import FactorRun
+    from topicmc.models.factors.scoring import score
     from topicmc.posterior.judgement import convergence
 
     opened = FactorRun.open(run)
@@ -133,13 +132,13 @@ def predict(
     The deviation is that of a rating to come: it holds what is not known of user and item, and the
     noise of ratings. Users and items that RUN does not know are drawn from the prior.
     """
-    from topicmc.models.factors.predictions import (
+    from topicmc.models.factors.pair_files import (
         SUFFIXES,
         predictions_of,
         write_csv,
         write_predictions,
     )
-    from topicmc.models.factors.reading import Columns
+    from topicmc.models.factors.rating_files import Columns
     from topicmc.models.factors.run import FactorRun
     from topicmc.storage.files import check_new_file, check_no_source
 
@@ -155,10 +154,9 @@ def predict(
     columns = Columns(user, item)
     found = predictions_of(opened, pairs, columns, delimiter=checked_delimiter(delimiter))
     if found.unknown:
-        echo(
-            f"Note: {found.unknown:,} of {len(found):,} pairs have a user or an item that {run}"
-            " does not know; they are predicted from the prior.",
-            err=True,
+        note(
+            f"{found.unknown:,} of {len(found):,} pairs have a user or an item that {run} does not"
+            " know; they are predicted from the prior"
         )
     told = {"pairs": len(found), "unknown": found.unknown}
     if output is not None:

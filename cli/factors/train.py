@@ -139,7 +139,7 @@ def train(
     from topicmc.engine.transport.open import launched_size, open_transport
     from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.factors import jobs
-    from topicmc.models.factors.reading import Columns
+    from topicmc.models.factors.rating_files import Columns
     from topicmc.models.factors.run import FactorRun
 
     if resume and force:
@@ -231,7 +231,6 @@ def _train(
         run,
         channel,
         told,
-        "topicmc factors train",
         lacks_samples=lambda: config.sampler != "sgd" and run.is_starting(),
     )
     if status is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from topicmc.cli.options import print_json
-from topicmc.cli.printing import echo
+from topicmc.cli.printing import echo, note
 from topicmc.cli.tables import print_convergence, print_table
 
 if TYPE_CHECKING:
@@ -47,13 +47,11 @@ def note_reached(run: MixtureRun) -> None:
     """Notes on stderr that a run has not ended, or has no posterior sample yet."""
     from topicmc.engine.progress import unfinished
 
-    for remark in unfinished(run, run.reached()):
-        echo(f"Note: {remark}.", err=True)
+    note(*unfinished(run, run.reached()))
     if run.is_starting():
-        echo(
-            f"Note: {run.place} has no posterior sample yet: a state of its start stands in for"
-            " one; train it for longer.",
-            err=True,
+        note(
+            f"{run.place} has no posterior sample yet: a state of its start stands in for one;"
+            " train it for longer"
         )
 
 

@@ -140,7 +140,6 @@ def _train(
         run,
         channel,
         told,
-        "topicmc train",
         lacks_samples=run.is_starting,
     )
     if status is not None:

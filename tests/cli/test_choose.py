@@ -111,7 +111,7 @@ def test_without_a_length_all_numbers_keep_topics_or_none_does(run, monkeypatch)
     def remembers(config, **machine):
         return "because there are few" if config.topics == 3 else None
 
-    monkeypatch.setattr("topicmc.models.lda.defaults.remembers", remembers)
+    monkeypatch.setattr("topicmc.models.lda.planning.defaults.remembers", remembers)
     grid = Grid(Path("ks"), Path("corpus"), [3, 20], [0], {"sampler": "scir"})
     assert re.fullmatch(r"--updates \d+", grid.twice_as_long())
     assert not any(grid._config(n_topics, 0).remember for n_topics in grid.topics)

@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from synthetic import write_ratings
 
 from topicmc import MatrixFactorization
+from topicmc.host.machine import COMPILING, PROGRAM
 from topicmc.models.factors.run import FactorRun
-from topicmc.models.lda.memory import COMPILING, PROGRAM
 
 SIZE = ("--factors", 3, "--threads", 1, "--progress", "none")
 LENGTH = ("--epochs", 8, "--evaluate-every", 40)

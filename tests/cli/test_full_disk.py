@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from shell import SETTINGS, one_sentence, small_tmpfs, topicmc
 
-from topicmc.cli.corpus import in_units
+from topicmc.cli.printing import in_units
 from topicmc.errors import DataError
 from topicmc.export import FORMATS
 from topicmc.models.lda import memory
-from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.storage import scratch

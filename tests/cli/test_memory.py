@@ -16,18 +16,19 @@ from synthetic import write_docword
 from topicmc.corpora import Corpus, prepare
 from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.host import machine
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.factors import jobs as factor_jobs
 from topicmc.models.factors import memory as of_factors
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.model import training_of as factor_training
-from topicmc.models.factors.reading import Columns, Table
+from topicmc.models.factors.rating_files import Columns, Table
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.settings import FactorConfig
 from topicmc.models.factors.settings import Resolved as FactorResolved
 from topicmc.models.factors.settings import resolve as resolve_factors
 from topicmc.models.lda import memory
-from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.mixture import jobs as mixture_jobs
 from topicmc.models.mixture import memory as of_mixtures
@@ -120,7 +121,7 @@ def test_what_is_stated_of_a_mixture_is_what_it_holds(small_corpus, tmp_path, mo
     monkeypatch.setattr(Corpus, "check", lambda *_, **__: None)  # that is over before
     held = held_by(lambda: train(corpus, tmp_path / "run"))
     resolved, sizes = MixtureRun.open(tmp_path / "run").config(), of_mixtures.sizes_of(corpus)
-    stated = of_mixtures.needed(resolved, sizes, 1, groups=max(numbers)) - memory.PROGRAM
+    stated = of_mixtures.needed(resolved, sizes, 1, groups=max(numbers)) - machine.PROGRAM
     assert held / 1.2 < stated < 1.2 * held
 
 
@@ -145,7 +146,7 @@ def test_what_is_stated_of_factors_is_what_they_hold(sampler, tmp_path):
     resolved, run = begun(300_000, "run")
     held = held_by(lambda: train(resolved, run))
     sizes = of_factors.sizes_of(run.data())
-    stated = of_factors.needed(resolved, sizes, 1) - memory.PROGRAM
+    stated = of_factors.needed(resolved, sizes, 1) - machine.PROGRAM
     assert held / 1.2 < stated < 1.2 * held
 
 
@@ -209,7 +210,7 @@ def test_large_arrays_of_tokens_are_in_files():
 
 def test_the_check_names_what_fits(small_corpus, command, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "topicmc.models.lda.jobs.available_memory", lambda: memory.PROGRAM + memory.COMPILING
+        "topicmc.models.lda.jobs.available_memory", lambda: machine.PROGRAM + machine.COMPILING
     )
     start = ("train", small_corpus.path, "-o", tmp_path / "run", "--updates", 1)
     result = command(*start, "--topics", 900)

@@ -17,8 +17,8 @@ from synthetic import write_docword
 
 from topicmc.corpora import Corpus, prepare
 from topicmc.errors import DataError
+from topicmc.host.machine import COMPILING, PROGRAM
 from topicmc.inference.groups import log_memberships
-from topicmc.models.lda.memory import COMPILING, PROGRAM
 from topicmc.models.mixture.model import training_documents
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.report import groups as report

@@ -13,7 +13,8 @@ import pytest
 from pyarrow import parquet
 from shell import one_sentence, topicmc
 
-from topicmc.corpora import Corpus, maintenance, prepare, verify
+from topicmc.corpora import Corpus, prepare, verify
+from topicmc.corpora.making import maintenance
 
 SUBJECTS = ("star planet orbit moon comet", "bread butter flour oven salt", "river boat sail wind")
 DIRT = {3: "", 5: " \n ", 8: "12345 !!", 11: "the and of", 20: "Космос и планеты", 21: "γαλαξίας"}

@@ -8,7 +8,7 @@ from fake_runs import make_run
 from shell import one_sentence
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.tokenizer import Tokenizer
+from topicmc.corpora.text.tokenizer import Tokenizer
 
 CUTTER = """
 def words(text):

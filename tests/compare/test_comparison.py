@@ -6,7 +6,8 @@ from fake_runs import make_run
 
 from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import perplexity, split_documents, token_probabilities
+from topicmc.models.heldout import split_documents
+from topicmc.models.lda.completion import perplexity, token_probabilities
 from topicmc.models.lda.scoring import SPLIT_SEED, score_topics
 from topicmc.topics.compare.comparison import compare
 from topicmc.topics.compare.drift import _intervals

@@ -14,8 +14,9 @@ import pytest
 import scipy.sparse
 from pyarrow import parquet
 
-from topicmc.corpora import prepare, streams, vocabulary, wikipedia_extract
+from topicmc.corpora import prepare, streams, wikipedia_extract
 from topicmc.corpora.readers import npz, text, triplets, wikipedia
+from topicmc.corpora.text import vocabulary
 from topicmc.errors import DataError, UsageError
 
 HEAD = "3\n5\n3\n"

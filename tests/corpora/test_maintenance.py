@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import regex
 
-from topicmc.corpora import Corpus, maintenance, prepare, verify, vocabulary
+from topicmc.corpora import Corpus, prepare, verify
 from topicmc.corpora.files import NpyWriter
+from topicmc.corpora.making import maintenance
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.reading import read_known
 from topicmc.corpora.remembered import fields_like, told_of
-from topicmc.corpora.tokenizer import Tokenizer
+from topicmc.corpora.text import vocabulary
+from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
 from topicmc.storage.files import own_checksum
 
@@ -259,7 +261,8 @@ def test_a_corpus_that_was_changed_meanwhile_is_not_overwritten(tmp_path, first,
     sources = [write(tmp_path, name, [{0: 1, 1: 2}], WORDS) for name in ("b", "c")]
     concatenate = maintenance.concatenate
     other = (
-        "import sys; from topicmc.corpora.maintenance import add; add(sys.argv[1], sys.argv[2:])"
+        "import sys; from topicmc.corpora.making.maintenance import add;"
+        " add(sys.argv[1], sys.argv[2:])"
     )
 
     def interrupted(*arguments, **options):

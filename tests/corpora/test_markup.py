@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicmc.corpora.markup import KINDS, looks_like, strip_markup
+from topicmc.corpora.text.markup import KINDS, looks_like, strip_markup
 
 
 def words(text, *kinds):

@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from topicmc.corpora import Corpus, emission, maintenance, parallel, prepare, spool, streams, verify
+from topicmc.corpora import Corpus, parallel, prepare, streams, verify
 from topicmc.corpora.documents import Documents, blocks
 from topicmc.corpora.files import sha256
+from topicmc.corpora.making import emission, maintenance, spool
+from topicmc.corpora.making.ordering import in_order, random_keys
 from topicmc.corpora.metadata import Metadata, clean_title, parse_day
-from topicmc.corpora.ordering import in_order, random_keys
 from topicmc.corpora.readers import jsonl, records
 from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError

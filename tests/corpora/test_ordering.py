@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import chi2
 from test_maintenance import WORDS, made, random_bags, spelled
 
-from topicmc.corpora import Corpus, maintenance, ordering, prepare, verify
-from topicmc.corpora.ordering import random_keys
+from topicmc.corpora import Corpus, prepare, verify
+from topicmc.corpora.making import maintenance, ordering
+from topicmc.corpora.making.ordering import random_keys
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from topicmc.corpora import prepare, split
-from topicmc.corpora.emission import heldout_size, shard_bounds
-from topicmc.corpora.split import choose_heldout
+from topicmc.corpora import prepare
+from topicmc.corpora.making import split
+from topicmc.corpora.making.emission import heldout_size, shard_bounds
+from topicmc.corpora.making.split import choose_heldout
 
 
 @pytest.mark.parametrize(("n_docs", "n_heldout"), [(1, 0), (10, 0), (10, 3), (10, 10), (5000, 999)])

@@ -13,9 +13,10 @@ import bags
 import numpy as np
 import pytest
 
-from topicmc.corpora import Corpus, duplicates, emission, files, prepare, spool, streams, verify
+from topicmc.corpora import Corpus, files, prepare, streams, verify
 from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.index import write_index
+from topicmc.corpora.making import duplicates, emission, spool
 from topicmc.corpora.readers import triplets
 from topicmc.errors import DataError, TopicmcError, UsageError
 from topicmc.storage import scratch
@@ -58,7 +59,7 @@ def test_failure_leaves_what_was(tmp_path, monkeypatch, raised, expected, place,
     elif place == "shards":
         monkeypatch.setattr(NpyWriter, "append", fail)
     else:
-        monkeypatch.setattr("topicmc.corpora.preparation.write_index", fail)
+        monkeypatch.setattr("topicmc.corpora.making.preparation.write_index", fail)
     with pytest.raises(expected) as caught:
         prepare(source, output, force=True)
     if isinstance(raised, OSError):
@@ -95,7 +96,8 @@ def test_what_is_no_corpus_is_never_replaced(tmp_path):
 
 SLOW = """
 import sys, time
-from topicmc.corpora import emission, prepare
+from topicmc.corpora.making import emission
+from topicmc.corpora import prepare
 plain = emission.Pruned.documents
 def slow(*args):
     print("writing", flush=True)
@@ -139,7 +141,7 @@ def test_a_program_that_handles_sigterm_keeps_its_own_way(tmp_path, monkeypatch)
         os.kill(os.getpid(), signal.SIGTERM)
         write_index(*args, **named)
 
-    monkeypatch.setattr("topicmc.corpora.preparation.write_index", told)
+    monkeypatch.setattr("topicmc.corpora.making.preparation.write_index", told)
     before = signal.signal(signal.SIGTERM, lambda *_: heard.append(1))
     try:
         prepare(source, tmp_path / "out")

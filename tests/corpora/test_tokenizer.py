@@ -9,11 +9,11 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicmc.corpora import cutting
-from topicmc.corpora.cutting import CutError, normal
-from topicmc.corpora.scripts import letters_of, uncut
-from topicmc.corpora.stopwords import LANGUAGES, stop_words
-from topicmc.corpora.tokenizer import EARLIER, Tokenizer
+from topicmc.corpora.text import cutting
+from topicmc.corpora.text.cutting import CutError, normal
+from topicmc.corpora.text.scripts import letters_of, uncut
+from topicmc.corpora.text.stopwords import LANGUAGES, stop_words
+from topicmc.corpora.text.tokenizer import EARLIER, Tokenizer
 from topicmc.errors import DataError, UsageError
 
 default = Tokenizer()

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topicmc.corpora import prepare
-from topicmc.corpora.preparation import default_pruning
-from topicmc.corpora.stopwords import stop_words
-from topicmc.corpora.tokenizer import Tokenizer
-from topicmc.corpora.tokens import count_words, tokenize
-from topicmc.corpora.vocabulary import Pruning, WordTable
+from topicmc.corpora.making.preparation import default_pruning
+from topicmc.corpora.text.stopwords import stop_words
+from topicmc.corpora.text.tokenizer import Tokenizer
+from topicmc.corpora.text.tokens import count_words, tokenize
+from topicmc.corpora.text.vocabulary import Pruning, WordTable
 from topicmc.errors import UsageError
 
 TEXTS = ["The cat and the dog", "A cat, a hat", "dog eats cat", "Der Hund", "zebra zebra zebra"]

@@ -18,7 +18,7 @@ import pytest
 from topicmc.corpora import parallel, prepare, wikipedia_extract
 from topicmc.corpora.readers import Tally, records
 from topicmc.corpora.readers.wikipedia import read_pages
-from topicmc.corpora.tokens import tokenize
+from topicmc.corpora.text.tokens import tokenize
 from topicmc.errors import TopicmcError
 
 

@@ -14,14 +14,15 @@ import pytest
 from scipy.stats import t
 from synthetic import write_docword
 
-from topicmc.corpora import maintenance, prepare
+from topicmc.corpora import prepare
+from topicmc.corpora.making import maintenance
 from topicmc.engine.schedule import SCHEDULES, Plan, worker_of
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.minibatches.target import CHAINS
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.target import CHAINS
 from topicmc.posterior.thinning import is_kept
 from topicmc.samplers.state import sum_topics
 from topicmc.samplers.steps import step_size

@@ -20,12 +20,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from topicmc import LDA
 from topicmc.cli import topicmc as commands
 from topicmc.corpora import prepare
-from topicmc.corpora.tokenizer import Tokenizer
+from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
 from topicmc.estimator import Evaluation
 from topicmc.estimator.incremental import LEAST_START, MOST_START
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import split_documents, token_probabilities
+from topicmc.models.heldout import split_documents
+from topicmc.models.lda.completion import token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean, share_of
 from topicmc.posterior.traces import LOG_LIKELIHOOD, chain_trace

@@ -6,13 +6,8 @@ import pytest
 from topicmc.corpora import Documents
 from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import (
-    check_topics,
-    perplexity,
-    share_of,
-    split_documents,
-    token_probabilities,
-)
+from topicmc.models.heldout import share_of, split_documents
+from topicmc.models.lda.completion import check_topics, perplexity, token_probabilities
 
 
 def random_documents(n_docs: int, n_words: int, seed: int = 0) -> Documents:

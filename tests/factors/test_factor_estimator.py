@@ -14,7 +14,7 @@ from topicmc.cli import main
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, DivergedError
 from topicmc.models.factors import jobs
-from topicmc.models.factors.reading import Columns
+from topicmc.models.factors.rating_files import Columns
 from topicmc.models.factors.settings import FactorConfig
 
 SMALL = {"n_factors": 3, "max_iter": 10, "random_state": 0, "n_jobs": 1}

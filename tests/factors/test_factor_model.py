@@ -8,7 +8,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.jobs import run_on
 from topicmc.models.factors.model import MatrixFactorizationModel
-from topicmc.models.factors.reading import read_ratings
+from topicmc.models.factors.rating_files import read_ratings
 from topicmc.models.factors.rows import SIDES
 from topicmc.models.factors.settings import FactorConfig
 

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from topicmc.errors import DataError, UsageError
 from topicmc.models.factors.data import RatingData
-from topicmc.models.factors.reading import Columns, _encoded, read_pairs, read_ratings
+from topicmc.models.factors.rating_files import Columns, _encoded, read_pairs, read_ratings
 
 HEADED = "user,item,rating\n"
 

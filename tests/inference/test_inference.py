@@ -265,10 +265,10 @@ def test_the_estimator_draws_topics_too():
 def test_large_draws_lie_in_files(tmp_path, monkeypatch):
     """And are the same there."""
     run = make_run(tmp_path / "run", {0: [np.ones((40, 3))] * 3}, sampler="adlda")
-    before = inference.drawn_samples(run, 0)
+    before = inference.drawn_samples(run, 0, Threads())
     monkeypatch.setattr(inference, "IN_MEMORY", 0)
     monkeypatch.setattr(scratch, "IN_MEMORY", 0)
-    after = inference.drawn_samples(run, 0)
+    after = inference.drawn_samples(run, 0, Threads())
     assert len(before) == len(after) == 3
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one.theta, other.theta)

@@ -20,10 +20,10 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed import adlda, word_orders
 from topicmc.models.lda.collapsed import worker as collapsed
 from topicmc.models.lda.collapsed.growing import Schedule
-from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.learned_priors import learned_beta
 from topicmc.models.lda.methods import open_method
-from topicmc.models.lda.plan import rounds_per_sweep
+from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.planning.plan import rounds_per_sweep
+from topicmc.models.lda.priors.learned import learned_beta
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.storage import scratch
@@ -345,8 +345,8 @@ def test_the_start_is_annealed_and_grows(small_corpus):
 def test_blocks_stay_as_they_are_while_documents_join(small_corpus, monkeypatch, start, workers):
     """Where a sweep has more of them than the one before, and those that join are the others;
     after the growth each has as many documents."""
-    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_TOKENS", 200)
-    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_WORD_TOKENS", 1)
+    monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_TOKENS", 200)
+    monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_WORD_TOKENS", 1)
     config = replace(CONFIG, start=start, start_sweeps=120, batch_size=5, trajectory=1)
     chain = method(replace(config, workers=workers, epochs=200.0), small_corpus)
     schedule, stayed = chain.schedule, 0
@@ -376,8 +376,8 @@ def test_blocks_stay_as_they_are_while_documents_join(small_corpus, monkeypatch,
 def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start):
     """Guessing has a perplexity near 120, the true topics one near 23; the subset begins with a
     tenth here."""
-    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_TOKENS", 250)
-    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_WORD_TOKENS", 1)
+    monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_TOKENS", 250)
+    monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_WORD_TOKENS", 1)
     for seed in range(3):
         config = replace(CONFIG, start=start, seed=seed, epochs=50, evaluate_every="10m")
         _, outcome = train(config, small_corpus, tmp_path / f"{start}-{seed}")

@@ -11,12 +11,12 @@ from test_training import StopAfter, kept_bits, opened, train
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.collapsed.consensus import _roots, _ward, consensus, seconds_to_compare
 from topicmc.models.lda.collapsed.growing import Schedule
-from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.plan import work_of_start
+from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.plan import work_of_start
+from topicmc.models.lda.planning.starts import BURN_IN_SHARE
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.starts import BURN_IN_SHARE
 from topicmc.storage.files import checksum, own_checksum
 
 CONFIG = TrainConfig(
@@ -237,8 +237,8 @@ def test_members_that_are_none_are_no_state(small_corpus, tmp_path, change):
 @pytest.fixture
 def growing(monkeypatch):
     """Members of five sweeps, that begin with a tenth of the documents."""
-    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_TOKENS", 600)
-    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_WORD_TOKENS", 1)
+    monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_TOKENS", 600)
+    monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_WORD_TOKENS", 1)
     return replace(CONFIG, topics=2, start_sweeps=63, epochs=70.0)
 
 
@@ -311,7 +311,7 @@ def test_a_run_of_a_version_whose_members_did_not_grow_goes_on(
     """With the next sweep, and as many sweeps of the start left as there were."""
     config = replace(growing, batch_size=30)  # ten rounds a sweep
     with monkeypatch.context() as before:
-        before.setattr("topicmc.models.lda.starts._WORTH_GROWING", 0.0)
+        before.setattr("topicmc.models.lda.planning.starts._WORTH_GROWING", 0.0)
         train(config, small_corpus, tmp_path / "run", StopAfter(rounds))
     method = opened(config, small_corpus)
     told = method.restore(TopicRun.open(tmp_path / "run").checkpoint())

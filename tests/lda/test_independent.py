@@ -10,7 +10,7 @@ from test_training import StopAfter, kept_bits, train
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.models.lda import jobs
-from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.planning.defaults import resolve
 
 TWO = replace(CONFIG, chains=2, topics=4, epochs=12)
 

@@ -8,13 +8,13 @@ import pytest
 from test_training import StopAfter, kept_bits, opened, train
 
 from topicmc.errors import UsageError
-from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.memory import Sizes, terms
-from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.plan import ENOUGH_SAMPLES, expected_samples, work_of_start
+from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.plan import ENOUGH_SAMPLES, expected_samples, work_of_start
+from topicmc.models.lda.planning.starts import BURN_IN_SHARE, LEAST_START, SUBSET_SWEEPS, Members
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.starts import BURN_IN_SHARE, LEAST_START, SUBSET_SWEEPS, Members
 
 DOCUMENTS, SWEEPS = 100, 12
 CONFIG = TrainConfig(
@@ -42,8 +42,8 @@ def chosen(size, **given):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_which_documents_are_drawn(small_corpus, monkeypatch, workers):
     """More and more of the subset, then the same in each sweep, then all; whoever holds them."""
-    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_TOKENS", 100)
-    monkeypatch.setattr("topicmc.models.lda.starts.FIRST_WORD_TOKENS", 1)
+    monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_TOKENS", 100)
+    monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_WORD_TOKENS", 1)
     n_sweeps, on_subset = 20, 20 - LEAST_START
     found = opened(replace(CONFIG, workers=workers, start_sweeps=n_sweeps), small_corpus)
     sweeps: dict[int, list[int]] = {}

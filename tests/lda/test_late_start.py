@@ -16,10 +16,10 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.collapsed import asynclda
 from topicmc.models.lda.model import training_of
+from topicmc.models.lda.planning.starts import is_late, told_late
 from topicmc.models.lda.progress import reached
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.starts import is_late, told_late
 
 BUDGET = 60.0  # seconds
 CONFIG = TrainConfig(

@@ -15,7 +15,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DivergedError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
-from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.state import sum_topics
 

@@ -10,19 +10,19 @@ from test_training import StopAfter, kept_bits, opened, train
 
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
-from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.memory import Sizes, terms
+from topicmc.models.lda.minibatches.subset import SubsetStart, _tokens
+from topicmc.models.lda.minibatches.target import CHAINS
 from topicmc.models.lda.model import look_of
-from topicmc.models.lda.pace import Pace
-from topicmc.models.lda.plan import expected_samples
-from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.starts import (
+from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.plan import expected_samples
+from topicmc.models.lda.planning.starts import (
     SUBSET_SWEEPS,
     subset_documents,
     subset_draws,
 )
-from topicmc.models.lda.subset import SubsetStart, _tokens
-from topicmc.models.lda.target import CHAINS
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.lda.workers import expand
 from topicmc.storage.files import own_checksum
 
@@ -128,7 +128,9 @@ def test_a_run_that_is_past_the_subset_does_not_gather_it_again(
 ):
     train(CONFIG, small_corpus, tmp_path / "run", StopAfter(30))
     gathered = []
-    monkeypatch.setattr("topicmc.models.lda.subset._tokens", lambda *_: gathered.append(1))
+    monkeypatch.setattr(
+        "topicmc.models.lda.minibatches.subset._tokens", lambda *_: gathered.append(1)
+    )
     _, outcome = train(CONFIG, small_corpus, tmp_path / "run", resume=True)
     assert outcome.update == CONFIG.updates and gathered == []
 

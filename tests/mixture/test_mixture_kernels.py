@@ -15,9 +15,9 @@ from topicmc.kernels import mixture as kernels
 from topicmc.kernels import partitions
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture import reading
+from topicmc.models.mixture.evaluation import averaged, log_predictive, of_sample
 from topicmc.models.mixture.reading import Groups, most_central, variation_of_information
 from topicmc.models.mixture.run import Sample
-from topicmc.models.mixture.score import averaged, log_predictive, of_sample
 from topicmc.models.mixture.settings import MixtureConfig, resolve
 from topicmc.models.mixture.slices import SliceSampler
 from topicmc.models.mixture.state import bags_of

@@ -7,7 +7,7 @@ from naive_mixture import documents
 
 from topicmc.kernels import mixture as kernels
 from topicmc.kernels import partitions
-from topicmc.models.lda.completion import split_documents
+from topicmc.models.heldout import split_documents
 from topicmc.models.mixture.completion import token_probabilities
 from topicmc.models.mixture.matching import FOUND, GroupSamples, adjusted_rand, pairs
 from topicmc.models.mixture.reading import Groups

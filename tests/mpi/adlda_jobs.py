@@ -10,8 +10,8 @@ from topicmc.corpora import Corpus
 from topicmc.engine.transport.base import abort_on_error
 from topicmc.engine.transport.open import open_transport
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.state import sum_topics

@@ -5,8 +5,11 @@ tokens."""
 import numpy as np
 import pytest
 from fake_runs import make_run, topic_shapes
+from scipy import stats
 
-from topicmc.models.lda.draws import LEAST, draw_of, gamma_draw
+from topicmc.kernels.simplex import FLOOR
+from topicmc.kernels.threads import Threads
+from topicmc.models.lda.draws import draw_of, gamma_draw
 from topicmc.models.lda.samples import beta_of, posterior_mean, samples_of, share_of
 
 K, W = 5, 60
@@ -14,7 +17,7 @@ SHAPES = topic_shapes(W, K).astype(np.float32)
 
 
 def drawn(run, i: int = 0) -> np.ndarray:
-    return draw_of(run, samples_of(run)[i])
+    return draw_of(run, samples_of(run)[i], Threads())
 
 
 def correlation(one: np.ndarray, other: np.ndarray) -> float:
@@ -42,10 +45,38 @@ def test_other_samplers_keep_draws(tmp_path):
     np.testing.assert_array_equal(drawn(run), SHAPES)
 
 
+@pytest.mark.parametrize("shape", [1e-5, 0.01, 0.3, 0.7, 1.0, 30.0, 2e6])
+def test_counts_are_drawn_from_a_gamma_law(shape):
+    """Above `FLOOR`, and as often at it as the law is below. By chance one of them fails once in
+    10^5."""
+    law = stats.gamma(shape)
+    draws = gamma_draw(np.full((999, 33), shape, np.float32), np.uint64(5), Threads(2)).ravel()
+    above, below = draws[draws > FLOOR], float(law.cdf(FLOOR))
+    assert stats.binomtest(len(draws) - len(above), len(draws), below).pvalue > 1e-6
+    uniform = (law.cdf(above.astype(np.float64)) - below) / (1 - below)
+    assert stats.kstest(uniform, "uniform").pvalue > 1e-6
+
+
+def test_draws_do_not_depend_on_threads():
+    drawn = []
+    for threads in (1, 3):
+        shapes = np.tile(SHAPES, (5, 1))
+        drawn.append(gamma_draw(shapes, np.uint64(1), Threads(threads)))
+        assert drawn[-1] is shapes  # in place
+    np.testing.assert_array_equal(*drawn)
+
+
+def test_shapes_that_must_stay_are_copied():
+    shapes = SHAPES.copy()
+    shapes.flags.writeable = False
+    assert gamma_draw(shapes, np.uint64(1), Threads()) is not shapes
+    np.testing.assert_array_equal(shapes, SHAPES)
+
+
 def test_no_draw_is_zero():
     """Of Gamma(0.01) four in ten float32 would be."""
-    draws = gamma_draw(np.full((100, 100), 0.01, np.float32), np.random.default_rng(0))
-    assert draws.min() == LEAST
+    draws = gamma_draw(np.full((100, 100), 0.01, np.float32), np.uint64(0), Threads())
+    assert draws.min() == FLOOR
     assert (draws[:, :1] / draws[:, :1].sum() > 0).all()
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from topicmc.engine.samples import KeptSamples
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import add_phi, write_sample
 from topicmc.posterior.thinning import evenly, is_kept, number_kept, reached
@@ -57,7 +58,7 @@ def test_topics_are_added_up_a_square_at_a_time(monkeypatch):
     monkeypatch.setattr("topicmc.models.lda.samples._SIDE", 3)
     theta = np.random.default_rng(0).gamma(1.0, size=(10, 7)).astype(np.float32)
     sums, total = theta.sum(axis=0, dtype=np.float64), np.ones((7, 10))
-    add_phi(total, theta, sums)
+    add_phi(total, theta, sums, Threads(2))
     np.testing.assert_array_equal(total, 1 + (theta / sums).T)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from synthetic import lda_documents, write_docword
 
 from topicmc.corpora import Corpus, prepare
-from topicmc.models.lda.defaults import resolve
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 

@@ -16,10 +16,17 @@ from topicmc.errors import UsageError
 from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.batch import gather
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda import estimates, jobs
-from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.estimates import AnchoredChain, ControlVariate, RecalledChain, Saga, plain
+from topicmc.models.lda import jobs
+from topicmc.models.lda.minibatches import estimates
+from topicmc.models.lda.minibatches.estimates import (
+    AnchoredChain,
+    ControlVariate,
+    RecalledChain,
+    Saga,
+    plain,
+)
 from topicmc.models.lda.model import training_of
+from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.state import sum_topics
 
@@ -206,7 +213,7 @@ def test_minibatches_of_saga_do_not_depend_on_its_memory(small_corpus, tmp_path,
         drawn.append(set(batch_items(*arguments).tolist()))
         return batch_items(*arguments)
 
-    monkeypatch.setattr("topicmc.models.lda.target.batch_items", looking)
+    monkeypatch.setattr("topicmc.models.lda.minibatches.target.batch_items", looking)
     trained(small_corpus, tmp_path / "run", 40, estimate="saga")
     common = [bool(one & other) for one, other in itertools.pairwise(drawn)]
     assert not any(common[:3]) and sum(common[6:]) > 25

@@ -8,7 +8,7 @@ from scipy.special import digamma
 
 from topicmc.kernels.histograms import EXACT, N_BINS, bin_sizes, level_histogram, mix_histogram
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.learned_priors import BOUNDS, learned_alpha, learned_beta
+from topicmc.models.lda.priors.learned import BOUNDS, learned_alpha, learned_beta
 from topicmc.samplers.row_prior import RowPrior
 
 

@@ -10,9 +10,9 @@ from topicmc.errors import UsageError
 from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda import jobs
-from topicmc.models.lda.defaults import resolve
-from topicmc.models.lda.learned_priors import learned_beta
 from topicmc.models.lda.model import training_of
+from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.priors.learned import learned_beta
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.state import Chain, TopicCounts, sum_topics
@@ -125,7 +125,7 @@ def test_beta_is_learned_from_words_that_are_up_to_date(small_corpus, tmp_path, 
         found.append(abs(theta.sum(axis=0, dtype=float) / sums - 1).max())
         return learned_beta(prior, theta, sums, *rest, **options)
 
-    monkeypatch.setattr("topicmc.models.lda.updates.learned_beta", looking)
+    monkeypatch.setattr("topicmc.models.lda.minibatches.updates.learned_beta", looking)
     config = TrainConfig(
         topics=4, sampler="scir", remember=False, seed=1, threads=1, batch_size=1, updates=60,
         anneal_updates=20, learn="both", learn_until="end",

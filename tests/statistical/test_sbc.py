@@ -19,8 +19,8 @@ from topicmc.kernels.batch import gather
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.minibatches.updates import Updates
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.models.lda.updates import Updates
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld

@@ -10,11 +10,12 @@ from fake_runs import make_run, topic_shapes
 
 from topicmc import LDA
 from topicmc.errors import DataError, UsageError
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.progress import remarks
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean
-from topicmc.models.lda.views import NAME
+from topicmc.models.views import NAME
 from topicmc.report.trends import trends_of
 from topicmc.storage.files import own_checksum
 from topicmc.topics.diagnostics import diagnose
@@ -163,7 +164,7 @@ def test_draws_of_counts_are_those_of_the_run(tmp_path):
     run = make_run(tmp_path / "run", {0: [counts] * 3}, sampler="adlda")
     view = edit(run, Edits(merges=[(0, 2)]), tmp_path / "view")
     entry = run.sample_index()[1]
-    before, after = draw_of(run, entry), draw_of(view, entry)
+    before, after = (draw_of(shown, entry, Threads()) for shown in (run, view))
     np.testing.assert_array_equal(after[:, 1:], before[:, [1, 3]])
     np.testing.assert_allclose(after[:, 0], before[:, 0] + before[:, 2], rtol=1e-6)
 

@@ -16,12 +16,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from topicmc.engine.clock import Clock, Due
+from topicmc.engine.compiling import compiling
 from topicmc.engine.ending import fraction, has_converged, is_due
 from topicmc.engine.method import Entry, Model
 from topicmc.engine.samples import KeptSamples
 from topicmc.engine.trace import Tracer
 from topicmc.engine.transport.base import Transport
-from topicmc.engine.waiting import compiling
 from topicmc.errors import DivergedError
 from topicmc.host.interrupts import Interrupt
 from topicmc.settings.groups import Run
@@ -158,8 +158,8 @@ class Training:
             at = (self.clock.seconds, self.update)
             due = evaluation(*at) and self._affordable()
             averaged = due and self._scores_samples()
-            save = checkpoint(*at) and self._affords_checkpoint()
-            save = save and not self._is_over()  # the last follows the last evaluation
+            # The last checkpoint follows the last evaluation.
+            save = checkpoint(*at) and self._affords_checkpoint() and not self._is_over()
             interrupted, evaluate, averaged, save, late = self._agree(
                 interrupt.requested, due, averaged, save, self._start_is_late()
             )

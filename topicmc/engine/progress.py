@@ -46,7 +46,8 @@ def last_evaluation(run: RunDirectory) -> dict[str, Any] | None:
 def reached(
     run: RunDirectory, last: Mapping[str, Any], config: RunSettings[Any], epoch: int
 ) -> Reached:
-    """How far a run had come at its `last_evaluation`; an epoch draws so many items."""
+    """How far a run had come at its `last_evaluation`, as that says; an epoch draws so many
+    items."""
     update, items, seconds = last["update"], last[run.counted[0]], last["seconds"]
     done = fraction(config, epoch, update=update, items=items, seconds=seconds)
     if config.updates is not None:
@@ -55,10 +56,10 @@ def reached(
         told = f"{items / epoch:.3g} of {config.epochs:g} epochs"
     else:
         told = f"{seconds:.0f} of {config.time_budget or seconds:g} seconds"
-    return Reached(done, seconds, told, _has_converged(run, config))
+    return Reached(done, seconds, told)
 
 
-def _has_converged(run: RunDirectory, config: RunSettings[Any]) -> bool:
+def has_converged(run: RunDirectory, config: RunSettings[Any]) -> bool:
     """Whether a run that trains until then has ended, as its checkpoint says."""
     with suppress(DataError):  # in a checkpoint, which only training needs
         checkpoint = run.checkpoint() if config.until == "converged" else None

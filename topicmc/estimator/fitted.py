@@ -85,7 +85,8 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         and averages their probability over draws of the mix and over the samples. Of a prepared
         corpus the held-out documents are scored, if it has any.
         """
-        from topicmc.models.lda.completion import plug_in_probabilities, split_documents
+        from topicmc.models.heldout import split_documents
+        from topicmc.models.lda.completion import plug_in_probabilities
         from topicmc.models.lda.mixes import Mixer
         from topicmc.models.lda.scoring import SPLIT_SEED
 

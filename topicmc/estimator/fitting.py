@@ -11,8 +11,8 @@ import numpy as np
 
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
-from topicmc.corpora.emission import write_parts
 from topicmc.corpora.index import write_index, write_vocabulary
+from topicmc.corpora.making.emission import write_parts
 from topicmc.corpora.of_runs import IN_MEMORY
 from topicmc.corpora.shards import count_dtype, id_dtype
 from topicmc.engine.transport.local import LocalTransport

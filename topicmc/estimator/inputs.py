@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import from_entries, kept_lengths, remap, select
 from topicmc.corpora.offsets import offsets
-from topicmc.corpora.vocabulary import ids_in
+from topicmc.corpora.text.vocabulary import ids_in
 from topicmc.estimator.kinds import check_once, check_tokens, check_words, kind, rows_of
 from topicmc.estimator.warning import warn
 

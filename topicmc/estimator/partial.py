@@ -17,7 +17,7 @@ from topicmc.estimator.priors import IN_MEMORY, is_matrix, row_prior
 from topicmc.estimator.settings import WORDS, whole_number
 from topicmc.estimator.stored import of_stream
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.seeds import usual_weight
+from topicmc.models.lda.priors.seeds import usual_weight
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.parameters import in_own_words, seed_of
 from topicmc.settings.values import AUTO, or_default
@@ -139,7 +139,7 @@ class PartialFit(Fitted):
     def _new_stream(self, config: TrainConfig, n_tokens: float, n_batches: float) -> Any:
         """From the last sample of `fit`, or from the beginning."""
         from topicmc.estimator.incremental import Stream
-        from topicmc.models.lda.defaults import default_beta
+        from topicmc.models.lda.planning.defaults import default_beta
 
         settings: dict[str, Any] = {"n_samples": config.samples, "seed": self._seed}
         if hasattr(self, "_record"):

@@ -16,12 +16,12 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
 from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
-from topicmc.models.lda.defaults import resolve
 from topicmc.models.lda.draws import keeps_counts
-from topicmc.models.lda.plan import passes
-from topicmc.models.lda.run import ORIGINS, TopicRun
+from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.planning.plan import passes
+from topicmc.models.lda.priors.seed_settings import checked_seeds
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, read_running_mean, samples_of, share_of
-from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.posterior.traces import trace_alone
 from topicmc.posterior.truncation import at_rest
@@ -261,7 +261,7 @@ def _check_place(path: Path, force: bool) -> None:
     """UsageError where a run must not be written, as `TopicRun.check_free` has it, or a folder
     holds what is no part of one, which would be lost with it."""
     TopicRun.check_free(path, force)
-    own = [*TopicRun.files, *TopicRun.folders, ORIGINS, LEASE]
+    own = [*TopicRun.files, *TopicRun.folders, LEASE]
     with suppress(DataError):  # what is damaged may be replaced
         if TopicRun.open(path).facts()["corpus"].get("path") == EMBEDDED:
             own.append(EMBEDDED)

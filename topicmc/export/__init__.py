@@ -62,7 +62,7 @@ def export(source: Source, format: str, path: Path | str, force: bool = False) -
     replaced; DataError when a run or its corpus is damaged, or the disk is full.
     """
     from topicmc.export.places import check_free, staging
-    from topicmc.models.lda.views import NAME as VIEW
+    from topicmc.models.views import NAME as VIEW
     from topicmc.storage.files import check_no_source
 
     path = Path(path)

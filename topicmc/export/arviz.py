@@ -31,7 +31,9 @@ import numpy as np
 from topicmc.errors import DataError
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
+from topicmc.host.machine import available_cores
 from topicmc.host.version import VERSION
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import aligned
@@ -110,9 +112,9 @@ def _names(labels: Labels) -> dict[str, np.ndarray]:
 
 def _probabilities(chain: MatchedChain, words: np.ndarray) -> np.ndarray:
     """φ of words (K, M) in each sample of a chain, float64 (n, K, M)."""
-    columns = chain.order[:, None]
+    columns, threads = chain.order[:, None], Threads(available_cores())
     drawn = np.empty((len(chain.entries), *words.shape))
     for i, entry in enumerate(chain.entries):
-        theta = draw_of(chain.run, entry)
+        theta = draw_of(chain.run, entry, threads)
         drawn[i] = theta[words, columns] / theta.sum(axis=0, dtype=np.float64)[columns]
     return drawn

@@ -11,10 +11,10 @@ from topicmc.topics.ranking import top
 
 def write(source: Source, path: Path) -> None:
     """Writes the file."""
-    topics = source.topics
+    topics, n = source.topics, source.n_words()
     with path.open("w", encoding="utf-8") as stream:
         for k in range(len(topics.phi)):
-            (likeliest,) = top(topics.phi[k : k + 1], source.n_words())
+            (likeliest,) = top(topics.phi[k : k + 1], n)
             record = {
                 **topics.facts(k),
                 "top_words": [topics.vocabulary[w] for w in likeliest],

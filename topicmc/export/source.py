@@ -19,7 +19,7 @@ from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.models.lda.views import View
+from topicmc.models.views import View
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.topics.labels import Labels
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 
 
@@ -72,7 +72,6 @@ def exit_on_termination() -> Iterator[None]:
 @contextmanager
 def unwound() -> Iterator[None]:
     """As `exit_on_termination`, unless the program handles SIGTERM in a way of its own."""
-    with ExitStack() as stack:
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            stack.enter_context(exit_on_termination())
+    is_handled = signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    with nullcontext() if is_handled else exit_on_termination():
         yield

@@ -1,4 +1,5 @@
-"""What a process may use of its machine: cores and memory, shared with others of the same job."""
+"""What a process may use of its machine: cores and memory, shared with others of the same job. And
+what any process of the program takes of that memory, whatever it trains."""
 
 from __future__ import annotations
 
@@ -10,6 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+PROGRAM = 88_000_000
+"""Bytes of a process: Python, the libraries, the compiled kernels, and what the allocator keeps."""
+MPI = 8_000_000
+"""More of a process among several."""
+COMPILING = 75_000_000
+"""More while kernels are compiled, once after installation."""
 _MEMBERSHIP, _MOUNT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 

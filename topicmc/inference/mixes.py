@@ -106,7 +106,7 @@ def infer_under(
     threads = threads or Threads(available_cores())
     mixer = Mixer(phi, alpha, threads)
     del phi  # of which the mixer has its own
-    samples = drawn_samples(whole, chain) if sd else []
+    samples = drawn_samples(whole, chain, threads) if sd else []
     reading = stream if isinstance(stream, Reading) else Reading(iter(stream))
     for known in reading:
         if totals.stop is not None:
@@ -138,7 +138,7 @@ def whole_of(run: TopicRun, chain: int = 0) -> tuple[TopicRun, Shown]:
     return TopicRun.open(run.path), lambda mix: view.summed(mix, chain)
 
 
-def drawn_samples(run: TopicRun, chain: int) -> list[Sample]:
+def drawn_samples(run: TopicRun, chain: int, threads: Threads) -> list[Sample]:
     """Draws of the topics at samples of one chain, spread over all; large ones lie in files without
     a name, in the folder for temporary files. UsageError when there is no posterior sample."""
     entries = samples_of(run, chain)
@@ -149,7 +149,7 @@ def drawn_samples(run: TopicRun, chain: int) -> list[Sample]:
         )
     drawn = []
     for place in evenly(len(entries), MOST):
-        theta = draw_of(run, entries[place])
+        theta = draw_of(run, entries[place], threads)
         sums = theta.sum(axis=0, dtype=np.float64)
         drawn.append(Sample(_aside(theta), sums, alpha_of(run, entries[place])))
     return drawn

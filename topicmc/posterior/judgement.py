@@ -54,7 +54,7 @@ def _judged(
         return True, f"The {several} converged, as far as R̂ can tell ({rhats[worst]:.2f})."
     if is_final(draws):
         return False, "Each chain rests in a mode of its own: averages over them are still good."
-    return False, (f"The {several} not converged: R̂ of {worst} is {rhats[worst]:.2f}; {advice}.")
+    return False, f"The {several} not converged: R̂ of {worst} is {rhats[worst]:.2f}; {advice}."
 
 
 def _several(draws: dict[str, np.ndarray]) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora.of_runs import EMBEDDED
+from topicmc.models.lda.priors.seed_settings import checked_seeds
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of
-from topicmc.models.lda.seed_settings import checked_seeds
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.posterior.traces import trace_errors
 from topicmc.report.numbers import digits

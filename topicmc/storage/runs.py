@@ -125,6 +125,7 @@ class RunDirectory:
     figure: ClassVar[str] = ""
     """What its metrics call the score on held-out data."""
     files: ClassVar[tuple[str, ...]] = ("run.json", "metrics.jsonl", "trace.jsonl")
+    """Names of its files; some are patterns."""
     folders: ClassVar[tuple[str, ...]] = ("samples", "checkpoint")
 
     def __init__(self, path: Path) -> None:
@@ -140,14 +141,8 @@ class RunDirectory:
     def create(cls, path: Path, facts: Mapping[str, Any], force: bool = False) -> Self:
         """A new run directory holding ``run.json``. UsageError as `check_free` has it."""
         with cls._made(path, force) as run:
-            run._write_facts({**cls._named(), **facts})
+            run._write_facts(facts)
         return run
-
-    @classmethod
-    def _named(cls) -> dict[str, Any]:
-        """What ``run.json`` begins with; runs of the first model do not name it."""
-        named = {} if cls.model in (None, FIRST_MODEL) else {"model": cls.model}
-        return {"format": FORMAT, **named}
 
     @classmethod
     @contextmanager
@@ -231,8 +226,8 @@ class RunDirectory:
     def check_no_part(self, path: Path) -> None:
         """UsageError where an output would take the place of a file of the run, or lie among its
         samples and checkpoints."""
-        parts = (*self.files, *self.folders, LEASE)
-        check_no_source(path, [self.path / name for name in parts])
+        places = [self.path / name for name in (*self.folders, LEASE)]
+        check_no_source(path, [*self._places_of_files(), *places])
 
     def _adopt(self, facts: Mapping[str, Any]) -> None:
         """Takes note of what is in ``run.json``; DataError when readers need more."""
@@ -247,9 +242,17 @@ class RunDirectory:
         """A run itself, or the one at a path, opened."""
         return run if isinstance(run, cls) else cls.open(Path(run))  # type: ignore[arg-type]
 
+    def _places_of_files(self) -> list[Path]:
+        """Where its files lie, or would lie."""
+        return [
+            path
+            for name in self.files
+            for path in (self.path.glob(name) if "*" in name else [self.path / name])
+        ]
+
     def _clear(self) -> None:
-        for name in self.files:
-            (self.path / name).unlink(missing_ok=True)
+        for path in self._places_of_files():
+            path.unlink(missing_ok=True)
         for name in self.folders:
             if (self.path / name).exists():
                 shutil.rmtree(self.path / name)
@@ -292,6 +295,8 @@ class RunDirectory:
         self._write_facts({**self.facts(), **changes})
 
     def _write_facts(self, facts: Mapping[str, Any]) -> None:
+        named = {} if self.model in (None, FIRST_MODEL) else {"model": self.model}
+        facts = {"format": FORMAT, **named, **facts}
         write_json(self.path / "run.json", {**facts, "checksum": own_checksum(facts)})
 
     # ---- metrics and trace

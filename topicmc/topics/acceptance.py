@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.models.lda.priors.seeds import found_in
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import beta_of, samples_of, share_of
-from topicmc.models.lda.seeds import found_in
-from topicmc.models.lda.views import View
+from topicmc.models.views import View
 
 ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "cannot be told"
 SURE = 0.9

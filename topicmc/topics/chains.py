@@ -16,7 +16,8 @@ import numpy as np
 
 from topicmc.corpora.of_runs import IN_MEMORY
 from topicmc.errors import DataError, UsageError
-from topicmc.host.machine import available_memory
+from topicmc.host.machine import available_cores, available_memory
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import add_phi, alpha_of, beta_of, samples_of, share_of
 from topicmc.samplers.row_prior import RowPrior
@@ -63,9 +64,9 @@ def matched_chains(runs: Sequence[TopicRun]) -> Iterator[tuple[MatchedChain, np.
     check_alike(runs)
     chains = [(run, entries) for run in runs for entries in _by_chain(samples_of(run))]
     _check_memory(runs[0], len(chains))
-    reference = None
+    reference, threads = None, Threads(available_cores())
     for run, entries in chains:
-        phi, share = _read(run, entries)
+        phi, share = _read(run, entries, threads)
         alpha = np.array([alpha_of(run, entry) for entry in entries])
         prior = _prior_mass(run, entries, phi.shape[1])
         reference = phi if reference is None else reference
@@ -85,7 +86,7 @@ def _by_chain(samples: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 def memory_of(n_words: int, n_topics: int, n_chains: int) -> int:
     """Bytes that it takes at most to read the samples of chains and tell how sure their topics are:
     φ in float64 of the first chain, of all together and of the one that is read, and θ of a sample
-    as it is kept and as it is drawn."""
+    as it is kept or drawn and as a view shows it."""
     return n_words * n_topics * (8 * min(1 + n_chains, 3) + 2 * 4)
 
 
@@ -156,7 +157,9 @@ def _prior_mass(run: TopicRun, entries: list[dict[str, Any]], n_words: int) -> n
     return totals if view is None else view.summed(totals, entries[0]["chain"])
 
 
-def _read(run: TopicRun, entries: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+def _read(
+    run: TopicRun, entries: list[dict[str, Any]], threads: Threads
+) -> tuple[np.ndarray, np.ndarray]:
     """Of one chain: the mean of φ (K, W), and the shares of each sample (n, K)."""
     phi = np.zeros(())
     share = []
@@ -166,7 +169,7 @@ def _read(run: TopicRun, entries: list[dict[str, Any]]) -> tuple[np.ndarray, np.
         if not ((sums > 0) & (sums < np.inf)).all():
             raise DataError(f"{run.path / 'samples' / entry['file']}: holds no topics; remake it")
         phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
-        add_phi(phi, theta, sums)
+        add_phi(phi, theta, sums, threads)
         share.append(share_of(run, entry, theta))
         del theta  # before the next is read
     phi /= len(entries)

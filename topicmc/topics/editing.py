@@ -1,4 +1,4 @@
-"""Making views: topics named, merged, dropped and grouped (`topicmc.models.lda.views`).
+"""Making views: topics named, merged, dropped and grouped (`topicmc.models.views`).
 
 An edit of a view goes on from what it shows, and makes a view of the same run.
 """
@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.errors import UsageError
-from topicmc.models.lda.names import fault_of_name
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import samples_of
-from topicmc.models.lda.views import (
+from topicmc.models.mixture.matching import central
+from topicmc.models.mixture.run import MixtureRun
+from topicmc.models.names import fault_of_name
+from topicmc.models.views import (
     FEWEST,
     NAME,
     View,
@@ -24,8 +26,6 @@ from topicmc.models.lda.views import (
     is_view,
     write_view,
 )
-from topicmc.models.mixture.matching import central
-from topicmc.models.mixture.run import MixtureRun
 from topicmc.storage.files import user_errors_for
 from topicmc.topics.chains import matched_chains
 from topicmc.topics.uncertainty import posterior_of

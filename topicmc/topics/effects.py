@@ -59,6 +59,10 @@ class Interval(NamedTuple):
         """Whether the interval does not hold 0."""
         return (self.low > 0) | (self.high < 0)
 
+    def of(self, g: int) -> Interval:
+        """That of one group, (K,)."""
+        return Interval(*(values[:, g] for values in self))
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -141,8 +145,7 @@ def effects_of(posterior: Posterior, corpus: Corpus, groups: Groups, threads: Th
     change = None
     if groups.is_ordered:
         last = len(documents) - 1
-        change = _difference(posterior, sums.only([last]), sums.only([0]))
-        change = Interval(*(values[:, 0] for values in change))
+        change = _difference(posterior, sums.only([last]), sums.only([0])).of(0)
     return Effects(
         groups,
         documents=documents,

@@ -129,16 +129,15 @@ def prevalence(
             docs = slice(batch.doc_ids[0], batch.doc_ids[-1] + 1)
             of_docs = z[begins[docs.start] : begins[docs.stop]]
             counts = _counted(batch, draw, of_docs, row, threads)
-            summed, weighed = (
-                _sums_by(groups[docs], n_groups, w) for w in (np.ones(batch.n_docs), weights[docs])
-            )
-            tokens[row] += summed @ counts
+            sums = _sums_by(groups[docs], n_groups)
+            tokens[row] += sums @ counts
             if want_moments:
-                own[row] += summed @ counts**2
-                cross[row] += weighed @ counts
+                own[row] += sums @ counts**2
+                cross[row] += sums @ (counts * weights[docs, None])
 
     for row, place in enumerate(places):
-        count(row, _drawn(*place))  # nothing else holds it, so that it is gone before the next
+        # Nothing else holds a draw, so that it is gone before the next.
+        count(row, _drawn(*place, threads))
     ends = np.cumsum([len(chain) for chain in chains])[:-1]
 
     def by_chain(sums: np.ndarray) -> list[np.ndarray]:
@@ -149,10 +148,10 @@ def prevalence(
     return Prevalence(by_chain(tokens), sizes, moments)
 
 
-def _sums_by(groups: np.ndarray, n_groups: int, weights: np.ndarray) -> sparse.csr_array:
+def _sums_by(groups: np.ndarray, n_groups: int) -> sparse.csr_array:
     """The matrix (G, n) that adds up rows of documents to those of groups."""
-    places = groups, np.arange(len(groups))
-    return sparse.csr_array((weights, places), shape=(n_groups, len(groups)))
+    n = len(groups)
+    return sparse.csr_array((np.ones(n), (groups, np.arange(n))), shape=(n_groups, n))
 
 
 def _n_topics(chain: MatchedChain) -> int:
@@ -167,7 +166,7 @@ def _places(chain: MatchedChain) -> list[tuple[MatchedChain, dict[str, Any], boo
     return [(chain, entry, entry is entries[0]) for entry in entries]
 
 
-def _drawn(chain: MatchedChain, entry: dict[str, Any], is_first: bool) -> Draw:
+def _drawn(chain: MatchedChain, entry: dict[str, Any], is_first: bool, threads: Threads) -> Draw:
     """A draw of φ at a sample of a chain."""
     run, view = chain.run, chain.run.view
     whole = run if view is None else TopicRun.open(run.path)
@@ -181,7 +180,7 @@ def _drawn(chain: MatchedChain, entry: dict[str, Any], is_first: bool) -> Draw:
         own[:, order] = counts
         return view.summed(own, number)[:, chain.order]
 
-    theta = draw_of(whole, entry)
+    theta = draw_of(whole, entry, threads)
     if (order != np.arange(len(order))).any():
         theta = np.take(theta, order, axis=1)
     sums = theta.sum(axis=0, dtype=np.float64)

@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.errors import UsageError
+from topicmc.host.machine import available_cores
+from topicmc.kernels.greatest import nth_greatest
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.coverage import Coverage, coverage
@@ -293,10 +296,10 @@ def _draws(chain: MatchedChain, words: np.ndarray) -> tuple[np.ndarray, np.ndarr
     weights = np.empty((len(chain.entries), *words.shape))
     among = np.empty(weights.shape, bool)
     columns = chain.order[:, None]
+    threads = Threads(available_cores())
     for i, entry in enumerate(chain.entries):
-        theta = draw_of(chain.run, entry)
-        rank = max(len(theta) - TOP, 0)
-        least = np.partition(theta, rank, axis=0)[rank]
+        theta = draw_of(chain.run, entry, threads)
+        least = nth_greatest(theta, TOP, threads)
         picked = theta[words, columns]
         weights[i] = picked / theta.sum(axis=0, dtype=np.float64)[columns]
         among[i] = picked >= least[columns]

@@ -15,10 +15,10 @@ from topicmc.engine.state import ReadOnDemand, Table
 from topicmc.engine.transport.base import Transport
 from topicmc.errors import DivergedError
 from topicmc.kernels.threads import Threads
-from topicmc.models.factors.errors import squared_error
 from topicmc.models.factors.gibbs import Gibbs
 from topicmc.models.factors.layout import Layout
 from topicmc.models.factors.ratings import Ratings
+from topicmc.models.factors.residuals import squared_error
 from topicmc.models.factors.rows import (
     SIDES,
     Factors,

@@ -17,8 +17,8 @@ from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
 from topicmc.kernels.factors import pair_uniforms
 from topicmc.kernels.random import stream_key
+from topicmc.models.factors.rating_files import Table
 from topicmc.models.factors.ratings import Ratings, Scale
-from topicmc.models.factors.reading import Table
 
 SPLIT_SEED = 0
 

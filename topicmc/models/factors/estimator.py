@@ -21,9 +21,9 @@ from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.jobs import run_on
 from topicmc.models.factors.model import training_of
 from topicmc.models.factors.prediction import predict
-from topicmc.models.factors.reading import Columns, Table
-from topicmc.models.factors.reports import states_of
+from topicmc.models.factors.rating_files import Columns, Table
 from topicmc.models.factors.run import FactorRun
+from topicmc.models.factors.scoring import states_of
 from topicmc.models.factors.settings import FactorConfig
 from topicmc.settings.parameters import in_own_words, plain, seed_of
 from topicmc.storage.files import temporary_folder

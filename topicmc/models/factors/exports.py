@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora.strings import Strings
-from topicmc.models.factors.reports import states_of
 from topicmc.models.factors.run import FactorRun
+from topicmc.models.factors.scoring import states_of
 
 
 def write_npz(run: FactorRun, path: Path) -> None:

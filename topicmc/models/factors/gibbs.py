@@ -13,8 +13,8 @@ import numpy as np
 
 from topicmc.kernels import factors as kernels
 from topicmc.kernels.threads import Threads
-from topicmc.models.factors.errors import squared_error
 from topicmc.models.factors.ratings import Ratings
+from topicmc.models.factors.residuals import squared_error
 from topicmc.models.factors.rows import GammaPrior, Rows, Stream, Users, sum_squares
 
 _LEAST = 16  # rows that are worth a thread

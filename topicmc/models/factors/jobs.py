@@ -15,7 +15,7 @@ from topicmc.errors import UsageError
 from topicmc.host import machine
 from topicmc.models.factors import memory
 from topicmc.models.factors.data import RatingData
-from topicmc.models.factors.reading import Columns, read_ratings
+from topicmc.models.factors.rating_files import Columns, read_ratings
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.settings import (
     FactorConfig,
@@ -24,7 +24,6 @@ from topicmc.models.factors.settings import (
     check_honoured,
     resolve,
 )
-from topicmc.models.lda.memory import COMPILING
 from topicmc.settings.groups import threads_told
 from topicmc.storage.lease import held
 from topicmc.storage.runs import FORMAT, made_by
@@ -155,7 +154,7 @@ def _decided(config: FactorSettings, sizes: memory.Sizes, transport: Transport) 
     hosted = len(transport.workers)
     needed = memory.needed(resolved, sizes, hosted, share.processes)
     free = machine.available_memory()
-    if free is not None and needed > free - share.processes * COMPILING:
+    if free is not None and needed > free - share.processes * machine.COMPILING:
         most = memory.largest(resolved, sizes, hosted)
         fewer = ", or use fewer --workers" if share.processes > 1 else ""
         raise UsageError(

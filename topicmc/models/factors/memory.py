@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from topicmc.host.machine import MPI, PROGRAM
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.settings import Resolved
-from topicmc.models.lda.memory import MPI, PROGRAM
 
 _READ = 13  # bytes of a rating: user, item, value, and whether it is held out
 _READY = 36  # of one to train on, while it is standardised, and sorted or shared out

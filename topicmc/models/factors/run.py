@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from topicmc.corpora.strings import Strings
-from topicmc.engine.progress import Reached, last_evaluation, reached
+from topicmc.engine.progress import Reached, has_converged, last_evaluation, reached
 from topicmc.errors import DataError, UsageError
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.ratings import Ratings, Scale
@@ -69,8 +69,7 @@ class FactorRun(RunDirectory):
                 "low": scale.low,
                 "high": scale.high,
             }
-            model = cls._named()
-            run._write_facts({**model, **facts, "ratings": {**facts.get("ratings", {}), **about}})
+            run._write_facts({**facts, "ratings": {**facts.get("ratings", {}), **about}})
         return run
 
     def _check_facts(self, path: Path, facts: Any) -> None:
@@ -98,9 +97,13 @@ class FactorRun(RunDirectory):
 
     def reached(self) -> Reached | None:
         """How far the run has come; None where it never said."""
-        last, config = last_evaluation(self), self.config()
+        last = last_evaluation(self)
+        if last is None:
+            return None
+        config = self.config()
         epoch = self.facts()["ratings"]["training"] * config.chains
-        return None if last is None else reached(self, last, config, epoch)
+        at = reached(self, last, config, epoch)
+        return at._replace(has_converged=has_converged(self, config))
 
     def scale(self) -> Scale:
         """Of the ratings."""

@@ -2,8 +2,8 @@
 
 Samplers that keep the topic of every token store θ_wk = n_kw + b_kw, the mean of θ given the
 topics: states alone would vary less than the posterior does. Given them φ_k has a Dirichlet law,
-and independent θ_wk ~ Gamma(n_kw + b_kw) divided by their sums are a draw from it. Other samplers
-store draws.
+and independent θ_wk ~ Gamma(n_kw + b_kw) divided by their sums are a draw from it: the stationary
+law of CIR, so that a move over an infinite time makes one. Other samplers store draws.
 
 The random numbers of a draw are named by the settings that a run keeps for life, the fingerprint of
 its corpus, the chain and the place of the sample in it: the same run gives the same draws whenever
@@ -12,31 +12,33 @@ it is asked, and others are independent of them.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from topicmc.kernels.cir import cir_blocks
+from topicmc.kernels.padding import padded_size
+from topicmc.kernels.prior import no_prior
+from topicmc.kernels.random import stream_key
+from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import COLLAPSED
+from topicmc.samplers.state import n_blocks, over_blocks
 
-LEAST = np.float32(1e-30)
-"""What a weight is drawn as at least: of shapes far below 1 many draws are no float32 above 0, and
-a document may hold no word but such ones."""
 _SINCE = ("seeds", "seed_weight", "topic_prior", "from_run")  # for life, where they are given
 _FOR_LIFE = ("seed", "sampler", "topics", "alpha", "beta", "remember", "learn", "start")
 
 
-def draw_of(run: TopicRun, entry: Mapping[str, Any]) -> np.ndarray:
+def draw_of(run: TopicRun, entry: Mapping[str, Any], threads: Threads) -> np.ndarray:
     """θ of one index entry as a draw from the posterior: float32 (W, K).
 
     Raises DataError when its file is missing or damaged.
     """
     theta = run.read_state(entry)
     if keeps_counts(run.facts()["config"]):
-        theta = gamma_draw(theta, _generator(run, entry))
+        theta = gamma_draw(theta, _key(run, entry), threads)
     return run.viewed(theta, entry)
 
 
@@ -45,17 +47,31 @@ def keeps_counts(config: Mapping[str, Any]) -> bool:
     return config["sampler"] in COLLAPSED or bool(config.get("remember"))
 
 
-def gamma_draw(shapes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Independent gamma variables of some shapes and scale one, at least `LEAST`: float32."""
-    drawn = generator.standard_gamma(shapes, dtype=np.float32)
-    return np.maximum(drawn, LEAST, out=drawn)
+def gamma_draw(shapes: np.ndarray, key: np.uint64, threads: Threads) -> np.ndarray:
+    """Independent gamma variables of some shapes, float32 (W, K), and scale one, in place of the
+    shapes where these may be written over: float32, at least `topicmc.kernels.simplex.FLOOR`. Of
+    shapes far below 1 many would be no float32 above 0, and a document may hold no word but such.
+    """
+    theta = np.require(shapes, np.float32, ["C", "W"])
+    n_words, n_topics = theta.shape
+    words = np.arange(n_words, dtype=np.int32)
+    forever, prior = np.full(n_words, np.inf), no_prior(padded_size(n_topics))
+    sums = np.empty((n_blocks(n_words), n_topics))
+
+    def draw(first: int, last: int) -> int:
+        return cir_blocks(
+            theta, words, forever, words, theta, prior, 1.0, key, np.uint32(0), first, last, sums
+        )
+
+    over_blocks(draw, len(sums), threads)
+    return theta
 
 
-def _generator(run: TopicRun, entry: Mapping[str, Any]) -> np.random.Generator:
+def _key(run: TopicRun, entry: Mapping[str, Any]) -> np.uint64:
     facts = run.facts()
     config = facts["config"]
     settings = [config.get(name) for name in _FOR_LIFE]
     settings += [config[name] for name in _SINCE if config.get(name) is not None]
     place = entry["chain"], entry.get("position", entry["round"])
     identity = json.dumps([settings, facts["corpus"].get("fingerprint"), *place])
-    return np.random.default_rng(list(hashlib.sha256(identity.encode()).digest()))
+    return stream_key(config["seed"], f"draw {identity}", entry["chain"])

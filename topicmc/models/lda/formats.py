@@ -15,7 +15,7 @@ import numpy as np
 
 from topicmc.engine.state import Table
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.plan import rounds_per_sweep
+from topicmc.models.lda.planning.plan import rounds_per_sweep
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.state import Chain, sum_topics
 from topicmc.storage.checkpoints import Checkpoint

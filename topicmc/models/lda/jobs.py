@@ -11,28 +11,28 @@ from typing import Any
 
 from topicmc.corpora import Corpus
 from topicmc.corpora.of_runs import EMBEDDED, PACKAGES, corpus_facts, open_corpus
+from topicmc.engine.compiling import compiling
 from topicmc.engine.schedule import split_groups
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.engine.transport.open import kind_of
-from topicmc.engine.waiting import compiling
 from topicmc.errors import DataError, UsageError
 from topicmc.host import machine
 from topicmc.host.machine import available_memory
 from topicmc.models.lda import memory
-from topicmc.models.lda.calibration import measured
 from topicmc.models.lda.collapsed.growing import Schedule
-from topicmc.models.lda.defaults import needs_pace, resolve
 from topicmc.models.lda.formats import config_of_format_1
-from topicmc.models.lda.given_priors import Given, given_prior
 from topicmc.models.lda.origin import draft, inherited, with_topics_of_origin
-from topicmc.models.lda.pace import Pace
 from topicmc.models.lda.partition import share_out
-from topicmc.models.lda.plan import remarks
+from topicmc.models.lda.planning.calibration import measured
+from topicmc.models.lda.planning.defaults import needs_pace, resolve
+from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.plan import remarks
+from topicmc.models.lda.planning.sampler_choice import check_averages, check_honoured
+from topicmc.models.lda.priors.given import Given, given_prior
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.sampler_choice import check_averages, check_honoured
 from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
-from topicmc.models.lda.views import is_view, run_of
+from topicmc.models.views import is_view, run_of
 from topicmc.settings import groups
 from topicmc.settings.values import AUTO
 from topicmc.storage.checkpoints import Checkpoint
@@ -396,7 +396,7 @@ def _check_memory(
     available = available_memory()
     if available is None:
         return
-    free = available - share.processes * memory.COMPILING
+    free = available - share.processes * machine.COMPILING
     if needed <= free:
         return
     fewer = memory.most_topics(config, sizes, hosted, free, share.processes)

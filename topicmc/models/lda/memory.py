@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.host.machine import MPI, PROGRAM
 from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.by_word_batch import come_up_often
 from topicmc.kernels.collapsed import assignment_dtype
@@ -26,19 +27,13 @@ from topicmc.kernels.histograms import bin_sizes
 from topicmc.kernels.padding import padded_size
 from topicmc.models.lda.collapsed.word_orders import TOKENS_A_WORD
 from topicmc.models.lda.completion import BURN_IN, SWEEPS
-from topicmc.models.lda.pace import ROUNDS
+from topicmc.models.lda.planning.pace import ROUNDS
+from topicmc.models.lda.planning.starts import MEMBERS
 from topicmc.models.lda.settings import WHOLE, Resolved
-from topicmc.models.lda.starts import MEMBERS
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.running_mean import MeanChain
 from topicmc.storage.scratch import IN_MEMORY
 
-PROGRAM = 88_000_000
-"""Python, the libraries, the compiled kernels, and what the allocator keeps, of a process."""
-MPI = 8_000_000
-"""More of a process among several."""
-COMPILING = 75_000_000
-"""More while kernels are compiled, once after installation."""
 _SPELLED = 90  # bytes of a word of the vocabulary, as text
 _TRACED_WORDS = 5_000  # at most (`topicmc.models.lda.scalars`)
 _NUMBER = 32  # bytes of a number in a list

@@ -12,11 +12,11 @@ from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.collapsed.asynclda import AsyncLda
 from topicmc.models.lda.collapsed.independent import IndependentChains
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
-from topicmc.models.lda.minibatch_chains import MinibatchChains
+from topicmc.models.lda.minibatches.chains import MinibatchChains
+from topicmc.models.lda.minibatches.subset import SubsetStart
+from topicmc.models.lda.minibatches.target import Beginning, TopicChains
 from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.settings import Resolved
-from topicmc.models.lda.subset import SubsetStart
-from topicmc.models.lda.target import Beginning, TopicChains
 from topicmc.samplers.row_prior import Additions
 
 LdaMethod = Adlda | IndependentChains | MinibatchChains | SubsetStart

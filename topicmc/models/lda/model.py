@@ -12,10 +12,10 @@ from topicmc.engine.loop import Listener, Training
 from topicmc.engine.method import Entry
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.heldout import HeldOut
+from topicmc.models.lda.evaluation import HeldOut
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.origin import Origin
-from topicmc.models.lda.plan import expected_updates, passes
+from topicmc.models.lda.planning.plan import expected_updates, passes
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_mean, write_sample
 from topicmc.models.lda.scalars import Scalars

@@ -26,7 +26,7 @@ from unicodedata import normalize
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.ingestion import spelled
+from topicmc.corpora.making.ingestion import spelled
 from topicmc.engine.schedule import split_groups
 from topicmc.errors import DataError, UsageError
 from topicmc.kernels.draws import fill_exponential
@@ -34,7 +34,7 @@ from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
 from topicmc.models.lda.encoding import Arrays, encode_weights
-from topicmc.models.lda.given_priors import Given
+from topicmc.models.lda.priors.given import Given
 from topicmc.models.lda.run import Draft, TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, newest_of, samples_of, share_of
 from topicmc.models.lda.settings import LdaSettings, Resolved

@@ -6,7 +6,7 @@ from typing import Any
 
 from topicmc.engine import progress
 from topicmc.engine.progress import Reached, last_evaluation, unfinished
-from topicmc.models.lda.plan import burn_in_updates, passes, work_of_start
+from topicmc.models.lda.planning.plan import burn_in_updates, passes, work_of_start
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.values import AUTO

@@ -7,7 +7,7 @@
 
 A kept state is θ (W × K float32), stored as `topicmc.models.lda.encoding` has it.
 
-A view (`topicmc.models.lda.views`) opens as its run, whose samples are then handed out as the view
+A view (`topicmc.models.views`) opens as its run, whose samples are then handed out as the view
 shows them.
 """
 
@@ -23,6 +23,7 @@ import numpy as np
 from topicmc.errors import DataError
 from topicmc.models.lda.encoding import Arrays, decode, encode_counts, encode_weights
 from topicmc.models.lda.formats import without_averages
+from topicmc.models.lda.priors.seed_settings import Seeds
 from topicmc.models.lda.run_fields import (
     check_additions,
     check_complete,
@@ -30,8 +31,7 @@ from topicmc.models.lda.run_fields import (
     check_settings,
     check_theta,
 )
-from topicmc.models.lda.seed_settings import Seeds
-from topicmc.models.lda.views import View, checksum_of, is_view, read_view, run_of
+from topicmc.models.views import View, checksum_of, is_view, read_view, run_of
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.storage.files import (
     atomic_write,
@@ -42,10 +42,9 @@ from topicmc.storage.files import (
     within,
     write_arrays,
 )
-from topicmc.storage.runs import FIRST_MODEL, FORMAT, RunDirectory
+from topicmc.storage.runs import FIRST_MODEL, RunDirectory
 
 PRIOR_FORMAT = 3  # of runs with ``prior.npz``, without which their samples would be misread
-ORIGINS = "origin-*.npz"
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,7 @@ class TopicRun(RunDirectory):
         "topics.json",
         "vocabulary.txt",
         "prior.npz",
+        "origin-*.npz",
     )
 
     def __init__(self, path: Path) -> None:
@@ -106,7 +106,7 @@ class TopicRun(RunDirectory):
             vocabulary = {} if words is None else {"vocabulary": run.write_vocabulary(words)}
             prior = {} if additions is None else {"prior": run._write_additions(additions)}
             begun = {} if origin is None else {"origin": run._write_origin(origin)}
-            run._write_facts({"format": FORMAT, **facts, **vocabulary, **prior, **begun})
+            run._write_facts({**facts, **vocabulary, **prior, **begun})
         return run
 
     @classmethod
@@ -129,12 +129,6 @@ class TopicRun(RunDirectory):
             checksum = write_arrays(self.path / name, arrays)
             states.append({"file": name, "checksum": checksum, **told})
         return {**origin.facts, "states": states}
-
-    def _clear(self) -> None:
-        super()._clear()
-        for pattern in (ORIGINS, f".{ORIGINS}.*.tmp"):
-            for path in self.path.glob(pattern):
-                path.unlink()
 
     def _adopt(self, facts: Mapping[str, Any]) -> None:
         check_complete(self.path / "run.json", facts)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
-from topicmc.models.lda.names import fault_of_name
-from topicmc.models.lda.seed_settings import checked_seeds
+from topicmc.models.lda.priors.seed_settings import checked_seeds
 from topicmc.models.lda.settings import MAX_TOPICS
+from topicmc.models.names import fault_of_name
 from topicmc.samplers.row_prior import Additions
 from topicmc.storage.fields import SHA256, Record
 

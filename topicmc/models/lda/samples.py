@@ -94,7 +94,7 @@ def newest_of(entries: Sequence[Entry]) -> list[Entry]:
     return list({entry["chain"]: entry for entry in entries}.values())
 
 
-def add_phi(total: np.ndarray, theta: np.ndarray, sums: np.ndarray) -> None:
+def add_phi(total: np.ndarray, theta: np.ndarray, sums: np.ndarray, threads: Threads) -> None:
     """Adds the topics of one sample θ (W, K), of ``sums`` Σ_w θ_wk, float64 (K,), to a sum, float64
     (K, W)."""
     n_words, n_topics = theta.shape
@@ -105,7 +105,7 @@ def add_phi(total: np.ndarray, theta: np.ndarray, sums: np.ndarray) -> None:
             topics = slice(first, first + _SIDE)
             total[topics, words] += (theta[words, topics] / sums[topics]).T
 
-    Threads(available_cores()).run(add, -(-n_words // _SIDE))
+    threads.run(add, -(-n_words // _SIDE))
 
 
 def phi_of(theta: np.ndarray) -> np.ndarray:
@@ -181,11 +181,12 @@ def read_running_mean(run: TopicRun, newest: Entry) -> tuple[np.ndarray, np.ndar
 
 def _mean_of_samples(run: TopicRun, entries: Sequence[Entry]) -> tuple[np.ndarray, np.ndarray]:
     """The same as means over samples."""
+    threads = Threads(available_cores())
     phi = share = np.zeros(())
     for entry in entries:
         theta = run.read_sample(entry)
         phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
-        add_phi(phi, theta, theta.sum(axis=0, dtype=np.float64))
+        add_phi(phi, theta, theta.sum(axis=0, dtype=np.float64), threads)
         share = share + share_of(run, entry, theta)
         del theta  # before the next is read
     phi /= phi.sum(axis=1, keepdims=True)

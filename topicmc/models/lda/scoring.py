@@ -10,16 +10,12 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.vocabulary import ids_in
+from topicmc.corpora.text.vocabulary import ids_in
 from topicmc.engine.method import Entry
 from topicmc.errors import DataError, UsageError
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import (
-    check_topics,
-    perplexity,
-    split_documents,
-    token_probabilities,
-)
+from topicmc.models.heldout import split_documents
+from topicmc.models.lda.completion import check_topics, perplexity, token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, samples_of
 from topicmc.posterior.running import running_errors

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Never
 
 from topicmc.errors import UsageError
-from topicmc.models.lda.seed_settings import MOST_WEIGHT, checked_seeds
+from topicmc.models.lda.priors.seed_settings import MOST_WEIGHT, checked_seeds
 from topicmc.samplers.registry import SAMPLERS as MOVES
 from topicmc.settings.groups import DsgldSettings, Open
 from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
@@ -147,7 +147,7 @@ class LdaSettings(DsgldSettings[Open]):
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(LdaSettings[Any]):
     """What a training run is asked to do; raises UsageError on any value outside its range.
-    `topicmc.models.lda.defaults.resolve` decides what is left open."""
+    `topicmc.models.lda.planning.defaults.resolve` decides what is left open."""
 
 
 @dataclass(frozen=True, kw_only=True)

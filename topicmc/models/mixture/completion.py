@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from topicmc.models.lda.completion import Split
+from topicmc.models.heldout import Split
+from topicmc.models.mixture.evaluation import LEAST_SHARE
 from topicmc.models.mixture.reading import log_memberships_of
 from topicmc.models.mixture.run import Sample
-from topicmc.models.mixture.score import LEAST_SHARE
 
 
 def token_probabilities(

@@ -14,7 +14,6 @@ from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.open import kind_of
 from topicmc.errors import UsageError
 from topicmc.host import machine
-from topicmc.models.lda.memory import COMPILING
 from topicmc.models.mixture import memory
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.models.mixture.settings import (
@@ -116,7 +115,7 @@ def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Re
     sizes = memory.sizes_of(corpus)
     needed = memory.needed(resolved, sizes, transport.n_processes, share.processes)
     free = machine.available_memory()
-    if free is not None and needed > free - share.processes * COMPILING:
+    if free is not None and needed > free - share.processes * machine.COMPILING:
         many = {"--chains": resolved.chains, "--workers": share.processes}
         fewer = " or ".join(name for name, n in many.items() if n > 1)
         told = f"use fewer {fewer}, or prune" if fewer else "prune"

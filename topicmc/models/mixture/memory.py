@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.models.lda.memory import MPI, PROGRAM
+from topicmc.host.machine import MPI, PROGRAM
 from topicmc.models.mixture.chains import COUNTED
 from topicmc.models.mixture.settings import Resolved
 from topicmc.models.mixture.slices import ROOM

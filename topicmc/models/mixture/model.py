@@ -13,8 +13,8 @@ from topicmc.engine.transport.base import Transport
 from topicmc.kernels.partitions import log_joint
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.chains import MixtureChains
+from topicmc.models.mixture.evaluation import HeldOutDocuments
 from topicmc.models.mixture.run import MixtureRun
-from topicmc.models.mixture.score import HeldOutDocuments
 from topicmc.models.mixture.settings import Resolved
 from topicmc.models.mixture.slices import remedy
 from topicmc.models.mixture.state import Mixture

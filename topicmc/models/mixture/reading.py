@@ -17,11 +17,11 @@ import numpy as np
 
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import remap, select
-from topicmc.corpora.vocabulary import ids_in
+from topicmc.corpora.text.vocabulary import ids_in
 from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
+from topicmc.models.mixture.evaluation import averaged, of_sample
 from topicmc.models.mixture.run import MixtureRun, Sample
-from topicmc.models.mixture.score import averaged, of_sample
 from topicmc.posterior.traces import traces
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from topicmc.engine.progress import Reached, last_evaluation, reached
+from topicmc.engine.progress import Reached, has_converged, last_evaluation, reached
 from topicmc.errors import DataError, UsageError
-from topicmc.models.lda.views import checksum_of, is_view, read_view, run_of
 from topicmc.models.mixture.settings import MixtureConfig, Resolved
 from topicmc.models.mixture.state import Mixture
+from topicmc.models.views import checksum_of, is_view, read_view, run_of
 from topicmc.storage.fields import SHA256, Record
 from topicmc.storage.files import atomic_write, checksum, read_arrays, read_words, write_arrays
 from topicmc.storage.runs import RunDirectory
@@ -94,8 +94,7 @@ class MixtureRun(RunDirectory):
             place = run.path / "vocabulary.txt"
             with atomic_write(place) as stream:
                 stream.writelines(word + "\n" for word in words)
-            about = {**cls._named(), "vocabulary": checksum(place)}
-            run._write_facts({**about, **facts})
+            run._write_facts({"vocabulary": checksum(place), **facts})
         return run
 
     def _check_facts(self, path: Path, facts: Any) -> None:
@@ -123,12 +122,13 @@ class MixtureRun(RunDirectory):
 
     def reached(self) -> Reached | None:
         """How far the run has come; None where it never said."""
-        last, config = last_evaluation(self), self.config()
-        epoch = self.facts()["corpus"]["documents"] * config.chains
+        last = last_evaluation(self)
         if last is None:
             return None
-        at = reached(self, last, config, epoch)
-        return at._replace(of_start=last["update"] / config.start)
+        config = self.config()
+        epoch = self.facts()["corpus"]["documents"] * config.chains
+        at, of_start = reached(self, last, config, epoch), last["update"] / config.start
+        return at._replace(of_start=of_start, has_converged=has_converged(self, config))
 
     def vocabulary(self) -> list[str]:
         """The words in the order of columns; DataError when the file is missing or damaged."""

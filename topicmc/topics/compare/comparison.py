@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.vocabulary import ids_in
+from topicmc.corpora.text.vocabulary import ids_in
 from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import Split, perplexity, split_documents
+from topicmc.models.heldout import Split, split_documents
+from topicmc.models.lda.completion import perplexity
 from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.topics.coherence import document_counts, npmi, u_mass
 from topicmc.topics.compare.drift import Drift, drift

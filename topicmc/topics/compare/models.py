@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.host.machine import available_cores
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.completion import Split, check_topics, token_probabilities
+from topicmc.models.heldout import Split
+from topicmc.models.lda.completion import check_topics, token_probabilities
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, posterior_mean, samples_of
@@ -110,9 +112,10 @@ class RunModel(Model):
             yield self._run.read_sample(entry), alpha_of(self._run, entry)
 
     def draws(self) -> Iterator[np.ndarray]:
+        threads = Threads(available_cores())
         for entry in self._entries:
             if entry["chain"] == 0 and not entry["burn_in"]:
-                yield draw_of(self._run, entry)
+                yield draw_of(self._run, entry, threads)
 
 
 def _facts(run: RunDirectory, n_chains: int) -> dict[str, Any]:

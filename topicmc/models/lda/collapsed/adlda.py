@@ -37,11 +37,11 @@ from topicmc.models.lda.collapsed.parts import Part
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
 from topicmc.models.lda.collapsed.word_orders import FEW_TOPICS, WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
-from topicmc.models.lda.learned_priors import learned_alpha, learned_beta, prior_metrics
 from topicmc.models.lda.origin import Origin, padded
 from topicmc.models.lda.partition import share_out
+from topicmc.models.lda.planning.starts import is_late, latest, told_late
+from topicmc.models.lda.priors.learned import learned_alpha, learned_beta, prior_metrics
 from topicmc.models.lda.settings import Resolved
-from topicmc.models.lda.starts import is_late, latest, told_late
 from topicmc.models.lda.workers import expand
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.state import Chain

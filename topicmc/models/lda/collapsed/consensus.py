@@ -2,10 +2,10 @@
 
 Where a chain comes to rest depends on where it began, and on luck. So ten *members*, one after
 another, each begin with topics at random and draw a share of the start; on large corpora their
-documents grow from sweep to sweep (`topicmc.models.lda.starts.Members`). Their topics are pooled
-and put into K groups of like ones; the chain proper begins with the mean of each group. It depends
-on the seed less than any member, as a mean does on a draw. Members are part of the start, and none
-of their states is a posterior sample.
+documents grow from sweep to sweep (`topicmc.models.lda.planning.starts.Members`). Their topics are
+pooled and put into K groups of like ones; the chain proper begins with the mean of each group. It
+depends on the seed less than any member, as a mean does on a draw. Members are part of the start,
+and none of their states is a posterior sample.
 
 Groups are Ward's (1963), by Hellinger distance, improved by moving each topic to the nearest mean
 until none moves, as k-means does. Roots of probabilities are integers here, such that sums of their
@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from topicmc.models.lda.starts import MEMBERS
+from topicmc.models.lda.planning.starts import MEMBERS
 
 _ROOTS = 1 << 24  # to which roots of probabilities are cut; sums of products stay below 2^53
 _MOVES = 20  # of topics between groups, at most

@@ -8,7 +8,8 @@ from dataclasses import replace
 from math import inf
 
 from topicmc.errors import UsageError
-from topicmc.models.lda.chain_defaults import (
+from topicmc.models.lda.collapsed.consensus import member_bytes, seconds_to_compare
+from topicmc.models.lda.planning.chain_defaults import (
     LONGEST,
     LONGEST_WARM,
     between,
@@ -17,11 +18,9 @@ from topicmc.models.lda.chain_defaults import (
     usual_start,
     usual_steps,
 )
-from topicmc.models.lda.collapsed.consensus import member_bytes, seconds_to_compare
-from topicmc.models.lda.pace import Pace, documents_of_round
-from topicmc.models.lda.plan import rounds_per_sweep
-from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.starts import (
+from topicmc.models.lda.planning.pace import Pace, documents_of_round
+from topicmc.models.lda.planning.plan import rounds_per_sweep
+from topicmc.models.lda.planning.starts import (
     ANNEALED,
     BURN_IN_SHARE,
     GROWTH,
@@ -39,6 +38,7 @@ from topicmc.models.lda.starts import (
     start_work,
     usual_subset,
 )
+from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.settings.values import AUTO, option, or_default
 
 # A sweep of a collapsed sampler has so many blocks, of so many tokens, which are worth the threads'

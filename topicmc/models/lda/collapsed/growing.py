@@ -26,10 +26,9 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
 from topicmc.models.lda.origin import GIVEN_SWEEPS
-from topicmc.models.lda.pace import ROUNDS
-from topicmc.models.lda.plan import rounds_per_sweep
-from topicmc.models.lda.settings import Resolved
-from topicmc.models.lda.starts import (
+from topicmc.models.lda.planning.pace import ROUNDS
+from topicmc.models.lda.planning.plan import rounds_per_sweep
+from topicmc.models.lda.planning.starts import (
     GROWN_BY,
     LEAST_START,
     NO_GROWTH,
@@ -37,6 +36,7 @@ from topicmc.models.lda.starts import (
     Growth,
     Members,
 )
+from topicmc.models.lda.settings import Resolved
 
 FIRST_BETA = 1.0  # what an annealed start begins with
 

@@ -34,9 +34,9 @@ from topicmc.errors import DivergedError, TopicmcError
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
-from topicmc.models.lda.chain_defaults import initial_total
 from topicmc.models.lda.collapsed.adlda import Adlda
-from topicmc.models.lda.plan import rounds_per_sweep
+from topicmc.models.lda.planning.chain_defaults import initial_total
+from topicmc.models.lda.planning.plan import rounds_per_sweep
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import FORGETTING, Scir, compiling_moves

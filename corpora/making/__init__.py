@@ -1,0 +1,1 @@
+"""How corpora are made, added to and reordered."""

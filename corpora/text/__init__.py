@@ -1,0 +1,1 @@
+"""From text to tokens and a vocabulary."""

@@ -1,0 +1,113 @@
+"""What is read off a run: its error, and predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from topicmc.corpora.strings import Strings
+from topicmc.models.factors.data import RatingData
+from topicmc.models.factors.prediction import Prediction, predict, rmse
+from topicmc.models.factors.rating_files import Table
+from topicmc.models.factors.rows import Factors
+from topicmc.models.factors.run import FactorRun
+
+_NINE_TENTHS = 1.6448536269514722  # standard deviations on either side that hold 90 %
+
+
+@dataclass(frozen=True)
+class Score:
+    """The error on some ratings. Fields that cannot be told are None.
+
+    rmse               of the newest sample, in the mean over chains; of the state where there is
+                       no sample
+    rmse_averaged      of the prediction averaged over all samples of all chains
+    rmse_of_chains     averaged over the samples of each chain
+    rmse_of_mean       of predicting the mean rating for all
+    coverage           fraction of the ratings within 90 % intervals; None where there is no sample
+    samples, ratings   how many there are
+    unknown            ratings by users, or of items, that were not trained on
+    """
+
+    rmse: float | None
+    rmse_averaged: float | None
+    rmse_of_chains: list[float]
+    rmse_of_mean: float | None
+    coverage: float | None
+    samples: int
+    ratings: int
+    unknown: int
+
+
+def states_of(run: FactorRun, chain: int | None = None) -> Iterator[Factors]:
+    """The kept states of a run, or of one chain, one after another."""
+    for entry in run.states_to_read():
+        if chain in (None, entry["chain"]):
+            yield run.read_sample(entry)
+
+
+def rows_of(ids: Strings) -> dict[str, int]:
+    """The rows of the ids of a run."""
+    return {ids[i]: i for i in range(len(ids))}
+
+
+def numbers_of(
+    table: Table, user_rows: Mapping[str, int], item_rows: Mapping[str, int]
+) -> tuple[np.ndarray, ...]:
+    """The rows of the users and items of a table, int64 (N,), by `rows_of`; −1 where a run does not
+    know them."""
+    sides = (table.users, table.user_ids, user_rows), (table.items, table.item_ids, item_rows)
+    return tuple(
+        np.array([rows.get(id, -1) for id in ids], np.int64)[numbers]
+        for numbers, ids, rows in sides
+    )
+
+
+def predict_pairs(run: FactorRun, users: np.ndarray, items: np.ndarray) -> Prediction:
+    """What a run predicts of pairs, by all its samples; rows are int64 (n,), −1 where unknown."""
+    return predict(states_of(run), users, items, run.scale())
+
+
+def _untrained(data: RatingData, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """Which pairs have a user or an item that no rating was trained on, bool (n,). Rows are int64
+    (n,), −1 where a run does not know them."""
+    training = data.ratings.take(~data.heldout)
+    found = np.zeros(len(users), bool)
+    for side, rows in (("users", users), ("items", items)):
+        found |= (rows < 0) | (training.counts(side)[rows] == 0)
+    return found
+
+
+def score(run: FactorRun, table: Table | None = None) -> Score:
+    """The error of a run on its held-out ratings, or on those of a table."""
+    data = run.data()
+    if table is None:
+        users, items, values = data.testing.users, data.testing.items, data.testing.values
+    else:
+        users, items = numbers_of(table, rows_of(data.user_ids), rows_of(data.item_ids))
+        values = table.values
+    entries = run.states_to_read()
+    n_samples = sum(not entry["burn_in"] for entry in entries)
+    unknown = int(_untrained(data, users, items).sum())
+    if len(values) == 0:
+        return Score(None, None, [], None, None, n_samples, 0, unknown)
+    scale = run.scale()
+    newest = {entry["chain"]: entry for entry in entries}
+    of_newest = [
+        rmse(predict([run.read_sample(entry)], users, items, scale).mean, values)
+        for entry in newest.values()
+    ]
+    together = predict(states_of(run), users, items, scale)
+    inside = np.abs(together.mean - values) <= _NINE_TENTHS * together.deviation
+    return Score(
+        float(np.mean(of_newest)),
+        rmse(together.mean, values) if n_samples else None,
+        [rmse(predict(states_of(run, c), users, items, scale).mean, values) for c in newest],
+        rmse(np.full(len(values), scale.mean), values),
+        float(inside.mean()) if n_samples else None,
+        n_samples,
+        len(values),
+        unknown,
+    )

@@ -1,0 +1,202 @@
+"""The defaults of chains that update their topics from minibatches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil, inf
+
+from topicmc.errors import UsageError
+from topicmc.models.lda.planning.chain_defaults import (
+    LONGEST,
+    LONGEST_WARM,
+    between,
+    told_documents,
+    usual_start,
+    usual_steps,
+)
+from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.starts import (
+    BURN_IN_SHARE,
+    FIRST_TOKENS,
+    LEAST_UPDATES,
+    SUBSET_SWEEPS,
+    subset_documents,
+    subset_draws,
+)
+from topicmc.models.lda.settings import WHOLE, LdaSettings, Resolved
+from topicmc.samplers.registry import sampler_of
+from topicmc.settings.values import AUTO, option, or_default
+
+# Batches are sized in tokens rather than documents: the noise of the gradient depends on the words
+# seen, and articles are ten times as long as abstracts. Where a batch is scaled up more than some
+# hundred times, its noise drowns what it says of rarer words: large corpora need larger ones.
+_BATCH_TOKENS = (250_000, 2_000_000)  # at least, at most
+_BATCH_SHARE = 1 / 400  # of the corpus, in between
+_BATCH_DOCUMENTS = (50, 50_000)
+# Over a minibatch. At equal time SCIR has a higher perplexity with 5 and 12 on arXiv abstracts, and
+# with 5 on 730 million generated tokens.
+_SWEEPS = 8
+# Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
+# group need fewer by its size: averaging lets each learn from the documents of all.
+_ANNEAL_UPDATES = 400
+_WARM_UPDATES = 100  # of a start from the topics of another run
+# Of a start on a subset: the share of a run that it may take, and of told epochs; and the tokens of
+# the smallest that is worth it, in all and for each word. A larger one finds better topics, though
+# it leaves fewer updates.
+_SUBSET_SHARE, _EPOCHS_SHARE = 1 / 2, 1 / 3
+_SUBSET_TOKENS, _SUBSET_WORD_TOKENS = 2_500_000, 40
+# What its tokens may take of a worker's memory, and bytes of each.
+_SUBSET_MEMORY, _TOKEN_OF_START = 0.25, 8
+_AFTER_SUBSET = 0.3  # of the time that is left, which burn-in takes
+_START_SHARE = 2 / 3  # of a run, which such a start takes at most
+
+
+def resolve_minibatches(
+    config: LdaSettings, n_docs: int, n_tokens: int, n_words: int, cores: int,
+    memory: int | None, pace: Pace | None,
+) -> Resolved:  # fmt: skip
+    """``config``, in which K, β and the sampler are decided, with the rest decided as well.
+
+    Raises UsageError for what these samplers do not have.
+    """
+    begins, open_to_subset = _checked_start(config)
+    batch_size = _batch_size(config, n_docs, n_tokens)
+    sweeps = or_default(config.sweeps, _SWEEPS)
+    step_size, step_offset, step_decay = usual_steps(config, n_words, n_tokens)
+    chains = or_default(config.chains, config.workers)
+    groups = or_default(config.groups, 1)
+    updates = config.updates
+    if updates is None and config.epochs is None and config.time_budget is None:
+        longest = LONGEST_WARM if config.from_run is not None else LONGEST
+        updates = round(longest * min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
+    planned: float | None = updates
+    if planned is None and config.epochs is not None:
+        planned = config.epochs * n_docs / (chains * batch_size)
+    pace = pace or Pace.reckoned(config, n_words, cores)
+    tokens = n_tokens / n_docs * batch_size
+    within = inf if planned is None else _SUBSET_SHARE * planned * chains * tokens * (sweeps + 1)
+    if config.epochs is not None:  # of which a sweep over the subset takes its share, too
+        within = min(within, _EPOCHS_SHARE * config.epochs * n_tokens)
+    if config.time_budget is not None:
+        within = min(within, _SUBSET_SHARE * config.time_budget / pace.token(config))
+    start_sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
+    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
+    subset = 0
+    if open_to_subset:
+        asked = replace(config, groups=groups, updates=updates)
+        subset = _documents_of_start(asked, within, memory, **size)
+    begins = "subset" if subset else begins
+    most = _ANNEAL_UPDATES
+    if begins in ("subset", "warm"):  # the steps of a chain whose start is over
+        most = _WARM_UPDATES
+        step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
+        step_offset += _ANNEAL_UPDATES
+    start = max(1, most * groups // chains)
+    drawn = subset_draws(subset, start_sweeps, n_topics=config.topics, **size)
+    if planned is not None:
+        if subset:  # a sweep over which is an update, and its documents are drawn
+            planned -= start_sweeps if updates is not None else drawn / (chains * tokens)
+        start = min(start, max(LEAST_UPDATES, int(_START_SHARE * planned)))
+    if config.time_budget is not None:
+        update = pace.minibatch_update(tokens, sweeps, n_words * config.topics)
+        left = config.time_budget - pace.token(config) * drawn
+        share = _AFTER_SUBSET if subset else BURN_IN_SHARE
+        start = min(start, max(LEAST_UPDATES, int(share * left / update)))
+    start = or_default(config.anneal_updates, start)
+    average_until = 0  # where each chain is a group of its own
+    if groups < chains:
+        average_until = start if config.average_until is None else config.average_until
+    return Resolved.of(
+        replace(
+            config,
+            alpha=or_default(config.alpha, 0.1),
+            batch_size=batch_size,
+            sweeps=sweeps,
+            burn_in=or_default(config.burn_in, sweeps // 2),
+            step_size=or_default(config.step_size, step_size),
+            step_offset=or_default(config.step_offset, step_offset),
+            step_decay=or_default(config.step_decay, step_decay),
+            start=begins,
+            anneal_updates=start,
+            start_sweeps=start_sweeps if subset else "auto",
+            start_documents=subset or "auto",
+            average_until=average_until,
+            updates=updates,
+            threads=or_default(config.threads, cores),
+            chains=chains,
+            groups=groups,
+            trajectory=or_default(config.trajectory, 1 if config.workers == 1 else 10),
+        )
+    )
+
+
+def minibatch_tokens(
+    config: LdaSettings, seconds: float, pace: Pace, *, n_docs: int, n_tokens: int, n_words: int
+) -> float:
+    """Tokens of the minibatches that a chain may be expected to draw in so many seconds; K is
+    decided."""
+    tokens = n_tokens / n_docs * _batch_size(config, n_docs, n_tokens)
+    sweeps = or_default(config.sweeps, _SWEEPS)
+    return seconds / pace.minibatch_update(tokens, sweeps, n_words * int(config.topics)) * tokens
+
+
+def _checked_start(config: LdaSettings) -> tuple[str, bool]:
+    """How chains begin, and whether a start on a subset may come before; UsageError for what these
+    samplers do not have."""
+    config.check_chains()
+    sampler = config.sampler
+    if config.estimate in WHOLE and config.workers > 1:
+        raise UsageError(
+            f"--estimate {config.estimate} needs all documents in one place; leave out --workers,"
+            " or take another estimate"
+        )
+    if config.start == "grow":
+        raise UsageError("--start grow needs --sampler adlda or asynclda, or --remember")
+    if config.start == "consensus":
+        raise UsageError("--start consensus needs --sampler adlda, or --remember")
+    if config.start == "stream" and sampler_of(sampler).start != "stream":
+        raise UsageError(f"--start stream does not go with --sampler {sampler}; leave it out")
+    begins = usual_start(config, sampler_of(sampler).start)
+    open_to_subset = config.start == "subset" or (config.start, begins) == (AUTO, "stream")
+    for name in ("start_sweeps", "start_documents"):
+        if getattr(config, name) != AUTO and not open_to_subset:
+            raise UsageError(
+                f"{option(name)} is of samplers that keep assignments and of --start subset;"
+                f" --sampler {sampler} --start {begins} has --anneal-updates"
+            )
+    return begins, open_to_subset
+
+
+def _batch_size(config: LdaSettings, n_docs: int, n_tokens: int) -> int:
+    """Documents of a minibatch: as told, or by their tokens; every worker has as many."""
+    tokens = between(n_tokens * _BATCH_SHARE, _BATCH_TOKENS)
+    usual = round(between(tokens * n_docs / max(1, n_tokens), _BATCH_DOCUMENTS))
+    return max(1, min(or_default(config.batch_size, usual), n_docs // config.workers))
+
+
+def _documents_of_start(
+    config: LdaSettings, within: float, memory: int | None, *, n_docs: int, n_tokens: int,
+    n_words: int,
+) -> int:  # fmt: skip
+    """Documents of a start on a subset of them, which may draw ``within`` tokens: as many as were
+    told, or as suit the run; 0 where it had better begin in another way."""
+    told = config.start == "subset" or (config.start_sweeps, config.start_documents) != (AUTO, AUTO)
+    if told and config.groups != 1:
+        raise UsageError(
+            f"--start subset gives every chain the same topics, and --groups {config.groups} asks"
+            " for chains that know nothing of each other: leave one of them out"
+        )
+    if config.start_documents != AUTO:
+        return told_documents(config, n_docs, n_tokens)
+    sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
+    short = config.updates is not None and sweeps > _SUBSET_SHARE * config.updates
+    if not told and (config.groups != 1 or config.anneal_updates != AUTO or short):
+        return 0
+    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words, "n_topics": config.topics}
+    most = float(n_tokens)
+    if memory is not None:
+        most = min(most, _SUBSET_MEMORY * memory / _TOKEN_OF_START)
+    usual = max(_SUBSET_TOKENS, FIRST_TOKENS * config.topics, _SUBSET_WORD_TOKENS * n_words)
+    least = float(10 * config.topics if told else usual)
+    smallest = min(n_docs, ceil(least * n_docs / n_tokens)) if told else 0  # however long it takes
+    return subset_documents(within, sweeps, (least, most), **size) or smallest

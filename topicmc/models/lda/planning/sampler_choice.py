@@ -1,0 +1,180 @@
+"""Whether memory and time allow kept assignments: the sampler that ``auto`` chooses, and whether
+SCIR remembers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from topicmc.errors import UsageError
+from topicmc.models.lda.minibatches.defaults import minibatch_tokens
+from topicmc.models.lda.planning.chain_defaults import open_to_subset, usual_start
+from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.starts import run_of_slow_growth, usual_subset
+from topicmc.models.lda.settings import LdaSettings, Resolved
+from topicmc.settings.values import AUTO, or_default
+
+# What `choose` reckons with: the part of the memory that assignments may take, and how much there
+# is where the system does not say; how long a run is that has no budget; and the sweeps over all
+# documents, at the pace of a chain that has settled, for which minibatches are ahead of a start in
+# which few documents have to join: on arXiv abstracts with 1,000 topics for some 20.
+_MEMORY_SHARE, _MEMORY = 0.5, 8e9
+_UNTIMED = 3600.0
+LEAST_SWEEPS = 20
+# Of the sweeps of a run in which documents join as slowly as they can: AD-LDA is ahead from there
+# on, although they join somewhat faster. On arXiv abstracts with 100 topics it is with 33 sweeps.
+GROWTH_SHARE = 0.55
+# The same where they start on a subset, as minibatches would, which are ahead for some 13 sweeps.
+SUBSET_LEAST = 15
+# Tokens that minibatches are expected to draw for each weight θ_wk, below which topics are mostly
+# draws from their prior and worse than none: on arXiv abstracts minibatches were behind AD-LDA with
+# 0.03 of 10,000 and 2,000 topics and 0.06 of 1,000, and ahead with 0.07 of 2,000 and 0.11 of 1,000.
+_FILLED = 0.06
+_OF_CHAINS = (
+    "groups", "average_until", "sweeps", "burn_in", "step_size", "step_offset", "step_decay",
+    "schedule", "remember", "estimate",
+)  # fmt: skip
+_OF_MINIBATCHES = (
+    "batch_size", "trajectory", "chains", "updates", "anneal_updates", "start_sweeps",
+    "start_documents",
+)  # fmt: skip
+_NEUTRAL = {"groups": 1, "average_until": 0}  # what every sampler can honour
+_OF_STEPS = ("step_size", "step_offset", "step_decay")  # kept assignments have moves, too
+
+
+def choose(
+    config: LdaSettings,
+    *,
+    n_docs: int,
+    n_tokens: int,
+    n_words: int,
+    cores: int,
+    memory: int | None,
+    pace: Pace | None = None,
+) -> tuple[str, str]:
+    """The sampler for a corpus, and why, as a phrase that follows its name.
+
+    Remembering every assignment (AD-LDA) finds better topics than minibatches wherever the
+    assignments fit into the memory of each worker, and the time allows for samples and for a start
+    in which the documents join slowly (on arXiv abstracts minibatches are ahead for 5 s), or for
+    one on a subset as large as theirs: for the more sweeps, the longer workers exchange their
+    counts, since chains would draw more meanwhile. Nor are minibatches taken that would leave
+    topics all but empty. Settings that only chains have are honoured.
+    ``pace`` is that of the machine, if it was measured.
+    """
+    asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(LdaSettings, name)]
+    if config.workers == 1 and "schedule" in asked:  # a chain that stays has none
+        asked.remove("schedule")
+    if asked:
+        return "scir", f"because --{asked[0].replace('_', '-')} is a setting of its chains"
+    config = replace(config, topics=or_default(config.topics, default_topics(n_docs)))
+    tokens = f"{n_tokens / 1e6:,.1f} million tokens"
+    chains = or_default(config.chains, 1)
+    needed = chains * token_bytes(n_words, config.topics) * n_tokens / config.workers
+    if needed > _MEMORY_SHARE * (_MEMORY if memory is None else memory):
+        return "scir", f"because the topics of {tokens} would take too much memory to remember"
+    pace = pace or Pace.reckoned(config, n_words, cores)
+    draw, exchange = pace.sweep(config, n_docs, n_tokens)
+    seconds = config.time_budget or _UNTIMED
+    sweeps = seconds / (chains * (draw + exchange))
+    topics = int(config.topics)
+    size = {"n_tokens": n_tokens, "n_words": n_words}
+    least = max(LEAST_SWEEPS, GROWTH_SHARE * run_of_slow_growth(**size, n_topics=topics))
+    if open_to_subset(config) and usual_subset(sweeps, n_docs=n_docs, n_topics=topics, **size):
+        least = min(least, SUBSET_LEAST)
+    why = "which remembers the topic of every token, because "
+    if sweeps < least * (draw + exchange) / draw:
+        if exchange > draw:
+            return "scir", f"because {config.workers} workers would mostly exchange counts"
+        seen = minibatch_tokens(config, seconds, pace, n_docs=n_docs, **size)
+        if seen >= _FILLED * topics * n_words:
+            return "scir", f"because the time is too short for sweeps over {tokens}"
+        return "adlda", why + f"the time is too short for minibatches to fill {topics:,} topics"
+    why += f"those of {tokens} fit in memory"
+    if config.time_budget is not None:
+        why += f" and the time budget allows for some {sweeps:,.0f} sweeps"
+    return "adlda", why
+
+
+def remembers(config: LdaSettings, **machine: Any) -> str | None:
+    """Why SCIR keeps the topic of every token, as a phrase that follows its name; None where it
+    does not. It does where ``auto`` would take AD-LDA if that did not start on a subset, as
+    minibatches do in so short a run, and nothing is asked of minibatches, in one place: several
+    workers are there for chains that meet seldom. ``machine`` is as of `choose`, and the size of
+    the corpus.
+    """
+    asked = any(getattr(config, n) != getattr(LdaSettings, n) for n in _OF_MINIBATCHES)
+    if config.sampler != "scir" or config.workers > 1 or asked:
+        return None
+    if config.start not in ("auto", "grow", "consensus", "warm"):
+        return None
+    start = usual_start(config, "grow")
+    sampler, why = choose(replace(config, sampler="auto", start=start), **machine)
+    return why.removeprefix("which ") if sampler == "adlda" else None
+
+
+def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
+    """UsageError for a setting that was asked for and that nothing comes of."""
+    check_averages(asked.average_until, resolved)
+    if isinstance(asked, Resolved):  # which nobody typed
+        return
+    _check_moves_and_priors(asked, resolved)
+    if not resolved.keeps_assignments:
+        return
+    if asked.remember is False:
+        raise UsageError(
+            f"--no-remember, or --estimate plain: {resolved.sampler} remembers the topic of every"
+            " token in any case; leave it out, or use --sampler scir"
+        )
+    sampler = f"--sampler {resolved.sampler}{' --remember' * resolved.remember}"
+    if AUTO not in (asked.start_sweeps, asked.anneal_updates):
+        raise UsageError(
+            f"--start-sweeps {asked.start_sweeps} and --anneal-updates {asked.anneal_updates} both"
+            " say how long the start is; give one of them"
+        )
+    if resolved.start == "consensus" and resolved.start_sweeps == 1:
+        raise UsageError(
+            "--start-sweeps 1 has no room for the chains of a consensus; give more, or --start"
+            " plain"
+        )
+    honoured = {"remember", "estimate", *(_OF_STEPS if resolved.remember else ())}
+    for name in _OF_CHAINS:
+        value = getattr(asked, name)
+        if name not in honoured and value not in (getattr(LdaSettings, name), _NEUTRAL.get(name)):
+            raise UsageError(
+                f"--{name.replace('_', '-')} is a setting of chains of minibatches, which {sampler}"
+                " does not have; leave it out, or use --sampler scir"
+            )
+
+
+def _check_moves_and_priors(asked: LdaSettings, resolved: LdaSettings) -> None:
+    """UsageError where chains would have nowhere to move, or no prior is learned."""
+    if asked.schedule != LdaSettings.schedule and resolved.workers == 1:
+        raise UsageError(
+            f"--schedule {asked.schedule}: chains move on between workers, and there is one; leave"
+            " it out, or give more --workers"
+        )
+    if asked.learn_until != LdaSettings.learn_until and resolved.learn == "none":
+        raise UsageError(
+            f"--learn-until {asked.learn_until}: no prior is learned; leave it out, or name"
+            " one with --learn"
+        )
+
+
+def check_averages(asked: int | None, resolved: LdaSettings) -> None:
+    """UsageError where chains are to be averaged and none can be."""
+    if asked and not resolved.keeps_assignments and resolved.groups == resolved.chains:
+        raise UsageError(
+            f"--average-until {asked}: there are no chains to average; leave it out, or have"
+            " several chains, in fewer --groups"
+        )
+
+
+def token_bytes(n_words: int, n_topics: int) -> int:
+    """Bytes that the word and the topic of a remembered token take."""
+    return (2 if n_words <= 1 << 16 else 4) + (1 if n_topics < 256 else 2)
+
+
+def default_topics(n_docs: int) -> int:
+    """K for a corpus."""
+    return 20 if n_docs < 1_000 else 50 if n_docs < 10_000 else 100

@@ -1,0 +1,1 @@
+"""Priors of topics and mixes: as they are given, by seed words, and learned."""
