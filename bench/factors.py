@@ -23,7 +23,7 @@ from typing import Any
 
 import quiet
 
-from topicmc.engine.listeners import listener
+from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.factors.jobs import start
@@ -66,7 +66,7 @@ def measured(ratings: Path, heldout: float, settings: dict[str, Any]) -> dict[st
             heldout=heldout,
             leases=leases,
         )
-        training = training_of(config, data, run, transport, listener("none"))
+        training = training_of(config, data, run, transport, Silent())
         outcome = training.train(Interrupt())
         found = score(run)
     return {

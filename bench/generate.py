@@ -31,7 +31,7 @@ from numba import njit
 
 from topicmc.corpora import Documents
 from topicmc.corpora.files import staging
-from topicmc.corpora.index import write_index, write_vocabulary
+from topicmc.corpora.index import write_index
 from topicmc.corpora.making.emission import shard_bounds, write_parts
 from topicmc.corpora.making.split import choose_heldout
 from topicmc.corpora.offsets import offsets
@@ -39,6 +39,7 @@ from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.shards import count_dtype, id_dtype
 from topicmc.kernels.draws import normal_pair
 from topicmc.kernels.random import philox, stream_key
+from topicmc.storage.files import write_words
 
 MARKER = "model.json"
 NAMES = (MARKER, "corpus", "docword.generated.txt", "vocab.generated.txt", "phi.npy", "alpha.npy")
@@ -213,7 +214,7 @@ def write_corpus(settings: Settings, model: Model, folder: Path) -> int:
         chosen=chosen,
         bounds=shard_bounds(n_docs, n_entries, None),
     )
-    write_vocabulary(folder / "vocabulary.txt", vocabulary(settings.words))
+    write_words(folder / "vocabulary.txt", vocabulary(settings.words))
     provenance = {"generated": asdict(settings)}
     write_index(folder, n_words=settings.words, provenance=provenance, **tables)
     return sum(part["n_tokens"] for part in [*tables["shards"], tables["heldout"]])
@@ -237,7 +238,7 @@ def write_docword(settings: Settings, model: Model, folder: Path) -> int:
             n_tokens += documents.n_tokens
         file.seek(place)
         file.write(str(n_entries).encode())
-    write_vocabulary(folder / "vocab.generated.txt", vocabulary(settings.words))
+    write_words(folder / "vocab.generated.txt", vocabulary(settings.words))
     return n_tokens
 
 

@@ -207,7 +207,7 @@ PLANTED = [
         "tests/evaluation/test_evaluation.py::test_equal_topics_score_their_word_probabilities",
     ),
     Planted(
-        "nine tenths are scored", "topicmc/models/lda/completion.py",
+        "nine tenths are scored", "topicmc/models/heldout.py",
         "round(length * (1 - OBSERVED_SHARE))", "round(length * OBSERVED_SHARE)",
         "tests/evaluation/test_evaluation.py::"
         "test_a_tenth_of_each_document_is_scored_and_nothing_is_lost",
@@ -256,7 +256,7 @@ PLANTED = [
     ),
     Planted(
         "counts are given out as draws", "topicmc/models/lda/draws.py",
-        "theta = gamma_draw(theta, _generator(run, entry))", "pass",
+        "theta = gamma_draw(theta, _key(run, entry), threads)", "pass",
         "tests/posterior/test_draws.py::test_counts_are_drawn_from",
     ),
     Planted(

@@ -26,6 +26,7 @@ import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.corpora.making import maintenance
+from topicmc.corpora.making.ordering import Keys
 from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
@@ -70,6 +71,14 @@ def dominant_topics(corpus: Corpus, phi: np.ndarray) -> np.ndarray:
     return np.concatenate(found)
 
 
+def keys_of(values: np.ndarray) -> Keys:
+    """Keys that put documents in ascending order of values, (n_docs,); equal ones keep theirs."""
+    ranks = np.empty(len(values), np.uint64)
+    ranks[np.argsort(values, kind="stable")] = np.arange(len(values), dtype=np.uint64)
+    step = np.uint64((1 << 64) // max(2, len(values)))
+    return lambda positions: ranks[positions] * step
+
+
 def settings_of(options, step: float, trajectory: int, schedule: str, seed: int) -> TrainConfig:
     rounds = max(1, options.updates // trajectory)
     return TrainConfig(
@@ -101,7 +110,9 @@ def run(name: str, options, results: list[dict], save) -> None:
             phi = found_topics(corpus, options.topics, place / "run")
         by_topic, n_shards = dominant_topics(corpus, phi), options.workers
         corpora = {
-            "sorted": maintenance.sort(corpus.path, place / "sorted", n_shards, by_topic),
+            "sorted": maintenance.rewrite(
+                corpus.path, place / "sorted", n_shards, keys_of(by_topic), {"sorted": True}
+            ),
             "shuffled": maintenance.reshard(
                 corpus.path, place / "shuffled", options.workers, shuffle=True
             ),

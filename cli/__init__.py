@@ -1,4 +1,4 @@
-"""The command line: commands parse, call and print; there is no logic here.
+"""The command line: commands parse, call and print; what they call does the work.
 
 Each command lives in a module of its own that is imported only when it runs, so that
 ``topicmc --help`` answers at once.

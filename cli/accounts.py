@@ -91,19 +91,15 @@ def _warn_of_text(told: dict[str, Any]) -> None:
 
 def warn_of_ids(told: dict[str, Any]) -> None:
     """What the provenance says of rows whose ids do not name them."""
-    if told.get("ids_repeated"):
-        echo(
-            f"Warning: {told['ids_repeated']:,} rows have the id of a row before them, the first "
-            f"{told['id_repeated']}: by these ids documents cannot be told apart.",
-            err=True,
-        )
+    apart = "by these ids documents cannot be told apart"
+    if again := told.get("ids_repeated"):
+        first = f", the first {told['id_repeated']}" if "id_repeated" in told else ""
+        have = "1 row has" if again == 1 else f"{again:,} rows have"
+        echo(f"Warning: {have} the id of an earlier one{first}: {apart}.", err=True)
     if known := told.get("ids_known"):
         have = "1 document has" if known == 1 else f"{known:,} documents have"
-        echo(
-            f"Warning: {have} the id of one that was there before, the first {told['id_known']!r}:"
-            " by these ids documents cannot be told apart.",
-            err=True,
-        )
+        first = f", the first {told['id_known']!r}"
+        echo(f"Warning: {have} the id of one that was there before{first}: {apart}.", err=True)
     if missing := told.get("ids_missing"):
         rows = "1 row has" if missing == 1 else f"{missing:,} rows have"
         echo(f"Warning: {rows} no id: file and row name a document then.", err=True)

@@ -78,8 +78,9 @@ def choose(
     Runs that have ended are kept: the same command again goes on where it stopped, and may name
     more numbers or seeds.
     """
-    from topicmc.engine.listeners import listener
+    from topicmc.engine.listeners import Terms, listener
     from topicmc.host.interrupts import interruptible
+    from topicmc.models.lda.run import TopicRun
     from topicmc.topics.choose.choice import advice, points_of, write_plot
     from topicmc.topics.choose.selection import Grid
 
@@ -91,7 +92,7 @@ def choose(
             raise UsageError(f"{config_file}: leave out {name}, which topicmc choose varies")
     grid = Grid(output, corpus, topics, range(seeds), settings)
     with interruptible() as interrupt:
-        ended = grid.train(interrupt, lambda: listener(progress))
+        ended = grid.train(interrupt, lambda: listener(progress, Terms.of(TopicRun)))
     if not ended:
         echo(
             "Stopped; runs that have ended are kept, and the last one has a checkpoint. Go on"

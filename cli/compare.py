@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topicmc.cli.mixture.dispatch import is_mixture
-from topicmc.cli.options import NumberRange, json_option, print_json, refuse, threads_option
+from topicmc.cli.options import (
+    NumberRange,
+    checked_alpha,
+    json_option,
+    print_json,
+    refuse,
+    threads_for,
+    threads_option,
+)
 from topicmc.cli.printing import echo, note
 from topicmc.cli.tables import print_table
 from topicmc.errors import UsageError
@@ -72,10 +80,7 @@ def compare(
     """
     from topicmc.corpora import Corpus
     from topicmc.corpora.of_runs import open_corpus
-    from topicmc.host.machine import available_cores
-    from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
-    from topicmc.models.lda.settings import LEAST_PRIOR
     from topicmc.models.mixture.run import MixtureRun
     from topicmc.topics.compare.comparison import compare as compared
     from topicmc.topics.compare.models import MatrixModel, MixtureModel, Model, RunModel
@@ -85,10 +90,7 @@ def compare(
         raise UsageError("name two RUNs or more, or add --topics-file PHI.npy, to compare")
     if any(is_mixture(run) for run in runs):
         refuse({"--drift": drifts, "--within": within}, "does not go with mixtures")
-    if topics_files and (alpha is None or not LEAST_PRIOR <= alpha < float("inf")):
-        raise UsageError(
-            f"--topics-file needs --alpha F, from {LEAST_PRIOR:g}, the prior of the topic mix"
-        )
+    prior = checked_alpha(alpha) if topics_files else 0.0
     if alpha is not None and not topics_files:
         raise UsageError("--alpha goes with --topics-file; a RUN has its own")
     if corpus is None and not runs:
@@ -101,10 +103,9 @@ def compare(
     models: list[Model] = [
         MixtureModel(path) if is_mixture(path) else RunModel(path) for path in runs
     ]
-    models += [MatrixModel(path, documents.vocabulary, alpha or 0) for path in topics_files]
-    workers = Threads(threads or available_cores())
+    models += [MatrixModel(path, documents.vocabulary, prior) for path in topics_files]
     limit = SAME if within is None else within
-    comparison = compared(models, documents, workers, limit=limit, drifts=drifts)
+    comparison = compared(models, documents, threads_for(threads), limit=limit, drifts=drifts)
     note(*comparison.remarks)
     if as_json:
         print_json(comparison.as_dict())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +27,10 @@ from topicmc.cli.options import (
     rereading_options,
 )
 from topicmc.cli.printing import echo, in_units
+from topicmc.cli.tables import bar
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
-
-_BAR = 40
 
 _corpus_argument = click.argument("corpus", type=click.Path(path_type=Path))
 
@@ -118,7 +116,7 @@ def _warn_of_equals(step: dict[str, Any]) -> None:
         are = "document is" if known == 1 else "documents are"
         echo(
             f"Warning: {known:,} held-out {are} equal to one to train on, so that perplexity comes"
-            " out too low; topicmc prepare of all sources keeps equal documents on one side.",
+            " out too low; topicmc prepare of all sources keeps on one side what is equal there.",
             err=True,
         )
 
@@ -264,10 +262,8 @@ def _print_facts(facts: dict[str, Any]) -> None:
         echo(f"{name:<12} {value}")
     echo("\ndocuments by tokens")
     most = max(number for _, _, number in facts["lengths"])
-    mark = "█" if "utf" in (sys.stdout.encoding or "").lower() else "#"
     for start, below, number in facts["lengths"]:
-        bar = mark * max(round(_BAR * number / most), 1 if number else 0)
-        echo(f"{start:>11,} to {below - 1:<11,} {number:>10,}  {bar}".rstrip())
+        echo(f"{start:>11,} to {below - 1:<11,} {number:>10,}  {bar(number / most)}".rstrip())
     echo("\nmost frequent words")
     echo(", ".join(f"{word} {number:,}" for word, number in facts["frequent"]))
 

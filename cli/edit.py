@@ -99,12 +99,11 @@ def edit(
     edits = Edits(
         labels=labels,
         merges=[_numbers("--merge", merge, "+") for merge in merges],
-        drops=[
-            *(k for drop in drops for k in _numbers("--drop", drop, ",")),
-            *(unstable(opened, [TopicRun.open(other) for other in others]) if stable else ()),
-        ],
+        drops=[k for drop in drops for k in _numbers("--drop", drop, ",")],
         groups=_once("--group", map(_group, groups)),
     )
+    if stable:
+        edits = edits.dropping(unstable(opened, [TopicRun.open(other) for other in others]))
     view = make(opened, edits, output, force)
     if as_json:
         names = {str(k): name for k, name in sorted(view.labels.items())}

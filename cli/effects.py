@@ -18,6 +18,7 @@ from topicmc.cli.options import (
     output_option,
     print_json,
     refuse,
+    threads_for,
     threads_option,
 )
 from topicmc.cli.printing import echo
@@ -42,7 +43,7 @@ WORDS = 4
 )
 @click.option("--topic", "numbers", type=int, multiple=True, help="All groups of this topic.")
 @click.option("--level", type=float, default=0.9, help="Probability of the intervals [0.9].")
-@output_option("Also write all of it as CSV, a row for each topic and group.", required=False)
+@output_option("Also write shares and differences of all groups as CSV.", required=False)
 @corpus_option
 @threads_option
 @force_option
@@ -71,10 +72,8 @@ def effects(
         )
     from topicmc.corpora.of_runs import open_corpus
     from topicmc.export.effects import write_effects
-    from topicmc.host.machine import available_cores
-    from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
-    from topicmc.storage.files import check_new_file
+    from topicmc.storage.files import check_new_file, check_no_source
     from topicmc.topics.effects import effects_of, groups_of
     from topicmc.topics.labels import Labels
     from topicmc.topics.uncertainty import posterior_of
@@ -91,9 +90,11 @@ def effects(
     check_topics(numbers, opened[0])
     note_progress(opened)
     documents = open_corpus(opened[0], corpus)
+    if output is not None:
+        check_no_source(output, [documents.path])
     groups = groups_of(documents, by)  # before all samples are read
     posterior = posterior_of(opened, level)
-    found = effects_of(posterior, documents, groups, Threads(threads or available_cores()))
+    found = effects_of(posterior, documents, groups, threads_for(threads))
     if output is not None:
         write_effects(found, posterior, output)
     if as_json:
@@ -105,6 +106,8 @@ def effects(
     if not shown:
         _print_all(found, posterior)
         echo()
+        for sentence in _on_the_table(found, posterior):
+            echo(sentence)
     for sentence in _sentences(found, posterior, documents.n_docs):
         echo(sentence)
 
@@ -138,15 +141,15 @@ def _print_all(found: Effects, posterior: Posterior) -> None:
     """A line for each topic: the largest first, or from what grew to what shrank."""
     import numpy as np
 
-    of = _columns(found)
+    of, names = _columns(found), _names(found)
     order = np.argsort(-posterior.share, kind="stable")
     last = ""
     ends: Interval | None = None
     if found.change is not None:
-        ends, last = found.change, f"{found.groups.names[0]} to {found.groups.names[-1]}"
-    elif len(found.groups.names) == 2:
+        ends, last = found.change, f"{names[0]} to {names[-1]}"
+    elif len(names) == 2:
         ends = found.difference.of(0)
-        last = f"{found.groups.names[0]} less {found.groups.names[1]}"
+        last = f"{names[0]} less {names[1]}"
     if ends is not None:
         order = np.argsort(-ends.mean, kind="stable")
     rows = [
@@ -156,11 +159,11 @@ def _print_all(found: Effects, posterior: Posterior) -> None:
             f"{posterior.share[k]:.1%}",
             *(_share(found, k, g) for g in of),
             "" if ends is None else _points(ends, (k,)),
-            " ".join(word.word for word in posterior.words(k, WORDS)),
+            _words(posterior, k, WORDS),
         )
         for k in order
     ]
-    heads = ("topic", "name", "share", *(found.groups.names[g] for g in of), last, "words")
+    heads = ("topic", "name", "share", *(names[g] for g in of), last, "words")
     print_table(heads, rows, last_left=True)
 
 
@@ -186,9 +189,10 @@ def _share(found: Effects, k: int, g: int) -> str:
 
 def _print_topic(k: int, found: Effects, posterior: Posterior) -> None:
     from topicmc.posterior.intervals import percent
+    from topicmc.topics.uncertainty import TOP
 
     labels = posterior.labels
-    words = " ".join(word.word for word in posterior.words(k))
+    names, words = _names(found), _words(posterior, k, TOP)
     print_line(f"topic {labels.tag(k)}: {posterior.share[k]:.1%} of the tokens; {words}")
     rows = [
         (
@@ -197,16 +201,13 @@ def _print_topic(k: int, found: Effects, posterior: Posterior) -> None:
             *_percents(found.share, (k, g)),
             _points(found.difference, (k, g)),
         )
-        for g, name in enumerate(found.groups.names)
+        for g, name in enumerate(names)
     ]
     level = percent(posterior.level)
     heads = (found.groups.by, "documents", "share", f"{level} interval", "less that of the others")
     print_table(heads, rows)
     if found.change is not None:
-        echo(
-            f"From {found.groups.names[0]} to {found.groups.names[-1]}:"
-            f" {_points(found.change, (k,))} of the tokens."
-        )
+        echo(f"From {names[0]} to {names[-1]}: {_points(found.change, (k,))} of the tokens.")
     echo()
 
 
@@ -226,7 +227,8 @@ def _points(interval: Interval, at: tuple[int, ...]) -> str:
     return f"{mean:+.1f}% ({ends})".replace("-", "−")
 
 
-def _sentences(found: Effects, posterior: Posterior, n_docs: int) -> list[str]:
+def _on_the_table(found: Effects, posterior: Posterior) -> list[str]:
+    """What its signs mean, and what it leaves out."""
     from topicmc.posterior.intervals import percent
 
     level = percent(posterior.level)
@@ -241,15 +243,38 @@ def _sentences(found: Effects, posterior: Posterior, n_docs: int) -> list[str]:
             f"There are {len(found.groups.names):,} groups; --topic N, --json and -o FILE.csv show"
             " all."
         )
+    return told
+
+
+def _sentences(found: Effects, posterior: Posterior, n_docs: int) -> list[str]:
+    """What was not compared or not read, and how sure all of it is."""
+    from topicmc.corpora.naming import one_line
+
+    told: list[str] = []
+    read = len(found.groups.numbers)
     if found.groups.left_out:
-        names = [f"{name} ({n})" for name, n in found.groups.left_out[:MOST_COLUMNS]]
+        names = [f"{one_line(name)} ({n})" for name, n in found.groups.left_out[:MOST_COLUMNS]]
         more = len(found.groups.left_out) - len(names)
         more_told = f" and {more:,} more" if more else ""
-        told.append(f"Left out, as they have few documents: {', '.join(names)}{more_told}.")
+        few = "they have few documents" if read == n_docs else "few of their documents were read"
+        told.append(f"Left out, as {few}: {', '.join(names)}{more_told}.")
     if found.groups.n_without:
         told.append(f"{found.groups.n_without:,} documents have no value of {found.groups.by}.")
-    read = len(found.groups.numbers)
     if read < n_docs:
-        told.append(f"{read:,} of {n_docs:,} documents were read, spread evenly.")
+        told.append(f"{read:,} of {n_docs:,} documents were read, drawn at random.")
     told.append(posterior.remark())
     return told
+
+
+def _names(found: Effects) -> list[str]:
+    """Those of the groups, as a table shows them."""
+    from topicmc.corpora.naming import one_line
+
+    return [one_line(name) for name in found.groups.names]
+
+
+def _words(posterior: Posterior, k: int, n: int) -> str:
+    """The likeliest words of a topic, for which nothing is drawn."""
+    from topicmc.topics.ranking import top
+
+    return " ".join(posterior.vocabulary[w] for w in top(posterior.phi[[k]], n)[0])

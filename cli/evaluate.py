@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from topicmc.cli.mixture.dispatch import are_mixtures, only_one
-from topicmc.cli.options import json_option, print_json, refuse, threads_option
+from topicmc.cli.options import (
+    checked_alpha,
+    json_option,
+    print_json,
+    refuse,
+    threads_for,
+    threads_option,
+)
 from topicmc.cli.printing import echo, note
 from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.errors import UsageError
@@ -59,8 +66,6 @@ def evaluate(
     """
     from topicmc.corpora import Corpus
     from topicmc.corpora.of_runs import open_corpus
-    from topicmc.host.machine import available_cores
-    from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.lda.scoring import score_run
     from topicmc.topics.chains import check_alike
@@ -78,7 +83,7 @@ def evaluate(
         refuse({"--topics-file": topics_file}, "means nothing to a mixture")
         score_mixture(only_one(runs), corpus, threads, as_json)
         return
-    workers = Threads(threads or available_cores())
+    workers = threads_for(threads)
     opened = [TopicRun.open(run) for run in runs]
     other = Corpus.open(corpus) if corpus is not None else None
     if topics_file is not None:
@@ -129,19 +134,11 @@ def _evaluate_file(
     from topicmc.corpora.of_runs import open_corpus
     from topicmc.models.lda.samples import posterior_mean
     from topicmc.models.lda.scoring import score_topics
-    from topicmc.models.lda.settings import LEAST_PRIOR
 
     if len(runs) > 1:
         raise UsageError("--topics-file takes its corpus and --alpha from one RUN; name one only")
-    if alpha is None and runs:
-        prior = posterior_mean(runs[0]).alpha
-    elif alpha is not None and LEAST_PRIOR <= alpha < float("inf"):
-        prior = np.array(alpha)
-    else:
-        raise UsageError(
-            f"--topics-file needs --alpha F, from {LEAST_PRIOR:g}, the prior of the topic mix"
-        )
-    score = score_topics(path, corpus or open_corpus(runs[0]), prior, workers)
+    prior = posterior_mean(runs[0]).alpha if alpha is None and runs else checked_alpha(alpha)
+    score = score_topics(path, corpus or open_corpus(runs[0]), np.array(prior), workers)
     if as_json:
         print_json(score.as_dict())
     else:

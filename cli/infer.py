@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topicmc.cli.accounts import reading_progress
+from topicmc.cli.accounts import reading_progress, warn_of_ids
 from topicmc.cli.mixture.dispatch import is_mixture
 from topicmc.cli.options import (
     columns_of,
@@ -22,6 +22,7 @@ from topicmc.cli.options import (
     refuse,
     rereading_options,
     run_argument,
+    threads_for,
     threads_option,
 )
 from topicmc.cli.printing import echo, note
@@ -30,7 +31,7 @@ from topicmc.errors import DataError, UsageError
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
     from topicmc.corpora.readers import Tally
-    from topicmc.inference.mixes import Totals
+    from topicmc.inference.facts import Totals
     from topicmc.models.lda.run import TopicRun
     from topicmc.models.mixture.reading import Groups
     from topicmc.models.mixture.run import MixtureRun
@@ -80,11 +81,10 @@ def infer(
     from topicmc.corpora.reading import read_known
     from topicmc.corpora.remembered import fields_like
     from topicmc.corpora.text.tokenizer import Tokenizer
-    from topicmc.host.machine import available_cores
+    from topicmc.inference.facts import Totals
     from topicmc.inference.files import check_place, write_mixes
     from topicmc.inference.groups import infer_groups
-    from topicmc.inference.mixes import Totals, infer_under
-    from topicmc.kernels.threads import Threads
+    from topicmc.inference.mixes import infer_under
     from topicmc.storage.files import check_no_source
 
     if seed is not None and not se:
@@ -101,7 +101,7 @@ def infer(
     fields, stop = fields_like(told, columns=columns, **names), _stop_words(told)
     cut = Tokenizer.read(opened.path / "run.json", facts["corpus"]).again(tokens, tokenizer)
     tally, totals = Tally(), Totals(stop=0 if stop else None)
-    workers = Threads(threads or available_cores())
+    workers = threads_for(threads)
     with reading_progress(sources, 1) as progress:
         words = opened.vocabulary()
         stream = read_known(
@@ -132,12 +132,7 @@ def infer(
         write_mixes(output, labels.columns(), rows, sd=se)
     if stream.ids and not totals.named:
         note(f"no document has an id (--id {fields.id})")
-    if tally.ids_repeated:
-        echo(
-            f"Warning: {tally.ids_repeated:,} rows have the id of a row before them: by these ids"
-            " documents cannot be told apart.",
-            err=True,
-        )
+    warn_of_ids({"ids_repeated": tally.ids_repeated})
     if tally.cut:
         echo(f"Warning: {tally.cut}.", err=True)
     if groups is None and opened.view is not None and opened.view.dropped:

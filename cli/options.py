@@ -19,6 +19,7 @@ from topicmc.errors import UsageError
 from topicmc.storage.fields import UNSHOWN
 
 if TYPE_CHECKING:
+    from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -196,6 +197,25 @@ def refuse(options: Mapping[str, object], why: str) -> None:
     for name, value in options.items():
         if value is not None and value is not False and value not in ((), ""):
             raise UsageError(f"{name} {why}; leave it out")
+
+
+def threads_for(asked: int | None) -> Threads:
+    """As many as ``--threads`` asks for, or one for each core."""
+    from topicmc.host.machine import available_cores
+    from topicmc.kernels.threads import Threads
+
+    return Threads(asked or available_cores())
+
+
+def checked_alpha(alpha: float | None) -> float:
+    """``--alpha`` of ``--topics-file``; UsageError where it is not given, or can be no prior."""
+    from topicmc.models.lda.settings import LEAST_PRIOR
+
+    if alpha is None or not LEAST_PRIOR <= alpha < math.inf:
+        raise UsageError(
+            f"--topics-file needs --alpha F, from {LEAST_PRIOR:g}, the prior of the topic mix"
+        )
+    return alpha
 
 
 def print_json(value: Any) -> None:

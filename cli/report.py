@@ -17,6 +17,7 @@ from topicmc.cli.options import (
     output_option,
     print_json,
     refuse,
+    threads_for,
     threads_option,
 )
 from topicmc.cli.printing import echo, note
@@ -100,15 +101,12 @@ def _of_mixtures(
 def _of_topics(
     runs: Sequence[Path], corpus: Path | None, threads: int | None, asked: dict[str, Any]
 ) -> dict[str, Any]:
-    from topicmc.host.machine import available_cores
-    from topicmc.kernels.threads import Threads
     from topicmc.models.lda.run import TopicRun
     from topicmc.report.gather import gather
 
     opened = [TopicRun.open(run) for run in runs]
     note_progress(opened)
-    workers = Threads(threads or available_cores())
-    return gather(opened, _corpus(opened[0], corpus), threads=workers, **asked)
+    return gather(opened, _corpus(opened[0], corpus), threads=threads_for(threads), **asked)
 
 
 def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:
@@ -120,5 +118,5 @@ def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:
     try:
         return open_corpus(run)
     except DataError as error:
-        note(f"no coherence, documents or trends: {error}")
+        note(f"no coherence, documents or trends: {str(error).rstrip('.')}")
         return None

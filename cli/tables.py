@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 UNTOLD = "cannot be told"
 """What stands in place of a figure that the samples cannot carry."""
+_BAR = 40
 
 
 def print_table(
@@ -52,6 +53,12 @@ def print_line(line: str, bold: bool = False) -> None:
     if cell_len(line) > width:
         line = set_cell_size(line, width - 1) + "…"
     click.echo(click.style(line, bold=True) if bold and "NO_COLOR" not in os.environ else line)
+
+
+def bar(share: float) -> str:
+    """A bar for a share of the highest: of 40 marks at most, and of one at least unless it is 0."""
+    mark = "█" if "utf" in (sys.stdout.encoding or "").lower() else "#"
+    return mark * max(round(_BAR * share), 1 if share else 0)
 
 
 def print_convergence(found: Convergence) -> None:

@@ -89,10 +89,22 @@ def topics(
     if are_mixtures(runs):
         from topicmc.cli.mixture.read import topics as show
 
-        _refuse_for_mixture(
-            sort, by, weight, details, coherence, n_documents, uncertainty, level, numbers, tree,
-            corpus,
-        )  # fmt: skip
+        refuse(
+            {
+                "--sort": None if sort == "size" else sort,
+                "--by": None if by == "probability" else by,
+                "--relevance": weight,
+                "--details": details,
+                "--coherence": coherence,
+                "--documents": n_documents,
+                "--uncertainty": uncertainty,
+                "--level": level,
+                "--topic": numbers,
+                "--tree": tree,
+                "--corpus": corpus,
+            },
+            "does not go with a mixture yet",
+        )
         show(only_one(runs), n_words, as_json)
         return
     from topicmc.corpora.of_runs import open_corpus
@@ -121,15 +133,15 @@ def topics(
         )
     level = 0.9 if level is None else level
     opened = [TopicRun.open(run) for run in runs]
-    note_progress(opened)
-    posterior = posterior_of(opened, level) if several else None
-    model = posterior or posterior_mean(opened[0])
     labels = Labels.of(opened[0])
     check_topics(numbers, opened[0])
     reads = bool(coherence or sort == "coherence" or n_documents)
     if not reads:
         refuse({"--corpus": corpus}, "is read for --coherence, --sort coherence and --documents")
-    documents = open_corpus(opened[0], corpus) if reads else None
+    note_progress(opened)
+    documents = open_corpus(opened[0], corpus) if reads else None  # before all samples are read
+    posterior = posterior_of(opened, level) if several else None
+    model = posterior or posterior_mean(opened[0])
     representative = None
     if n_documents and documents is not None:
         from topicmc.inference.mixes import representative_documents, whole_of
@@ -188,27 +200,6 @@ def topics(
         echo()
         for sentence in sentences(opened[0], posterior):
             echo(sentence)
-
-
-def _refuse_for_mixture(
-    sort, by, weight, details, coherence, n_documents, uncertainty, level, numbers, tree, corpus
-) -> None:
-    refuse(
-        {
-            "--sort": None if sort == "size" else sort,
-            "--by": None if by == "probability" else by,
-            "--relevance": weight,
-            "--details": details,
-            "--coherence": coherence,
-            "--documents": n_documents,
-            "--uncertainty": uncertainty,
-            "--level": level,
-            "--topic": numbers,
-            "--tree": tree,
-            "--corpus": corpus,
-        },
-        "does not go with a mixture yet",
-    )
 
 
 def _print_tree(tree: np.ndarray, labels: Labels, described: dict[int, Topic]) -> None:

@@ -188,7 +188,7 @@ def train(
 
     Only --topics matters to most people. Ctrl-C stops with a checkpoint; --resume goes on.
     """
-    from topicmc.engine.listeners import listener
+    from topicmc.engine.listeners import Terms, listener
     from topicmc.engine.transport.base import abort_on_error
     from topicmc.engine.transport.launch import launch, must_launch
     from topicmc.engine.transport.open import open_transport
@@ -241,7 +241,7 @@ def train(
         if dry_run:
             _dry_run(corpus, settings, channel, as_json)
             return
-        told = listener(progress if channel.is_root else "none")
+        told = listener(progress if channel.is_root else "none", Terms.of(TopicRun))
         try:
             with exit_on_termination():
                 if resume:
@@ -352,7 +352,7 @@ def _result(outcome) -> str:
 def _slow(items: tuple[str, ...]) -> dict[int, float]:
     slow = {}
     for item in items:
-        match = re.fullmatch(r"(\d{1,9})=(\d+(?:\.\d+)?)", item)
+        match = re.fullmatch(r"(\d{1,9})=(\d{1,6}(?:\.\d+)?)", item)
         if not match or float(match[2]) < 1:
             raise UsageError(f"--slow {item!r}: write RANK=FACTOR, for example 1=5")
         slow[int(match[1])] = float(match[2])

@@ -83,8 +83,9 @@ def tell_nothing_to_do(run: RunDirectory, outcome: Outcome) -> None:
     """That a run which goes on has come to its end before."""
     ended = f"has made its {outcome.update:,} updates"
     more = "more --updates, --epochs or --time-budget"
-    if outcome.converged:
-        ended, more = f"has converged, after {outcome.update:,} updates", "--until end"
+    if outcome.converged:  # at its full length, too
+        ended = f"has converged, after {outcome.update:,} updates"
+        more = f"--until end and {more}"
     echo(f"Nothing to do: {run.path} {ended}; it goes on with {more}", err=True)
 
 

@@ -26,7 +26,7 @@ class Documents:
         indptr: int64 (n + 1,), starts at 0, never falls.
         word_ids: unsigned (E,), ascending and distinct inside a document.
         counts: unsigned (E,), at least 1.
-        metadata: titles and times, where they are known and asked for.
+        metadata: what is known of them beside their words, where it is asked for.
     """
 
     indptr: np.ndarray

@@ -91,8 +91,8 @@ def download(
     """Brings a file into folder, or goes on with what an earlier attempt left there.
 
     A whole file that is there already is checked and kept, or fetched anew with ``force``. Raises
-    TopicmcError when the network fails (what came stays, for the next time), DataError when what
-    came is wrong (it is removed) or the disk is full.
+    TopicmcError when the network fails (what came stays, for the next time) or the folder cannot be
+    written, DataError when what came is wrong (it is removed) or the disk is full.
     """
     target = folder / file.name
     if target.exists() and not force:
@@ -114,7 +114,7 @@ def download(
             raise DataError(
                 f"No space left for {target}: free some and run the same command, which goes on."
             ) from error
-        raise DataError(f"{error.filename or target}: {error.strerror or error}.") from error
+        raise TopicmcError(f"{error.filename or target}: {error.strerror or error}.") from error
     return target
 
 
@@ -191,9 +191,9 @@ def _receive(file: RemoteFile, part: _Part, progress: Progress) -> bool:
         total = _length(response.headers.get("Content-Length"))
         if response.status == 206:
             match = re.fullmatch(
-                r"bytes (\d+)-\d+/(\d+|\*)", response.headers["Content-Range"] or ""
+                r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)", response.headers["Content-Range"] or ""
             )
-            if not match or int(match[1]) != start:
+            if not match or _length(match[1]) != start:
                 part.remove()
                 return False
             total = _length(match[2])
@@ -229,7 +229,7 @@ def _open(url: str, method: str = "GET", headers: dict[str, str] | None = None) 
     own = {"User-Agent": f"topicmc/{VERSION}", "Accept-Encoding": "identity"}
     request = urllib.request.Request(url, method=method, headers=own | (headers or {}))
     try:
-        response = urllib.request.urlopen(request, timeout=TIMEOUT)
+        response = urllib.request.build_opener(_ToHttp).open(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code == 416 and headers:
             return error
@@ -239,6 +239,14 @@ def _open(url: str, method: str = "GET", headers: dict[str, str] | None = None) 
         with response:
             raise _Refused(response.status, response.reason)
     return response
+
+
+class _ToHttp(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, but none to FTP, whose answers have no status."""
+
+    def redirect_request(self, *told: Any) -> urllib.request.Request | None:
+        *_, url = told
+        return None if url.startswith("ftp:") else super().redirect_request(*told)
 
 
 def _with_retries(ask: Callable[[], Any]) -> Any:

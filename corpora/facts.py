@@ -8,9 +8,10 @@ from topicmc.corpora.documents import blocks
 from topicmc.corpora.store import Corpus
 
 _BOUNDS = [m * 10**e for e in range(9) for m in (1, 2, 5)]
+_FREQUENT = 20  # words
 
 
-def describe(corpus: Corpus, *, n_frequent: int = 20) -> dict[str, Any]:
+def describe(corpus: Corpus) -> dict[str, Any]:
     """Sizes, the histogram of document lengths, the most frequent words.
 
     The histogram counts training documents by tokens, ``[from, below, documents]`` a bar.
@@ -28,7 +29,7 @@ def describe(corpus: Corpus, *, n_frequent: int = 20) -> dict[str, Any]:
             histogram += np.bincount(bars, minlength=len(_BOUNDS))
             of_words = np.bincount(block.word_ids, block.counts, corpus.n_words)
             totals += of_words.astype(np.int64)
-    frequent = np.argsort(-totals, kind="stable")[:n_frequent]
+    frequent = np.argsort(-totals, kind="stable")[:_FREQUENT]
     used = np.flatnonzero(histogram)
     shown = range(used[0], used[-1] + 1)
     ends = [*_BOUNDS[1:], 10**9]

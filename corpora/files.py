@@ -1,7 +1,6 @@
 """Files written so that they are whole or absent."""
 
 import errno
-import hashlib
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from topicmc.errors import DataError, TopicmcError, UsageError
 from topicmc.host.interrupts import unwound
 from topicmc.storage.files import (
     check_elsewhere,
+    checksum,
     put_in_place,
     raw_atomic_write,
     real_path,
@@ -55,8 +55,8 @@ class NpyWriter:
 
 
 def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """The checksum of a file's bytes, in hexadecimal digits; DataError when it cannot be read."""
+    return checksum(path).removeprefix("sha256:")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -22,7 +22,7 @@ from topicmc.corpora.metadata import FILES
 from topicmc.corpora.shards import ARRAYS
 from topicmc.errors import DataError
 from topicmc.storage.fields import MOST, Record, shown
-from topicmc.storage.files import own_checksum
+from topicmc.storage.files import own_checksum, unreadable
 
 INDEX = "corpus.json"
 FORMAT = "topicmc-corpus"
@@ -49,9 +49,7 @@ def read_index(path: Path) -> dict[str, Any]:
         index = json.loads(file.read_text(encoding="utf-8"))
         kind, version = index["format"], index["version"]
     except OSError as error:
-        raise DataError(
-            f"{file} cannot be read ({error.strerror or error}): check the disk, and who may read."
-        ) from error
+        raise unreadable(file, error) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{file} cannot be read: prepare the corpus again.") from error
     if kind != FORMAT:
@@ -155,10 +153,6 @@ def _check_arrays(part: Record, own: tuple[str, ...]) -> None:
                 part.record("sha256").text(array)
 
 
-def write_vocabulary(path: Path, words: list[str]) -> None:
-    write_text(path, "".join(f"{word}\n" for word in words))
-
-
 def write_index(
     root: Path,
     *,
@@ -171,7 +165,21 @@ def write_index(
     sources: list[dict[str, Any]] | None = None,
     columns: list[str] | None = None,
 ) -> None:
-    """Writes corpus.json, last of all: a folder without it is no corpus."""
+    """Writes corpus.json, last of all: a folder without it is no corpus.
+
+    Args:
+        root: the folder, which holds the vocabulary.
+        n_words: how many words that has.
+        dtypes: of word ids, and of counts.
+        shards: what `ShardWriter.close` says of each.
+        heldout: the same of the held-out documents.
+        provenance: where the documents come from, and what was made of them.
+        dropped: what `DroppedWriter.close` says of the rows that made no document.
+        sources: of each file, its ``name``, the ``unit`` of its rows, and how many ``rows`` it has.
+        columns: names of the columns that were kept.
+
+    Raises OSError, and DataError when the vocabulary cannot be read.
+    """
     of_rows = {"dropped": dropped, "sources": sources, "columns": columns}
     index: dict[str, Any] = {
         "format": FORMAT,

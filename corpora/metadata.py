@@ -99,9 +99,6 @@ class Metadata:
         """Bytes of texts before each document and after the last, int64 (n + 1,)."""
         return np.sum([getattr(self, kind).offsets for kind in TEXTS], axis=0)
 
-    def title(self, number: int) -> str:
-        return self.titles[number]
-
     def select(self, mask: np.ndarray) -> Metadata:
         """Of the documents where mask, bool (n,), is true."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
@@ -133,9 +130,14 @@ def kinds(table: dict[str, Any]) -> list[str]:
     return [kind for kind, files in FILES.items() if files[0] in table["sha256"]]
 
 
+def clean_line(text: str) -> str:
+    """One line, without characters that a terminal would obey."""
+    return " ".join(UNSHOWN.sub(" ", text).split())
+
+
 def clean_title(title: str) -> str:
-    """One line of at most 200 characters, without characters that a terminal would obey."""
-    line = " ".join(UNSHOWN.sub(" ", title).split())
+    """The same, of at most 200 characters."""
+    line = clean_line(title)
     return line if len(line) <= _MAX_TITLE else line[: _MAX_TITLE - 1].rstrip() + "…"
 
 

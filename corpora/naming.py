@@ -10,7 +10,7 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from topicmc.corpora.metadata import clean_title
+from topicmc.corpora.metadata import clean_line, clean_title
 from topicmc.errors import DataError
 
 
@@ -91,8 +91,13 @@ class Named(NamedTuple):
 
 
 def one_line(value: Any) -> str:
-    """A value of a column, in a line that a terminal or a page may show."""
-    return clean_title(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    """A value of a column, in a short line that a terminal or a page may show."""
+    return clean_title(whole_line(value))
+
+
+def whole_line(value: Any) -> str:
+    """The same, however long it is."""
+    return clean_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def read_columns(text: str) -> dict[str, Any]:

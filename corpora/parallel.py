@@ -40,7 +40,7 @@ def thread_map(
         yield from _windowed(pool, function, iter(items), n_threads + 1)
 
 
-class Processes:
+class WorkerProcesses:
     """Maps by worker processes. The first map that needs them starts them; they serve those after
     it, too, and end with the block."""
 
@@ -49,7 +49,7 @@ class Processes:
         self._pool: Executor | None = None
         self._idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
 
-    def __enter__(self) -> Processes:
+    def __enter__(self) -> WorkerProcesses:
         return self
 
     def __exit__(self, *exc: object) -> None:

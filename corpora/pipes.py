@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from topicmc.errors import DataError, UsageError
-from topicmc.storage.files import user_errors_for
+from topicmc.errors import UsageError
+from topicmc.storage.files import unreadable, user_errors_for
 
 STDIN = Path("/dev/stdin")
 _CHUNK = 1 << 20
@@ -45,10 +45,14 @@ def local(path: Path) -> Path:
 
 
 def opened(path: Path) -> Any:
-    """A source as a file of pyarrow, which by itself opens names in UTF-8 only. Raises OSError."""
+    """A source as a file of pyarrow, which by itself opens names in UTF-8 only; DataError where it
+    may not be read."""
     import pyarrow as pa
 
-    return pa.OSFile(os.fsencode(local(path)))
+    try:
+        return pa.OSFile(os.fsencode(local(path)))
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 def _is_pipe(path: Path) -> bool:
@@ -72,7 +76,7 @@ def _copied(path: Path) -> Iterator[Path]:
             # A socket cannot be opened by its name.
             pipe = os.fdopen(os.dup(0), "rb") if path == STDIN else path.open("rb")
         except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+            raise unreadable(path, error) from error
         with pipe, user_errors_for(Path(copy.name)):
             while chunk := pipe.read(_CHUNK):
                 copy.write(chunk)

@@ -12,7 +12,7 @@ from topicmc.corpora.files import NpyWriter, sha256
 from topicmc.corpora.metadata import FILES, NO_DAY, NO_ROW, TEXTS, TIME, Metadata, kinds
 from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
-from topicmc.storage.files import load_array, within
+from topicmc.storage.files import load_array, unreadable, within
 
 ARRAYS = ("indptr", "word_ids", "counts")
 _DTYPES: dict[str, tuple[np.dtype, ...]] = {"times": (TIME,), "rows": (np.dtype(np.int64),)}
@@ -160,9 +160,7 @@ def map_array(path: Path, dtype: np.dtype, size: int | None = None) -> np.ndarra
     except FileNotFoundError as error:
         raise DataError(f"{path} is missing: prepare the corpus again.") from error
     except OSError as error:
-        raise DataError(
-            f"{path} cannot be read ({error.strerror or error}): check the disk, and who may read."
-        ) from error
+        raise unreadable(path, error) from error
     except ValueError as error:
         raise DataError(f"{path} is truncated or damaged: prepare the corpus again.") from error
     shape = (array.size if size is None else size,)

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from topicmc.corpora.pipes import local, opened
 from topicmc.errors import DataError
+from topicmc.storage.files import unreadable
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 # Far beyond any document; more would be a file that asks for all memory.
@@ -15,6 +16,7 @@ _MAX_LINE = 1 << 26
 _MAX_HEADER = 1 << 20
 _SEVEN_BIT = ("utf-7", "hz", "iso2022")  # all of it looks like ASCII
 PDF = b"%PDF"
+PARQUET = b"PAR1"
 FROM_PDF = "extract its text first, for instance by pdftotext"
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
@@ -64,7 +66,7 @@ class Stream:
                 self._raw = opened(path)
                 self._file = pa.CompressedInputStream(self._raw, kind)
         except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
+            raise unreadable(path, error) from error
 
     @property
     def position(self) -> int:

@@ -41,7 +41,7 @@ PUBLIC = {
     "topicmc.topics.effects": ("groups_of", "Groups", "effects_of", "Effects", "Interval"),
     "topicmc.topics.diagnostics": ("diagnose", "Diagnostics"),
     "topicmc.models.lda.scoring": ("score_run", "score_topics", "Score"),
-    "topicmc.inference.mixes": ("infer", "Mixer", "representative_documents"),
+    "topicmc.inference.mixes": ("Mixer", "representative_documents"),
     "topicmc.export": ("export",),
     "topicmc.export.source": ("Source",),
     "topicmc.topics.compare.models": ("Model", "RunModel", "MatrixModel"),

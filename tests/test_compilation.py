@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from synthetic import lda_documents, write_docword
 
+from topicmc.corpora import Corpus, prepare
 from topicmc.host.machine import available_cores
 
 CHILD = """
@@ -45,14 +47,22 @@ finally:
 """
 
 
-@pytest.mark.parametrize("sampler", ["adlda", "scir", "scir --no-remember"])
-def test_a_first_run_compiles_before_its_clock_starts(small_corpus, tmp_path, sampler):
-    """Over several shards and with all priors learned. numba would compile the text of error
-    messages, for some seconds, with every kernel that assigns to a slice. A kernel of draws takes
-    longer than any other, and is not compiled twice: draws under counts, given θ and to evaluate
-    share it. Nor is the order of tokens. Where there is another core, another process compiles the
-    moves of scir."""
-    arguments = ["train", str(small_corpus.path), "-o", str(tmp_path / "run"), "--json"]
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Corpus:
+    """300 documents in three shards, of 120 words among 1,000: the others always wait."""
+    folder = tmp_path_factory.mktemp("compiling")
+    source = write_docword(folder, lda_documents(330, 120, 5, seed=1), 1000)
+    return prepare([source], folder / "corpus", n_heldout=30, n_shards=3, seed=4)
+
+
+@pytest.mark.parametrize("sampler", ["adlda", "scir", "scir --no-remember --batch-size 20"])
+def test_a_first_run_compiles_before_its_clock_starts(corpus, tmp_path, sampler):
+    """Over several shards, with all priors learned, and past the start. numba would compile the
+    text of error messages, for some seconds, with every kernel that assigns to a slice. A kernel of
+    draws takes longer than any other, and is not compiled twice: draws under counts, given θ, to
+    learn priors and to evaluate share it. Nor is the order of tokens. Where there is another core,
+    another process compiles the moves of scir."""
+    arguments = ["train", str(corpus.path), "-o", str(tmp_path / "run"), "--json"]
     arguments += ["--learn", "both", "--topics", "5", "--epochs", "12"]
     arguments += ["--sampler", *sampler.split()]
     done = subprocess.run(

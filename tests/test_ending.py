@@ -13,6 +13,7 @@ from topicmc.cli.training import tell_nothing_to_do
 from topicmc.engine.ending import has_converged, is_due
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
+from topicmc.engine.progress import train_on
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
@@ -97,6 +98,15 @@ def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
     assert further.method.position == 300
 
 
+def test_the_advice_to_train_on_trains_a_run_that_has_converged(small_corpus, tmp_path):
+    training = begun(CONFIG, small_corpus, tmp_path / "run")
+    run, end = training.run, training.train(Interrupt())
+    assert end.converged
+    write_topics(run, end.update)
+    (epochs,) = re.findall(r"--resume --epochs (\S+)\)", train_on([run], [reached(run)]))
+    assert resumed(run.path, epochs=float(epochs)).train(StopAfter(1)).update > end.update
+
+
 def test_a_run_that_never_converges_ends_at_its_maximum(small_corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("topicmc.engine.loop.has_converged", lambda run: False)
     training = begun(replace(CONFIG, epochs=40.0), small_corpus, tmp_path / "run")
@@ -104,8 +114,9 @@ def test_a_run_that_never_converges_ends_at_its_maximum(small_corpus, tmp_path, 
     assert training.method.position == 40
 
 
-def test_a_run_is_looked_at_when_it_comes_to_its_end(small_corpus, tmp_path, monkeypatch):
-    """As one that came to rest after the last look before. A longer run is then at its end, too."""
+def test_a_run_is_looked_at_when_it_comes_to_its_end(small_corpus, tmp_path, monkeypatch, capsys):
+    """As one that came to rest after the last look before. A longer run is then at its end, too,
+    until it is to make its full length."""
     looks = []
 
     def looked(run):
@@ -118,6 +129,10 @@ def test_a_run_is_looked_at_when_it_comes_to_its_end(small_corpus, tmp_path, mon
     assert end.converged and looks == [14, 21, 32, 40]
     longer = resumed(tmp_path / "run", epochs=80.0, until="converged").train(Interrupt())
     assert longer.converged and longer.update == end.update
+    tell_nothing_to_do(training.run, longer)
+    assert "goes on with --until end and more --updates" in capsys.readouterr().err
+    full = resumed(tmp_path / "run", epochs=80.0, until="end").train(StopAfter(1))
+    assert full.update > end.update
     other = begun(replace(CONFIG, epochs=40.0, until="end"), small_corpus, tmp_path / "end")
     assert not other.train(Interrupt()).converged
 

@@ -1,6 +1,8 @@
 """What a process has of its machine: cores and memory are shared out among the ranks that are
 there, not among all, and control groups are believed."""
 
+import sys
+
 import pytest
 
 from topicmc.engine.transport.local import LocalTransport
@@ -112,3 +114,15 @@ def test_what_is_used_in_control_groups_is_not_to_be_had(tmp_path, monkeypatch):
     assert room == [200, 0, 9000, 1500]
     monkeypatch.setattr(machine, "group_room", lambda: iter([1500, 9000]))
     assert machine.available_memory() == 1500
+
+
+def test_mpiexec_is_the_one_beside_this_python(tmp_path, monkeypatch):
+    """And else one on the PATH."""
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path / "elsewhere"))
+    assert machine.mpiexec() is None
+    for folder in ("elsewhere", ""):
+        place = tmp_path / folder / "mpiexec"
+        place.parent.mkdir(exist_ok=True)
+        place.touch(mode=0o755)
+        assert machine.mpiexec() == place

@@ -24,7 +24,7 @@ import versions  # noqa: E402
 from results import Results  # noqa: E402
 from tables import ours_first  # noqa: E402
 
-from topicmc.models.lda.completion import split_documents  # noqa: E402
+from topicmc.models.heldout import split_documents  # noqa: E402
 from topicmc.models.lda.scoring import SPLIT_SEED  # noqa: E402
 
 del sys.path[:2]

@@ -56,13 +56,22 @@ def test_the_commands_are_one_line_each():
     assert block_after("tests").strip() == lines[1]
 
 
-def command_lines():
+def blocks():
+    """The name of the page and the command lines, without ``topicmc``, of each of its blocks."""
     for page in PAGES:
         for block in re.findall(r"```(?:sh|console)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            lines = []
             for line in block.replace("\\\n", " ").splitlines():
                 found = re.search(r"(?<![\w/-])(?:\.venv/bin/)?topicmc (.+)", line.split("#")[0])
                 if found and "pip install" not in found[0]:
-                    yield pytest.param(found[1], id=f"{page.name}: {found[1].strip()}")
+                    lines.append(found[1])
+            yield page.name, lines
+
+
+def command_lines():
+    for page, lines in blocks():
+        for line in lines:
+            yield pytest.param(line, id=f"{page}: {line.strip()}")
 
 
 @pytest.mark.parametrize("line", list(command_lines()))
@@ -76,6 +85,14 @@ def test_every_command_line_in_the_documentation_parses(line):
         assert command is not None, f"there is no command {name}"
     assert command is not None
     command.make_context(command.name, words)
+
+
+def test_no_command_of_a_block_writes_where_another_has():
+    """But for those that go on with a run, and downloads, which may share a folder."""
+    for page, lines in blocks():
+        new = [line for line in lines if "--resume" not in line and not line.startswith("fetch ")]
+        places = [found[1] for line in new if (found := re.search(r" -o (\S+)", line))]
+        assert len(set(places)) == len(places), f"{page}: {lines}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -307,6 +307,23 @@ def test_blocks_that_more_workers_cut_down_may_be_told_again(small_corpus, tmp_p
         jobs.resume(tmp_path / "run", {"batch_size": 80}, LocalTransport(1), None)
 
 
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [
+        ("batch_size", {"batch_size": "auto"}),
+        ("trajectory", {"batch_size": 5, "trajectory": "auto"}),
+    ],
+)
+def test_blocks_that_nobody_set_are_not_told_again(small_corpus, tmp_path, name, blocks):
+    """Once they are those of other workers."""
+    path, config = tmp_path / "run", replace(BASE, **SAMPLERS["adlda"] | blocks)
+    one = getattr(jobs.start(config, small_corpus.path, path, LocalTransport(1))[0], name)
+    four = getattr(jobs.resume(path, {}, LocalTransport(4), None)[0], name)
+    assert one != four
+    with pytest.raises(UsageError, match=f"{one}: .* began with {four}"):
+        jobs.resume(path, {name: one}, LocalTransport(4), None)
+
+
 @pytest.mark.parametrize("groups", [4, 1])
 @pytest.mark.parametrize("names", [(), ("chains", "groups")])
 def test_chains_are_not_given_up_by_a_job_that_saved_nothing(small_corpus, tmp_path, names, groups):

@@ -180,6 +180,11 @@ def test_no_output_takes_the_place_of_a_part(tmp_path):
     with pytest.raises(UsageError, match="lies in .*samples"):
         run.check_no_part(run.path / "samples" / "mixes.npy")
     run.check_no_part(run.path / "mixes.npy")
+    (run.path / "corpus" / "heldout").mkdir(parents=True)
+    with pytest.raises(UsageError, match="lies in .*corpus"):
+        run.check_no_part(run.path / "corpus" / "heldout" / "counts.npy")
+    run.update_facts(corpus={**FACTS["corpus"], "path": str(tmp_path / "elsewhere")})
+    run.check_no_part(run.path / "corpus" / "mixes.npy")
 
 
 @pytest.mark.parametrize("change", [{"config": {"topics": 7}}, {"created": ""}])
@@ -295,6 +300,15 @@ def test_headers_that_numpy_cannot_parse(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"}", b"|", 1))
     with pytest.raises(DataError, match=r"a\.npy: not a readable"):
         read_array(path)
+
+
+@pytest.mark.parametrize("kind", [TopicRun, MixtureRun, FactorRun])
+def test_a_run_without_samples_says_how_to_go_on(tmp_path, kind):
+    with kind._made(tmp_path / "run", force=False) as run:
+        run._write_facts({"config": {}})
+    told = rf"no samples yet; train on \({kind.command} train -o .*run"
+    with pytest.raises(DataError, match=told):
+        run.states_to_read()
 
 
 def test_lines_that_are_no_utf8_are_damaged(tmp_path):

@@ -28,6 +28,7 @@ from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.planning.plan import rounds_per_sweep
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
@@ -118,18 +119,17 @@ class Stacked:
         self.chains, self.model, self.seed = chains, model, seed
         self.shape = len(corpora), model.n_words, model.n_topics
         n, n_words, n_topics = self.shape
-        total = None
-        if chains.sampler is Sgrld:
-            total = model.beta * n_words
-        n_tokens = round(np.mean([corpus.n_tokens for corpus in corpora]))
+        total = model.beta * n_words
+        if chains.sampler is not Sgrld:
+            n_tokens = round(np.mean([corpus.n_tokens for corpus in corpora]))
+            total = LazyScir.initial_total(model.beta, n_words, n_topics, n_tokens)
         self.chain: Chain = initial_chain(
             0,
             n_words,
             n * n_topics,
             prior=RowPrior(model.beta),
-            n_tokens=n_tokens * n,
-            seed=seed,
             total=total,
+            seed=seed,
         )
         documents = [corpus.shard(0) for corpus in corpora]
         ends = np.cumsum([0, *(d.n_entries for d in documents)])
@@ -190,7 +190,7 @@ class Stacked:
         counts[batch.words] = drawn.word_topic[:, :n_topics].astype(np.float32)
         counts /= drawn.scale
         beside = counts.reshape(n, n_words, n_topics).transpose(1, 0, 2).reshape(n_words, -1)
-        info = self.chains.sampler(RowPrior(self.model.beta)).move(
+        finite = self.chains.sampler(RowPrior(self.model.beta)).move(
             self.chain,
             TopicCounts(np.arange(n_words, dtype=np.int32), np.ascontiguousarray(beside)),
             scale=self.model.n_docs / docs.shape[1],
@@ -198,7 +198,7 @@ class Stacked:
             key=stream_key(self.seed, "move", 0),
             threads=Threads(1),
         )
-        assert info.finite
+        assert finite
 
     def states(self) -> list[State]:
         """φ of each chain, and assignments drawn given it."""

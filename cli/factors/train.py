@@ -72,7 +72,11 @@ HEADINGS = {
 @setting("--time-budget", str, "Stop after so much training: 90s, 10m, 2h.")
 @setting("--updates", int, "Stop after so many minibatches or sweeps of each chain.")
 @setting("--until", click.Choice(UNTIL), "end, or once converged [end].")
-@setting("--chains", Number(int), "Chains [auto: one a worker; by itself: so many workers].")
+@setting(
+    "--chains",
+    Number(int),
+    "Chains [auto: one a worker]; without --workers, as many workers in this process.",
+)
 @setting("--workers", int, "Workers, each with a chain or a part of one [1].")
 @setting("--seed", int, "The same seed gives the same bits [0].")
 @resume_option
@@ -133,7 +137,7 @@ def train(
     Without options the first three columns are users, items and ratings. Ctrl-C stops with a
     checkpoint; --resume goes on.
     """
-    from topicmc.engine.listeners import listener
+    from topicmc.engine.listeners import Terms, listener
     from topicmc.engine.transport.base import abort_on_error
     from topicmc.engine.transport.launch import launch, must_launch
     from topicmc.engine.transport.open import launched_size, open_transport
@@ -175,7 +179,7 @@ def train(
     channel = open_transport(transport, workers)
     with abort_on_error(channel), ExitStack() as leases:
         settings["workers"] = channel.n_workers
-        told = listener(progress if channel.is_root else "none", _terms())
+        told = listener(progress if channel.is_root else "none", Terms.of(FactorRun))
         try:
             with exit_on_termination():
                 if resume:
@@ -211,12 +215,6 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     enough = math.isqrt(MAX_WORKERS) ** 2  # for any split: how many there are is seen later
     FactorConfig.from_dict({"workers": enough, **settings})
     return settings
-
-
-def _terms() -> Any:
-    from topicmc.engine.listeners import Terms
-
-    return Terms("rmse", ".4f", "ratings", "ratings")
 
 
 def _train(

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topicmc.cli.options import print_json
+from topicmc.cli.options import print_json, threads_for
 from topicmc.cli.printing import echo, note
-from topicmc.cli.tables import print_convergence, print_table
+from topicmc.cli.tables import bar, print_convergence, print_table
 
 if TYPE_CHECKING:
     from topicmc.models.mixture.reading import Groups, Number
     from topicmc.models.mixture.run import MixtureRun
 
-_BAR = 40  # columns
 _ROWS = 20  # of the table of numbers of groups, at most
 
 
@@ -106,7 +105,7 @@ def print_numbers(numbers: list[Number]) -> None:
     for part, share in zip(parts, shares, strict=True):
         first, last = part[0].groups, part[-1].groups
         label = f"{first}" if first == last else f"{first} to {last}"
-        rows.append((label, f"{share:.3f}", "█" * round(_BAR * share / highest)))
+        rows.append((label, f"{share:.3f}", bar(share / highest)))
     print_table(("number of groups", "probability", ""), rows, last_left=True)
 
 
@@ -115,8 +114,6 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
     from topicmc.corpora import Corpus
     from topicmc.corpora.of_runs import open_corpus
     from topicmc.engine.progress import train_on
-    from topicmc.host.machine import available_cores
-    from topicmc.kernels.threads import Threads
     from topicmc.models.mixture.reading import numbers_of_groups, score
     from topicmc.models.mixture.run import MixtureRun
     from topicmc.posterior.judgement import convergence
@@ -124,7 +121,7 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
     run = MixtureRun.open(path)
     note_reached(run)
     documents = Corpus.open(corpus) if corpus is not None else open_corpus(run)
-    found = score(run, documents, Threads(threads or available_cores()))
+    found = score(run, documents, threads_for(threads))
     numbers = numbers_of_groups(run)
     diagnosis = convergence(run, advice=train_on([run], [run.reached()]))
     if as_json:

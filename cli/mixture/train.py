@@ -88,8 +88,7 @@ def train_mixture(
         if dry_run:
             _dry_run(corpus, settings, channel, as_json)
             return 0
-        terms = Terms("nats_per_document", ".4f", "documents", "tokens")
-        told = listener(progress if channel.is_root else "none", terms)
+        told = listener(progress if channel.is_root else "none", Terms.of(MixtureRun))
         try:
             with exit_on_termination():
                 if resume:

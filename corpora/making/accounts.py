@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from topicmc.corpora.documents import blocks
+from topicmc.corpora.documents import Documents, blocks, remap, select
 from topicmc.corpora.dropped import REASONS, REPEATED
+from topicmc.corpora.making.concatenation import Part
 from topicmc.corpora.making.duplicates import bag_digests, first_of_each, text_digests
 from topicmc.corpora.making.ingestion import Ingested
+from topicmc.corpora.making.split import look_up
 from topicmc.corpora.making.spool import Spool
 from topicmc.corpora.naming import Places
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.shards import map_documents
 from topicmc.corpora.store import Corpus
 from topicmc.corpora.strings import Strings
 from topicmc.corpora.text.markup import KINDS
 from topicmc.corpora.text.scripts import uncut
+
+_NONE = np.empty(0, np.uint64)  # digests
 
 
 def account(
@@ -72,15 +74,13 @@ def account_of_ids(spool: Spool, places: Places) -> dict[str, Any]:
 def account_of_joined_ids(corpora: Sequence[Corpus]) -> dict[str, Any]:
     """How many documents have an id that is one of a corpus before theirs, and the first such id;
     nothing where none has."""
-    known, again, example = np.empty(0, np.uint64), 0, None
+    known, again, example = _NONE, 0, None
     for corpus in corpora:
-        new = [np.empty(0, np.uint64)]
+        new = [_NONE]
         for ids in _ids_of(corpus):
             digests = text_digests(ids)
             named = ids.lengths > 0
-            places = np.searchsorted(known, digests)
-            found = np.flatnonzero(named & (np.append(known, np.uint64(0))[places] == digests))
-            found = found[places[found] < len(known)]
+            found = np.flatnonzero(named & look_up(known, digests)[1])
             if len(found) and example is None:
                 example = ids[int(found[0])][:80]
             again += len(found)
@@ -89,22 +89,30 @@ def account_of_joined_ids(corpora: Sequence[Corpus]) -> dict[str, Any]:
     return {"ids_known": again, "id_known": example} if again else {}
 
 
-def account_of_equals(
-    folder: Path, tables: dict[str, Any], dtypes: tuple[np.dtype, np.dtype]
-) -> dict[str, int]:
-    """How many held-out documents of a corpus, written into a folder, are equal to one to train on,
-    by their words; nothing where none is. Takes eight bytes of memory for each that is held out."""
-    told = {"word_ids": dtypes[0].name, "counts": dtypes[1].name}
-
-    def digests(table: dict[str, Any]) -> Iterator[np.ndarray]:
-        return map(bag_digests, blocks(map_documents(folder, table, told)))
-
-    held = np.concatenate([np.empty(0, np.uint64), *digests(tables["heldout"])])
-    found = np.zeros(len(held), bool)
-    for table in tables["shards"] if len(held) else ():
-        for trained in digests(table):
-            found |= np.isin(held, trained)
+def account_of_equals(parts: Sequence[Part]) -> dict[str, int]:
+    """How many held-out documents of the parts of a corpus are equal, by their words, to one that
+    another part trains on; nothing where none is. Takes some 40 bytes of memory for each that is
+    held out."""
+    held = [np.concatenate([_NONE, *_digests(part, part.corpus.heldout)]) for part in parts]
+    owners = np.repeat(np.arange(len(parts)), [len(digests) for digests in held])
+    digests = np.concatenate(held)
+    found = np.zeros(len(digests), bool)
+    for number, part in enumerate(parts):
+        others = np.flatnonzero(owners != number)
+        for shard in range(part.corpus.n_shards) if len(others) else ():
+            for trained in _digests(part, part.corpus.shard(shard)):
+                found[others] |= np.isin(digests[others], trained)
     return {"heldout_trained": int(found.sum())} if found.any() else {}
+
+
+def _digests(part: Part, documents: Documents) -> Iterator[np.ndarray]:
+    """Those of documents of a part, uint64 (n,) by blocks, under the ids of the whole, but of those
+    that lose all their words."""
+    for block in blocks(documents):
+        if part.new_ids is not None:
+            block = remap(block, part.new_ids)
+            block = select(block, block.lengths > 0)
+        yield bag_digests(block)
 
 
 def _ids_of(corpus: Corpus) -> Iterator[Strings]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora.documents import Documents
-from topicmc.corpora.making.split import mixed
+from topicmc.corpora.making.split import in_bucket, look_up, mixed
 from topicmc.corpora.offsets import spans
 from topicmc.corpora.strings import Strings
 from topicmc.storage.scratch import scratch_array
@@ -69,13 +69,10 @@ def _repeats(file: Path, bucket: int, n_buckets: int) -> Iterator[tuple[np.ndarr
     their kind, among the documents whose first bits fall in a bucket."""
     known, first = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
     for start, digests in _chunks(file):
-        high = digests >> np.uint64(32)
-        here = np.flatnonzero((high * np.uint64(n_buckets)) >> np.uint64(32) == bucket)
+        here = in_bucket(digests, bucket, n_buckets)
         kinds, own, kind = np.unique(digests[here], return_index=True, return_inverse=True)
         heads = start + here[own]
-        places = np.searchsorted(known, kinds)
-        seen = np.append(known, np.uint64(0))[places] == kinds
-        seen &= places < len(known)
+        places, seen = look_up(known, kinds)
         heads[seen] = first[places[seen]]
         first = np.insert(first, places[~seen], heads[~seen])
         known = np.insert(known, places[~seen], kinds[~seen])  # stays in order

@@ -178,7 +178,8 @@ def write_parts(
     bounds: Sequence[int],
     kinds: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Writes the documents of ``blocks`` as heldout/ and shards/, and returns what ``emit`` does.
+    """Writes the documents of ``blocks`` as heldout/ and shards/; returns types and tables, as
+    ``write_index`` takes them.
 
     ``chosen``, ascending int64, are the positions of the held-out documents; the others are cut
     into shards at ``bounds``. Types are those of word ids and counts; ``kinds`` are the metadata to

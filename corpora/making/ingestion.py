@@ -14,7 +14,7 @@ from topicmc.corpora.dropped import EMPTY, KEPT, WORDLESS
 from topicmc.corpora.making.duplicates import bag_digests
 from topicmc.corpora.making.spool import Spool
 from topicmc.corpora.metadata import Metadata
-from topicmc.corpora.parallel import Processes
+from topicmc.corpora.parallel import WorkerProcesses
 from topicmc.corpora.readers import IdReader, Progress, Tally
 from topicmc.corpora.readers.records import Batch, RecordReader
 from topicmc.corpora.text.phrases import join_phrases
@@ -123,7 +123,7 @@ def counted(
     """Batches of documents with their metadata, whose word ids are positions in the words of their
     batch, and why those without words have none; ``phrases`` are joined."""
     join = partial(join_phrases, phrases) if phrases is not None else None
-    with Processes() as processes:
+    with WorkerProcesses() as processes:
         for reader in readers:
             if tally.cut is not None:
                 raise DataError(

@@ -1,7 +1,7 @@
 """Making corpora of corpora: merged, added to, cut into other shards. Memory stays bounded.
 
-Documents keep their order unless they are shuffled or sorted. What becomes of a corpus is told in
-its provenance, under ``history``.
+Documents keep their order unless they are shuffled. What becomes of a corpus is told in its
+provenance, under ``history``.
 """
 
 import shlex
@@ -15,7 +15,7 @@ import numpy as np
 
 from topicmc.corpora.documents import blocks
 from topicmc.corpora.files import staging
-from topicmc.corpora.index import INDEX, NAMES, write_index, write_vocabulary
+from topicmc.corpora.index import INDEX, NAMES, write_index
 from topicmc.corpora.making.accounts import account_of_equals, account_of_joined_ids
 from topicmc.corpora.making.concatenation import (
     Dtypes,
@@ -27,7 +27,7 @@ from topicmc.corpora.making.concatenation import (
 )
 from topicmc.corpora.making.emission import check_shards, check_split
 from topicmc.corpora.making.ingestion import spelled
-from topicmc.corpora.making.ordering import Keys, in_order, keys_of, random_keys, write_even_shards
+from topicmc.corpora.making.ordering import Keys, in_order, random_keys, write_even_shards
 from topicmc.corpora.making.preparation import default_pruning, prepare
 from topicmc.corpora.pipes import readable
 from topicmc.corpora.readers.sources import ID_READERS, open_sources
@@ -37,7 +37,7 @@ from topicmc.corpora.text.stopwords import stop_words
 from topicmc.corpora.text.vocabulary import Pruning
 from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
-from topicmc.storage.files import check_no_source
+from topicmc.storage.files import check_no_source, write_words
 
 _NOT_OF_PREPARE = ("tokens", "likely")  # the tokenizer says the one, the format the other
 _UNPRUNED = {"min_df": 0, "max_df": 1.0, "keep": 10**9, "stopwords": "none"}
@@ -55,33 +55,25 @@ def reshard(
     """The same documents in ``n_shards`` shards near equal in tokens; with ``shuffle`` in a random
     order, which the seed decides.
 
-    What is known of documents moves along; held-out documents stay as they are.
+    What is known of documents moves along; held-out documents stay as they are. DataError when the
+    corpus is damaged, UsageError for more shards than documents, or an output that is taken.
     """
     step = {"shuffled": seed} if shuffle else {}
-    return _rewrite(source, output, n_shards, random_keys(seed) if shuffle else None, step, force)
+    keys = random_keys(seed) if shuffle else None
+    return rewrite(source, output, n_shards, keys, step, force=force)
 
 
-def sort(
-    source: str | Path,
-    output: str | Path,
-    n_shards: int,
-    values: np.ndarray,
-    *,
-    force: bool = False,
-) -> Corpus:
-    """The same, in ascending order of a value of each training document, (n_docs,); documents of
-    equal values keep their order."""
-    return _rewrite(source, output, n_shards, keys_of(values), {"sorted": True}, force)
-
-
-def _rewrite(
+def rewrite(
     source: str | Path,
     output: str | Path,
     n_shards: int,
     keys: Keys | None,
     told: dict[str, Any],
-    force: bool,
+    *,
+    force: bool = False,
 ) -> Corpus:
+    """The same documents in shards near equal in tokens, in ascending order of their keys, or in
+    their own; ``told`` is what the step of the history says of it. Raises as `reshard`."""
     corpus = _opened(source)
     check_shards(n_shards, corpus.n_docs)
     rows = corpus.index["shards"]
@@ -132,7 +124,7 @@ def merge(
             "step": "merge",
             "with": [_origin(corpus) for corpus in corpora[1:]],
             **account_of_joined_ids(corpora),
-            **account_of_equals(folder, tables, dtypes),
+            **account_of_equals(parts),
         }
         if differing := differing_rules(corpora):
             step["rules_differ"] = differing
@@ -224,7 +216,7 @@ def add(
         if new_words:
             step["words_new"] = len(words) - before
         step["dropped"] = _more(tables["dropped"]["reasons"], corpus)
-        step |= account_of_equals(folder, tables, dtypes)
+        step |= account_of_equals(parts)
         added = _n_tokens(tables["shards"], tables["heldout"]) - _tokens_of(corpus)
         step["tokens_unknown"] = _tokens_of(new) - added
         shutil.rmtree(folder / "new")
@@ -312,7 +304,7 @@ def _finish(
     tables: dict[str, Any],
     step: dict[str, Any],
 ) -> None:
-    write_vocabulary(folder / "vocabulary.txt", words)
+    write_words(folder / "vocabulary.txt", words)
     history = [*provenance.get("history", []), {"topicmc": VERSION, **step}]
     write_index(
         folder,

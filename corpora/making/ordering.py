@@ -10,7 +10,7 @@ import numpy as np
 
 from topicmc.corpora.documents import Documents, joined, take
 from topicmc.corpora.dropped import KEPT
-from topicmc.corpora.making.split import position_hash
+from topicmc.corpora.making.split import in_bucket, position_hash
 from topicmc.corpora.metadata import NO_ROW, Metadata
 from topicmc.corpora.offsets import offsets
 from topicmc.corpora.shards import ShardWriter
@@ -30,14 +30,6 @@ Keys = Callable[[np.ndarray], np.ndarray]
 def random_keys(seed: int) -> Keys:
     """Keys that put documents in a random order: a function of the seed and their number alone."""
     return lambda positions: position_hash(positions, seed, "shuffle")
-
-
-def keys_of(values: np.ndarray) -> Keys:
-    """Keys that put documents in ascending order of values, (n_docs,); equal ones keep theirs."""
-    ranks = np.empty(len(values), np.uint64)
-    ranks[np.argsort(values, kind="stable")] = np.arange(len(values), dtype=np.uint64)
-    step = np.uint64((1 << 64) // max(2, len(values)))
-    return lambda positions: ranks[positions] * step
 
 
 def in_order(corpus: Corpus, keys: Keys) -> Iterator[Documents]:
@@ -101,8 +93,7 @@ def _bucket(n_docs: int, keys: Keys, bucket: int, n_buckets: int) -> tuple[np.nd
     for start in range(0, n_docs, _CHUNK):
         chunk = np.arange(start, min(start + _CHUNK, n_docs), dtype=np.int64)
         of_chunk = keys(chunk)
-        high = of_chunk >> np.uint64(32)
-        here = (high * np.uint64(n_buckets)) >> np.uint64(32) == bucket
+        here = in_bucket(of_chunk, bucket, n_buckets)
         positions.append(chunk[here])
         found.append(of_chunk[here])
     return np.concatenate(positions), np.concatenate(found)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora.files import staging
-from topicmc.corpora.index import INDEX, NAMES, write_index, write_vocabulary
+from topicmc.corpora.index import INDEX, NAMES, write_index
 from topicmc.corpora.making.accounts import account, account_of_ids
 from topicmc.corpora.making.emission import Pruned, check_split, emit, repeated_rows
 from topicmc.corpora.making.ingestion import (
@@ -43,7 +43,7 @@ from topicmc.corpora.text.vocabulary import Pruning, read_vocabulary
 from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
 from topicmc.storage.fields import shown
-from topicmc.storage.files import check_no_source
+from topicmc.storage.files import check_no_source, write_words
 
 
 def prepare(
@@ -180,7 +180,7 @@ def prepare(
             told |= account_of_ids(spool, Places(tally.sources))
         spool.close()
         shutil.rmtree(folder / "spool")
-        write_vocabulary(folder / "vocabulary.txt", words)
+        write_words(folder / "vocabulary.txt", words)
         provenance = {
             "topicmc": VERSION,
             "format": format,

@@ -1,5 +1,5 @@
 """Which documents are held out: a pure function of the seed, of how many documents there are, and
-of which are equal."""
+of which are equal. And hashes of documents and places, by which others choose and order, too."""
 
 import hashlib
 from collections.abc import Iterator
@@ -42,7 +42,8 @@ def _together(heads: np.ndarray, n_docs: int, room: int, firsts: np.ndarray) -> 
     order = np.sort(heads)
     sizes = np.zeros(len(order), dtype=np.int64)
     for positions in _positions(n_docs):
-        sizes += np.bincount(_places(order, firsts[positions])[1], minlength=len(order))
+        places, seen = look_up(order, firsts[positions])
+        sizes += np.bincount(places[seen], minlength=len(order))
     taken = np.zeros(len(order), dtype=bool)
     for place in np.searchsorted(order, heads).tolist():
         if sizes[place] <= room:
@@ -50,16 +51,18 @@ def _together(heads: np.ndarray, n_docs: int, room: int, firsts: np.ndarray) -> 
             room -= int(sizes[place])
     found = []
     for positions in _positions(n_docs):
-        here, places = _places(order, firsts[positions])
-        found.append(positions[here[taken[places]]])
+        places, seen = look_up(order, firsts[positions])
+        found.append(positions[seen][taken[places[seen]]])
     return np.concatenate(found)
 
 
-def _places(order: np.ndarray, firsts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which of ``firsts`` are in ``order``, ascending, and where there."""
-    places = np.minimum(np.searchsorted(order, firsts), max(len(order) - 1, 0))
-    here = np.flatnonzero(order[places] == firsts) if len(order) else np.empty(0, dtype=np.int64)
-    return here, places[here]
+def look_up(known: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of some values, (n,), is among those known, distinct and ascending, or would be,
+    int64 (n,); and whether it is there, bool (n,)."""
+    places = np.searchsorted(known, values)
+    seen = places < len(known)
+    seen[seen] = known[places[seen]] == values[seen]
+    return places, seen
 
 
 def _positions(n_docs: int) -> Iterator[np.ndarray]:
@@ -81,3 +84,10 @@ def mixed(z: np.ndarray) -> np.ndarray:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+def in_bucket(hashes: np.ndarray, bucket: int, n_buckets: int) -> np.ndarray:
+    """Which of some hashes, uint64 (n,), lie in one of so many equal parts of their range, int64
+    (m,)."""
+    high = hashes >> np.uint64(32)
+    return np.flatnonzero((high * np.uint64(n_buckets)) >> np.uint64(32) == bucket)

@@ -9,7 +9,7 @@ from pathlib import Path
 from topicmc.corpora.pipes import local
 from topicmc.corpora.readers.npz import DAMAGE
 from topicmc.corpora.readers.text import text_files
-from topicmc.corpora.streams import FROM_PDF, PDF, SUFFIXES, Stream, require_file
+from topicmc.corpora.streams import FROM_PDF, PARQUET, PDF, SUFFIXES, Stream, require_file
 from topicmc.errors import DataError, UsageError
 
 _LABELLED = re.compile(r"[-+]?[\d.,eE+-]+(\s+(qid|\d+):[\d.eE+-]+)*\s*(#.*)?")
@@ -89,7 +89,7 @@ def _by_content(path: Path, encoding: str | None = None) -> str | None:
         raise DataError(f"{path} {_FROM_OFFICE}.")
     if head.startswith(PDF):
         raise DataError(f"{path} is a PDF: {FROM_PDF}.")
-    if head.startswith(b"PAR1"):
+    if head.startswith(PARQUET):
         return "parquet"
     lines = head.decode("utf-8-sig", "replace").split("\n")
     if len(lines) > 1 and len(head) >= 1 << 16:

@@ -31,6 +31,7 @@ def whole(field: bytes, where: str, what: str, *, real: bool = False) -> int:
 
 
 def check_count(count: int, where: str) -> None:
+    """DataError, which starts with ``where``, unless it is a count that a corpus can hold."""
     if not 1 <= count <= MAX_COUNT:
         raise DataError(f"{where}: count {count}, but counts go from 1 to {MAX_COUNT}; mend it.")
 

@@ -11,6 +11,7 @@ from topicmc.corpora.readers.named_fields import Columns, FieldReader, words_as_
 from topicmc.corpora.readers.records import Record, columns_text, read_day
 from topicmc.corpora.streams import require_file
 from topicmc.errors import DataError
+from topicmc.storage.files import unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,8 +41,8 @@ class ParquetReader(FieldReader):
                     tally.position = size * (tally.row + batch.num_rows) // n_rows
                     yield from self._records(batch, columns, tally)
         except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-            if getattr(error, "errno", None):
-                raise
+            if isinstance(error, OSError) and error.errno:
+                raise unreadable(self.path, error) from error
             reason = str(error).strip().splitlines()[0].rstrip(".") if str(error) else "cut short"
             raise DataError(
                 f"{self.path} is damaged or not Parquet ({reason}): write it again."

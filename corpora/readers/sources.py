@@ -16,7 +16,7 @@ from topicmc.corpora.readers.named_fields import ALL, NONE, FieldReader, Fields
 from topicmc.corpora.readers.npz import NpzReader
 from topicmc.corpora.readers.parquet import ParquetReader
 from topicmc.corpora.readers.svmlight import SvmlightReader
-from topicmc.corpora.readers.table import CsvReader
+from topicmc.corpora.readers.table import DELIMITERS, CsvReader
 from topicmc.corpora.readers.text import TextReader, text_files
 from topicmc.corpora.readers.wikipedia import WikipediaReader
 from topicmc.corpora.streams import SUFFIXES, require_file
@@ -90,7 +90,7 @@ def _checked(fields: Fields) -> Fields:
     """With an encoding that Python knows, None for UTF-8, and one character as delimiter and as
     quote, if they are given."""
     delimiter = delimiter_of(fields.delimiter)
-    quote, parting = fields.quote, (delimiter or ",;\t|") + " \r\n\0"
+    quote, parting = fields.quote, (delimiter or DELIMITERS) + " \r\n\0"
     if quote is not None and quote != NONE and (len(quote) != 1 or quote in parting):
         raise UsageError(f"--quote {quote!r}: give one character that parts no columns, or none.")
     name = fields.encoding

@@ -14,7 +14,7 @@ from topicmc.errors import DataError
 
 # A quote that is never closed would take the rest of the file for one field.
 _MAX_FIELD = 1 << 26
-_DELIMITERS = ",;\t|"
+DELIMITERS = ",;\t|"
 _STATED = re.compile(r"sep=(.)")  # a first line by which some spreadsheets tell the delimiter
 
 
@@ -119,7 +119,7 @@ class CsvReader(FieldReader):
         """What parts the header into the columns asked for, or else into most."""
         wanted = {self.text_name, *(name for _, name in self.fields.required)}
         is_tabs = ".tsv" in self.path.suffixes
-        choices = sorted(_DELIMITERS, key=lambda d: d != "\t") if is_tabs else list(_DELIMITERS)
+        choices = sorted(DELIMITERS, key=lambda d: d != "\t") if is_tabs else list(DELIMITERS)
         if self.fields.delimiter is not None:
             choices.insert(0, self.fields.delimiter)
         choices = [delimiter for delimiter in choices if delimiter != self.fields.quote]

@@ -55,6 +55,8 @@ def normal(text: str) -> str:
 
 
 def by_letters(allow: tuple[str, ...]) -> Cut:
+    """Into runs of letters, and of what is allowed in them besides: digits, hyphens,
+    apostrophes."""
     letters = r"\p{L}\p{N}" if "digits" in allow else r"\p{L}"
     between = ("-" if "hyphens" in allow else "") + ("'" if "apostrophes" in allow else "")
     joined = rf"[{_JOINERS}]+[{letters}\p{{M}}]+"
@@ -75,6 +77,8 @@ _HAS_LETTER = regex.compile(r"\p{L}")
 
 
 def by_pattern(pattern: str) -> Cut:
+    """Into what a pattern finds, or its group. UsageError when it is none; the cut raises CutError
+    where the pattern comes to no end."""
     find = compiled(pattern).findall
 
     def cut(text: str) -> Iterable[str]:
@@ -93,6 +97,7 @@ def by_pattern(pattern: str) -> Cut:
 
 @cache
 def compiled(pattern: str) -> regex.Pattern[str]:
+    """A pattern of one group at most; UsageError when it is none."""
     try:
         found = regex.compile(pattern)
     except (regex.error, ValueError) as error:
@@ -108,6 +113,8 @@ def compiled(pattern: str) -> regex.Pattern[str]:
 
 
 def by_function(name: str) -> Cut:
+    """Into what MODULE:FUNCTION returns of a text. UsageError when it cannot be imported; the cut
+    raises CutError where it fails, or returns no words."""
     function = _imported(name)
 
     def cut(text: str) -> Iterable[str]:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from topicmc.corpora.parallel import Processes
+from topicmc.corpora.parallel import WorkerProcesses
 from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.records import Batch, RecordReader
 from topicmc.corpora.text.tokenizer import Tokenizer
@@ -29,7 +29,7 @@ def learn_phrases(
     from gensim.models.phrases import FrozenPhrases, Phrases
 
     model = Phrases(connector_words=stop, max_vocab_size=_MAX_COUNTS)
-    with Processes() as processes:
+    with WorkerProcesses() as processes:
         for reader in readers:
             split = partial(_split, reader.plain, tokenizer, reader.path, reader.unit)
             for documents in processes.map(split, reader.batches(tally), inline=2):

@@ -76,19 +76,38 @@ def test_perplexity_is_at_rest_where_no_change_is_told_from_chance(tmp_path):
     for name, scores, expected in (
         ("level", -7 + noise, True),
         ("falls", -7 + noise / 10 + np.linspace(0, 0.1, 12), False),
-        ("few", -7 + noise[:5], False),
+        ("few", -7 + noise[:5], None),
     ):
         theta = np.random.default_rng(0).gamma(1.0, size=(1, 30, 3)) + 1e-3
         run = make_run(tmp_path / name, {0: theta}, [[score] for score in scores])
-        assert choice._has_settled(run) == expected, name
+        assert choice._has_settled(run) is expected, name
     young = make_run(tmp_path / "young", {0: theta}, [[-7.0]] * 12, burn_in=True)
-    assert not choice._has_settled(young)
+    assert choice._has_settled(young) is False
+    unscored = make_run(tmp_path / "unscored", {0: theta}, [None] * 12)
+    assert choice._has_settled(unscored) is None
 
 
 def test_chains_that_are_apart_do_not_withhold_a_choice():
     told = advice([point(20, [1000]), point(50, [900], converged=False), point(90, [950])])
     assert "A first choice is K = 50" in told
     assert "but chains of K = 50 had not in every respect, as topicmc evaluate says" in told
+
+
+def test_what_cannot_be_told_is_not_said_to_be_so():
+    points = [point(20, [1000], converged=None), point(50, [900]), point(90, [950])]
+    told = advice(points)
+    assert "A first choice is K = 50" in told
+    assert "but whether chains of K = 20 had in every respect cannot be told yet, as topicm" in told
+    told = advice([*points[:1], point(50, [900], converged=False), *points[2:]])
+    assert "K = 50 had not in every respect, and whether those of K = 20 had cannot be told" in told
+    untold = point(90, [950], settled=None)
+    told = advice([*points[:2], untold])
+    assert "But whether perplexity had come to rest cannot be told yet at K = 90: the rows" in told
+    assert "first choice" not in told
+    told = advice([point(20, [1000], settled=False), points[1], untold])
+    assert "not come to rest at K = 20, and whether it had cannot be told yet at K = 90: on" in told
+    told = advice([point(20, [None], settled=None)])
+    assert told.startswith("No run has a perplexity yet. But whether perplexity had come to rest")
 
 
 def test_dots_lie_where_values_are_and_text_is_escaped(tmp_path):

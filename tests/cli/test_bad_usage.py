@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from shell import one_sentence, tree
+from shell import LENGTH, SETTINGS, copy_of, one_sentence, tree
+
+from topicmc.models.lda.run import TopicRun
 
 TRAIN = ("train", "corpus", "-o", "new", "--progress", "none")
 
@@ -34,6 +36,7 @@ USAGE = [
         "--chains 2 is out of range.*a worker holds at most one chain",
     ),
     ((*TRAIN, "--slow", "fast"), "--slow 'fast': write RANK=FACTOR"),
+    ((*TRAIN, "--slow", "0=9999999"), "--slow '0=9999999': write RANK=FACTOR"),
     ((*TRAIN, "--schedule", "permute"), "--schedule permute: chains .* and there is one"),
     (
         (*TRAIN, "--sampler", "adlda", "--start", "consensus", "--start-sweeps", 1),
@@ -174,6 +177,7 @@ def test_links_that_lead_in_a_circle(run, command):
         (("prepare", "corpus/vocabulary.txt", "-o", "x"), "x exists and is not a corpus"),
         (("infer", "run", "x", "-o", "mixes.csv"), "x does not exist"),
         (("export", "run", "--to", "npy", "-o", "x"), "x: cannot be written"),
+        (("edit", "run", "--label", "0=One", "-o", "x"), "x: cannot be written"),
         ((*TRAIN, "--from", "x"), "x: no run here"),
         (("topics", "x"), "x: no run here"),
     ):
@@ -223,6 +227,34 @@ def test_force_does_not_lose_a_run_for_settings_that_cannot_work(run, command):
     assert result.status == 2
     assert "--topics 60000 is more than" in one_sentence(result)
     assert tree(Path()) == before
+
+
+def test_force_does_not_lose_a_corpus_that_lies_in_a_run_on_another(run, command):
+    """Which CORPUS would have named."""
+    (run / "corpus").mkdir()
+    (run / "corpus" / "corpus.json").write_text("{}")
+    before = tree(Path())
+    result = command("train", "-o", run, "--force")
+    assert "run/corpus: is no part of the run there" in one_sentence(result)
+    assert result.status == 2
+    assert tree(Path()) == before
+
+
+@pytest.mark.parametrize(
+    ("place", "corpus", "stays"),
+    [("corpus", "corpus", False), ("corpus", "run/corpus", True), ("elsewhere", "corpus", True)],
+    ids=["the extract", "the extract, as CORPUS", "another corpus"],
+)
+def test_force_removes_the_extract_with_its_run_and_nothing_else(
+    run, command, place, corpus, stays
+):
+    copy_of(Path("corpus"), run / "corpus")
+    opened = TopicRun(run)
+    opened.update_facts(corpus={**opened.facts()["corpus"], "path": place})
+    result = command("train", corpus, "-o", run, "--force", *SETTINGS, *LENGTH)
+    assert result.status == 0, result.stderr
+    assert (run / "corpus" / "corpus.json").is_file() == stays
+    assert TopicRun.open(run).facts()["corpus"]["path"] == str(Path(corpus).resolve())
 
 
 def test_a_place_that_cannot_be_written(run, command):

@@ -11,6 +11,8 @@ import pytest
 from shell import TOPICMC, one_sentence, tree
 
 from topicmc.corpora import Corpus
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.models.lda import jobs
 from topicmc.models.lda.run import TopicRun
 from topicmc.topics.choose.selection import Grid
 
@@ -101,10 +103,53 @@ def test_the_advice_names_the_budget_that_was_given(choose):
     assert grid.twice_as_long() == "--updates 132"
 
 
-def test_without_a_length_all_numbers_have_the_same(run):
-    grid = Grid(Path("ks"), Path("corpus"), [3, 20], [0], {"sampler": "adlda"})
-    assert re.fullmatch(r"--epochs \d+(\.\d+)?", grid.twice_as_long())
-    assert len({grid._config(n_topics, 0).epochs for n_topics in grid.topics}) == 1
+LENGTHS = "topicmc.models.lda.collapsed.defaults._RUN_EPOCHS"
+
+
+def test_without_a_length_all_numbers_have_that_of_the_largest(run, monkeypatch):
+    monkeypatch.setattr(LENGTHS, (1, 10**9))  # within which it depends on the number
+    corpus, settings = Path("corpus"), {"sampler": "adlda"}
+    grid = Grid(Path("ks"), corpus, [3, 20], [0], settings)
+    alone = {n: Grid(Path(f"k{n}"), corpus, [n], [0], settings) for n in (3, 20)}
+    epochs = {n: one._config(n, 0).epochs for n, one in alone.items()}
+    assert epochs[3] > epochs[20]
+    assert [grid._config(n, 0).epochs for n in grid.topics] == [epochs[20]] * 2
+    assert grid.twice_as_long() == f"--epochs {2 * epochs[20]:.10g}"
+
+
+def test_numbers_that_are_added_have_the_length_of_those_that_are_there(run, monkeypatch):
+    monkeypatch.setattr(LENGTHS, (1, 10**9))
+    first = Grid(Path("ks"), Path("corpus"), [3, 5], [0], {"sampler": "adlda"})
+    for n in first.topics:
+        jobs.start(first._asked(n, 0), Path("corpus"), first.path(n, 0), LocalTransport(1))
+    later = Grid(Path("ks"), Path("corpus"), [3, 5, 20], [0], {})
+    assert later.twice_as_long() == first.twice_as_long()
+    assert {later._config(n, 0).sampler for n in later.topics} == {"adlda"}
+    monkeypatch.setattr(LENGTHS, (1, 10))
+    again = Grid(Path("ks"), Path("corpus"), [5, 20], [0], {})
+    assert again.twice_as_long() == first.twice_as_long()
+
+
+def test_numbers_that_are_added_keep_topics_as_those_that_are_there(run, command, monkeypatch):
+    """Whatever memory and time would allow for them, and for the others by now."""
+    few = {3, 5}
+
+    def remembers(config, **machine):
+        return "because there are few" if config.topics in few else None
+
+    monkeypatch.setattr("topicmc.models.lda.planning.defaults.remembers", remembers)
+    monkeypatch.setattr(LENGTHS, (10, 10))
+    Path("brief.toml").write_text('batch-size = 40\nthreads = 1\nstart = "plain"\n')
+    brief = ("--config", "brief.toml", "--progress", "none", "--sampler", "scir")
+    assert command("choose", "corpus", "-o", "ks", *brief, "--topics", "3,5").status == 0
+    before = states(Path("ks"))
+    few.clear()
+    added = command("choose", "corpus", "-o", "ks", *brief, "--topics", "3,5,7")
+    assert added.status == 0, added.stderr
+    after = states(Path("ks"))
+    assert {name: after[name] for name in before} == before
+    settings = [TopicRun.open(path).facts()["config"] for path in Path("ks").glob("k*")]
+    assert [(one["remember"], one["epochs"]) for one in settings] == [(True, 30)] * 3
 
 
 def test_without_a_length_all_numbers_keep_topics_or_none_does(run, monkeypatch):

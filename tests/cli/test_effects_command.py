@@ -2,6 +2,7 @@
 
 import csv
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,36 @@ def test_years_and_one_topic(trained, command, monkeypatch):
     assert topic["topic"] == 1 and topic["change_low"] < topic["change"] < topic["change_high"]
 
 
+def test_what_a_table_needs_said_is_not_said_of_one_topic(trained, command, monkeypatch):
+    """Which has no signs, and all groups."""
+    monkeypatch.chdir(trained)
+    monkeypatch.setattr(import_module("topicmc.cli.effects"), "MOST_COLUMNS", 2)
+    for options, is_said in (((), True), (("--topic", 1), False)):
+        told = command("effects", "run", "--by", "year", *options).stdout
+        assert ("would be marked" in told) == is_said
+        assert ("There are 4 groups" in told) == is_said
+        assert "samples of one chain" in told
+
+
+def test_words_are_not_drawn(trained, command, monkeypatch):
+    """They are those of the mean; of one chain nothing is told but what tokens say."""
+
+    def drawing(*_):
+        raise AssertionError("a sample was drawn for words")
+
+    monkeypatch.chdir(trained)
+    monkeypatch.setattr("topicmc.topics.uncertainty.draw_of", drawing)
+    for options in ((), ("--topic", 1), ("--json",)):
+        assert command("effects", "run", "--by", "party", *options).status == 0
+
+
+def test_how_many_documents_were_read_is_said(trained, command, monkeypatch):
+    monkeypatch.chdir(trained)
+    monkeypatch.setattr("topicmc.topics.prevalence.MOST_DOCUMENTS", 60)
+    told = command("effects", "run", "--by", "party").stdout
+    assert "60 of 120 documents were read, drawn at random." in told
+
+
 def test_a_view_shows_its_topics(trained, command, monkeypatch, tmp_path):
     monkeypatch.chdir(trained)
     view = tmp_path / "view"
@@ -88,6 +119,7 @@ def test_a_view_shows_its_topics(trained, command, monkeypatch, tmp_path):
         (("--by", "party", "--topic", 7), "--topic 7: the topics are 0 to 1"),
         (("--by", "party", "-o", "e.txt"), "the name must end in .csv"),
         (("--by", "party", "-o", "run/samples/e.csv"), "samples, whose files are read"),
+        (("--by", "party", "-o", "corpus/e.csv"), "corpus/e.csv: lies in "),
         (("--by", "party", "--level", 2), "--level 2: the probability of intervals"),
     ],
 )

@@ -329,7 +329,7 @@ USAGE = [
     ((*TRAIN, "--workers", 2, "--chains", 3, "--transport", "local"), "--chains 3 is out of range"),
     ((*TRAIN, "--sampler", "gibbs", "--split", "rows"), "--split rows: a Gibbs sweep needs all"),
     ((*TRAIN, "--epochs", 2, "--updates", 5), "--updates and --epochs both say"),
-    ((*TRAIN, "--factors", 10000, "--chains", 90_000), "GB of memory, most of it for the factors"),
+    ((*TRAIN, "--factors", 10000, "--chains", 90_000), "memory, the largest part for the factors"),
     ((*TRAIN[:-1], "run"), "run: exists already; add --resume"),
     ((*TRAIN[:-1], "run", "--resume"), "RATINGS does not go with --resume"),
     ((*RESUME, "--duplicates", "last"), "--duplicates does not go with --resume"),

@@ -3,20 +3,25 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fake_runs import make_run
 from shell import SETTINGS, one_sentence, small_tmpfs, topicmc
+from test_training import StopAfter, train
 
 from topicmc.cli.printing import in_units
 from topicmc.errors import DataError
 from topicmc.export import FORMATS
-from topicmc.models.lda import memory
+from topicmc.models.lda import jobs, memory
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.samples import write_sample
+from topicmc.models.lda.settings import Resolved, TrainConfig
+from topicmc.samplers.state import Chain
 from topicmc.storage import scratch
 
 
@@ -100,6 +105,37 @@ def test_what_is_stated(settings, gigabytes):
     size = {name: getattr(SIZES, name) for name in ("n_docs", "n_tokens", "n_words")}
     config = resolve(TrainConfig(**settings), **size)
     assert memory.disk(config, SIZES) == pytest.approx(gigabytes * 1e9, rel=0.01)
+
+
+@pytest.mark.parametrize(("tokens", "n_bytes"), [(1_000, 2), (1_000_000, 4)])
+def test_a_sample_takes_what_is_stated(tmp_path, tokens, n_bytes):
+    """Two bytes a weight, or four where these tell too little of a word of many tokens."""
+    theta = np.ones((10_000, 2), np.float32)
+    theta[0] = tokens
+    n_tokens = int(theta.sum())
+    chain = Chain(0, theta, theta.sum(axis=0, dtype=np.float64), share=np.full(2, 0.5))
+    run = make_run(tmp_path / "run", {0: [theta]})
+    written = run.place_of_sample(write_sample(run, chain, 1, n_tokens))
+    settings = TrainConfig(sampler="scir", remember=False, topics=2)
+    config = resolve(settings, n_docs=1000, n_tokens=n_tokens, n_words=len(theta))
+    sizes = SIZES._replace(n_tokens=n_tokens, n_words=len(theta))
+    one_more = replace(config, samples=config.samples + 1)
+    stated = memory.disk(one_more, sizes) - memory.disk(config, sizes)
+    assert stated == n_bytes * theta.size
+    assert written.stat().st_size == pytest.approx(stated, rel=0.05)
+
+
+def test_members_of_a_start_take_what_is_stated(small_corpus, tmp_path):
+    """They are saved before there are samples: ten of two sweeps each, in a start of 30."""
+    settings = TrainConfig(
+        topics=5, sampler="adlda", start="consensus", start_sweeps=30, epochs=45.0, samples=1,
+        alpha=0.3, beta=0.1, learn="none", threads=1, batch_size=300, checkpoint_every="21",
+    )  # fmt: skip
+    run, outcome = train(settings, small_corpus, tmp_path / "run", StopAfter(22))
+    assert outcome.interrupted and len(list(run.path.rglob("members.npy"))) == 2
+    taken = sum(path.stat().st_size for path in run.path.rglob("*.np[yz]"))
+    stated = jobs.disk_of(Resolved.from_dict(run.facts()["config"]), small_corpus)
+    assert stated / 2 < taken < stated
 
 
 @pytest.mark.parametrize("reserves", [True, False])

@@ -26,6 +26,10 @@ def setting(name, value):
     return "run.json", lambda facts: facts["config"].__setitem__(name, value)
 
 
+def of_corpus(name, value):
+    return "run.json", lambda facts: facts["corpus"].__setitem__(name, value)
+
+
 def entry(name, value):
     """Of the last sample."""
     return "samples/index.json", lambda index: index["samples"][-1].__setitem__(name, value)
@@ -47,9 +51,11 @@ FACTS = {
     "no beta": ("run.json", lambda facts: facts["config"].pop("beta")),
     "config": ("run.json", lambda facts: facts.__setitem__("config", {})),
     "another number of topics": setting("topics", 7),
-    "corpus": ("run.json", lambda facts: facts["corpus"].__setitem__("fingerprint", 5)),
-    "words": ("run.json", lambda facts: facts["corpus"].__setitem__("words", 1 << 40)),
-    "corpus path": ("run.json", lambda facts: facts["corpus"].__setitem__("path", ["x"])),
+    "corpus": of_corpus("fingerprint", 5),
+    "words": of_corpus("words", 1 << 40),
+    **{f"corpus path {v!r}": of_corpus("path", v) for v in (["x"], "x\0", "\ud800")},
+    **{f"from_run {v!r}": setting("from_run", v) for v in (5, ["x"], "x\0", "\ud800")},
+    **{f"threads {v!r}": setting("threads", v) for v in (None, 0, "2", 10**12)},
 }
 SAMPLES = {
     **{f"file {v!r}": entry("file", v)
@@ -98,6 +104,12 @@ def test_settings_that_cannot_be(place, command, edit):
     for name, arguments in (READERS | RESUME).items():
         with frugal():  # --resume notes what was asked for
             refused(command, *arguments, where=name, but="run" if name == "resume" else None)
+
+
+def test_a_run_that_goes_on_from_a_circle_of_links(place, command):
+    Path("x").symlink_to("x")
+    edited(place, setting("from_run", str(Path("x").absolute())))
+    assert command(*READERS["compare"]).status == 0
 
 
 LACKING = {

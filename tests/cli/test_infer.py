@@ -298,7 +298,8 @@ def test_the_first_rows_are_there_before_the_last_documents_are_read(run):
     from synthetic import documents_of
 
     from topicmc.corpora.reading import Known
-    from topicmc.inference.mixes import Totals, infer_under
+    from topicmc.inference.facts import Totals
+    from topicmc.inference.mixes import infer_under
 
     taken = []
 

@@ -157,9 +157,32 @@ def test_every_process_holds_all_documents_and_ratings():
     ratings = of_factors.Sizes(480_000, 17_770, 90_000_000, 1_000_000)
     factors = resolve_factors(FactorConfig(workers=4), ratings.training, 1)
     assert of_factors.needed(factors, ratings, 1, 4) > 4 * 25 * ratings.training
-    assert of_factors.largest(factors, ratings, 1).name == "the ratings"
+    assert largest_of_factors(factors, ratings) == "the ratings"
     gibbs = resolve_factors(FactorConfig(sampler="gibbs"), ratings.training, 1)
-    assert of_factors.largest(gibbs, ratings, 1).name == "the ratings"
+    assert largest_of_factors(gibbs, ratings) == "the ratings"
+
+
+def largest_of_factors(config: FactorResolved, sizes: of_factors.Sizes, **held) -> str:
+    return max(of_factors.most_held(config, sizes, 1, **held)).name
+
+
+def test_fewer_of_what_is_named_takes_less():
+    """Of a process of eight, whose ratings take most while they are made ready."""
+    ratings = of_factors.Sizes(900_000, 100_000, 99_000_000, 1_000_000)
+    split = FactorConfig(workers=8, split="rows", factors=100)
+    many, few = (resolve_factors(replace(split, factors=n), ratings.training, 1) for n in (100, 10))
+    assert of_factors.needed(many, ratings, 1) == of_factors.needed(few, ratings, 1)
+    assert largest_of_factors(many, ratings) == "the ratings"
+
+
+def test_the_samples_of_an_estimator_count():
+    """64 states of 84 MB, which a run holds one at a time."""
+    ratings = of_factors.Sizes(900_000, 100_000, 10_000_000, 0)
+    config = resolve_factors(FactorConfig(), ratings.training, 1)
+    of_run = of_factors.needed(config, ratings, 1)
+    held = of_factors.needed(config, ratings, 1, keeps_all=True)
+    assert of_run < 2 * GB < 64 * 4 * 1_000_000 * 21 < held < 6 * GB
+    assert largest_of_factors(config, ratings, keeps_all=True) == "the samples"
 
 
 def test_every_chain_and_worker_counts():

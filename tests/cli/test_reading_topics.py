@@ -77,7 +77,7 @@ def test_intervals_of_several_runs(runs, command):
     assert shown[0].split()[:6] == ["topic", "share", "50%", "interval", "found", "by"]
     assert all(re.search(r"\d–\d+\.\d%  +[12] of 2 ", line) for line in shown[1:6])
     found = sum(" 2 of 2 " in line for line in shown[1:6])
-    assert shown[-1].startswith(f"{found} of 5 topics are found by all 2 chains. Intervals are")
+    assert shown[-1].startswith(f"{found} of 5 topics are found by both chains. Intervals are")
     assert "one chain" in lines(command("topics", runs[0], "--uncertainty"))[-1]
     finer = lines(command("topics", *runs, "--level", 0.975))
     assert finer[0].split()[2:4] == ["97.5%", "interval"]
@@ -111,6 +111,25 @@ def test_states_of_a_start_have_no_intervals(run, command):
             assert topic[end] == alone[number][end]
     refused = command("export", "early", "--to", "arviz", "-o", "draws.nc")
     assert (refused.status, "no posterior sample yet" in refused.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--topic", 9), "--topic 9: the topics are 0 to 4"),
+        (("--uncertainty", "--corpus", "corpus"), "--corpus is read for --coherence"),
+        (("--documents", 2, "--corpus", "nowhere"), "nowhere"),
+    ],
+)
+def test_what_cannot_be_told_is_refused_before_samples_are_read(
+    run, command, monkeypatch, options, told
+):
+    def reading(*_):
+        raise AssertionError("samples were read")
+
+    monkeypatch.setattr("topicmc.topics.uncertainty.posterior_of", reading)
+    done = command("topics", run, *options)
+    assert done.status in (2, 3) and told in one_sentence(done)
 
 
 def test_all_about_one_topic(run, command):

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,29 @@ def test_stable_topics_alone(run, command):
     ):
         done = command("edit", "run", "-o", "v", *options)
         assert done.status == 2 and told in one_sentence(done)
+
+
+def test_topics_that_all_chains_have_found(run, command):
+    """All five, by chains that have the same samples and say to be others."""
+    shutil.copytree(run, "twin")
+    twin = TopicRun(Path("twin"))
+    twin.update_facts(config={**twin.facts()["config"], "seed": 1})
+    Path("names.csv").write_text("topic,label\n1,Sport\n3,Law\n")
+    stable = ("--stable", "--with", "twin", "--labels", "names.csv")
+    told = json.loads(said(command("edit", "run", "-o", "v", *stable, "--json")))
+    assert told["labels"] == {"1": "Sport", "3": "Law"} and told["dropped"]["topics"] == []
+
+
+def test_names_of_topics_that_are_not_stable_are_passed_over(run, command, monkeypatch):
+    """Nobody knows beforehand which they are."""
+    monkeypatch.setattr("topicmc.topics.editing.unstable", lambda run, others: [3])
+    Path("names.csv").write_text("topic,label\n1,Sport\n3,Law\n")
+    options = ("--stable", "--labels", "names.csv", "--group", "Public=1,3")
+    told = json.loads(said(command("edit", "run", "-o", "v", *options, "--json")))
+    assert told["labels"] == {"1": "Sport"} and told["dropped"]["topics"] == [3]
+    assert [(group["group"], group["topics"]) for group in told["groups"]] == [("Public", [1])]
+    done = command("edit", "run", "-o", "w", "--stable", "--label", "9=Art")
+    assert done.status == 2 and "--label: there is no topic 9" in one_sentence(done)
 
 
 def test_topics(view, run, command):

@@ -52,6 +52,13 @@ def test_a_report_without_the_corpus_says_what_it_lacks(run, command):
     assert not Path("no.html").exists()
 
 
+def test_a_note_on_a_damaged_corpus_has_one_full_stop(run, command):
+    Path("corpus/corpus.json").write_text("{}")
+    result = command("report", run, "-o", "page.html")
+    assert result.status == 0
+    assert "corpus.json cannot be read: prepare the corpus again.\n" in result.stderr
+
+
 def test_the_place_is_tried_before_the_work(run, command, monkeypatch):
     """What cannot be written costs no waiting."""
     monkeypatch.setattr("topicmc.report.gather.gather", lambda *_, **__: pytest.fail("worked"))

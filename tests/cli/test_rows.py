@@ -237,7 +237,7 @@ def test_duplicate_and_missing_ids_are_told(here, command):
     rows[9]["id"] = ""
     Path("t.csv").write_bytes(as_csv(rows))
     result = command("prepare", "t.csv", "--id", "id", "-o", "c")
-    assert "1 rows have the id of a row before them, the first '0704.0020' " in result.stderr
+    assert "1 row has the id of an earlier one, the first '0704.0020' " in result.stderr
     assert "(t.csv, row 3 and t.csv, row 8)" in result.stderr
     assert "1 row has no id" in result.stderr
     assert Corpus.open("c").provenance["ids_repeated"] == 1

@@ -359,7 +359,7 @@ def test_ids_that_come_again_are_told_and_lists_are_kept_as_they_are(command):
     run_on("c", ["comet", "gpt"])
     for source in ("r.jsonl", "c"):
         done = command("infer", "run", source, "-o", "m.csv", "--force")
-        assert "Warning: 1 rows have the id of a row before them" in done.stderr
+        assert "Warning: 1 row has the id of an earlier one" in done.stderr
         assert Path("m.csv").read_text(encoding="utf-8").count("é") == 3
 
 

@@ -20,6 +20,8 @@ class Remote:
         self.tags = True
         self.statuses: list[int] = []  # answered first, one a request
         self.shift = 0  # a range begins so many bytes beside what was asked
+        self.told_range: str | None = None  # in place of the true Content-Range
+        self.redirect: str | None = None  # where all requests are sent
         self.lengths = True
         self.url = ""
 
@@ -47,6 +49,11 @@ class _Handler(BaseHTTPRequestHandler):
         if remote.statuses:
             self.send_error(remote.statuses.pop(0))
             return
+        if remote.redirect is not None:
+            self.send_response(302)
+            self.send_header("Location", remote.redirect)
+            self.end_headers()
+            return
         body = remote.files.get(self.path)
         if body is None:
             self.send_error(404)
@@ -65,7 +72,8 @@ class _Handler(BaseHTTPRequestHandler):
         if remote.lengths:
             self.send_header("Content-Length", str(len(body) - start))
         if status == 206:
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+            true = f"bytes {start}-{len(body) - 1}/{len(body)}"
+            self.send_header("Content-Range", remote.told_range or true)
         if remote.tags:
             self.send_header("ETag", tag)
         self.end_headers()

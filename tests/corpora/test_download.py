@@ -107,6 +107,19 @@ def test_range_beside_the_one_asked_for(remote, tmp_path):
     assert get(remote, tmp_path, checksum=SHA1).read_bytes() == BODY
 
 
+def test_range_of_more_digits_than_python_reads(remote, tmp_path):
+    remote.cut_after, remote.cuts_left = 30_000, 1
+    remote.told_range = f"bytes {'9' * 5000}-1/2"
+    assert get(remote, tmp_path, checksum=SHA1).read_bytes() == BODY
+
+
+def test_redirects_that_leave_http_are_not_followed(remote, tmp_path):
+    remote.redirect = "ftp://127.0.0.1:1/x.bin"
+    with pytest.raises(TopicmcError, match="HTTP 302 .*check the name"):
+        get(remote, tmp_path)
+    assert len(remote.gets("x.bin")) == 1
+
+
 def test_whole_part_is_recognised(remote, tmp_path):
     """Killed between the last byte and the renaming."""
     tag = f'"{hashlib.sha256(BODY).hexdigest()[:12]}"'
@@ -225,8 +238,9 @@ def test_disk_too_small(remote, tmp_path, monkeypatch):
 
 def test_folder_that_is_a_file(remote, tmp_path):
     (tmp_path / "f").write_text("")
-    with pytest.raises(DataError, match="/f"):
+    with pytest.raises(TopicmcError, match="/f") as caught:
         get(remote, tmp_path / "f")
+    assert caught.value.exit_status == 1, "the place is wrong, not the data"
 
 
 SUMS = """da39a3ee5e6b4b0d3255bfef95601890afd80709  xxwiki-20260101-abstract.xml.gz

@@ -1,9 +1,12 @@
 """Every format, read back, is what was written: across block borders, compressions and shards."""
 
 import bz2
+import errno
 import gzip
 import json
 import lzma
+import os
+import re
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -266,3 +269,17 @@ def test_digits_that_count_nothing_are_text(tmp_path):
         corpus = prepared(source)
         assert corpus.provenance["format"] == "text"
         assert corpus.vocabulary == ["other", "word"]
+
+
+def test_a_parquet_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
+    """PyArrow's error names no file, and the output is none that cannot be written."""
+    path = tmp_path / "x.parquet"
+    bags.parquet(path, WRITTEN, N_WORDS)
+
+    def refuse(name):
+        raise PermissionError(errno.EACCES, "Failed to open local file")
+
+    monkeypatch.setattr(pa, "OSFile", refuse)
+    why = re.escape(f"x.parquet: cannot be read ({os.strerror(errno.EACCES)})")
+    with pytest.raises(DataError, match=why):
+        prepared(path, format="parquet")

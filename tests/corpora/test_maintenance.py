@@ -133,6 +133,18 @@ def test_documents_that_are_both_trained_on_and_held_out_are_counted(tmp_path, f
     assert merged.provenance["history"][-1]["heldout_trained"] == 3
 
 
+def test_what_a_corpus_trains_on_and_holds_out_by_itself_is_not_counted_again(tmp_path):
+    """Its documents are all equal, so that prepare could not keep them on one side."""
+    first = made(tmp_path, "a", [{0: 1}] * 30, WORDS)
+    assert first.provenance["duplicates_split"] and first.n_heldout == 3
+    source = write(tmp_path, "more", [{5: 2}], WORDS)
+    added = maintenance.add(first.path, [source], tmp_path / "b")
+    assert "heldout_trained" not in added.provenance["history"][-1]
+    source = write(tmp_path, "same", [{0: 1}], WORDS)
+    added = maintenance.add(first.path, [source], tmp_path / "c")
+    assert added.provenance["history"][-1]["heldout_trained"] == 3
+
+
 def test_add_of_text(tmp_path, first):
     (tmp_path / "x.txt").write_text(f"{WORDS[3]} {WORDS[3]} unknown\n{WORDS[0]}\n")
     made = maintenance.add(first.path, [tmp_path / "x.txt"], tmp_path / "c")

@@ -98,7 +98,7 @@ def found(corpus):
     told = list(zip(numbered, titles, times, strict=True))
     for d, bag in enumerate(bags.read_back(held)):
         known = held.metadata
-        told.append((bag, known.title(d) if known else "", known.times[d] if known else NAT))
+        told.append((bag, known.titles[d] if known else "", known.times[d] if known else NAT))
     words = corpus.vocabulary
     named = {}
     for bag, title, time in told:
@@ -201,7 +201,7 @@ def test_the_order_is_that_of_training(tmp_path):
     assert corpus.titles[-1] == titles[-1] and corpus.titles[np.int64(4)] == titles[4]
     with pytest.raises(IndexError):
         corpus.titles[corpus.n_docs]
-    assert {held.title(d) for d in range(3)} == {t for _, t, _ in FIRST} - set(titles)
+    assert {held.titles[d] for d in range(3)} == {t for _, t, _ in FIRST} - set(titles)
     assert corpus.times.dtype == np.dtype("datetime64[D]") and not corpus.times.flags.writeable
     one = maintenance.reshard(corpus.path, tmp_path / "one", 1)
     assert isinstance(one.times.base, np.memmap)
@@ -237,7 +237,11 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
 
 def test_blocks_are_bounded_by_what_is_kept_with_documents(tmp_path, monkeypatch):
     """A kilobyte each, of which three make no block of 3,000 bytes."""
-    for name in ("spool._BLOCK_TEXT", "documents._BLOCK_TEXT", "ordering._BUCKET_TEXT"):
+    for name in (
+        "making.spool._BLOCK_TEXT",
+        "documents._BLOCK_TEXT",
+        "making.ordering._BUCKET_TEXT",
+    ):
         monkeypatch.setattr(f"topicmc.corpora.{name}", 3000)
     monkeypatch.setattr(records, "_MAX_TEXTS", 1)
     monkeypatch.setattr(parallel, "available_cores", lambda: 1)

@@ -91,10 +91,14 @@ def test_orders_are_uniform():
             check(coarse[:, a] * 8 + coarse[:, b], 64, len(many))
 
 
-def test_a_sorted_corpus(tmp_path, titled):
-    """In ascending order of the values; documents of equal values keep theirs."""
+def test_documents_come_in_the_order_of_their_keys(tmp_path, titled):
+    """Those of equal keys keep theirs."""
     values = np.arange(titled.n_docs) % 3
-    done = maintenance.sort(titled.path, tmp_path / "c", 3, -values)
+
+    def keys(positions):
+        return (2 - values[positions]).astype(np.uint64) << np.uint64(62)
+
+    done = maintenance.rewrite(titled.path, tmp_path / "c", 3, keys, {})
     verify(done.path)
     rows = known(titled)
     assert known(done) == [rows[i] for i in np.argsort(-values, kind="stable")]

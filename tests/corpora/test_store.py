@@ -147,7 +147,7 @@ def test_opening(corpus, tmp_path):
             Corpus.open(corpus)
 
 
-@pytest.mark.parametrize("name", ["corpus.json", "shards/00000/counts.npy"])
+@pytest.mark.parametrize("name", ["corpus.json", "vocabulary.txt", "shards/00000/counts.npy"])
 def test_what_the_system_refuses_is_not_called_damaged(corpus, monkeypatch, name):
     """To prepare anew takes hours, and would not help."""
     plain = Path.open
@@ -158,8 +158,9 @@ def test_what_the_system_refuses_is_not_called_damaged(corpus, monkeypatch, name
         return plain(path, *args, **options)
 
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(DataError, match=rf"{name} cannot be read \(.*\): check the disk, and who"):
-        Corpus.open(corpus).shard(0)
+    for read in (verify, lambda path: (Corpus.open(path).vocabulary, Corpus.open(path).shard(0))):
+        with pytest.raises(DataError, match=rf"{name}: cannot be read \(.*\); check the disk, and"):
+            read(corpus)
 
 
 def test_shards_are_read_only_maps(corpus):

@@ -162,7 +162,7 @@ def square(number):
 @pytest.mark.parametrize("n_items", [0, 1, 2, 3, 4, 12])
 def test_maps_keep_order(cores, n_items, monkeypatch):
     monkeypatch.setattr(parallel, "available_cores", lambda: cores)
-    with parallel.Processes() as processes:
+    with parallel.WorkerProcesses() as processes:
         for function in (square, str, square):
             found = list(processes.map(function, range(n_items), inline=2))
             assert found == [function(i) for i in range(n_items)]
@@ -179,7 +179,7 @@ def test_maps_hold_few_items_and_pass_errors_on(cores, monkeypatch):
             yield number
 
     results = []
-    with pytest.raises(ValueError, match="thirteen"), parallel.Processes() as processes:
+    with pytest.raises(ValueError, match="thirteen"), parallel.WorkerProcesses() as processes:
         for result in processes.map(square, items()):
             results.append(result)
             assert len(taken) <= len(results) + 2 * cores + 2
@@ -197,7 +197,7 @@ def die(number):
 def test_killed_worker_is_an_error_and_no_hang(monkeypatch):
     monkeypatch.setattr(parallel, "available_cores", lambda: 2)
     killed = pytest.raises(TopicmcError, match="worker process was killed")
-    with killed, parallel.Processes() as processes:
+    with killed, parallel.WorkerProcesses() as processes:
         list(processes.map(die, range(9)))
 
 
@@ -258,7 +258,7 @@ def test_workers_end_with_who_started_them(tmp_path):
     script = (
         "from test_wikipedia import own_number; from topicmc.corpora import parallel\n"
         "parallel.available_cores = lambda: 2\n"
-        "for pid in parallel.Processes().map(own_number, iter(int, 1)):\n"
+        "for pid in parallel.WorkerProcesses().map(own_number, iter(int, 1)):\n"
         "    print(pid, flush=True)\n"
     )
     process = subprocess.Popen(

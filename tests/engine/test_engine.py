@@ -12,6 +12,7 @@ from toy_model import Mean, NormalMean, ToyModel
 from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
+from topicmc.engine.method import EndsStart
 from topicmc.engine.schedule import Plan
 from topicmc.engine.state import Table
 from topicmc.engine.transport.local import LocalTransport
@@ -31,9 +32,15 @@ CONFIG = DsgldSettings(
 )  # fmt: skip
 
 
+def made(path) -> RunDirectory:
+    with RunDirectory._made(path, force=False) as run:
+        run._write_facts({"config": {}})
+    return run
+
+
 def begun(path, config=CONFIG, resume=False) -> Training:
     transport = LocalTransport(3)
-    run = RunDirectory.open(path) if resume else RunDirectory.create(path, {"config": {}})
+    run = RunDirectory.open(path) if resume else made(path)
     model = ToyModel(config, DATA, HELDOUT, run, transport)
     return Training(config, model, run, transport, Silent(), resume=resume)
 
@@ -78,6 +85,30 @@ def test_a_resumed_run_is_an_uninterrupted_one(tmp_path):
     begun(tmp_path / "parted", replace(CONFIG, updates=324)).train(Interrupt())
     begun(tmp_path / "parted", resume=True).train(Interrupt())
     assert kept(tmp_path / "whole") == kept(tmp_path / "parted")
+
+
+def test_a_start_that_is_late_is_ended_once(tmp_path):
+    """Where the method is an `EndsStart`, which others are not."""
+
+    class Late(Dsgld):
+        ended = 0
+
+        def is_late(self, seconds):
+            return self.ended == 0 and self.update >= 20
+
+        def end_start(self):
+            self.ended = self.update
+            return "the start was late"
+
+    training = begun(tmp_path / "run", replace(CONFIG, updates=40))
+    assert not isinstance(training.method, EndsStart)
+    method = Late(NormalMean(CONFIG, DATA, range(3)), CONFIG, LocalTransport(3))
+    assert isinstance(method, EndsStart)
+    told: list[str] = []
+    training.method = training.model.method = method
+    training.listener.message = told.append
+    training.train(Interrupt())
+    assert method.ended == 20 and told.count("the start was late") == 1
 
 
 @pytest.mark.parametrize(

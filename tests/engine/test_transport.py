@@ -111,6 +111,14 @@ def test_one_process_lets_errors_through():
         raise DataError("no such file")
 
 
+def test_what_a_job_ends_with_is_visible(capsys):
+    transport = LocalTransport(2)
+    transport.n_processes = 2
+    with pytest.raises(SystemExit), abort_on_error(transport):
+        raise DataError("a\x1b[2J: no corpus")
+    assert capsys.readouterr().err == "Error: a\\x1b[2J: no corpus\n"
+
+
 def test_errors_become_a_message_and_a_status():
     assert describe(DataError("x.npy is short")) == ("Error: x.npy is short", 3)
     assert describe(KeyboardInterrupt()) == ("interrupted", 130)

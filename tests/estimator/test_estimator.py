@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import topicmc
@@ -200,6 +201,7 @@ def test_warnings_name_the_line_that_called(fitted):
     for call in (
         lambda: LDA(**QUICK).fit(halves),
         lambda: make_pipeline(LDA(**QUICK)).fit_transform(halves),
+        lambda: make_pipeline(LDA(**QUICK), StandardScaler()).fit(halves),  # by joblib
         lambda: fitted.transform(halves, return_std=True),
         lambda: fitted.perplexity(halves),
         lambda: streaming(seeds={"table": ["tea", "tee"]}).partial_fit(COUNTS),

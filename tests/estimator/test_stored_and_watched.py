@@ -9,12 +9,14 @@ import sys
 import tempfile
 import threading
 import time
+import tracemalloc
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_runs import make_run
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from topicmc import LDA
@@ -24,6 +26,7 @@ from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
 from topicmc.estimator import Evaluation
 from topicmc.estimator.incremental import LEAST_START, MOST_START
+from topicmc.estimator.stored import read as read_run
 from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import split_documents
 from topicmc.models.lda.completion import token_probabilities
@@ -31,6 +34,7 @@ from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean, share_of
 from topicmc.posterior.traces import LOG_LIKELIHOOD, chain_trace
 from topicmc.samplers.scir import Scir
+from topicmc.storage.files import write_arrays
 
 TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
 TOKENS = [text.split() for text in TEXTS]
@@ -176,6 +180,9 @@ def test_samples_of_a_stream_are_put_together_when_they_are_read():
     samples = model.samples_
     assert samples is model.samples_ and samples.shape == (4, 2, len(WORDS))
     np.testing.assert_array_equal(stored.components_, model.components_)
+    assert all(np.shares_memory(phi, samples) for phi in model._stream.samples)
+    stored = pickle.loads(pickle.dumps(model))
+    assert stored._record.phis is stored._stream.samples
     stream(model, 1)
     assert len(model.samples_) == 5 and (model.samples_[:4] == samples).all()
     with pytest.raises(NotFittedError, match="not fitted yet"):
@@ -260,6 +267,79 @@ def test_a_stream_is_kept_as_a_run(tmp_path):
     np.testing.assert_allclose(read.samples_, model.samples_, rtol=1e-2)
     assert read.n_iter_ == model.n_iter_ > 1
     assert stream(read, 1) == []  # it goes on, without a start
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_stream_that_is_read_goes_on_as_if_it_had_not_been_saved(tmp_path):
+    """Through its start, and when its state is none of its samples."""
+    given = {"total_samples": 40, "batch_size": 7, "vocabulary": WORDS}
+    whole, parted = (LDA(2, **given, random_state=2**63 - 1, n_jobs=1) for _ in range(2))
+    was_kept = []
+    for n_calls in (3, 13, 2, 6, 1, 1):  # of three updates
+        warned = stream(whole, n_calls)
+        assert stream(parted, n_calls) == warned
+        was_kept.append(whole._stream.position in whole._stream.positions)
+        parted.save(tmp_path / "run", force=True)
+        parted = LDA.from_run(tmp_path / "run")
+    assert not all(was_kept) and not parted._record.is_starting
+    one, other = whole._stream, parted._stream
+    assert one.chain.update == other.chain.update == one.position == other.position == 78
+    assert one.positions == other.positions
+    np.testing.assert_array_equal(one.chain.theta, other.chain.theta)
+    np.testing.assert_allclose(parted.samples_, whole.samples_, rtol=1e-5)
+    assert parted.n_iter_ == whole.n_iter_
+
+
+def test_a_stream_that_came_after_fit_is_read_as_it_was(tmp_path):
+    model = LDA(**QUICK).fit(TOKENS)
+    stream(model, 2)
+    model.save(tmp_path / "run")
+    read = LDA.from_run(tmp_path / "run")
+    assert stream(model, 3) == stream(read, 3) == []
+    np.testing.assert_array_equal(model._stream.chain.theta, read._stream.chain.theta)
+    assert model._stream.positions == read._stream.positions
+    assert model.n_iter_ == read.n_iter_
+
+
+def test_what_a_stream_stands_at_is_checked(tmp_path):
+    model = LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
+    stream(model, 1)
+    model.save(tmp_path / "run")
+    run = TopicRun.open(tmp_path / "run")
+    told = run.facts()["stream"]
+    odd = {"update": -1}, {"update": 2**32}, {"position": 0.5}, {"parameters": {"batch_size": "7"}}
+    for wrong in odd:
+        run.update_facts(stream={**told, **wrong})
+        with pytest.raises(DataError, match=r"run\.json: stream\."):
+            LDA.from_run(run.path)
+    empty = {"theta": np.zeros((len(WORDS), 2), np.float32)}
+    run.update_facts(stream={**told, "checksum": write_arrays(run.path / "stream.npz", empty)})
+    with pytest.raises(DataError, match=r"stream\.npz: holds a topic without weight"):
+        LDA.from_run(run.path)
+    run.update_facts(stream=told)
+    (run.path / "stream.npz").write_bytes(b"")
+    with pytest.raises(DataError, match=r"stream\.npz: damaged"):
+        LDA.from_run(run.path)
+
+
+def test_samples_are_read_into_one_array(tmp_path):
+    run = make_run(tmp_path / "run", {0: [np.ones((4_000, 20))] * 16})
+    run.update_facts(passes=1.0)
+    tracemalloc.start()
+    try:
+        record = read_run(run)
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert record.samples.shape == (16, 20, 4_000)
+    assert held < 1.5 * record.samples.nbytes
+
+
+def test_samples_that_do_not_fit_in_memory_are_refused_before_training(monkeypatch):
+    monkeypatch.setattr("topicmc.estimator.fitting.available_memory", lambda: 1_000)
+    with pytest.raises(ValueError, match="n_samples 32 of n_components 2 .* keep fewer n_samples"):
+        LDA(**QUICK).fit(TOKENS)
+    assert len(LDA(**QUICK, n_samples=4).fit(TOKENS).samples_) <= 4
 
 
 def test_texts_for_a_saved_model_are_cut_as_today(fitted, tmp_path):
@@ -368,6 +448,10 @@ def test_what_cannot_be_saved(fitted, tmp_path):
     with pytest.raises(UsageError, match="holds notes.txt, which is no part of a run"):
         fitted.save(tmp_path / "run", force=True)
     (tmp_path / "run/notes.txt").unlink()
+    for name in (".topics.json.4711.tmp", ".run.json.4711.tmp", ".lease.json.4711.tmp"):
+        (tmp_path / "run" / name).touch()  # of writers that were killed
+    fitted.save(tmp_path / "run", force=True)
+    assert not list((tmp_path / "run").glob(".*.tmp"))
     take = "import sys, pathlib; from topicmc.storage.lease import Lease"
     take += "; lease = Lease(pathlib.Path(sys.argv[1])); print(flush=True); input()"
     with subprocess.Popen(
@@ -384,6 +468,15 @@ def test_what_cannot_be_saved(fitted, tmp_path):
     (tmp_path / "mine/thesis.txt").write_text("mine")
     with pytest.raises(UsageError, match="not a run"):
         fitted.save(tmp_path / "mine", force=True)
+
+
+def test_a_copy_of_a_run_says_where_the_corpus_is_that_the_run_holds(fitted, tmp_path):
+    fitted.save(tmp_path / "run")
+    run = TopicRun.open(tmp_path / "run")
+    run.update_facts(corpus={**run.facts()["corpus"], "path": "corpus"})
+    LDA.from_run(run.path).save(tmp_path / "copy")
+    told = TopicRun.open(tmp_path / "copy").facts()["corpus"]["path"]
+    assert told == str((run.path / "corpus").resolve())
 
 
 def test_a_saved_model_is_not_resumed(fitted, tmp_path):

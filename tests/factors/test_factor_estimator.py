@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score
 from synthetic import write_ratings
 
 from topicmc import MatrixFactorization
 from topicmc.cli import main
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, DivergedError
+from topicmc.host import machine
 from topicmc.models.factors import jobs
 from topicmc.models.factors.rating_files import Columns
 from topicmc.models.factors.settings import FactorConfig
@@ -127,6 +129,36 @@ def test_a_fit_that_ends_in_its_start_warns():
     with pytest.warns(ConvergenceWarning, match="before the first sample"):
         model.fit([("a", "x"), ("b", "y")], [1, 2])
     assert len(model.samples_) == 1
+
+
+def test_warnings_name_the_line_that_called():
+    """Though scikit-learn, and joblib for it, call between."""
+    pairs = [(user, item) for user in "abc" for item in "xyz"]
+    model = MatrixFactorization(n_factors=1, sampler="gibbs", max_iter=3)
+    with pytest.warns(ConvergenceWarning, match="before the first sample") as caught:
+        cross_val_score(model, pairs, list(range(9)), cv=2)
+    told = [w.filename for w in caught if issubclass(w.category, ConvergenceWarning)]
+    assert set(told) == {__file__}
+
+
+def test_samples_that_do_not_fit_in_memory_are_refused_before_training(monkeypatch):
+    """10,000 states of two users and two items, 32 bytes each for a factor and a bias."""
+    free = machine.PROGRAM + machine.COMPILING + 100_000
+    monkeypatch.setattr(machine, "available_memory", lambda: free)
+    told = "the largest part for the samples, and .* keep fewer n_samples"
+    with pytest.raises(ValueError, match=told):
+        MatrixFactorization(n_factors=1, n_samples=10_000).fit([("a", "x"), ("b", "y")], [1, 2])
+
+
+def test_a_scale_that_nobody_gave_is_not_asked_for(ratings, tmp_path):
+    path, pairs, values, _ = ratings
+    options = ("--factors", "2", "--epochs", "10", "--heldout", "0", "--force", "--json")
+    for given in ((), ("--scale", "0", "9")):
+        with pytest.raises(SystemExit):
+            main(["factors", "train", str(path), "-o", str(tmp_path / "run"), *options, *given])
+        model = MatrixFactorization.from_run(tmp_path / "run")
+        assert model.scale == ((0, 9) if given else None)
+        assert clone(model).fit(pairs, values + 4).predict(pairs).max() > 5
 
 
 def test_a_pickled_model_predicts_the_same():

@@ -14,8 +14,8 @@ from topicmc.corpora import Documents
 from topicmc.corpora.reading import Known
 from topicmc.inference import mixes as inference
 from topicmc.inference.deviations import Sample, deviations
-from topicmc.inference.facts import free_names
-from topicmc.inference.mixes import Totals, infer, infer_under, representative_documents
+from topicmc.inference.facts import Totals, free_names
+from topicmc.inference.mixes import infer_under, representative_documents
 from topicmc.kernels import mixes
 from topicmc.kernels.padding import padded_size, padded_topics
 from topicmc.kernels.threads import Threads
@@ -41,7 +41,10 @@ def random_topics(n_topics: int, n_words: int, seed: int = 0) -> tuple[np.ndarra
 
 
 def mix_of(phi, documents, alpha) -> np.ndarray:
-    return np.concatenate(list(infer(np.asarray(phi), documents, np.asarray(alpha), threads=ONE)))
+    """Of documents, or of a stream of them, some at a time."""
+    mixer = Mixer(np.asarray(phi), np.asarray(alpha), ONE)
+    stream = [documents] if isinstance(documents, Documents) else documents
+    return np.concatenate([mixer.mixes(part) for part in lda_mixes.parts(stream, mixer.block)])
 
 
 # --- the mixes ------------------------------------------------------------------------------------
@@ -148,7 +151,6 @@ def test_an_empty_document_has_the_mean_of_the_prior():
     phi, alpha = random_topics(6, 30)
     mix = mix_of(phi, documents_of([{}, {3: 2}, {}]), alpha)
     np.testing.assert_allclose(mix[[0, 2]], np.tile(alpha / alpha.sum(), (2, 1)), rtol=1e-6)
-    assert list(infer(phi, documents_of([]), alpha, threads=ONE)) == []
 
 
 def test_words_that_no_topic_knows_are_left_out():
@@ -329,7 +331,7 @@ def test_columns_of_sources_give_way_to_those_of_mixes():
 
 
 def test_documents_of_a_view_are_mixed_under_all_topics(small_corpus, topics):
-    """As `infer` has them: what was dropped has its share of a document."""
+    """As `topicmc infer` has them: what was dropped has its share of a document."""
     shards = [small_corpus.shard(number) for number in range(small_corpus.n_shards)]
     shares = mix_of(topics[0], shards, topics[1])[:, [3, 0]]
     found = representative_documents(*topics, small_corpus, 6, shown=lambda mix: mix[:, [3, 0]])

@@ -77,21 +77,17 @@ def test_same_bits_for_any_number_of_threads(sampler):
     for n_threads in (1, 2, 3):
         chain, counts = state(n_words=700)
         for _ in range(3):
-            info = sampler.move(
-                chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(n_threads)
-            )
-        results.append((chain.theta.tobytes(), chain.topic_sums.tobytes(), info))
+            sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(n_threads))
+        results.append((chain.theta.tobytes(), chain.topic_sums.tobytes()))
     assert results[0] == results[1] == results[2]
 
 
 @pytest.mark.parametrize("sampler", [Scir(RowPrior(0.01)), Sgrld(RowPrior(0.01))])
-def test_topic_sums_and_floored_entries_are_those_of_theta(sampler):
+def test_topic_sums_are_those_of_theta(sampler):
     chain, counts = state()
-    info = sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(1))
+    assert sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(1))
     np.testing.assert_allclose(chain.topic_sums, chain.theta.sum(0, dtype=float), rtol=1e-12)
     assert chain.topic_sums.tobytes() == sum_topics(chain.theta, Threads(2)).tobytes()
-    assert info.floored == np.sum(chain.theta == simplex.FLOOR)
-    assert info.finite
     assert chain.theta.min() >= simplex.FLOOR
 
 
@@ -100,8 +96,7 @@ def test_topic_sums_and_floored_entries_are_those_of_theta(sampler):
 def test_divergence_is_reported(sampler, bad):
     chain, counts = state()
     counts.counts[0, 0] = bad
-    info = sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(1))
-    assert not info.finite
+    assert not sampler.move(chain, counts, scale=2.0, step=0.1, key=KEY, threads=Threads(1))
 
 
 def digest():

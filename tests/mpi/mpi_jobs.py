@@ -31,11 +31,11 @@ def initial_state(chain, size):
     return theta, random.normal(size=3), np.array([chain, 0])
 
 
-def travel(transport, n_chains, size, n_rounds, schedule, group_sizes):
+def travel(transport, n_chains, size, n_rounds, schedule, n_groups):
     """Chains that travel, change, and are averaged: the digest of each chain after each round, as
     {chain: [digest, …]}; and bytes that a formula says this process has sent."""
     n_workers = transport.n_workers
-    groups = split_groups(n_chains, group_sizes)
+    groups = split_groups(n_chains, n_groups)
     places = worker_of(schedule, 0, n_chains, n_workers, 7)
     held = {
         worker: initial_state(chain, size)
@@ -59,10 +59,10 @@ def travel(transport, n_chains, size, n_rounds, schedule, group_sizes):
     return story
 
 
-CASES = [  # chains (0: as many as workers), words, rounds, schedule, group sizes or number
+CASES = [  # chains (0: as many as workers), words, rounds, schedule, groups
     (0, 1001, 5, "rotate", 1),
     (0, 7, 6, "permute", 2),
-    (2, 333, 6, "permute", [1, 1]),
+    (2, 333, 6, "permute", 2),
     (1, 5, 5, "rotate", 1),
     (0, 1, 4, "permute", 1),
     (0, 40_000, 3, "rotate", 1),

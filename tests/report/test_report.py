@@ -10,7 +10,7 @@ import pytest
 from report_runs import HOSTILE, hostile_corpus, made_up_run
 from synthetic import documents_of
 
-from topicmc.corpora import Corpus
+from topicmc.corpora import Corpus, prepare
 from topicmc.corpora.offsets import offsets
 from topicmc.corpora.periods import periods
 from topicmc.errors import UsageError
@@ -245,6 +245,22 @@ def test_the_citation_names_the_versions_that_trained(run, corpus, tmp_path):
 
 def test_the_place_of_the_corpus_is_not_told(data, corpus):
     assert str(corpus.path.parent) not in json.dumps({**data, "verdict": None})
+
+
+def test_ids_and_columns_are_told_with_the_documents_alone(tmp_path):
+    """And the page says that it holds them."""
+    words = [f"word{letter}" for letter in "abcdefghijkl"]
+    texts = [" ".join((words + words)[i : i + 8]) for i in range(12)]
+    rows = [f"patient-{i},secret-{i},{text}" for i, text in enumerate(texts)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,finding,text", *rows]))
+    source = prepare(
+        tmp_path / "t.csv", tmp_path / "corpus", id="id", columns=["finding"], n_heldout=0
+    )
+    run = made_up_run(tmp_path, 4, source.vocabulary, source)
+    page, without = (assemble(gather([run], source, n_documents=n)) for n in (2, 0))
+    assert "columns that were kept" in page
+    assert "patient-" in page and "secret-" in page
+    assert "patient-" not in without and "secret-" not in without
 
 
 # ---- the map

@@ -32,6 +32,6 @@ class Toy(Eager):
 
     def move(self, chain, counts, **how):
         before = chain.theta.copy()
-        info = Scir(self.prior).move(chain, counts, **how)
+        finite = Scir(self.prior).move(chain, counts, **how)
         chain.moved = chain.theta - before
-        return info
+        return finite

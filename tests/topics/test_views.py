@@ -70,6 +70,17 @@ def test_topics_that_not_all_chains_have_found(made, tmp_path):
         unstable(make_run(tmp_path / "young", {0: theta[0], 1: theta[1]}, burn_in=True), [])
     with pytest.raises(UsageError, match="has one chain, which cannot know"):
         unstable(other, [])
+    early = make_run(tmp_path / "early", {0: theta[1]}, burn_in=True)
+    for runs in ((other, early), (early, other)):
+        with pytest.raises(UsageError, match="no posterior sample yet of .*early, which cannot te"):
+            unstable(runs[0], [runs[1]])
+
+
+def test_names_of_topics_that_are_dropped_unasked_are_passed_over(made, tmp_path):
+    edits = Edits(labels={1: "Sport", 3: "Law"}, drops=[0], groups={"A": (1, 3), "B": (3,)})
+    view = edit(made[0], edits.dropping([3]), tmp_path / "view")
+    assert view.view.dropped == (0, 3)
+    assert view.labels == {1: "Sport"} and view.view.groups == {"A": (1,)}
 
 
 def test_merged_shares_and_words_have_the_intervals_of_the_sum(made, tmp_path):

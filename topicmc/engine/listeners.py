@@ -11,32 +11,36 @@ import click
 
 from topicmc.engine.loop import Listener, Status
 from topicmc.storage.fields import visible
+from topicmc.storage.runs import RunDirectory
 
 
 class Terms(NamedTuple):
     """What a model calls what training shows: the score on held-out data, in which format it is
     read, what is drawn, and what the speed counts."""
 
-    score: str = "perplexity"
-    precision: str = ",.1f"
-    items: str = "documents"
-    unit: str = "tokens"
+    score: str
+    precision: str
+    items: str
+    unit: str
+
+    @classmethod
+    def of(cls, kind: type[RunDirectory]) -> Terms:
+        """Those of the model whose runs are of that kind."""
+        return cls(kind.figure, kind.precision, kind.counted[0], kind.counted[-1])
 
 
-def listener(style: str, terms: Terms | None = None) -> Listener:
-    """The listener for a ``--progress`` style; ``auto`` is a bar on a terminal only. The terms are
-    those of topic models unless others are given."""
+def listener(style: str, terms: Terms) -> Listener:
+    """The listener for a ``--progress`` style; ``auto`` is a bar on a terminal only."""
+    if style == "none":
+        return Silent()
     if style == "auto":
         style = "bar" if sys.stderr.isatty() else "plain"
-    styles = {"bar": Bar, "plain": Plain, "json": JsonLines, "none": Silent}
-    return styles[style](terms or Terms())
+    styles = {"bar": Bar, "plain": Plain, "json": JsonLines}
+    return styles[style](terms)
 
 
 class Silent:
     """Says nothing."""
-
-    def __init__(self, terms: Terms | None = None) -> None:
-        self._terms = terms or Terms()
 
     def progress(self, status: Status) -> None:
         pass
@@ -51,7 +55,14 @@ class Silent:
         pass
 
 
-class Plain(Silent):
+class _Telling(Silent):
+    """Says what a model does, in its terms."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+
+
+class Plain(_Telling):
     """A line for each evaluation."""
 
     def evaluated(self, record: dict[str, Any]) -> None:
@@ -61,7 +72,7 @@ class Plain(Silent):
         click.echo(visible(text), err=True)
 
 
-class JsonLines(Silent):
+class JsonLines(_Telling):
     """A JSON object a line, for evaluations and messages."""
 
     def evaluated(self, record: dict[str, Any]) -> None:
@@ -82,10 +93,10 @@ class JsonLines(Silent):
         click.echo(json.dumps(record), err=True)
 
 
-class Bar(Silent):
+class Bar(_Telling):
     """A live bar with the score, the speed and the time left."""
 
-    def __init__(self, terms: Terms | None = None) -> None:
+    def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
@@ -133,9 +144,8 @@ class Bar(Silent):
         self._progress.stop()
 
 
-def summary(record: dict[str, Any], terms: Terms | None = None) -> str:
+def summary(record: dict[str, Any], terms: Terms) -> str:
     """An evaluation on a line."""
-    terms = terms or Terms()
     parts = [f"update {record['update']:,}", f"{record['seconds']:.1f} s"]
     score, averaged = (record[name] for name in (terms.score, f"{terms.score}_averaged"))
     if score is not None:

@@ -18,7 +18,7 @@ import numpy as np
 from topicmc.engine.clock import Clock, Due
 from topicmc.engine.compiling import compiling
 from topicmc.engine.ending import fraction, has_converged, is_due
-from topicmc.engine.method import Entry, Model
+from topicmc.engine.method import EndsStart, Entry, Model
 from topicmc.engine.samples import KeptSamples
 from topicmc.engine.trace import Tracer
 from topicmc.engine.transport.base import Transport
@@ -216,12 +216,17 @@ class Training:
             self._converged = self._converged or has_converged(self.run)
 
     def _start_is_late(self) -> bool:
-        is_late = getattr(self.method, "is_late", None)  # of methods whose start can end early
-        return is_late is not None and not self._is_over() and is_late(self.clock.seconds)
+        method = self.method
+        return (
+            isinstance(method, EndsStart)
+            and not self._is_over()
+            and method.is_late(self.clock.seconds)
+        )
 
     def _end_start(self) -> None:
+        assert isinstance(self.method, EndsStart)
         with self.clock.running():
-            said = self.method.end_start()  # type: ignore[attr-defined]
+            said = self.method.end_start()
         if self.transport.is_root:
             self.listener.message(said)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -68,6 +68,20 @@ class Method(Protocol):
 
     def warm_up(self) -> None:
         """Compiles every kernel that a round needs."""
+
+
+@runtime_checkable
+class EndsStart(Protocol):
+    """What a `Method` has besides whose start can end early, so that a run within a time budget
+    comes to samples."""
+
+    def is_late(self, seconds: float) -> bool:
+        """Whether the start takes too long after so many seconds of training, and can do with less.
+        Not collective."""
+
+    def end_start(self) -> str:
+        """Leaves out what it can of the start; returns what there is to say about that.
+        Collective."""
 
 
 class Evaluator(Protocol):

@@ -61,8 +61,13 @@ def reached(
 
 def has_converged(run: RunDirectory, config: RunSettings[Any]) -> bool:
     """Whether a run that trains until then has ended, as its checkpoint says."""
+    return config.until == "converged" and _is_at_rest(run)
+
+
+def _is_at_rest(run: RunDirectory) -> bool:
+    """Whether the checkpoint of a run says that it has converged."""
     with suppress(DataError):  # in a checkpoint, which only training needs
-        checkpoint = run.checkpoint() if config.until == "converged" else None
+        checkpoint = run.checkpoint()
         return checkpoint is not None and checkpoint.manifest.get("converged", False)
     return False
 
@@ -124,7 +129,8 @@ def _command(
 
 
 def _length(run: RunDirectory, times: float) -> str:
-    """The options for so many times the training that was asked for."""
+    """The options for so many times the training that was asked for; a run that has converged would
+    end at once if it were to train until then."""
     config = run.facts()["config"]
     told = ""
     if config["time_budget"]:
@@ -133,7 +139,8 @@ def _length(run: RunDirectory, times: float) -> str:
         told += f" --epochs {times * config['epochs']:.10g}"
     elif config["updates"]:
         told += f" --updates {round(times * config['updates'])}"
-    return told + " --until converged" * (config.get("until") == "converged")
+    until = config.get("until") == "converged" and not _is_at_rest(run)
+    return told + " --until converged" * until
 
 
 def _duration(seconds: float) -> str:

@@ -8,7 +8,6 @@ a message, and a resumed run finds its place from counters. Ahn, Shahbaba & Well
 import hashlib
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -82,28 +81,18 @@ def _permutation(round: int, n: int, seed: int) -> tuple[int, ...]:
         attempt += 1
 
 
-def split_groups(n_chains: int, groups: int | Sequence[int]) -> list[list[int]]:
-    """Chains in consecutive groups, from a number of groups (near-equal sizes) or from their sizes.
+def split_groups(n_chains: int, n_groups: int) -> list[list[int]]:
+    """Chains in so many consecutive groups of near-equal sizes.
 
     One group couples all chains (D-CC), groups of one none (D-CI), others are D-Hybrid.
-    Raises UsageError when the groups do not hold each chain once.
+    Raises UsageError unless 1 ≤ n_groups ≤ n_chains.
     """
-    if isinstance(groups, int):
-        if not 1 <= groups <= n_chains:
-            raise UsageError(
-                f"{n_chains} chains cannot form {groups} groups: "
-                f"choose --groups between 1 and {n_chains}."
-            )
-        edges = [n_chains * g // groups for g in range(groups + 1)]
-    else:
-        edges = [0]
-        for size in groups:
-            edges.append(edges[-1] + size)
-        if min(groups, default=0) < 1 or edges[-1] != n_chains:
-            raise UsageError(
-                f"groups of sizes {', '.join(map(str, groups))} do not hold {n_chains} chains: "
-                "give positive sizes that add up to the number of chains."
-            )
+    if not 1 <= n_groups <= n_chains:
+        raise UsageError(
+            f"{n_chains} chains cannot form {n_groups} groups: "
+            f"choose --groups between 1 and {n_chains}."
+        )
+    edges = [n_chains * g // n_groups for g in range(n_groups + 1)]
     return [list(range(first, last)) for first, last in itertools.pairwise(edges)]
 
 

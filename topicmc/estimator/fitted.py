@@ -111,6 +111,7 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _draw(self, i: int) -> np.ndarray:
         """φ of a sample as a draw from the posterior: float32 (K, W)."""
+        from topicmc.kernels.random import stream_key
         from topicmc.models.lda.draws import gamma_draw, keeps_counts
 
         phi = self.samples_[i]
@@ -118,9 +119,9 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return phi
         # Other seeds and other documents, which have other sums, are other random numbers.
         sums = self._record.sums[i]
-        generator = np.random.default_rng([self._seed, i, *sums.view(np.uint32)])
-        drawn = gamma_draw(phi * sums[:, None].astype(np.float32), generator)
-        return drawn / drawn.sum(axis=1, keepdims=True)
+        key = stream_key(self._seed, f"draw {i} {sums.tobytes().hex()}")
+        theta = gamma_draw(phi.T * sums.astype(np.float32), key, self._threads())
+        return (theta / theta.sum(axis=0, dtype=np.float64).astype(np.float32)).T
 
     @property
     def _n_features_out(self) -> int:

@@ -6,8 +6,8 @@ of which those that come are taken for a random sample; so they should come in r
 
 A chain that begins anew first finds its topics, while β falls from 1 to its value. This start is as
 many updates as minibatches make up the corpus, but 50 at least and 128 at most; it holds no
-posterior sample. One that goes on from samples has none: each of these counts as an update, so that
-they have all made room for newer ones when as many updates have been made.
+posterior sample. One that goes on from samples of `fit` or a run has none: each of these counts as
+an update, so that they have all made room for newer ones when as many updates have been made.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.samples import phi_of
 from topicmc.posterior.thinning import is_kept
+from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.state import Chain, TopicCounts, initial_chain, sum_topics
@@ -77,8 +78,9 @@ class Stream:
         seed: int,
     ) -> Stream:
         """At its start, for a corpus of some ``n_tokens`` tokens in some ``n_batches``."""
-        n_topics, n_tokens = len(alpha), round(n_tokens)
-        chain = initial_chain(0, n_words, n_topics, prior=prior, n_tokens=n_tokens, seed=seed)
+        n_topics = len(alpha)
+        total = LazyScir.initial_total(prior.base, n_words, n_topics, round(n_tokens))
+        chain = initial_chain(0, n_words, n_topics, prior=prior, total=total, seed=seed)
         start = length_of_start(n_batches)
         return cls(chain, alpha, prior, n_samples, seed, start, first=start + 1)
 
@@ -136,7 +138,7 @@ class Stream:
         """
         chain, now = self.chain, self.chain.update
         prior = self.prior.with_base(annealed_beta(now, self.prior.base, self.start))
-        info = Scir(prior).move(
+        finite = Scir(prior).move(
             chain,
             self._expected_counts(documents, threads),
             scale=scale,
@@ -144,7 +146,7 @@ class Stream:
             key=stream_key(self.seed, "stream move"),
             threads=threads,
         )
-        if not info.finite:
+        if not finite:
             raise DivergedError(f"the chain diverged at update {now}; raise batch_size")
         self.position += 1
 

@@ -11,7 +11,6 @@ from numbers import Integral
 from pathlib import Path
 
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,20 +26,21 @@ from topicmc.estimator.priors import (
     matrix_of,
 )
 from topicmc.estimator.settings import PARAMETERS, WORDS
-from topicmc.estimator.stored import Record, read, write
-from topicmc.estimator.warning import warn
+from topicmc.estimator.stored import Record, Visits, read, write
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.parameters import in_own_words, plain, seed_of
+from topicmc.settings.warning import warn
 
 
-class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LDA(PartialFit):
     """Latent Dirichlet allocation by Markov chain Monte Carlo.
 
     X may be a matrix of word counts of shape (n_documents, n_features), as NumPy array, SciPy
     sparse matrix or data frame; a list, array or Series of lists of tokens; gensim's bags of words;
     or a prepared corpus (`topicmc.corpora.Corpus`, or its path). Parameters have scikit-learn's
     names where its LatentDirichletAllocation has the same ones. The same ``random_state`` gives the
-    same topics for any ``n_jobs``, unless `time_budget` or `callback` ends the training.
+    same topics for any ``n_jobs``, unless `time_budget` or `callback` ends the training, or
+    `sampler` "auto" takes another one for them: then name it.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Documents in a minibatch, or in a block where the topics of all tokens are kept. None: by
         the size of the corpus in `fit`, 1,000 in `partial_fit`.
     n_samples : int, default=32
-        Posterior samples that are kept at most.
+        Posterior samples that are kept at most, in memory; `fit` refuses more than fit there.
     total_samples : int, default=None
         Number of documents of the whole corpus of which `partial_fit` sees parts. None: as many as
         it has seen. Give it when documents come more than once.
@@ -215,7 +215,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self._set_trained(trained.record, n_docs)
         if trained.interrupted:
             self._warn(
-                f"training was interrupted after {self._passes:.1f} passes: what there is is kept"
+                f"training was interrupted after {self._record.passes:.1f} passes: what there is is"
+                " kept"
             )
         if self._record.is_starting:
             self._warn(
@@ -267,6 +268,7 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             time_budget=config.get("time_budget"),
             n_samples=config.get("samples", 32),
             random_state=config.get("seed", 0),
+            **record.parameters,
         )
         model._seed = seed_of(model.random_state)
         model.vocabulary_ = run.vocabulary()
@@ -278,7 +280,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def save(self, path, *, vocabulary=None, force=False):
         """Writes the model as a run directory, which `from_run` and the `topicmc` command read:
-        plain files without pickle. It cannot be resumed by `topicmc train`.
+        plain files without pickle. A model that `partial_fit` has changed goes on with it, once it
+        is read, as this one would; `topicmc train` cannot resume it.
 
         ``vocabulary`` names the columns of a model that does not know their names, for instance
         ``vectorizer.get_feature_names_out()``; ``force`` replaces a run, and waits for up to five
@@ -333,8 +336,8 @@ class LDA(PartialFit, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """What `fit` leaves behind, and what `partial_fit` goes on from."""
         self._set(record)
         self.n_iter_ = math.ceil(record.passes)
-        self._stream, self._passes, self._n_streamed = None, record.passes, 0
-        self._n_seen = self._n_fitted = n_docs
+        self._stream = record.stream
+        self._visits = Visits(n_docs, record.passes) if record.stream is None else record.visits
 
     def _set(self, record: Record) -> None:
         self._record = record

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 from topicmc.engine.loop import Listener, Status
+from topicmc.models.lda.run import TopicRun
 
 _EVERY = 0.2  # seconds between two pictures
 
@@ -23,9 +24,9 @@ def listener(verbose: int) -> Listener:
     """Silence for 0; else a bar in a notebook, and what `topicmc train` shows elsewhere."""
     if verbose and in_notebook():
         return Notebook()
-    from topicmc.engine.listeners import listener
+    from topicmc.engine.listeners import Terms, listener
 
-    return listener("auto" if verbose else "none")
+    return listener("auto" if verbose else "none", Terms.of(TopicRun))
 
 
 class Notebook:

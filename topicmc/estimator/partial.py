@@ -15,7 +15,7 @@ from topicmc.estimator import inputs
 from topicmc.estimator.fitted import Fitted
 from topicmc.estimator.priors import IN_MEMORY, is_matrix, row_prior
 from topicmc.estimator.settings import WORDS, whole_number
-from topicmc.estimator.stored import of_stream
+from topicmc.estimator.stored import Visits, of_stream
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.priors.seeds import usual_weight
 from topicmc.models.lda.settings import TrainConfig
@@ -39,7 +39,7 @@ class PartialFit(Fitted):
     vocabulary: Any
     random_state: Any
     n_iter_: int
-    _passes: float
+    _visits: Visits
     _total: int | None
     _stream: Any
 
@@ -75,8 +75,7 @@ class PartialFit(Fitted):
         is_new = not hasattr(self, "_record")
         if is_new:
             self._seed, self._stream = seed_of(self.random_state), None
-            self._n_seen = self._n_fitted = self._n_streamed = 0
-            self._passes = 0.0
+            self._visits = Visits()
         elif self._stream is not None:  # whose topics change in place
             self._stream = self._stream.copy()
         threads = self._threads()
@@ -84,7 +83,7 @@ class PartialFit(Fitted):
             config = self._config()
             minibatch = or_default(config.batch_size, MINIBATCH)
             for documents in self._first(X) if is_new else inputs.again(self, X):
-                whole = inputs.whole(documents, self._seed + self._n_seen)
+                whole = inputs.whole(documents, self._seed + self._visits.seen)
                 n_parts = max(1, -(-whole.n_docs // minibatch))
                 bounds = np.linspace(0, whole.n_docs, n_parts + 1).astype(int).tolist()
                 for start, stop in pairwise(bounds):
@@ -92,13 +91,17 @@ class PartialFit(Fitted):
         stream = self._stream
         if stream is None and is_new:
             raise ValueError("X holds no words to train on")
-        one_pass = self._total or self._n_fitted or self._n_seen
-        passes = self._passes + self._n_streamed / one_pass
+        visits = self._visits
+        one_pass = self._total or visits.fitted or visits.seen
+        passes = visits.passes + visits.streamed / one_pass
         self.n_iter_ = math.ceil(passes)
         if stream is None:
             self._record.passes = passes
             return
-        record = of_stream(stream, self._total or self._n_seen, passes)
+        record = of_stream(stream, self._total or visits.seen, passes)
+        record.visits = visits
+        batch_size = or_default(config.batch_size, None)
+        record.parameters = {"total_samples": self._total, "batch_size": batch_size}
         if is_new:
             record.name(self.seeds, self._seed_weight)
             if is_matrix(self.topic_word_prior):
@@ -125,9 +128,9 @@ class PartialFit(Fitted):
         yield inputs.first(self, X)
 
     def _update(self, documents: Documents, config: TrainConfig, threads: Threads) -> None:
-        self._n_seen += documents.n_docs
-        self._n_streamed += documents.n_docs
-        scale = max(1.0, (self._total or self._n_seen) / max(1, documents.n_docs))
+        visits = self._visits
+        self._visits = visits = visits._replace(streamed=visits.streamed + documents.n_docs)
+        scale = max(1.0, (self._total or visits.seen) / max(1, documents.n_docs))
         documents = select(documents, documents.lengths > 0)
         if documents.n_docs == 0:
             return

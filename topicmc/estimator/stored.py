@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,17 +20,42 @@ from topicmc.models.lda.draws import keeps_counts
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.planning.plan import passes
 from topicmc.models.lda.priors.seed_settings import checked_seeds
-from topicmc.models.lda.run import TopicRun
+from topicmc.models.lda.run import STREAM, TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, read_running_mean, samples_of, share_of
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.posterior.traces import trace_alone
 from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.samplers.state import Chain, is_finite, sum_topics
+from topicmc.storage.fields import SHA256
+from topicmc.storage.fields import Record as Fields
+from topicmc.storage.files import real_path, write_arrays
 from topicmc.storage.lease import NAME as LEASE
 from topicmc.storage.lease import held
 from topicmc.storage.runs import made_by
 from topicmc.topics.reading import write_topics
+
+_MOST_UPDATES = 2**31  # of a chain: random numbers are named by them in 32 bits
+_MOST_SEED = 2**63 - 1
+
+
+class Visits(NamedTuple):
+    """Documents that a model has learned from.
+
+    fitted    those of `fit`
+    passes    of `fit` over them
+    streamed  those of `partial_fit` since
+    """
+
+    fitted: int = 0
+    passes: float = 0.0
+    streamed: int = 0
+
+    @property
+    def seen(self) -> int:
+        """All of them."""
+        return self.fitted + self.streamed
 
 
 @dataclass
@@ -54,6 +79,9 @@ class Record:
             (`topicmc.posterior.truncation`); None: of all.
         mean: φ float64 (K, W) and the topics' shares (K,) by the running mean of the chain
             (`topicmc.samplers.running_mean`); None where it keeps none.
+        stream: what `partial_fit` goes on with; None of a chain of `fit` or of a run.
+        visits: with a stream, how many documents it and `fit` have seen.
+        parameters: with a stream, those of `LDA` that it was led by and ``config`` does not say.
     """
 
     phis: list[np.ndarray] | np.ndarray
@@ -69,6 +97,9 @@ class Record:
     inherited: dict[str, Any] = field(default_factory=dict)
     n_at_rest: int | None = None
     mean: tuple[np.ndarray, np.ndarray] | None = None
+    stream: Stream | None = None
+    visits: Visits = field(default_factory=Visits)
+    parameters: dict[str, int | None] = field(default_factory=dict)
 
     def name(self, seeds: Any, weight: float | None) -> None:
         """Takes down the seeds that the topics began with, if any, and names them so."""
@@ -79,8 +110,22 @@ class Record:
     @property
     def samples(self) -> np.ndarray:
         """φ of all: float32 (S, K, W); those of a stream are put together when first asked for."""
-        self.phis = np.asarray(self.phis)
-        return self.phis
+        return self.phis if isinstance(self.phis, np.ndarray) else self._together
+
+    @cached_property
+    def _together(self) -> np.ndarray:
+        """Those of a list, which then holds views of them: there is one copy, and it is the
+        stream's."""
+        together = np.empty((len(self.phis), *self.phis[0].shape), np.float32)
+        for place, phi in enumerate(self.phis):
+            together[place] = phi
+            self.phis[place] = together[place]
+        return together
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The samples once: a pickle would hold an array and its views each by itself."""
+        state = {name: value for name, value in vars(self).items() if name != "_together"}
+        return state if self.stream is None else {**state, "phis": self.stream.samples}
 
     @cached_property
     def phi(self) -> np.ndarray:
@@ -128,11 +173,16 @@ def read(run: TopicRun, chain: int = 0) -> Record:
     is damaged.
     """
     facts, index, samples = run.facts(), samples_of(run), samples_of(run, chain)
-    entries, sums, phis = [], [], []
-    for entry in samples:
+    corpus = facts["corpus"]
+    if corpus["path"] != IN_MEMORY:  # as of one that the run holds
+        corpus["path"] = str(real_path(run.path / corpus["path"]))
+    entries, sums, phis = [], [], np.empty(0, np.float32)
+    for place, entry in enumerate(samples):
         theta = run.read_sample(entry)
         sums.append(theta.sum(axis=0, dtype=np.float64))
-        phis.append((theta / sums[-1].astype(np.float32)).T)
+        if place == 0:
+            phis = np.empty((len(samples), *theta.shape[::-1]), np.float32)
+        np.divide(theta.T, sums[-1].astype(np.float32)[:, None], out=phis[place])
         known: dict[str, Any] = {
             name: entry[name] for name in ("round", "position") if name in entry
         }
@@ -147,11 +197,11 @@ def read(run: TopicRun, chain: int = 0) -> Record:
             }
         )
     record = Record(
-        np.stack(phis),
+        phis,
         np.stack(sums),
         entries,
         facts["config"],
-        facts["corpus"],
+        corpus,
         _passes_of(run),
         additions=run.additions(),
         labels=dict(run.labels),
@@ -162,7 +212,57 @@ def read(run: TopicRun, chain: int = 0) -> Record:
     )
     if all(entry["chain"] == 0 for entry in index):
         record.metrics = run.metrics()
+    if "stream" in facts:
+        _read_stream(run, record)
     return record
+
+
+def _read_stream(run: TopicRun, record: Record) -> None:
+    """Has a record go on as the one that was written did."""
+    facts = Fields(run.path / "run.json", run.facts())
+    told, config = facts.record("stream"), facts.record("config")
+    theta = run.read_theta(run.path / STREAM, told.text("checksum", SHA256))
+    place = {
+        name: told.whole(name, most=_MOST_UPDATES)
+        for name in ("update", "start", "first", "position")
+    }
+    chain = Chain(0, theta, sum_topics(theta), place.pop("update"))
+    if not is_finite(chain):
+        raise DataError(f"{run.path / STREAM}: holds a topic without weight; restore or remake it")
+    record.stream = Stream(
+        chain,
+        record.alphas[-1],
+        RowPrior(record.entries[-1]["beta"], record.additions),
+        config.whole("samples", least=1),
+        config.whole("seed", most=_MOST_SEED),
+        **place,
+        positions=[entry["round"] for entry in record.entries],
+        samples=list(record.phis),
+        sums=list(record.sums),
+    )
+    record.visits = Visits(
+        told.whole("fitted"), told.number("passes", least=0), told.whole("streamed")
+    )
+    given = told.record("parameters")
+    record.parameters = {
+        name: given.whole(name, least=1)
+        for name in ("total_samples", "batch_size")
+        if given.value.get(name) is not None
+    }
+
+
+def _write_stream(run: TopicRun, record: Record, stream: Stream) -> None:
+    """The chain as it is, which need not be one of its samples, and where it stands."""
+    place = {name: getattr(stream, name) for name in ("start", "first", "position")}
+    run.update_facts(
+        stream={
+            "checksum": write_arrays(run.path / STREAM, {"theta": stream.chain.theta}),
+            "update": stream.chain.update,
+            **place,
+            **record.visits._asdict(),
+            "parameters": record.parameters,
+        }
+    )
 
 
 def _passes_of(run: TopicRun) -> float:
@@ -209,6 +309,7 @@ def of_stream(stream: Stream, n_docs: int, n_passes: float) -> Record:
         {"path": IN_MEMORY, "fingerprint": "none", "tokenizer": None, **size},
         n_passes,
         additions=stream.prior.additions,
+        stream=stream,
     )
 
 
@@ -249,6 +350,8 @@ def write(record: Record, words: list[str], path: Path, force: bool) -> None:
             mean = run.keep_mean(0, entries[-1]["round"], theta, most_tokens=np.inf)
             entries[-1] |= {"mean": {**mean, "share": share.tolist()}}
         run.write_sample_index(entries)
+        if record.stream is not None:
+            _write_stream(run, record, record.stream)
         for line in record.metrics:
             run.append_metrics(line)
         for line in record.trace:
@@ -261,7 +364,7 @@ def _check_place(path: Path, force: bool) -> None:
     """UsageError where a run must not be written, as `TopicRun.check_free` has it, or a folder
     holds what is no part of one, which would be lost with it."""
     TopicRun.check_free(path, force)
-    own = [*TopicRun.files, *TopicRun.folders, LEASE]
+    own = [*TopicRun.files, *TopicRun.drafts(), *TopicRun.folders, f"{LEASE}*", f".{LEASE}.*.tmp"]
     with suppress(DataError):  # what is damaged may be replaced
         if TopicRun.open(path).facts()["corpus"].get("path") == EMBEDDED:
             own.append(EMBEDDED)

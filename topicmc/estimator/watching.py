@@ -11,6 +11,7 @@ import numpy as np
 
 from topicmc.engine.loop import Listener, Status
 from topicmc.host.interrupts import Interrupt
+from topicmc.models.lda.run import TopicRun
 from topicmc.storage.run_fields import scored
 
 logger = logging.getLogger("topicmc")
@@ -69,10 +70,10 @@ class Watcher:
         self._shown.progress(status)
 
     def evaluated(self, record: dict[str, Any]) -> None:
-        from topicmc.engine.listeners import summary
+        from topicmc.engine.listeners import Terms, summary
 
         self._shown.evaluated(record)
-        logger.info("%s", summary(record))
+        logger.info("%s", summary(record, Terms.of(TopicRun)))
         if self._callback is None:
             return
         taken = ("update", "seconds", "perplexity", "perplexity_averaged", "samples")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from topicmc.export.source import Source
-from topicmc.storage.files import save_array
+from topicmc.storage.files import save_array, write_words
 
 
 def write(source: Source, folder: Path) -> None:
@@ -15,11 +15,5 @@ def write(source: Source, folder: Path) -> None:
     for name, array in topics.arrays().items():
         with (folder / f"{name}.npy").open("wb") as stream:
             save_array(stream, array)
-    write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)
+    write_words(folder / "vocabulary.txt", topics.vocabulary)
     source.name_indices(folder)
-
-
-def write_vocabulary(path: Path, words: list[str]) -> None:
-    """Writes a word a line."""
-    with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(word + "\n" for word in words)

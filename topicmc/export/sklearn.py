@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from topicmc.export.libraries import library
-from topicmc.export.npy import write_vocabulary
 from topicmc.export.source import Source, Topics
+from topicmc.storage.files import write_words
 
 if TYPE_CHECKING:
     from sklearn.decomposition import LatentDirichletAllocation
@@ -31,7 +31,7 @@ def write(source: Source, folder: Path) -> None:
     topics = source.topics
     model = latent_dirichlet_allocation(topics)
     skops.dump(model, folder / "model.skops")
-    write_vocabulary(folder / "vocabulary.txt", topics.vocabulary)
+    write_words(folder / "vocabulary.txt", topics.vocabulary)
     source.name_indices(folder)
     source.note_dropped("topic mixes")
     if topics.prior.additions is not None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from topicmc.host.machine import available_cores, available_memory
+from topicmc.host.machine import available_cores, available_memory, mpiexec
 from topicmc.host.version import VERSION
 
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "gensim", "pyarrow", "click", "mpi4py", "mpich")
@@ -35,9 +34,7 @@ def diagnose() -> dict[str, Any]:
     }
     for name in PACKAGES:
         facts[name] = _version(name)
-    beside = Path(sys.executable).with_name("mpiexec")
-    found = str(beside) if beside.exists() else shutil.which("mpiexec")
-    facts["mpiexec"] = found or "none; pip install 'topicmc[mpi]' brings one"
+    facts["mpiexec"] = str(mpiexec() or "none; pip install 'topicmc[mpi]' brings one")
     facts["kernel cache"] = _kernel_cache()
     return facts
 

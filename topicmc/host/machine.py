@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,9 +37,10 @@ _VERSION_2 = _Names("memory.max", "memory.current", ("inactive_file", "active_fi
 
 
 class Processes(Protocol):
-    """What `share` needs of a transport."""
+    """What is asked of a transport by those who know no other part of one."""
 
     rank: int
+    is_root: bool
 
     def exchange(self, obj: Any) -> list[Any]:
         """One JSON-able object per process, on every process."""
@@ -64,7 +67,7 @@ class Share:
 
 def share(transport: Processes) -> Share:
     """What this process has; collective, for the launcher may not say who is where."""
-    everyone = transport.exchange([_identity(), sorted(usable_cores()), *_memory()])
+    everyone = transport.exchange([boot() or platform.node(), sorted(usable_cores()), *_memory()])
     shares = [_share(everyone, rank) for rank in range(len(everyone))]
     cores, processes, _ = shares[transport.rank]
     known = [memory for _, _, memory in shares if memory is not None]
@@ -81,11 +84,20 @@ def _share(everyone: list[list], rank: int) -> tuple[int, int, int | None]:
     return max(1, len(cores) // sharing), processes, memory and memory // processes
 
 
-def _identity() -> str:
-    """The same for all processes of a machine, in containers too."""
+def boot() -> str:
+    """What names the running system, the same in its containers; "" where it does not say."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return platform.node()
+    return ""
+
+
+def mpiexec() -> Path | None:
+    """mpiexec beside this Python (the MPI from wheels), else on the PATH; None if there is none."""
+    beside = Path(sys.executable).with_name("mpiexec")
+    if beside.exists():
+        return beside
+    found = shutil.which("mpiexec")
+    return None if found is None else Path(found)
 
 
 def usable_cores() -> set[int]:

@@ -1,11 +1,15 @@
-"""What a file of mixes tells of each document beside its mix."""
+"""What a file of mixes tells of each document beside its mix, and what is counted of all."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from topicmc.corpora import Documents
 from topicmc.corpora.dropped import REASONS
 from topicmc.corpora.metadata import Metadata
 from topicmc.corpora.naming import read_columns
@@ -16,6 +20,46 @@ _TAKEN = {
     "sd",
 }  # fmt: skip
 _OF_TOPICS = re.compile(r"(topic|sd)_\d+(_.*)?")  # which may end in a name, so in underscores
+
+
+@dataclass
+class Totals:
+    """What was inferred so far: documents, those of them without a known word, tokens of known
+    words, tokens of others."""
+
+    documents: int = 0
+    empty: int = 0
+    tokens: int = 0
+    unknown: int = 0
+
+    stop: int | None = None
+    """Of the tokens of others those of stop words, if these are told."""
+    named: int = 0
+    """Documents with an id."""
+
+    def add(self, known: np.ndarray, unknown: np.ndarray) -> None:
+        """Tokens of known words and of others, of each of some documents."""
+        self.documents += len(known)
+        self.empty += int(np.count_nonzero(known == 0))
+        self.tokens += int(known.sum())
+        self.unknown += int(unknown.sum())
+
+
+def blocks_of(
+    reading: Reading, totals: Totals, size: int
+) -> Iterator[tuple[Documents, int, dict[str, Sequence[Any]]]]:
+    """The documents of ``reading``, so many at a time, with the number of the first and `facts_of`
+    them; counted in ``totals`` before they are handed out."""
+    for known in reading:
+        if totals.stop is not None:
+            totals.stop += int(np.sum(known.stop))
+        for start in range(0, known.documents.n_docs, size):
+            block = slice(start, min(start + size, known.documents.n_docs))
+            first = totals.documents
+            facts = facts_of(reading, known, block, first)
+            totals.add(np.array(facts["tokens"]), np.array(facts["unknown"]))
+            totals.named += sum(map(bool, facts.get("id", ())))
+            yield known.documents.part(block.start, block.stop), first, facts
 
 
 def facts_of(reading: Reading, known: Known, block: slice, first: int) -> dict[str, Sequence[Any]]:

@@ -8,9 +8,8 @@ import numpy as np
 
 from topicmc.corpora import Documents
 from topicmc.corpora.reading import Reading
-from topicmc.inference.facts import facts_of
+from topicmc.inference.facts import Totals, blocks_of
 from topicmc.inference.files import Rows
-from topicmc.inference.mixes import Totals
 from topicmc.models.mixture.reading import Groups, log_memberships_of
 
 _BLOCK = 4_096  # documents at a time
@@ -45,14 +44,5 @@ def infer_groups(groups: Groups, reading: Reading, totals: Totals) -> Iterator[R
         reading: the documents.
         totals: counts along.
     """
-    for known in reading:
-        if totals.stop is not None:
-            totals.stop += int(np.sum(known.stop))
-        for start in range(0, known.documents.n_docs, _BLOCK):
-            block = slice(start, min(start + _BLOCK, known.documents.n_docs))
-            part = known.documents.part(block.start, block.stop)
-            first = totals.documents
-            facts = facts_of(reading, known, block, first)
-            totals.add(np.array(facts["tokens"]), np.array(facts["unknown"]))
-            totals.named += sum(map(bool, facts.get("id", ())))
-            yield Rows(first, facts, memberships(groups, part), None)
+    for part, first, facts in blocks_of(reading, totals, _BLOCK):
+        yield Rows(first, facts, memberships(groups, part), None)

@@ -1,13 +1,12 @@
-"""Topic mixes of documents under given topics: what `topicmc infer` and `LDA.transform` compute.
+"""Topic mixes of documents under the topics of a run: what `topicmc infer` computes.
 
-They are those of `topicmc.models.lda.mixes`; how sure they are, is the business of
-`topicmc.inference.deviations`.
+They are those of `topicmc.models.lda.mixes`, as of `LDA.transform`; how sure they are, is the
+business of `topicmc.inference.deviations`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -19,7 +18,7 @@ from topicmc.corpora.reading import Known, Reading
 from topicmc.errors import UsageError
 from topicmc.host.machine import available_cores
 from topicmc.inference.deviations import MOST, Sample, deviations
-from topicmc.inference.facts import facts_of
+from topicmc.inference.facts import Totals, blocks_of
 from topicmc.inference.files import Rows
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
@@ -32,46 +31,6 @@ from topicmc.storage.scratch import IN_MEMORY, scratch_array
 _MOST_TOKENS = 50_000_000
 
 Shown = Callable[[np.ndarray], np.ndarray]
-
-
-def infer(
-    phi: np.ndarray,
-    documents: Documents | Iterable[Documents],
-    alpha: np.ndarray,
-    *,
-    threads: Threads | None = None,
-) -> Iterator[np.ndarray]:
-    """The mixes of documents, or of a stream of them, in order: float64 (n, K) at a time.
-
-    φ (K, W) and α (K,) are those of `Mixer`. Memory does not grow with the documents.
-    """
-    mixer = Mixer(phi, alpha, threads)
-    stream = [documents] if isinstance(documents, Documents) else documents
-    for part in parts(stream, mixer.block):
-        yield mixer.mixes(part)
-
-
-@dataclass
-class Totals:
-    """What was inferred so far: documents, those of them without a known word, tokens of known
-    words, tokens of others."""
-
-    documents: int = 0
-    empty: int = 0
-    tokens: int = 0
-    unknown: int = 0
-
-    stop: int | None = None
-    """Of the tokens of others those of stop words, if these are told."""
-    named: int = 0
-    """Documents with an id."""
-
-    def add(self, known: np.ndarray, unknown: np.ndarray) -> None:
-        """Tokens of known words and of others, of each of some documents."""
-        self.documents += len(known)
-        self.empty += int(np.count_nonzero(known == 0))
-        self.tokens += int(known.sum())
-        self.unknown += int(unknown.sum())
 
 
 def infer_under(
@@ -108,25 +67,11 @@ def infer_under(
     del phi  # of which the mixer has its own
     samples = drawn_samples(whole, chain, threads) if sd else []
     reading = stream if isinstance(stream, Reading) else Reading(iter(stream))
-    for known in reading:
-        if totals.stop is not None:
-            totals.stop += int(np.sum(known.stop))
-        for start in range(0, known.documents.n_docs, mixer.block):
-            block = slice(start, min(start + mixer.block, known.documents.n_docs))
-            part = known.documents.part(block.start, block.stop)
-            first = totals.documents
-            facts = facts_of(reading, known, block, first)
-            rows = Rows(
-                first,
-                facts,
-                shown(mixer.mixes(part)),
-                deviations(part, samples, seed=seed, first=first, threads=threads, summed=shown)
-                if sd
-                else None,
-            )
-            totals.add(np.array(facts["tokens"]), np.array(facts["unknown"]))
-            totals.named += sum(map(bool, facts.get("id", ())))
-            yield rows
+    for part, first, facts in blocks_of(reading, totals, mixer.block):
+        sds = None
+        if sd:
+            sds = deviations(part, samples, seed=seed, first=first, threads=threads, summed=shown)
+        yield Rows(first, facts, shown(mixer.mixes(part)), sds)
 
 
 def whole_of(run: TopicRun, chain: int = 0) -> tuple[TopicRun, Shown]:

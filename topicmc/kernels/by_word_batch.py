@@ -61,11 +61,10 @@ def sample_assignments(
     """Arguments, law and result are those of `topicmc.kernels.gibbs.sample_assignments`; documents
     have at most `LONGEST` tokens. A draw differs where rounding decides it."""
     n_padded, offsets = phi_rows.shape[1], batch.offsets
-    checked = check(batch, phi_rows, alpha, sweeps, burn_in, z)
-    # As small as topics that are kept from sweep to sweep: both share what is compiled.
-    kind = assignment_dtype(n_padded) if z is None else checked.dtype
-    unassigned = np.iinfo(kind).max
-    z = np.full(batch.n_tokens, unassigned, kind) if z is None else checked
+    # As small as topics that are kept from sweep to sweep: both share what is compiled. Of either
+    # type the greatest number says that there is none yet.
+    held = check(batch, phi_rows, alpha, sweeps, burn_in, z).astype(assignment_dtype(n_padded))
+    unassigned = np.iinfo(held.dtype).max
     ranges = cut(0, batch.n_docs, offsets, n_padded, threads.n_threads, _PIECE)
     redraw = by_word_slots.redraw if n_padded > _MANY_TOPICS else by_word.redraw
     doc_topic = np.zeros((batch.n_docs if want_doc_topic else 0, n_padded), np.int32)
@@ -77,20 +76,22 @@ def sample_assignments(
         tile = order_tile(first, last, offsets, batch.tokens, len(phi_rows))
         doc_ids = batch.doc_ids[first:last]
         names: dict[str, Any] = {"doc_ids": doc_ids, "key": key, "update": update}
-        if np.any(z[offsets[first] : offsets[last]] == unassigned):
-            by_word_start.start(tile, offsets, z, *given, no_prior(n_padded), **names)
+        if np.any(held[offsets[first] : offsets[last]] == unassigned):
+            by_word_start.start(tile, offsets, held, *given, no_prior(n_padded), **names)
         drawn[i] = tile, []
         for sweep in range(1, sweeps + 1):
             _, after, _ = redraw(
-                tile, offsets, z, *given, no_prior(n_padded), counted=False, sweep=sweep, **names
+                tile, offsets, held, *given, no_prior(n_padded), counted=False, sweep=sweep, **names
             )
             if sweep > burn_in:
                 if want_word_topic:
                     drawn[i][1].append(after)
                 if want_doc_topic:
-                    _add_documents(offsets[first : last + 1], z, doc_topic[first:last])
+                    _add_documents(offsets[first : last + 1], held, doc_topic[first:last])
 
     threads.run(sample, len(ranges))
+    if z is not None:
+        z[:] = held
     scale = float(sweeps - burn_in)
     word_topic = _word_topic_sums(drawn, phi_rows.shape, threads) if want_word_topic else None
     return Assignments(word_topic, doc_topic if want_doc_topic else None, scale)

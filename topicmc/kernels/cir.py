@@ -160,13 +160,13 @@ def cir_blocks(
     first: int,
     last: int,
     block_sums: np.ndarray,
-) -> int:
-    """Exact CIR transitions on blocks first … last − 1 of `words`; returns how many are at FLOOR.
+) -> None:
+    """Exact CIR transitions on blocks first … last − 1 of `words`, in place.
 
     Word words[i] moves by the time steps[i] > 0, so that one that waited moves by what has elapsed;
     words of the minibatch have â = b_kw + N̂ n_kw, the others â = b_kw.
     """
-    return _cir_blocks(
+    _cir_blocks(
         theta, words, steps, slots, counts, beta, scale, key, update, first, last, block_sums,
         *_scratch(theta.shape[1]),
     )  # fmt: skip
@@ -195,7 +195,6 @@ def _cir_blocks(
     list_shape, list_moved = list_floats[0], list_floats[1]
     list_excess, list_span = list_doubles[0], list_doubles[1]
     scale = np.float32(scale)
-    at_floor = 0
     for block in range(first, last):
         n = np.int64(0)
         members = words[block * BLOCK : (block + 1) * BLOCK]
@@ -238,5 +237,4 @@ def _cir_blocks(
                     topic, word, list_shape[i], list_excess[i], list_span[i], key, update
                 )
             theta[word, topic] = floored(new)
-        at_floor += add_rows(theta, members, block_sums[block])
-    return at_floor
+        add_rows(theta, members, block_sums[block])

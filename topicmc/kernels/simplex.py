@@ -38,33 +38,27 @@ def _sum_blocks(block_sums, sums):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def add_rows(theta, words, sums):
-    """sums (K,) = Σ of the rows `words` of θ in float64; returns how many entries are at FLOOR."""
+    """sums (K,) = Σ of the rows `words` of θ in float64."""
     for k in range(sums.size):
         sums[k] = 0.0
-    at_floor = 0
     for w in words:
         row = theta[w]
         for k in range(sums.size):
             sums[k] += np.float64(row[k])
-        for k in range(sums.size):
-            at_floor += row[k] <= FLOOR
-    return at_floor
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def add_blocks(theta, words, first, last, block_sums):
     """`add_rows` of blocks first … last − 1, without a move."""
-    at_floor = 0
     for block in range(first, last):
         members = words[block * BLOCK : (block + 1) * BLOCK]
-        at_floor += add_rows(theta, members, block_sums[block])
-    return at_floor
+        add_rows(theta, members, block_sums[block])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def decayed_blocks(theta, words, steps, beta, first, last, block_sums):
     """Σ_i E[θ' of words[i] after a CIR move of steps[i] with â = b] of blocks first … last − 1; the
-    entries of ``beta`` are float64. Returns 0."""
+    entries of ``beta`` are float64."""
     for block in range(first, last):
         sums = block_sums[block]
         for k in range(sums.size):
@@ -74,7 +68,6 @@ def decayed_blocks(theta, words, steps, beta, first, last, block_sums):
             prior, span = row_of(beta.entries, words[i]), -math.expm1(-steps[i])
             for k in range(sums.size):
                 sums[k] += decay * np.float64(row[k]) + entry(prior, k) * span
-    return 0
 
 
 def mean_blocks(
@@ -88,13 +81,11 @@ def mean_blocks(
     first: int,
     last: int,
     block_sums: np.ndarray,
-) -> int:
+) -> None:
     """θ' = e^−h θ + (1 − e^−h)(b_kw + N̂ n_kw), the mean of a CIR move, on blocks first … last − 1
-    of `words`, in place; returns how many are at FLOOR. Arguments as of `topicmc.kernels.cir`."""
+    of `words`, in place. Arguments as of `topicmc.kernels.cir`."""
     shape = np.empty(theta.shape[1], np.float32)
-    return _mean_blocks(
-        theta, words, steps, slots, counts, beta, scale, first, last, block_sums, shape
-    )
+    _mean_blocks(theta, words, steps, slots, counts, beta, scale, first, last, block_sums, shape)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -102,7 +93,6 @@ def _mean_blocks(
     theta, words, steps, slots, counts, beta, scale, first, last, block_sums, shape
 ):  # fmt: skip
     scale = np.float32(scale)
-    at_floor = 0
     for block in range(first, last):
         members = words[block * BLOCK : (block + 1) * BLOCK]
         for i in range(members.size):
@@ -111,8 +101,7 @@ def _mean_blocks(
             shapes(members[i], slots[block * BLOCK + i], counts, beta, scale, shape)
             for k in range(shape.size):
                 row[k] = floored(kept * row[k] + gained * shape[k])
-        at_floor += add_rows(theta, members, block_sums[block])
-    return at_floor
+        add_rows(theta, members, block_sums[block])
 
 
 @njit(forceinline=True)
@@ -156,8 +145,8 @@ def langevin_blocks(
     first: int,
     last: int,
     block_sums: np.ndarray,
-) -> int:
-    """SGRLD on blocks first … last − 1 of `words`, in place; returns how many are at FLOOR.
+) -> None:
+    """SGRLD on blocks first … last − 1 of `words`, in place.
 
     θ' = |θ + ε/2 (b_kw + N̂ n_kw − θ_kw shrink_k) + √(ε θ) z|, shrink_k = 1 + N̂ n_k· / Σ_w θ_kw:
     float32 (K,); ε = step.
@@ -166,7 +155,7 @@ def langevin_blocks(
     z = np.empty((4, padded_size(n_topics)), np.float32)
     bits = np.empty(z.shape, np.uint32)
     gain = np.empty(n_topics, np.float32)
-    return _langevin_blocks(
+    _langevin_blocks(
         theta, words, slots, counts, shrink, beta, scale, step, key, update, first, last,
         block_sums, bits, z, gain,
     )  # fmt: skip
@@ -180,7 +169,6 @@ def _langevin_blocks(
     n_topics = theta.shape[1]
     half, variance = np.float32(step / 2), np.float32(step)
     scale = np.float32(scale)
-    at_floor = 0
     for block in range(first, last):
         members = words[block * BLOCK : (block + 1) * BLOCK]
         quad = -1
@@ -195,5 +183,4 @@ def _langevin_blocks(
                 spread = np.float32(math.sqrt(variance * row[k])) * noise[k]
                 moved = row[k] + half * (gain[k] - row[k] * shrink[k]) + spread
                 row[k] = floored(np.float32(abs(moved)))
-        at_floor += add_rows(theta, members, block_sums[block])
-    return at_floor
+        add_rows(theta, members, block_sums[block])

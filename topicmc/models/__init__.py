@@ -1,1 +1,1 @@
-"""The models, one folder each."""
+"""The models, one folder each, and what several of them share."""

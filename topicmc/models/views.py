@@ -33,7 +33,7 @@ import numpy as np
 from topicmc.errors import DataError
 from topicmc.models.names import fault_of_name
 from topicmc.storage.fields import Record
-from topicmc.storage.files import own_checksum, read_json, within, write_json
+from topicmc.storage.files import own_checksum, read_json, real_path, within, write_json
 
 NAME = "view.json"
 FORMAT = 1
@@ -176,7 +176,7 @@ def write_view(
     are."""
     record = {
         "format": FORMAT,
-        "run": Path(os.path.relpath(run.resolve(), path.resolve())).as_posix(),
+        "run": Path(os.path.relpath(real_path(run), real_path(path))).as_posix(),
         "fingerprint": fingerprint,
         "samples": samples,
         **({} if of_topics else {"groups_of": view.n_topics}),

@@ -134,7 +134,8 @@ class GroupPosterior:
         )
         if self.n_chains == 1:
             return f"{told} One chain cannot know what others find: train with --chains."
-        return f"{told} All {self.n_chains} chains find {int(self.stable.sum())}."
+        everyone = "Both" if self.n_chains == 2 else f"All {self.n_chains}"
+        return f"{told} {everyone} chains find {int(self.stable.sum())}."
 
 
 def gather_groups(

@@ -16,7 +16,7 @@ from topicmc.corpora.periods import Periods, periods_of
 from topicmc.host.machine import available_cores
 from topicmc.kernels.threads import Threads
 from topicmc.report.numbers import digits
-from topicmc.topics.prevalence import LEAST_DOCUMENTS, evenly_chosen, prevalence
+from topicmc.topics.prevalence import LEAST_DOCUMENTS, prevalence, randomly_chosen
 from topicmc.topics.uncertainty import Posterior
 
 
@@ -37,7 +37,7 @@ def trends_of(
     if found is None:
         return None, [[] for _ in shown]
     period, n = found.of, len(found.names)
-    numbers = evenly_chosen(np.flatnonzero(period >= 0))
+    numbers = randomly_chosen(np.flatnonzero(period >= 0))
     read = np.bincount(period[numbers], minlength=n)
     span = span_of(read)
     if span is None:

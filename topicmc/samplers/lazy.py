@@ -28,12 +28,10 @@ from topicmc.samplers.running_mean import MeanChain
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.state import (
     Chain,
-    MoveInfo,
     TopicCounts,
+    blockwise,
     check_step,
     is_finite,
-    n_blocks,
-    over_blocks,
     sum_topics,
     word_slots,
 )
@@ -79,24 +77,20 @@ class LazyScir:
         """Those that reached each perplexity soonest."""
         return (3.0, 1.0, 0.0) if kept else (0.5, 20.0, 0.6)
 
-    def refresh(
-        self, chain: Chain, words: np.ndarray, *, key: np.uint64, threads: Threads
-    ) -> MoveInfo:
+    def refresh(self, chain: Chain, words: np.ndarray, *, key: np.uint64, threads: Threads) -> None:
         """Moves `words` (int32, distinct, ascending) by the time that each has waited."""
         if chain.moved_at is None:
-            return MoveInfo(0, is_finite(chain))
+            return
         waited = chain.clock - chain.moved_at[words]
         late = waited > 0
         words, waited = words[late], waited[late]
         nobody = TopicCounts(words, np.empty((0, chain.theta.shape[1]), np.float32))
         slots = np.full(len(words), -1, np.int32)
         expected = self._expected(chain, words, waited, threads)
-        moved, floored = self._transition(
-            chain, nobody, slots, waited, 1.0, np.uint64(key ^ _WAITED), threads
-        )
+        key = np.uint64(key ^ _WAITED)
+        moved = self._transition(chain, nobody, slots, waited, 1.0, key, threads)
         chain.topic_sums = chain.topic_sums + (moved - expected)
         chain.moved_at[words] = chain.clock
-        return MoveInfo(floored, is_finite(chain))
 
     def move(
         self,
@@ -107,28 +101,29 @@ class LazyScir:
         step: float,
         key: np.uint64,
         threads: Threads,
-    ) -> MoveInfo:
-        """One update of the words of `counts`, which must be fresh: `scale` is N̂, `step` is h."""
+    ) -> bool:
+        """One update of the words of `counts`, which must be fresh, by `scale` N̂ and `step` h;
+        whether the chain is finite."""
         check_step(step)
         n_words, words = len(chain.theta), counts.words
         if chain.moved_at is not None and np.any(chain.moved_at[words] != chain.clock):
             raise ValueError("refresh the words of a minibatch before they are moved")
         if len(words) > self.waits_below * n_words:
-            floored = self._move_all(chain, counts, scale, step, key, threads)
+            self._move_all(chain, counts, scale, step, key, threads)
         else:
             if chain.moved_at is None:
                 chain.moved_at = np.full(n_words, chain.clock)
             slots = np.arange(len(words), dtype=np.int32)
             steps = np.full(len(words), float(step))
             expected = self._expected(chain, words, steps, threads)
-            moved, floored = self._transition(chain, counts, slots, steps, scale, key, threads)
+            moved = self._transition(chain, counts, slots, steps, scale, key, threads)
             # All words as if absent, then what the words of the batch have gained over that.
             gain = self.prior.totals(n_words, chain.theta.shape[1], -np.expm1(-step))
             chain.topic_sums = np.exp(-step) * chain.topic_sums + gain + (moved - expected)
             chain.clock += step
             chain.moved_at[words] = chain.clock
         chain.update += 1
-        return MoveInfo(floored, is_finite(chain))
+        return is_finite(chain)
 
     def _move_all(
         self,
@@ -138,27 +133,24 @@ class LazyScir:
         step: float,
         key: np.uint64,
         threads: Threads,
-    ) -> int:
-        """Every word by the time that it has waited and the step; returns the floored."""
+    ) -> None:
+        """Every word by the time that it has waited and the step."""
         n_words = len(chain.theta)
         everyone = TopicCounts(np.arange(n_words, dtype=np.int32), counts.counts)
         steps = np.full(n_words, float(step))
         if chain.moved_at is not None:
             steps += chain.clock - chain.moved_at
         slots = word_slots(counts, n_words)
-        moved, floored = self._transition(chain, everyone, slots, steps, scale, key, threads)
-        chain.topic_sums = moved
+        chain.topic_sums = self._transition(chain, everyone, slots, steps, scale, key, threads)
         chain.clock += step
         chain.moved_at = None
-        return floored
 
-    def settle(self, chain: Chain, *, key: np.uint64, threads: Threads) -> MoveInfo:
+    def settle(self, chain: Chain, *, key: np.uint64, threads: Threads) -> None:
         """Brings every word up to date and renews the topic sums from θ."""
         everyone = np.arange(len(chain.theta), dtype=np.int32)
-        info = self.refresh(chain, everyone, key=key, threads=threads)
+        self.refresh(chain, everyone, key=key, threads=threads)
         chain.topic_sums = sum_topics(chain.theta, threads)
         chain.moved_at = None
-        return info
 
     def _expected(
         self, chain: Chain, words: np.ndarray, steps: np.ndarray, threads: Threads
@@ -166,13 +158,7 @@ class LazyScir:
         """Σ E[θ'] of some words if they were absent for so long: float64 (K,)."""
         n_words, n_topics = chain.theta.shape
         beta = self.prior.rows(n_words, n_topics, np.float64)
-        block_sums = np.empty((n_blocks(len(words)), n_topics))
-
-        def work(first: int, last: int) -> int:
-            return simplex.decayed_blocks(chain.theta, words, steps, beta, first, last, block_sums)
-
-        over_blocks(work, len(block_sums), threads)
-        return simplex.sum_blocks(block_sums)
+        return blockwise(simplex.decayed_blocks, chain.theta, words, steps, beta, threads=threads)
 
     def _transition(
         self,
@@ -183,27 +169,18 @@ class LazyScir:
         scale: float,
         key: np.uint64,
         threads: Threads,
-    ) -> tuple[np.ndarray, int]:
-        """Moves counts.words; returns Σ θ' over them, float64 (K,), and the floored."""
-        words = counts.words
-        beta = self.prior.rows(*chain.theta.shape)
-        block_sums = np.empty((n_blocks(len(words)), chain.theta.shape[1]))
-
-        def work(first: int, last: int) -> int:
-            return cir.cir_blocks(
-                chain.theta,
-                words,
-                steps,
-                slots,
-                counts.counts,
-                beta,
-                scale,
-                key,
-                np.uint32(chain.update),
-                first,
-                last,
-                block_sums,
-            )
-
-        floored = over_blocks(work, len(block_sums), threads)
-        return simplex.sum_blocks(block_sums), floored
+    ) -> np.ndarray:
+        """Moves counts.words; returns Σ θ' over them, float64 (K,)."""
+        return blockwise(
+            cir.cir_blocks,
+            chain.theta,
+            counts.words,
+            steps,
+            slots,
+            counts.counts,
+            self.prior.rows(*chain.theta.shape),
+            scale,
+            key,
+            np.uint32(chain.update),
+            threads=threads,
+        )

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from topicmc.kernels.threads import Threads
-    from topicmc.samplers.state import Chain, MoveInfo, TopicCounts
+    from topicmc.samplers.state import Chain, TopicCounts
 
 SAMPLERS = {
     "scir": "topicmc.samplers.lazy:LazyScir",
@@ -47,18 +47,17 @@ class Sampler(Protocol):
         """a, b and c of the step size, for a chain of that total, on minibatches or with kept
         assignments."""
 
-    def refresh(
-        self, chain: Chain, words: np.ndarray, *, key: np.uint64, threads: Threads
-    ) -> MoveInfo | None:
+    def refresh(self, chain: Chain, words: np.ndarray, *, key: np.uint64, threads: Threads) -> None:
         """Brings the words of a minibatch up to date, in place, before their counts are drawn."""
 
     def move(
         self, chain: Chain, counts: TopicCounts, *, scale: float, step: float, key: np.uint64,
         threads: Threads,
-    ) -> MoveInfo:  # fmt: skip
-        """One update of the chain, in place."""
+    ) -> bool:  # fmt: skip
+        """One update of the chain, in place; False where it has diverged, so that a topic's sum is
+        no longer finite and positive."""
 
-    def settle(self, chain: Chain, *, key: np.uint64, threads: Threads) -> MoveInfo | None:
+    def settle(self, chain: Chain, *, key: np.uint64, threads: Threads) -> None:
         """Brings all words up to date, in place."""
 
 

@@ -35,12 +35,10 @@ from topicmc.kernels.threads import Threads
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.state import (
     Chain,
-    MoveInfo,
     TopicCounts,
+    blockwise,
     check_step,
     finish_move,
-    n_blocks,
-    over_blocks,
     sum_topics,
     word_slots,
 )
@@ -64,34 +62,27 @@ class Scir:
         step: float,
         key: np.uint64,
         threads: Threads,
-    ) -> MoveInfo:
-        """One update of chain.theta in place: `scale` is N̂, `step` is h."""
+    ) -> bool:
+        """One update of chain.theta in place, by `scale` N̂ and `step` h; whether the chain is
+        finite."""
         check_step(step)
         n_words, n_topics = chain.theta.shape
         words = np.arange(n_words, dtype=np.int32)
         steps = np.full(n_words, float(step))
-        slots = word_slots(counts, n_words)
-        block_sums = np.empty((n_blocks(n_words), n_topics))
-        beta = self.prior.rows(n_words, n_topics)
-
-        def work(first: int, last: int) -> int:
-            return cir.cir_blocks(
-                chain.theta,
-                words,
-                steps,
-                slots,
-                counts.counts,
-                beta,
-                scale,
-                key,
-                np.uint32(chain.update),
-                first,
-                last,
-                block_sums,
-            )
-
-        floored = over_blocks(work, len(block_sums), threads)
-        return finish_move(chain, block_sums, floored)
+        sums = blockwise(
+            cir.cir_blocks,
+            chain.theta,
+            words,
+            steps,
+            word_slots(counts, n_words),
+            counts.counts,
+            self.prior.rows(n_words, n_topics),
+            scale,
+            key,
+            np.uint32(chain.update),
+            threads=threads,
+        )
+        return finish_move(chain, sums)
 
     def redraw_sums(
         self, chain: Chain, totals: np.ndarray, *, key: np.uint64, threads: Threads

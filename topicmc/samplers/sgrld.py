@@ -31,12 +31,10 @@ from topicmc.samplers.eager import Eager
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.state import (
     Chain,
-    MoveInfo,
     TopicCounts,
+    blockwise,
     check_step,
     finish_move,
-    n_blocks,
-    over_blocks,
     word_slots,
 )
 
@@ -75,34 +73,27 @@ class Sgrld(Eager):
         step: float,
         key: np.uint64,
         threads: Threads,
-    ) -> MoveInfo:
-        """One update of chain.theta in place: `scale` is N̂, `step` is ε."""
+    ) -> bool:
+        """One update of chain.theta in place, by `scale` N̂ and `step` ε; whether the chain is
+        finite."""
         check_step(step)
         n_words, n_topics = chain.theta.shape
         words = np.arange(n_words, dtype=np.int32)
-        slots = word_slots(counts, n_words)
-        block_sums = np.empty((n_blocks(n_words), n_topics))
-        beta = self.prior.rows(n_words, n_topics)
         # Σ_d φ_kw n_dk· = φ_kw n_k·, so what multiplies −θ_kw is the same for all words of a topic.
         batch_sums = counts.counts[:, :n_topics].sum(axis=0, dtype=np.float64)
         shrink = (1.0 + scale * batch_sums / chain.topic_sums).astype(np.float32)
-
-        def work(first: int, last: int) -> int:
-            return simplex.langevin_blocks(
-                chain.theta,
-                words,
-                slots,
-                counts.counts,
-                shrink,
-                beta,
-                scale,
-                step,
-                key,
-                np.uint32(chain.update),
-                first,
-                last,
-                block_sums,
-            )
-
-        floored = over_blocks(work, len(block_sums), threads)
-        return finish_move(chain, block_sums, floored)
+        sums = blockwise(
+            simplex.langevin_blocks,
+            chain.theta,
+            words,
+            word_slots(counts, n_words),
+            counts.counts,
+            shrink,
+            self.prior.rows(n_words, n_topics),
+            scale,
+            step,
+            key,
+            np.uint32(chain.update),
+            threads=threads,
+        )
+        return finish_move(chain, sums)

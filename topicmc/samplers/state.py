@@ -51,36 +51,23 @@ class Chain:
     """Whether θ_wk = n_kw + b_kw, the mean of θ given kept assignments, and not a draw."""
 
 
-class MoveInfo(NamedTuple):
-    """What a move did."""
-
-    floored: int
-    """Entries of θ at the least value that is stored, `topicmc.kernels.simplex.FLOOR`."""
-    finite: bool
-    """Whether every topic's sum is finite and positive; if not, the chain has diverged."""
-
-
 def initial_chain(
     index: int,
     n_words: int,
     n_topics: int,
     *,
     prior: RowPrior,
-    n_tokens: int,
+    total: float,
     seed: int,
-    total: float | None = None,
 ) -> Chain:
     """A chain whose topics are random: θ_wk ~ Exp(1), scaled so that E Σ_w θ_wk = total. Words lean
     towards the topics where they have more prior.
 
-    The default, total = β W + n_tokens / K, is the scale of SCIR's posterior, θ_wk ~
-    Gamma(b_kw + n_kw, 1). SGRLD's is the prior's, total = β W (see `topicmc.samplers.sgrld`). The
+    Each sampler has a total of its own (`topicmc.samplers.registry.Sampler.initial_total`). The
     spread of Exp(1) makes topics differ enough for the first updates to tell them apart.
     """
     theta = np.empty((n_words, n_topics), np.float32)
     fill_exponential(theta.reshape(-1), stream_key(seed, "initial", index))
-    if total is None:
-        total = prior.base * n_words + n_tokens / n_topics
     theta *= np.float32(total / n_words)
     prior.lean(theta)
     np.maximum(theta, simplex.FLOOR, out=theta)
@@ -90,13 +77,7 @@ def initial_chain(
 def sum_topics(theta: np.ndarray, threads: Threads | None = None) -> np.ndarray:
     """Σ_w θ_wk as float64 (K,), with the bits that every move leaves in `Chain.topic_sums`."""
     words = np.arange(theta.shape[0], dtype=np.int32)
-    block_sums = np.empty((n_blocks(words.size), theta.shape[1]))
-
-    def work(first: int, last: int) -> int:
-        return simplex.add_blocks(theta, words, first, last, block_sums)
-
-    over_blocks(work, len(block_sums), threads or Threads())
-    return simplex.sum_blocks(block_sums)
+    return blockwise(simplex.add_blocks, theta, words, threads=threads or Threads())
 
 
 def n_blocks(n_words: int) -> int:
@@ -104,27 +85,37 @@ def n_blocks(n_words: int) -> int:
     return -(-n_words // simplex.BLOCK)
 
 
-def over_blocks(work: Callable[[int, int], int], count: int, threads: Threads) -> int:
-    """Shares out work(first, last) over ranges of blocks; returns the sum of what it returned."""
+def blockwise(
+    kernel: Callable[..., object],
+    theta: np.ndarray,
+    words: np.ndarray,
+    *arguments: object,
+    threads: Threads,
+) -> np.ndarray:
+    """Shares out kernel(theta, words, …, first, last, block_sums) over ranges of the blocks of
+    `words`, of each of which it leaves the topic sums; returns these added up in the order of the
+    blocks, float64 (K,)."""
+    count = n_blocks(len(words))
+    block_sums = np.empty((count, theta.shape[1]))
     n_pieces = min(count, 4 * threads.n_threads) if threads.n_threads > 1 else 1
-    results = [0] * n_pieces
 
     def piece(i: int) -> None:
-        results[i] = work(i * count // n_pieces, (i + 1) * count // n_pieces)
+        first, last = i * count // n_pieces, (i + 1) * count // n_pieces
+        kernel(theta, words, *arguments, first, last, block_sums)
 
     threads.run(piece, n_pieces)
-    return sum(results)
+    return simplex.sum_blocks(block_sums)
 
 
-def finish_move(chain: Chain, block_sums: np.ndarray, floored: int) -> MoveInfo:
-    """Renews the topic sums, counts the update, and looks for a chain that has diverged."""
-    chain.topic_sums = simplex.sum_blocks(block_sums)
+def finish_move(chain: Chain, topic_sums: np.ndarray) -> bool:
+    """Takes over the topic sums that a move has left, and counts the update; `is_finite`."""
+    chain.topic_sums = topic_sums
     chain.update += 1
-    return MoveInfo(floored, is_finite(chain))
+    return is_finite(chain)
 
 
 def is_finite(chain: Chain) -> bool:
-    """Whether every topic's sum is finite and positive."""
+    """Whether every topic's sum is finite and positive; if not, the chain has diverged."""
     return bool(np.all(np.isfinite(chain.topic_sums)) and np.all(chain.topic_sums > 0))
 
 

@@ -25,7 +25,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import FORGETTING, Scir
-from topicmc.samplers.state import Chain, TopicCounts, n_blocks, over_blocks
+from topicmc.samplers.state import Chain, TopicCounts, blockwise
 
 _NOTHING = RowPrior(1e-30)  # below what a weight is stored as
 
@@ -37,19 +37,12 @@ class StreamingScir(LazyScir):
     def _transition(
         self, chain: Chain, counts: TopicCounts, slots: np.ndarray, steps: np.ndarray,
         scale: float, key: np.uint64, threads: Threads,
-    ) -> tuple[np.ndarray, int]:  # fmt: skip
-        words = counts.words
+    ) -> np.ndarray:  # fmt: skip
         beta = self.prior.rows(*chain.theta.shape)
-        block_sums = np.empty((n_blocks(len(words)), chain.theta.shape[1]))
-
-        def work(first: int, last: int) -> int:
-            return simplex.mean_blocks(
-                chain.theta, words, steps, slots, counts.counts, beta, scale, first, last,
-                block_sums,
-            )  # fmt: skip
-
-        floored = over_blocks(work, len(block_sums), threads)
-        return simplex.sum_blocks(block_sums), floored
+        return blockwise(
+            simplex.mean_blocks, chain.theta, counts.words, steps, slots, counts.counts, beta,
+            scale, threads=threads,
+        )  # fmt: skip
 
     def enter(self, chain: Chain, *, key: np.uint64, threads: Threads) -> None:
         """Draws θ from Gamma(θ, 1), in place, once all words are up to date: the chain begins. It

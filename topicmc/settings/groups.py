@@ -37,7 +37,7 @@ class RunSettings(Generic[Open]):
     updates: int | None = None
     epochs: float | None = None
     time_budget: float | None = None
-    until: str = "auto"
+    until: str = AUTO
     evaluate_every: str = AUTO
     checkpoint_every: str = AUTO
     samples: int = 32
@@ -107,14 +107,14 @@ class RunSettings(Generic[Open]):
 
     def check_run(self) -> None:
         """UsageError on any value of this group that is outside its range."""
-        one_of("--until", self.until, ("auto", *UNTIL))
+        one_of("--until", self.until, (AUTO, *UNTIL))
         for name in LENGTHS:
             value = getattr(self, name)
             if value is not None:
                 in_range(option(name), value, 0, _LONGEST, exclusive=True)
-        if self.evaluate_every != "auto":
+        if self.evaluate_every != AUTO:
             Interval.parse(self.evaluate_every, "--evaluate-every")
-        if self.checkpoint_every != "auto":
+        if self.checkpoint_every != AUTO:
             Interval.parse(self.checkpoint_every, "--checkpoint-every")
         in_range("--samples", self.samples, 1, 10_000)
         in_range("--seed", self.seed, 0, 2**63 - 1)
@@ -124,14 +124,14 @@ class RunSettings(Generic[Open]):
     def evaluation_interval(self, updates: float | None) -> Interval:
         """When to evaluate: as told, or else `EVALUATIONS` times in a run of so many updates, and
         once a minute."""
-        if self.evaluate_every != "auto":
+        if self.evaluate_every != AUTO:
             return Interval.parse(self.evaluate_every)
         seconds = min(60.0, (self.time_budget or math.inf) / EVALUATIONS)
         return Interval(seconds, math.ceil(updates / EVALUATIONS) if updates else None)
 
     def checkpoint_interval(self) -> Interval:
         """When to save a checkpoint: as told, or else twice a minute, if that costs little."""
-        return Interval.parse("30s" if self.checkpoint_every == "auto" else self.checkpoint_every)
+        return Interval.parse("30s" if self.checkpoint_every == AUTO else self.checkpoint_every)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +158,7 @@ class DsgldSettings(RunSettings[Open]):
         one_of("--schedule", self.schedule, SCHEDULES)
         in_range("--trajectory", self.trajectory, 1, 1_000_000)
         in_range("--chains", self.chains, 1, MAX_WORKERS)
-        most_groups: Any = self.workers if self.chains == "auto" else self.chains
+        most_groups: Any = self.workers if self.chains == AUTO else self.chains
         in_range("--groups", self.groups, 1, most_groups, "a group has at least one chain")
         if self.average_until is not None:
             in_range("--average-until", self.average_until, 0, 1_000_000_000)

@@ -76,7 +76,7 @@ def one_of(option: str, value: str, choices: tuple[str, ...]) -> None:
 def in_range(
     option: str, value: Any, low: float, high: float, why: str = "", exclusive: bool = False
 ) -> None:
-    if value == "auto":
+    if value == AUTO:
         return
     too_low = value <= low if exclusive else value < low
     if too_low or value > high or value != value or value == math.inf:

@@ -16,6 +16,7 @@ from typing import Any
 from topicmc.errors import DataError
 
 SHA256 = r"sha256:[0-9a-f]{64}"
+PLACE = r"[^\0\ud800-\udc7f\udd00-\udfff]*"  # what a path can be
 MOST = 1 << 62  # of anything that is counted
 UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, halves of characters, and marks that change the order of what follows: a

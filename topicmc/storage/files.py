@@ -221,6 +221,13 @@ def read_json(path: Path, **expected: type) -> Any:
     return value
 
 
+def write_words(path: Path, words: Iterable[str]) -> str:
+    """Writes a word a line, in UTF-8, atomically, and returns the checksum. Raises OSError."""
+    with raw_atomic_write(path) as stream:
+        stream.writelines(f"{word}\n" for word in words)
+    return checksum(path)
+
+
 def read_words(path: Path, expected: str | None, n_words: int | None) -> list[str]:
     """The words of a run by the lines of a file, so many where ``n_words`` is given; DataError when
     it is missing, or holds something else."""
@@ -351,9 +358,13 @@ def checksum(path: Path) -> str:
         with path.open("rb") as stream:
             return "sha256:" + hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise DataError(
-            f"{path}: cannot be read ({error.strerror or error}); check the disk, and who may read"
-        ) from None
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """What is to be said of a file that the system does not let be read."""
+    reason = os.strerror(error.errno) if error.errno else error  # PyArrow names the file there
+    return DataError(f"{path}: cannot be read ({reason}); check the disk, and who may read")
 
 
 def within(folder: Path, path: Path) -> Path:

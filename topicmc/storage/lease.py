@@ -27,9 +27,9 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Protocol
 
 from topicmc.errors import TopicmcError, UsageError
+from topicmc.host.machine import Processes, boot
 from topicmc.storage.fields import visible
 from topicmc.storage.files import user_errors_for
 
@@ -41,15 +41,6 @@ STALE = 300.0
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _UNREADABLE = 10.0  # seconds after which a lease that its writer never filled counts as left behind
 _PAUSE = 5.0  # seconds between looks at a holder that is waited for
-
-
-class Processes(Protocol):
-    """What `held` needs of a transport."""
-
-    is_root: bool
-
-    def exchange(self, obj: Any) -> list[Any]:
-        """One JSON-able object per process, on every process."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +65,14 @@ class Holder:
         process = os.getpid()
         now = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
         return cls(
-            socket.gethostname(), _boot(), _space(), process, _started(process) or "", now,
+            socket.gethostname(), boot(), _space(), process, _started(process) or "", now,
             secrets.token_hex(8),
         )  # fmt: skip
 
     @property
     def is_here(self) -> bool:
         """Whether its number means something to this process."""
-        return (self.boot, self.space) == (_boot(), _space()) and self.host == socket.gethostname()
+        return (self.boot, self.space) == (boot(), _space()) and self.host == socket.gethostname()
 
     def is_dead(self, path: Path) -> bool:
         """Whether the lease in ``path`` that names it has been left behind."""
@@ -89,7 +80,7 @@ class Holder:
             return _age(path) > _UNREADABLE
         if self.is_here:
             return _started(self.process) != self.started
-        if self.host == socket.gethostname() and self.boot != _boot():
+        if self.host == socket.gethostname() and self.boot != boot():
             # This machine before it was started anew, or another machine of the same name.
             return _age(path) > min(STALE, _uptime())
         return _age(path) > STALE
@@ -284,12 +275,6 @@ def _age(path: Path) -> float:
 
 
 # ---- what the system knows of processes; "" or None where it does not tell
-
-
-def _boot() -> str:
-    with suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return ""
 
 
 def _uptime() -> float:

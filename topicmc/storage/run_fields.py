@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from topicmc.errors import DataError
+from topicmc.errors import DataError, UsageError
+from topicmc.settings.groups import RunSettings
 from topicmc.settings.values import MAX_WORKERS
-from topicmc.storage.fields import SHA256, Record, shown
+from topicmc.storage.fields import PLACE, SHA256, Record, shown
 
 _SAMPLE = r"chain-\d{3,9}-[a-z]+-\d{9,12}\.np[yz]"
 _POSITION = 10**12  # most rounds, updates or sweeps
+Settings = TypeVar("Settings", bound=RunSettings[Any])
 
 
 def check_facts(path: Path, facts: Any) -> None:
-    """``run.json``: settings that readers use."""
+    """``run.json``: settings that readers use, and where the corpus is, if there is one."""
     facts = Record(path, facts)
     config = facts.record("config")
-    for name in ("workers", "chains"):
+    for name in ("workers", "chains", "threads"):
         if name in config:
             config.whole(name, least=1, most=MAX_WORKERS)
     if "seed" in config:
@@ -34,6 +36,16 @@ def check_facts(path: Path, facts: Any) -> None:
         facts.record("versions").texts("(?s).*", "(?s).*")
     if "asked" in facts:
         facts.record("asked")
+    if "corpus" in facts and "path" in (corpus := facts.record("corpus")):
+        corpus.text("path", PLACE)
+
+
+def settings_in(path: Path, facts: Mapping[str, Any], kind: type[Settings]) -> Settings:
+    """The settings in ``run.json``; DataError when they are none of this kind."""
+    try:
+        return kind.from_dict(facts["config"])
+    except UsageError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def check_samples(path: Path, index: Any) -> None:

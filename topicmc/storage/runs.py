@@ -114,7 +114,7 @@ def check_distinct(runs: Sequence[Shown]) -> None:
 
 
 class RunDirectory:
-    """A run on disk.  Open one with `create` or `open`."""
+    """A run on disk.  `open` opens one; what makes one is the ``create`` of its model."""
 
     model: ClassVar[str | None] = None
     """The model whose runs these are, as ``run.json`` names it; None: any."""
@@ -124,6 +124,8 @@ class RunDirectory:
     """What its metrics count of the data."""
     figure: ClassVar[str] = ""
     """What its metrics call the score on held-out data."""
+    precision: ClassVar[str] = ""
+    """The format in which people read that score."""
     files: ClassVar[tuple[str, ...]] = ("run.json", "metrics.jsonl", "trace.jsonl")
     """Names of its files; some are patterns."""
     folders: ClassVar[tuple[str, ...]] = ("samples", "checkpoint")
@@ -138,17 +140,10 @@ class RunDirectory:
     # ---- creation and opening
 
     @classmethod
-    def create(cls, path: Path, facts: Mapping[str, Any], force: bool = False) -> Self:
-        """A new run directory holding ``run.json``. UsageError as `check_free` has it."""
-        with cls._made(path, force) as run:
-            run._write_facts(facts)
-        return run
-
-    @classmethod
     @contextmanager
     def _made(cls, path: Path, force: bool) -> Iterator[Self]:
-        """A run directory that lacks its ``run.json`` still, which the block writes. If it cannot,
-        nothing of the run is left."""
+        """A new run directory, which the block gives what its model has besides, and last its
+        ``run.json``. If it cannot, nothing of the run is left. Raises as `check_free` does."""
         cls.check_free(path, force)
         run = cls(path)
         try:
@@ -225,8 +220,11 @@ class RunDirectory:
 
     def check_no_part(self, path: Path) -> None:
         """UsageError where an output would take the place of a file of the run, or lie among its
-        samples and checkpoints."""
+        samples and checkpoints, or in a corpus that it holds."""
         places = [self.path / name for name in (*self.folders, LEASE)]
+        corpus = Path(self.facts().get("corpus", {}).get("path") or "/")
+        if not corpus.is_absolute() and ".." not in corpus.parts:
+            places.append(self.path / corpus)
         check_no_source(path, [*self._places_of_files(), *places])
 
     def _adopt(self, facts: Mapping[str, Any]) -> None:
@@ -258,10 +256,15 @@ class RunDirectory:
                 shutil.rmtree(self.path / name)
         self.remove_temporaries()
 
+    @classmethod
+    def drafts(cls) -> tuple[str, ...]:
+        """Patterns of what writers of its files leave that are killed."""
+        return tuple(f".{name}.*.tmp" for name in cls.files)
+
     def remove_temporaries(self) -> None:
         """Deletes what writers of this run that were killed have left. What other commands are
         writing in its folder stays."""
-        left = [path for name in self.files for path in self.path.glob(f".{name}.*.tmp")]
+        left = [path for pattern in self.drafts() for path in self.path.glob(pattern)]
         left += [path for name in self.folders for path in (self.path / name).rglob(".*.tmp")]
         for path in left:
             if not path.is_dir():
@@ -430,6 +433,13 @@ class RunDirectory:
     def _entries(self, path: Path, index: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The entries of an index, checked for what the model says of its states."""
         return index["samples"]
+
+    def states_to_read(self) -> list[dict[str, Any]]:
+        """Index entries of the samples, oldest first; DataError when there are none yet."""
+        entries = self.sample_index()
+        if not entries:
+            raise DataError(f"{self.path}: no samples yet; train on ({self.resume_command})")
+        return entries
 
     def is_starting(self) -> bool:
         """Whether there is no posterior sample yet, but a state of the start."""

@@ -63,7 +63,7 @@ def matched_chains(runs: Sequence[TopicRun]) -> Iterator[tuple[MatchedChain, np.
     """
     check_alike(runs)
     chains = [(run, entries) for run in runs for entries in _by_chain(samples_of(run))]
-    _check_memory(runs[0], len(chains))
+    _check_memory(runs, len(chains))
     reference, threads = None, Threads(available_cores())
     for run, entries in chains:
         phi, share = _read(run, entries, threads)
@@ -83,22 +83,23 @@ def _by_chain(samples: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return [[entry for entry in samples if entry["chain"] == number] for number in numbers]
 
 
-def memory_of(n_words: int, n_topics: int, n_chains: int) -> int:
+def memory_of(n_words: int, n_topics: int, n_kept: int, n_chains: int) -> int:
     """Bytes that it takes at most to read the samples of chains and tell how sure their topics are:
     φ in float64 of the first chain, of all together and of the one that is read, and θ of a sample
-    as it is kept or drawn and as a view shows it."""
-    return n_words * n_topics * (8 * min(1 + n_chains, 3) + 2 * 4)
+    as it is kept or drawn, of ``n_kept`` topics, before a view makes ``n_topics`` of them."""
+    return n_words * (n_topics * 8 * min(1 + n_chains, 3) + n_kept * 2 * 4)
 
 
-def _check_memory(run: TopicRun, n_chains: int) -> None:
-    n_words, n_topics = run.shape[0], run.n_topics
-    free = available_memory()
+def _check_memory(runs: Sequence[TopicRun], n_chains: int) -> None:
+    first, n_topics = runs[0], runs[0].n_topics
+    n_words, free = first.shape[0], available_memory()
     if n_words is None or free is None:
         return
-    needed = memory_of(n_words, n_topics, n_chains)
+    n_kept = max(run.shape[1] or n_topics for run in runs)
+    needed = memory_of(n_words, n_topics, n_kept, n_chains)
     if needed > free:
         raise UsageError(
-            f"{run.place}: {n_topics:,} topics over {n_words:,} words need about"
+            f"{first.place}: {n_topics:,} topics over {n_words:,} words need about"
             f" {needed / 1e9:.1f} GB of memory to be read, and {free / 1e9:.1f} GB are free; read"
             " them on a larger machine"
         )

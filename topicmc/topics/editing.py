@@ -46,15 +46,30 @@ class Edits:
     drops: Sequence[int] = ()
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
+    def dropping(self, numbers: Sequence[int]) -> Edits:
+        """With further topics left out, whose names and places in groups are passed over."""
+        labels = {k: name for k, name in self.labels.items() if k not in numbers}
+        groups = {
+            name: tuple(k for k in group if k not in numbers) for name, group in self.groups.items()
+        }
+        return replace(self, labels=labels, drops=[*self.drops, *numbers], groups=groups)
+
 
 def unstable(run: TopicRun, others: Sequence[TopicRun]) -> list[int]:
     """The numbers of the topics of a run or view that not all chains have found, its own and those
     of other runs. These have no merged topics, and have found one where they have all its parts.
 
-    Raises UsageError where there is but one chain or hardly a topic is left, and as `posterior_of`.
+    Raises UsageError where but one chain has samples or hardly a topic is left, and as
+    `posterior_of`.
     """
     matched = TopicRun.open(run.path) if others else run
     posterior = posterior_of([matched, *others])
+    if posterior.n_chains == 1 < len(posterior.chains):
+        young = ", ".join(str(other.place) for other in posterior.in_their_start)
+        raise UsageError(
+            f"--stable: no posterior sample yet of {young}, which cannot tell what it finds; train"
+            " it for longer (--resume)"
+        )
     if posterior.n_chains == 1:
         raise UsageError(
             f"--stable: {run.place} has one chain, which cannot know what others find; name another"

@@ -4,20 +4,36 @@ Topics are found without looking at groups. Afterwards each draw of the topics f
 gives group g the share R_gk of topic k in its tokens (`topicmc.topics.prevalence`). Two doubts add
 up, as by the method of composition (Tanner and Wong 1987): which tokens are whose, which the draws
 and the chains say, with an interval of half width h (`topicmc.posterior.intervals`); and that the
-documents of a group are D_g of many that there might be. The variance of a ratio of sums is then
+documents of a group are D_g of many that there might be.
 
-    v_gk = D_g / (D_g − 1) · Σ_d (n_dk − N_d R_gk)² / N_g²
+Document d of the group has N_d tokens, n_dk of the topic; the group has N_g = Σ_d N_d. If the
+shares p_dk = n_dk / N_d vary independently around one mean with one variance σ²_gk, however long
+the documents are, then R_gk = Σ_d N_d p_dk / N_g has the variance
 
-over the documents d of the group, which have N_d tokens, n_dk of the topic, and N_g together
-(Cochran 1977, "Sampling Techniques", 6.4). In a small group all documents may lack a rare topic by
-chance, and then v would be 0. So it is at least what the D documents of all G groups let expect,
+    v_gk = σ²_gk · Σ_d N_d² / N_g².
 
-    D / (D − G) · Σ_g Σ_d (n_dk − N_d R_gk)² / Σ_g Σ_d N_d² · Σ_d N_d² / N_g².
+What is seen is the errors e_dk = n_dk − N_d R_gk = N_d (p_dk − R_gk). R_gk has p_dk in it with the
+weight N_d / N_g: their covariance is σ²_gk N_d / N_g, and E (p_dk − R_gk)² is
+σ²_gk − 2 σ²_gk N_d / N_g + v_gk. Times N_d², and added up,
 
-With t of D_g − 1 degrees of freedom, the interval has half width √(h² + t² v).
+    E Σ_d e_dk² = σ²_gk c_g,    c_g = Σ_d N_d² − 2 Σ_d N_d³ / N_g + (Σ_d N_d²)² / N_g²,
+
+so that Σ_d e_dk² / c_g has the mean σ²_gk. A long document draws R_gk to itself, and its error is
+small: c_g is then far less than Σ_d N_d². Of D_g documents of one length N it is (D_g − 1) N², and
+v_gk the usual variance of a ratio of sums (Cochran 1977, "Sampling Techniques", 6.4).
+
+In a small group all documents may lack a rare topic by chance, and σ²_gk would be 0. So it is at
+least what the documents of all groups let expect, Σ_g Σ_d e_dk² / Σ_g c_g, which has the mean σ²_gk
+if that is the same in all groups. Short documents vary more than long ones, as they are drawn from
+fewer tokens: where the lengths of a group differ much, its intervals are rather too wide.
+
+Where a few documents have nearly all tokens of a group, σ²_gk is known from these alone: Σ_d e_dk²
+has about (Σ_d N_d²)² / Σ_d N_d⁴ − 1 degrees of freedom (Satterthwaite 1946), which is D_g − 1 for
+documents of one length, and never counts for less than 1. With that t the interval has half width
+√(h² + t² v).
 
 A difference is that of a group from all documents of the others, and of groups in an order the
-change is from the first to the last; there v is the sum of two.
+change is from the first to the last; there t² v is the sum of two.
 
 The prior of the mixes is one for all groups, and draws those of short documents together: true
 differences may be greater.
@@ -35,15 +51,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.naming import one_line
+from topicmc.corpora.naming import whole_line
 from topicmc.corpora.periods import UNITS, periods_of
 from topicmc.errors import UsageError
 from topicmc.kernels.threads import Threads
-from topicmc.topics.prevalence import LEAST_DOCUMENTS, Prevalence, evenly_chosen, prevalence
+from topicmc.topics.prevalence import LEAST_DOCUMENTS, Prevalence, prevalence, randomly_chosen
 from topicmc.topics.uncertainty import Posterior
 
 MOST_GROUPS = 1000
 _MOST_NAMED = 12  # columns, in a message
+_ROUNDING = 1e-12  # of differences of sums, relative to these
 
 
 class Interval(NamedTuple):
@@ -70,12 +87,13 @@ class Groups:
 
     Attributes:
         by: the field, or the unit of time.
-        names: of the groups that have `LEAST_DOCUMENTS`; by value where all are numbers.
+        names: of the groups of which `LEAST_DOCUMENTS` are read, by value where all are numbers;
+            whole, in a line each.
         is_ordered: whether they have an order.
         numbers: of the documents that are read, int64 (n,), ascending.
         of: int64 (n,), the group of each, −1 of none.
         n_without: documents that were read and have no value.
-        left_out: names and documents of groups of fewer.
+        left_out: names of groups of fewer, and how many of their documents are read.
     """
 
     by: str
@@ -114,14 +132,16 @@ def groups_of(corpus: Corpus, by: str) -> Groups:
     Raises UsageError for a column that is not kept, one of more than `MOST_GROUPS` values, and
     where fewer than two have `LEAST_DOCUMENTS` documents.
     """
-    numbers = evenly_chosen(np.arange(corpus.n_docs))
+    numbers = randomly_chosen(np.arange(corpus.n_docs))
     codes, names, is_ordered = _values(corpus, by, numbers)
     counted = np.bincount(codes[codes >= 0], minlength=len(names))
     enough = counted >= LEAST_DOCUMENTS
     if enough.sum() < 2:
+        read = " of those read" if len(numbers) < corpus.n_docs else ""
         raise UsageError(
-            f"--by {by}: of its values ({len(names)}) only {enough.sum()} are in {LEAST_DOCUMENTS}"
-            " documents or more, and it takes two to compare; name another column"
+            f"--by {by}: of its values ({np.count_nonzero(counted):,}) only {enough.sum()} are in"
+            f" {LEAST_DOCUMENTS} documents or more{read}, and it takes two to compare;"
+            f" {_in_its_place(corpus, by, numbers)}"
         )
     place = np.where(enough, np.cumsum(enough) - 1, -1)
     return Groups(
@@ -131,7 +151,7 @@ def groups_of(corpus: Corpus, by: str) -> Groups:
         numbers,
         np.append(place, -1)[codes],
         int((codes < 0).sum()),
-        [(names[g], int(counted[g])) for g in np.flatnonzero(~enough)],
+        [(names[g], int(counted[g])) for g in np.flatnonzero((counted > 0) & ~enough)],
     )
 
 
@@ -162,8 +182,7 @@ def effects_of(posterior: Posterior, corpus: Corpus, groups: Groups, threads: Th
 def _values(corpus: Corpus, by: str, numbers: np.ndarray) -> tuple[np.ndarray, list[str], bool]:
     """The number of the value of each of some documents, int64 (n,), −1 of none, the values, and
     whether these have an order."""
-    has_times = corpus.times is not None and not np.isnat(corpus.times).all()
-    if by in UNITS and (has_times or corpus.columns is None):
+    if _are_periods(corpus, by):
         found = periods_of(corpus, by)
         assert found is not None
         return found.of[numbers], found.names, True
@@ -174,22 +193,45 @@ def _values(corpus: Corpus, by: str, numbers: np.ndarray) -> tuple[np.ndarray, l
             f" period: {', '.join(UNITS)}"
         )
     known: Counter[str] = Counter()
-    values: list[str] = []
-    for number in numbers.tolist():
+    seen: dict[str, int] = {}
+    codes = np.full(len(numbers), -1)
+    for place, number in enumerate(numbers.tolist()):
         row = columns[number]
         known.update(row.keys())
         value = row.get(by)
-        values.append("" if value is None else one_line(value))
+        if value is not None and (line := whole_line(value)):
+            codes[place] = seen.setdefault(line, len(seen))
     if by not in known:
-        raise UsageError(_unknown(by, list(known), has_times))
-    names, is_ordered = _in_order(set(values) - {""})
-    if len(names) > MOST_GROUPS:
+        raise UsageError(_unknown(by, list(known), _has_times(corpus)))
+    if len(seen) > MOST_GROUPS:
         raise UsageError(
-            f"--by {by}: has {len(names):,} values, and {MOST_GROUPS:,} are the most; keep a column"
+            f"--by {by}: has {len(seen):,} values, and {MOST_GROUPS:,} are the most; keep a column"
             " that has fewer, of classes say"
         )
-    code = {name: g for g, name in enumerate(names)} | {"": -1}
-    return np.array([code[value] for value in values]), names, is_ordered
+    names, is_ordered = _in_order(set(seen))
+    order = np.argsort([seen[name] for name in names])
+    return np.append(order, -1)[codes], names, is_ordered
+
+
+def _has_times(corpus: Corpus) -> bool:
+    return corpus.times is not None and not np.isnat(corpus.times).all()
+
+
+def _are_periods(corpus: Corpus, by: str) -> bool:
+    """Of a corpus without times the names of periods are columns, if it has any."""
+    return by in UNITS and (_has_times(corpus) or corpus.columns is None)
+
+
+def _in_its_place(corpus: Corpus, by: str, numbers: np.ndarray) -> str:
+    """What to name where too few values are in enough documents: the next longer period of which
+    two are, if there is one."""
+    units = list(UNITS)
+    longer = units[units.index(by) + 1 :] if _are_periods(corpus, by) else []
+    for unit in longer:
+        codes, *_ = _values(corpus, unit, numbers)
+        if np.count_nonzero(np.bincount(codes[codes >= 0]) >= LEAST_DOCUMENTS) > 1:
+            return f"use --by {unit}"
+    return "name another column"
 
 
 def _unknown(by: str, names: Sequence[str], has_times: bool) -> str:
@@ -218,55 +260,73 @@ def _in_order(values: set[str]) -> tuple[list[str], bool]:
 
 
 class _Sums(NamedTuple):
-    """Of groups: for each chain the shares of topics and their variances v, float64 (n, K, G),
-    numbers of documents (G,), and of each chain the usual squared error for each N_d², float64
-    (n, K, 1)."""
+    """Of groups of documents, for each chain float64 (n, K, G) but for the last:
+
+    shares   of the topics
+    own      variance of a document's share, by the group's own errors; 0 where they tell none
+    usual    the same by the errors of all groups, (n, K, 1); NaN where they tell none
+    weights  Σ N² / N_g², (G,): times them it is the variance of the group's share; NaN where it
+             has no token
+    freedom  degrees of freedom of ``own``, (G,)
+    """
 
     shares: list[np.ndarray]
-    variances: list[np.ndarray]
+    own: list[np.ndarray]
+    usual: list[np.ndarray]
+    weights: np.ndarray
+    freedom: np.ndarray
     found: Prevalence
     documents: np.ndarray
-    usual: list[np.ndarray]
 
     @classmethod
-    def of(
-        cls, found: Prevalence, documents: np.ndarray, usual: list[np.ndarray] | None = None
-    ) -> _Sums:
-        """``usual``: that of other groups of the same documents; None: of these."""
-        sizes = np.maximum(found.sizes, 1)
-        bias = documents / np.maximum(documents - 1, 1)
-        moments = found.moments
+    def of(cls, found: Prevalence, documents: np.ndarray, among: _Sums | None = None) -> _Sums:
+        """``among``: other groups of the same documents, whose ``usual`` is taken."""
+        sizes, moments = np.maximum(found.sizes, 1), found.moments
         assert moments is not None
         shares = [tokens / sizes for tokens in found.tokens]
         errors = [
-            squared_errors(share, own, cross, moments.lengths)
+            squared_errors(share, own, cross, moments.squares)
             for share, own, cross in zip(shares, moments.own, moments.cross, strict=True)
         ]
-        if usual is None:
-            n, squares = documents.sum(), moments.lengths.sum()
-            scale = n / (n - len(documents)) / squares
-            usual = [scale * of_chain.sum(axis=2, keepdims=True) for of_chain in errors]
-        variances = [
-            np.maximum(bias * of_chain, expected * moments.lengths) / sizes**2
-            for of_chain, expected in zip(errors, usual, strict=True)
-        ]
-        return cls(shares, variances, found, documents, usual)
+        expected = expected_errors(sizes, moments.squares, moments.cubes)
+        worth = moments.squares**2 / np.maximum(moments.fourths, 1) - 1
+        freedom = np.clip(worth, 1, np.maximum(documents - 1, 1))
+        if among is None:
+            total = expected.sum() or np.nan
+            usual = [of_chain.sum(axis=2, keepdims=True) / total for of_chain in errors]
+        else:
+            usual = among.usual
+        tell = np.where(expected > 0, expected, np.inf)  # one document tells of no variance
+        own = [of_chain / tell for of_chain in errors]
+        weights = np.where(found.sizes > 0, moments.squares / sizes**2, np.nan)
+        return cls(shares, own, usual, weights, freedom, found, documents)
 
     def only(self, groups: Sequence[int]) -> _Sums:
         """Some of the groups."""
-        shares, variances = ([a[:, :, groups] for a in arrays] for arrays in self[:2])
-        return _Sums(shares, variances, self.found, self.documents[groups], self.usual)
+        shares, own = ([a[:, :, groups] for a in arrays] for arrays in self[:2])
+        weights, freedom = self.weights[groups], self.freedom[groups]
+        documents = self.documents[groups]
+        return self._replace(
+            shares=shares, own=own, weights=weights, freedom=freedom, documents=documents
+        )
 
     def others(self) -> _Sums:
         """In place of each group all others together."""
-        return _Sums.of(self.found.others(), self.documents.sum() - self.documents, self.usual)
+        return _Sums.of(self.found.others(), self.documents.sum() - self.documents, self)
 
 
 def squared_errors(
-    shares: np.ndarray, own: np.ndarray, cross: np.ndarray, lengths: np.ndarray
+    shares: np.ndarray, own: np.ndarray, cross: np.ndarray, squares: np.ndarray
 ) -> np.ndarray:
-    """Σ_d (n_d − N_d R)² = Σ n² − 2 R Σ n N + R² Σ N², (n, K, G)."""
-    return np.maximum(own - 2 * shares * cross + shares**2 * lengths, 0)
+    """Σ_d e_d² = Σ (n − N R)² = Σ n² − 2 R Σ n N + R² Σ N², (n, K, G)."""
+    return np.maximum(own - 2 * shares * cross + shares**2 * squares, 0)
+
+
+def expected_errors(sizes: np.ndarray, squares: np.ndarray, cubes: np.ndarray) -> np.ndarray:
+    """c = Σ N² − 2 Σ N³ / N_g + (Σ N²)² / N_g², the mean of Σ_d e_d² where shares have variance 1,
+    (G,); 0 where one document has all tokens but for a rounding."""
+    expected = squares - 2 * cubes / sizes + (squares / sizes) ** 2
+    return np.where(expected > _ROUNDING * squares, expected, 0)
 
 
 def _shares(posterior: Posterior, groups: _Sums) -> Interval:
@@ -298,8 +358,12 @@ def _sampled(posterior: Posterior, groups: _Sums) -> np.ndarray:
     """t √v, (K, G)."""
     from scipy.stats import t
 
-    factor = t.ppf((1 + posterior.level) / 2, np.maximum(groups.documents - 1, 1))
-    return factor * np.sqrt(posterior.mean(groups.variances))
+    variances = [
+        np.maximum(own, usual) * groups.weights
+        for own, usual in zip(groups.own, groups.usual, strict=True)
+    ]
+    factor = t.ppf((1 + posterior.level) / 2, groups.freedom)
+    return factor * np.sqrt(posterior.mean(variances))
 
 
 def rows_of(effects: Effects, k: int) -> list[dict[str, Any]]:

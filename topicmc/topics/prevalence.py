@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.making.split import position_hash
 from topicmc.corpora.offsets import offsets
 from topicmc.inference.deviations import Sample
 from topicmc.kernels.assignments import sample_assignments
@@ -35,7 +36,7 @@ from topicmc.topics.chains import MatchedChain
 from topicmc.topics.uncertainty import Posterior
 
 MOST_DOCUMENTS = 200_000
-"""Documents that are read: of more, every n-th."""
+"""Documents that are read: of more, so many at random."""
 LEAST_DOCUMENTS = 10
 """A group of fewer says nothing."""
 _DRAWS = 16  # of φ, of each chain at most
@@ -58,12 +59,16 @@ class Moments(NamedTuple):
 
     own      for each chain float64 (n, K, G), Σ n²
     cross    for each chain float64 (n, K, G), Σ n N
-    lengths  float64 (G,), Σ N²
+    squares  float64 (G,), Σ N²
+    cubes    float64 (G,), Σ N³
+    fourths  float64 (G,), Σ N⁴
     """
 
     own: list[np.ndarray]
     cross: list[np.ndarray]
-    lengths: np.ndarray
+    squares: np.ndarray
+    cubes: np.ndarray
+    fourths: np.ndarray
 
 
 class Prevalence(NamedTuple):
@@ -82,18 +87,26 @@ class Prevalence(NamedTuple):
         """In place of each group all others together."""
 
         def rest(sums: np.ndarray) -> np.ndarray:
-            return sums.sum(axis=-1, keepdims=True) - sums
+            # Of the total less that of a group little but rounding might be left.
+            none = np.zeros((*sums.shape[:-1], 1))
+            before = np.concatenate([none, sums[..., :-1].cumsum(axis=-1)], axis=-1)
+            after = np.concatenate([none, sums[..., :0:-1].cumsum(axis=-1)], axis=-1)
+            return before + after[..., ::-1]
 
         tokens, moments = [rest(chain) for chain in self.tokens], self.moments
         if moments is not None:
             own, cross = ([rest(chain) for chain in chains] for chains in moments[:2])
-            moments = Moments(own, cross, rest(moments.lengths))
+            moments = Moments(own, cross, *map(rest, moments[2:]))
         return Prevalence(tokens, rest(self.sizes), moments)
 
 
-def evenly_chosen(numbers: np.ndarray) -> np.ndarray:
-    """Every n-th of some documents, at most `MOST_DOCUMENTS`."""
-    return numbers[:: max(1, -(-len(numbers) // MOST_DOCUMENTS))]
+def randomly_chosen(numbers: np.ndarray) -> np.ndarray:
+    """Of documents, int64 (n,), ascending, at most `MOST_DOCUMENTS`: always the same ones, whatever
+    recurs in their order, as kinds of documents that take turns."""
+    if len(numbers) <= MOST_DOCUMENTS:
+        return numbers
+    hashes = position_hash(numbers, 0, "prevalence")
+    return np.sort(numbers[np.argpartition(hashes, MOST_DOCUMENTS)[:MOST_DOCUMENTS]])
 
 
 def prevalence(
@@ -143,8 +156,8 @@ def prevalence(
     def by_chain(sums: np.ndarray) -> list[np.ndarray]:
         return np.split(sums.swapaxes(1, 2), ends)
 
-    sizes, squares = (np.bincount(groups, w, n_groups) for w in (weights, weights**2))
-    moments = Moments(by_chain(own), by_chain(cross), squares) if want_moments else None
+    sizes, *powers = (np.bincount(groups, weights**n, n_groups) for n in (1, 2, 3, 4))
+    moments = Moments(by_chain(own), by_chain(cross), *powers) if want_moments else None
     return Prevalence(by_chain(tokens), sizes, moments)
 
 

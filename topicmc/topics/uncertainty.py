@@ -213,8 +213,9 @@ class Posterior:
                 f"Intervals rest on {self.n_samples} samples of one chain, which cannot know what"
                 " others find; train another run with another --seed and name both."
             )
-        told = f"{self.stable.sum()} of {len(self.phi)} topics are found by all {self.n_chains}"
-        return f"{told} chains. {self.coverage().sentence()}"
+        everyone = "both" if self.n_chains == 2 else f"all {self.n_chains}"
+        told = f"{self.stable.sum()} of {len(self.phi)} topics are found by {everyone} chains."
+        return f"{told} {self.coverage().sentence()}"
 
     def as_dict(self, k: int, n: int = TOP) -> dict[str, Any]:
         """What is known of topic k and its ``n`` likeliest words, as JSON values; None in place of

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from topicmc.errors import describe
+from topicmc.storage.fields import visible
 
 State = tuple[np.ndarray, ...]  # the arrays of one travelling chain
 Moves = Sequence[tuple[int, int]]  # (source worker, destination worker)
@@ -115,7 +116,8 @@ def abort_on_error(transport: Transport) -> Iterator[None]:
     """Ends the whole job when this process leaves the block by an exception: otherwise the others
     would wait for it for ever. With one process, exceptions pass through untouched.
 
-    Message and status are as of `topicmc.errors.describe`. An exit with status 0 passes through.
+    Message and status are as of `topicmc.errors.describe`, with escapes in place of what a terminal
+    would obey. An exit with status 0 passes through.
     """
     try:
         yield
@@ -123,5 +125,5 @@ def abort_on_error(transport: Transport) -> Iterator[None]:
         if transport.n_processes > 1:
             message, status = describe(error)
             if status:
-                transport.abort(message, status)
+                transport.abort(visible(message), status)
         raise

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from topicmc.engine.transport.open import launched_size
 from topicmc.errors import UsageError
+from topicmc.host.machine import mpiexec
 
 
 def find_mpiexec() -> str:
-    """mpiexec beside this Python (the MPI from wheels), else on the PATH; UsageError if none."""
-    beside = Path(sys.executable).with_name("mpiexec")
-    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    """`topicmc.host.machine.mpiexec`; UsageError if there is none."""
+    found = mpiexec()
     if found is None:
         raise UsageError(
             "--workers needs mpiexec, which is not installed: pip install 'topicmc[mpi]', or run"
             " all workers in one process with --transport local"
         )
-    return found
+    return str(found)
 
 
 def must_launch(n_workers: int, transport: str) -> bool:

@@ -1,12 +1,11 @@
 """Which transport a run has: MPI when a launcher started several ranks, or as told."""
 
 import os
-import sys
-from pathlib import Path
 
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
+from topicmc.host.machine import mpiexec
 
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
 
@@ -48,10 +47,10 @@ def open_transport(kind: str = "auto", n_workers: int | None = None) -> Transpor
 
     transport = MpiTransport()
     if transport.n_processes < launched:
-        beside = Path(sys.executable).with_name("mpiexec")
+        own = mpiexec() or "its own mpiexec"
         raise UsageError(
             f"mpiexec started {launched} ranks, but mpi4py sees {transport.n_processes}: they "
-            f"belong to different MPI libraries; use {beside} or rebuild mpi4py for yours."
+            f"belong to different MPI libraries; use {own} or rebuild mpi4py for yours."
         )
     if n_workers not in (None, transport.n_processes):
         raise UsageError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from pathlib import Path
 from tempfile import gettempdir
@@ -26,6 +25,7 @@ from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.scoring import states_of
 from topicmc.models.factors.settings import FactorConfig
 from topicmc.settings.parameters import in_own_words, plain, seed_of
+from topicmc.settings.warning import warn
 from topicmc.storage.files import temporary_folder
 
 _PARAMETERS = {
@@ -75,7 +75,8 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
     n_chains : int, default=1
         Chains that know nothing of each other; predictions are averaged over all.
     n_samples : int, default=64
-        Posterior samples of a chain that are kept at most.
+        Posterior samples of a chain that are kept at most, in memory; `fit` refuses more than fit
+        there.
     scale : (float, float), default=None
         Least and greatest rating; predictions are clipped to it. None: as in y.
     n_jobs : int, default=-1
@@ -162,9 +163,7 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         data = RatingData.of(table, 0.0, low, high)
         transport = LocalTransport(config.workers)
         interrupt = Interrupt()
-        told = listener(
-            "auto" if self.verbose else "none", Terms("rmse", ".4f", "ratings", "ratings")
-        )
+        told = listener("auto" if self.verbose else "none", Terms.of(FactorRun))
         place = temporary_folder(Path(gettempdir()), "topicmc-")
         with unwound(), place as folder, in_own_words(_PARAMETERS):
             resolved, run = run_on(config, data, folder / "run", transport)
@@ -176,16 +175,14 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
             self._adopt(run, data)
             is_starting = resolved.sampler != "sgd" and run.is_starting()
         if outcome.interrupted:
-            warnings.warn(
+            warn(
                 f"fit was interrupted after {outcome.update} updates: what there is is kept",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         if is_starting:
-            warnings.warn(
+            warn(
                 "fit ended before the first sample of the posterior: raise max_iter or time_budget",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 
@@ -206,9 +203,10 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
 
     @classmethod
     def from_run(cls, path):
-        """A fitted model from a run of `topicmc factors train`: all its kept samples in memory.
+        """A fitted model from a run of `topicmc factors train`: all its kept samples in memory, and
+        as `scale` that of the run if it was given there.
 
-        Raises DataError when there is no run, it has no states yet, or a file is damaged. Warns
+        Raises DataError when there is no run, it has no samples yet, or a file is damaged. Warns
         (ConvergenceWarning) if the run is still in its start.
         """
         run = FactorRun.open(Path(path))
@@ -225,15 +223,14 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
             learn_noise=config.learn_noise,
             n_chains=config.chains,
             n_samples=config.samples,
-            scale=(scale.low, scale.high),
+            scale=(scale.low, scale.high) if run.has_given_scale() else None,
             random_state=config.seed,
         )
         model._adopt(run, run.data())
         if config.sampler != "sgd" and run.is_starting():
-            warnings.warn(
+            warn(
                 f"{path}: the run is in its start, without a sample of the posterior yet",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return model
 

@@ -70,7 +70,11 @@ def start(
                 sources[0], columns, delimiter=delimiter, duplicates=duplicates, low=low, high=high
             )
         data = RatingData.of(table, heldout, low, high)
-        about = {"path": str(path.resolve()), "columns": list(filter(None, table.columns))}
+        about = {
+            "path": str(path.resolve()),
+            "columns": list(filter(None, table.columns)),
+            "scale_given": scale is not None,
+        }
         sizes = memory.sizes_of(data)
         transport.exchange([*sizes])
     else:
@@ -86,7 +90,7 @@ def start(
             "transport": kind_of(transport),
             "ratings": about,
         }
-        FactorRun.create_with(run_path, facts, data, force)
+        FactorRun.create(run_path, facts, data, force)
     transport.barrier()
     return resolved, data if transport.is_root else run.data(), run
 
@@ -94,12 +98,12 @@ def start(
 def run_on(
     config: FactorSettings, data: RatingData, run_path: Path, transport: Transport
 ) -> tuple[Resolved, FactorRun]:
-    """A new run on ratings in memory, of one process, in a folder that is nobody else's. UsageError
-    for settings that cannot be honoured."""
+    """A new run on ratings in memory, of one process, in a folder that is nobody else's, for who
+    will read all samples of it. UsageError for settings that cannot be honoured."""
     check_honoured(config)
-    resolved = _decided(config, memory.sizes_of(data), transport)
+    resolved = _decided(config, memory.sizes_of(data), transport, keeps_all=True)
     facts = {**made_by("pyarrow"), "config": resolved.as_dict()}
-    return resolved, FactorRun.create_with(run_path, facts, data)
+    return resolved, FactorRun.create(run_path, facts, data)
 
 
 def resume(
@@ -147,20 +151,22 @@ def _on_workers(config: FactorConfig, n_workers: int) -> FactorConfig:
     return replace(config, workers=n_workers, chains=chains, groups=chains)
 
 
-def _decided(config: FactorSettings, sizes: memory.Sizes, transport: Transport) -> Resolved:
+def _decided(
+    config: FactorSettings, sizes: memory.Sizes, transport: Transport, *, keeps_all: bool = False
+) -> Resolved:
     """The settings resolved; UsageError when they need more memory than is free. Collective."""
     share = machine.share(transport)
     resolved = resolve(config, sizes.training, share.cores)
     hosted = len(transport.workers)
-    needed = memory.needed(resolved, sizes, hosted, share.processes)
+    needed = memory.needed(resolved, sizes, hosted, share.processes, keeps_all=keeps_all)
     free = machine.available_memory()
     if free is not None and needed > free - share.processes * machine.COMPILING:
-        most = memory.largest(resolved, sizes, hosted)
+        most = max(memory.most_held(resolved, sizes, hosted, keeps_all))
         fewer = ", or use fewer --workers" if share.processes > 1 else ""
         raise UsageError(
             f"{sizes.training + sizes.heldout:,} ratings of {sizes.n_items:,} items by"
             f" {sizes.n_users:,} users with --factors {resolved.factors} need about"
-            f" {needed / 1e9:.1f} GB of memory, most of it for {most.name}, and {free / 1e9:.1f} GB"
-            f" are free; {most.remedy}{fewer}"
+            f" {needed / 1e9:.1f} GB of memory, the largest part for {most.name}, and"
+            f" {free / 1e9:.1f} GB are free; {most.remedy}{fewer}"
         )
     return resolved

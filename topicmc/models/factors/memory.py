@@ -2,7 +2,7 @@
 
 Each process has all ratings, as they were read and standardised. While its workers are made ready
 it holds most of them; then come the chains, and what samples predict of held-out ratings. What
-reading the file takes is over by then.
+reading the file takes is over by then. An estimator holds all samples in the end.
 """
 
 from __future__ import annotations
@@ -44,28 +44,47 @@ def sizes_of(data: RatingData) -> Sizes:
     return Sizes(data.ratings.n_users, data.ratings.n_items, len(data.heldout) - heldout, heldout)
 
 
-def needed(config: Resolved, sizes: Sizes, hosted: int, local: int = 1) -> int:
+def needed(
+    config: Resolved, sizes: Sizes, hosted: int, local: int = 1, *, keeps_all: bool = False
+) -> int:
     """Bytes that the ``local`` processes of one machine need at most, if each hosts so many of
-    ``config.workers``."""
+    ``config.workers``, and in the end holds all samples if it ``keeps_all``."""
     program = PROGRAM + (MPI if hosted < config.workers else 0)
+    held = sum(term.n_bytes for term in most_held(config, sizes, hosted, keeps_all))
+    return round(local * (program + held))
+
+
+def most_held(
+    config: Resolved, sizes: Sizes, hosted: int, keeps_all: bool = False
+) -> tuple[Term, ...]:
+    """What a process holds at the moment at which it holds most."""
+    moments = [_made_ready(sizes), _in_training(config, sizes, hosted)]
+    if keeps_all:
+        moments.append(_in_the_end(config, sizes))
+    return max(moments, key=lambda terms: sum(term.n_bytes for term in terms))
+
+
+def _of_ratings(sizes: Sizes, more: float = 0.0) -> Term:
+    """The ratings as they were read, and ``more`` bytes that are made of them."""
     read = _READ * (sizes.training + sizes.heldout) + _ID * (sizes.n_users + sizes.n_items)
-    ready = _READY * sizes.training
-    training = sum(term.n_bytes for term in terms(config, sizes, hosted))
-    return round(local * (program + max(read + ready, training)))
+    return Term(read + more, "the ratings", "train on fewer")
 
 
-def largest(config: Resolved, sizes: Sizes, hosted: int) -> Term:
-    """What takes most."""
-    return max(terms(config, sizes, hosted))
+def _made_ready(sizes: Sizes) -> tuple[Term, ...]:
+    return (_of_ratings(sizes, _READY * sizes.training),)
 
 
-def terms(config: Resolved, sizes: Sizes, hosted: int) -> tuple[Term, ...]:
-    """What a process holds in training that hosts so many workers."""
+def _in_the_end(config: Resolved, sizes: Sizes) -> tuple[Term, ...]:
+    kept = 1 if config.sampler == "sgd" else config.samples
+    state = 4.0 * (sizes.n_users + sizes.n_items) * (config.factors + 1)
+    held = config.chains * kept * state
+    return _of_ratings(sizes), Term(held, "the samples", "keep fewer --samples")
+
+
+def _in_training(config: Resolved, sizes: Sizes, hosted: int) -> tuple[Term, ...]:
     gibbs, whole = config.sampler == "gibbs", config.split == "none"
     rows, width = sizes.n_users + sizes.n_items, config.factors + 1
-    ratings: float = _READ * (sizes.training + sizes.heldout) + _ID * rows
     share = 1 if whole else hosted / config.workers
-    ratings += _TRAINED[gibbs] * sizes.training * share
 
     parts = math.isqrt(config.workers) if config.split == "square" else 1
     chain = rows * (4 * width + 8)  # and when each row was moved
@@ -85,7 +104,7 @@ def terms(config: Resolved, sizes: Sizes, hosted: int) -> tuple[Term, ...]:
     predicted = 4 * kept * config.chains * each * sizes.heldout
     predicted += (12 * (1 + each) + _SCORED) * sizes.heldout
     return (
-        Term(ratings, "the ratings", "train on fewer"),
+        _of_ratings(sizes, _TRAINED[gibbs] * sizes.training * share),
         Term(factors, "the factors", "use fewer --factors or --chains"),
         Term(predicted, "what samples predict of held-out ratings", "keep fewer --samples"),
     )

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from topicmc.corpora.pipes import opened
-from topicmc.corpora.streams import Stream
+from topicmc.corpora.readers.table import DELIMITERS
+from topicmc.corpora.streams import PARQUET, Stream
 from topicmc.errors import DataError, UsageError
+from topicmc.storage.files import unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 DUPLICATES = ("refuse", "keep", "last", "mean")
-_DELIMITERS = ",;\t|"
-_PARQUET = b"PAR1"
 _BLOCK = 1 << 24  # bytes that are parsed at a time
 _COLUMN = r"\d{1,9}"  # given by its number
 
@@ -202,7 +202,7 @@ def _without_duplicates(table: Table, policy: str, place: Callable[[int], str]) 
 def _read(path: Path, columns: Columns, delimiter: str | None, *, rated: bool) -> _Read:
     with Stream(path) as stream:
         head = stream.read(1 << 16)
-    if head[:4] == _PARQUET:
+    if head.startswith(PARQUET):
         return _parquet(path, columns, rated)
     if not head.strip():
         raise DataError(f"{path}: is empty; check the file")
@@ -222,8 +222,8 @@ def _parquet(path: Path, columns: Columns, rated: bool) -> _Read:
         read = [table.column(name) for name in names]
         texts = [column.cast(pa.string()) for column in read[:2]]
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        if getattr(error, "errno", None):
-            raise
+        if isinstance(error, OSError) and error.errno:
+            raise unreadable(path, error) from None
         raise DataError(f"{path}: cannot be read as Parquet ({_reason(error)})") from None
     rating = read[2] if rated else None
     return _Read(texts[0], texts[1], rating, Columns(*names), lambda row: f"{path}, row {row + 1}")
@@ -343,7 +343,7 @@ def _sniffed(line: str, path: Path) -> str:
     """What parts the first line into most columns."""
     if "::" in line:
         return "::"
-    best = max(_DELIMITERS, key=line.count)
+    best = max(DELIMITERS, key=line.count)
     if best not in line:
         raise DataError(
             f"{path}, line 1: {line[:60]!r} is one column; pass --delimiter if columns are parted"

@@ -8,7 +8,7 @@ A kept state is the arrays users, items, user_precision, item_precision and tau
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -16,13 +16,14 @@ import numpy as np
 
 from topicmc.corpora.strings import Strings
 from topicmc.engine.progress import Reached, has_converged, last_evaluation, reached
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import DataError
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.ratings import Ratings, Scale
 from topicmc.models.factors.rows import Factors
-from topicmc.models.factors.settings import FactorConfig, Resolved
+from topicmc.models.factors.settings import Resolved
 from topicmc.storage.fields import SHA256, Record
 from topicmc.storage.files import read_arrays, write_arrays
+from topicmc.storage.run_fields import settings_in
 from topicmc.storage.runs import RunDirectory
 
 _RATINGS = "ratings.npz"
@@ -36,10 +37,11 @@ class FactorRun(RunDirectory):
     command: ClassVar[str] = "topicmc factors"
     counted: ClassVar[tuple[str, ...]] = ("ratings",)
     figure: ClassVar[str] = "rmse"
+    precision: ClassVar[str] = ".4f"
     files: ClassVar[tuple[str, ...]] = (*RunDirectory.files, _RATINGS)
 
     @classmethod
-    def create_with(
+    def create(
         cls, path: Path, facts: Mapping[str, Any], data: RatingData, force: bool = False
     ) -> Self:
         """A new run directory with its ratings. UsageError as `check_free` has it."""
@@ -81,19 +83,13 @@ class FactorRun(RunDirectory):
         about.whole("heldout", most=2**31 - 1)
         for name in ("mean", "deviation", "low", "high"):
             about.number(name)
-        self._config(path, facts)
-
-    @staticmethod
-    def _config(path: Path, facts: Mapping[str, Any]) -> Resolved:
-        try:
-            config = FactorConfig.from_dict(facts["config"])
-            return Resolved.from_dict(config.as_dict())
-        except UsageError as error:
-            raise DataError(f"{path}: {error}") from None
+        if "scale_given" in about:
+            about.flag("scale_given")
+        settings_in(path, facts, Resolved)
 
     def config(self) -> Resolved:
         """The settings of the run; DataError when they are none."""
-        return self._config(self.path / "run.json", self.facts())
+        return settings_in(self.path / "run.json", self.facts(), Resolved)
 
     def reached(self) -> Reached | None:
         """How far the run has come; None where it never said."""
@@ -109,6 +105,11 @@ class FactorRun(RunDirectory):
         """Of the ratings."""
         about = self.facts()["ratings"]
         return Scale(*(float(about[name]) for name in ("mean", "deviation", "low", "high")))
+
+    def has_given_scale(self) -> bool:
+        """Whether the least and the greatest rating were given, and not found. Runs of earlier
+        versions do not say, and count as if they were not."""
+        return self.facts()["ratings"].get("scale_given", False)
 
     def data(self) -> RatingData:
         """The ratings; DataError when the file is missing or damaged, or cannot be."""
@@ -152,13 +153,6 @@ class FactorRun(RunDirectory):
         """Writes the state of a chain; its index entry."""
         arrays = {name: np.asarray(getattr(state, name)) for name in _ARRAYS}
         return self.write_sample(state.index, round_number, arrays)
-
-    def states_to_read(self) -> Sequence[dict[str, Any]]:
-        """Index entries of the samples, oldest first; DataError when there are none yet."""
-        entries = self.sample_index()
-        if not entries:
-            raise DataError(f"{self.path}: no states yet; train on ({self.resume_command})")
-        return entries
 
 
 def _array(stored: Mapping[str, np.ndarray], name: str, dtype: Any, size: int) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""Latent Dirichlet allocation: settings, jobs and runs, starts, minibatch chains, perplexity."""
+"""Latent Dirichlet allocation: settings, jobs, runs and their memory, perplexity, topic mixes."""

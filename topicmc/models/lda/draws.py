@@ -25,7 +25,7 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import COLLAPSED
-from topicmc.samplers.state import n_blocks, over_blocks
+from topicmc.samplers.state import blockwise
 
 _SINCE = ("seeds", "seed_weight", "topic_prior", "from_run")  # for life, where they are given
 _FOR_LIFE = ("seed", "sampler", "topics", "alpha", "beta", "remember", "learn", "start")
@@ -56,14 +56,10 @@ def gamma_draw(shapes: np.ndarray, key: np.uint64, threads: Threads) -> np.ndarr
     n_words, n_topics = theta.shape
     words = np.arange(n_words, dtype=np.int32)
     forever, prior = np.full(n_words, np.inf), no_prior(padded_size(n_topics))
-    sums = np.empty((n_blocks(n_words), n_topics))
-
-    def draw(first: int, last: int) -> int:
-        return cir_blocks(
-            theta, words, forever, words, theta, prior, 1.0, key, np.uint32(0), first, last, sums
-        )
-
-    over_blocks(draw, len(sums), threads)
+    blockwise(
+        cir_blocks, theta, words, forever, words, theta, prior, 1.0, key, np.uint32(0),
+        threads=threads,
+    )  # fmt: skip
     return theta
 
 

@@ -20,6 +20,9 @@ SPAN = 40.0
 TOLERATED = 0.01
 """Share of a weight's variance that rounding may add."""
 _STEPS = 65_535
+_STEP = SPAN / _STEPS
+MOST_TOKENS = 12 * TOLERATED / _STEP**2
+"""That may speak for one weight where weights are stored in two bytes."""
 _ENTRIES = 1 << 18  # looked at together
 Arrays = dict[str, np.ndarray]
 
@@ -52,9 +55,8 @@ def encode_counts(theta: np.ndarray, prior: RowPrior) -> Arrays:
 def encode_weights(theta: np.ndarray, most_tokens: float = np.inf) -> Arrays:
     """θ float32 (W, K), positive, as ``codes`` uint16 with θ = exp(low + step · code); or as it is,
     where the ``most_tokens`` that speak for one weight tell more than codes can."""
-    step = SPAN / _STEPS
     largest = float(theta.max(initial=0))
-    if most_tokens * step**2 / 12 > TOLERATED or not 0 < largest < np.inf:
+    if most_tokens > MOST_TOKENS or not 0 < largest < np.inf:
         return {"theta": theta}
     low = np.log(largest) - SPAN
     codes = np.empty(theta.shape, np.uint16)
@@ -62,9 +64,9 @@ def encode_weights(theta: np.ndarray, most_tokens: float = np.inf) -> Arrays:
         for part in _parts(*theta.shape):
             logs = np.log(theta[part])
             logs -= np.float32(low)
-            logs /= np.float32(step)
+            logs /= np.float32(_STEP)
             codes[part] = np.rint(np.clip(logs, 0, _STEPS))
-    return {"codes": codes, "low": np.array(low), "step": np.array(step)}
+    return {"codes": codes, "low": np.array(low), "step": np.array(_STEP)}
 
 
 def decode(

@@ -43,7 +43,7 @@ class HeldOut:
         threads: the threads of this process.
     """
 
-    figure = "perplexity"
+    figure = TopicRun.figure
 
     def __init__(
         self,
@@ -57,7 +57,6 @@ class HeldOut:
     ) -> None:
         self._run = run
         split = split_documents(corpus.heldout, seed=seed)
-        self.fingerprint = split.fingerprint
         self.n_scored = split.n_scored
         self._shape = (corpus.n_words, n_topics)
         weights = corpus.n_words * n_topics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,13 @@ from topicmc.settings.values import AUTO
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.files import (
     put_in_place,
+    read_json,
     real_path,
     temporary_folder,
     user_errors_for,
 )
 from topicmc.storage.lease import Lease, held
+from topicmc.storage.run_fields import settings_in
 from topicmc.storage.runs import FORMAT, made_by
 
 NOTHING_GIVEN = Given()
@@ -66,14 +68,14 @@ def start(
     """
     run_path = Path(run_path)
     if transport.is_root:
-        TopicRun.check_free(run_path, force)
+        (_OnExtract if corpus_path is None else TopicRun).check_free(run_path, force)
         if config.from_run is not None and _shows(Path(config.from_run), run_path):
             raise UsageError(f"--from {config.from_run}: is the run to be made; give it another -o")
     run = TopicRun(run_path)
     if corpus_path is None:
         run.lease = _lease(run_path, transport, leases)
         _create_with_extract(config, run_path, transport, force)
-        return Resolved.of(_saved(run)), Corpus.open(run_path / EMBEDDED), run
+        return Resolved.of(saved(run)), Corpus.open(run_path / EMBEDDED), run
     corpus = Corpus.open(corpus_path)
     asked, (config, given) = config, given_of(config, corpus)
     plan = planned(config, corpus, transport, tell=tell, given=given)
@@ -83,7 +85,9 @@ def start(
     run.lease = _lease(run_path, transport, leases)
     if transport.is_root:
         location = str(Path(corpus_path).resolve())
-        _create(run_path, asked, plan, corpus, location, force, given, transport)
+        is_read = Path(location).is_relative_to(real_path(run_path / EMBEDDED))
+        kind = _InPlaceOfExtract if _holds_extract(run_path) and not is_read else TopicRun
+        _create(run_path, asked, plan, corpus, location, force, given, transport, kind)
     transport.barrier()
     return plan.config, corpus, run
 
@@ -99,13 +103,10 @@ def _lease(run_path: Path, transport: Transport, leases: ExitStack | None) -> Le
     return None if leases is None else leases.enter_context(held(run_path, transport))
 
 
-def _saved(run: TopicRun) -> TrainConfig:
+def saved(run: TopicRun) -> TrainConfig:
     """The settings of a run; DataError when they are none."""
     facts = run.facts()
-    try:
-        config = TrainConfig.from_dict(facts["config"])
-    except UsageError as error:
-        raise DataError(f"{run.path / 'run.json'}: {error}") from None
+    config = settings_in(run.path / "run.json", facts, TrainConfig)
     if facts["format"] > 1:
         return config
     checkpoint = run.checkpoint()
@@ -135,18 +136,41 @@ def _create_with_extract(
     transport.barrier()
 
 
-class _OnExtract(TopicRun):
+def _holds_extract(run_path: Path) -> bool:
+    """Whether a run is there that says that its corpus is the extract, which it holds."""
+    with suppress(DataError):
+        return read_json(run_path / "run.json", corpus=dict)["corpus"].get("path") == EMBEDDED
+    return False
+
+
+class _InPlaceOfExtract(TopicRun):
+    """A new run in place of one that holds the extract, which goes with it."""
+
+    def _clear(self) -> None:
+        shutil.rmtree(self.path / EMBEDDED, ignore_errors=True)  # while run.json says whose it is
+        super()._clear()
+
+
+class _OnExtract(_InPlaceOfExtract):
     """A new run on the built-in extract. That is moved from where it was prepared, which the facts
     say, into the run before ``run.json`` is written."""
+
+    @classmethod
+    def check_free(cls, path: Path, force: bool = False) -> None:
+        """As of any run; and UsageError where another corpus is in the place of the extract."""
+        super().check_free(path, force)
+        place = Path(path) / EMBEDDED
+        is_run = (Path(path) / "run.json").is_file()  # one that was killed has no facts yet
+        if place.exists() and is_run and not _holds_extract(Path(path)):
+            raise UsageError(
+                f"{place}: is no part of the run there, and would be lost; name the CORPUS to train"
+                " on, or give another -o"
+            )
 
     def _write_facts(self, facts: Mapping[str, Any]) -> None:
         with user_errors_for(self.path):
             put_in_place(Path(facts["corpus"]["path"]), self.path / EMBEDDED)
         super()._write_facts({**facts, "corpus": {**facts["corpus"], "path": EMBEDDED}})
-
-    def _clear(self) -> None:
-        super()._clear()
-        shutil.rmtree(self.path / EMBEDDED, ignore_errors=True)
 
 
 def given_of(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
@@ -222,7 +246,7 @@ def resume(
     if transport.is_root:
         run.recover()
     transport.barrier()
-    facts, config = run.facts(), _with_saved_chains(_saved(run), run.checkpoint())
+    facts, config = run.facts(), _with_saved_chains(saved(run), run.checkpoint())
     if facts.get("saved"):
         raise UsageError(
             f"{run_path}: was saved from Python, without a checkpoint to go on from; go on there by"
@@ -230,27 +254,27 @@ def resume(
         )
     asked = facts.get("asked", {})
     told, changes = changes, config.changes_of(changes, run_path, asked, RESUMABLE)
-    for name in ("alpha", "beta"):
+    for name, is_learned in (("alpha", config.learns_alpha), ("beta", config.learns_beta)):
         is_repeated = told.get("learn", AUTO) != AUTO or told.get(name, AUTO) == AUTO
-        if config.learn in (name, "both") and not is_repeated:
+        if is_learned and not is_repeated:
             raise UsageError(
                 f"--{name} {told[name]}: the run in {run_path} learns {name}, which --resume"
                 " cannot change; start a new run instead"
             )
-    corpus, begun = open_corpus(run, corpus_path), config
+    corpus = open_corpus(run, corpus_path)
     config = _in_epochs(config, corpus, transport)
     config = _with_usual_blocks(config, corpus, transport, told).on_these_cores(facts)
+    names = ("chains", "groups", "average_until", "batch_size", "trajectory")
+    before = {name: getattr(config, name) for name in names}  # blocks that nobody set are open
     config = on_workers(config, transport.n_workers).without_lengths(changes)
     known = Given(matrix=run.additions())
     resolved = planned(replace(config, **changes), corpus, transport, given=known).config
     until = changes.get("average_until")
-    is_repeated = until in (begun.average_until, asked.get("average_until"))
+    is_repeated = until in (before["average_until"], asked.get("average_until"))
     check_averages(None if is_repeated else until, resolved)
     verify_share(corpus, resolved, transport)
     if transport.is_root:
         run.remove_temporaries()
-        names = ("chains", "groups", "average_until", "batch_size", "trajectory")
-        before = {name: getattr(begun, name) for name in names}
         asked = {**resolved.asked_otherwise(before), **asked, **resolved.asked_otherwise(told)}
         now = {"asked": asked, "transport": kind_of(transport), **groups.threads_told(changes)}
         run.update_facts(format=FORMAT, config=resolved.as_dict(), **now)

@@ -27,6 +27,7 @@ from topicmc.kernels.histograms import bin_sizes
 from topicmc.kernels.padding import padded_size
 from topicmc.models.lda.collapsed.word_orders import TOKENS_A_WORD
 from topicmc.models.lda.completion import BURN_IN, SWEEPS
+from topicmc.models.lda.encoding import MOST_TOKENS
 from topicmc.models.lda.planning.pace import ROUNDS
 from topicmc.models.lda.planning.starts import MEMBERS
 from topicmc.models.lda.settings import WHOLE, Resolved
@@ -139,21 +140,25 @@ def disk(config: Resolved, sizes: Sizes) -> int:
     once a run is much longer than the time between checkpoints. Resolved settings."""
     cells, n_tokens = sizes.n_words * config.topics, sizes.n_tokens
     n_bytes = np.dtype(assignment_dtype(config.topics)).itemsize
-    files = mean = 0.0
+    files = mean = members = 0.0
     if config.keeps_assignments:
         sample = (n_bytes + 4) * min(n_tokens, cells) + 8 * sizes.n_words  # topics and counts
         state = n_bytes * n_tokens + 4 * cells * bool(config.remember)
+        members = 4 * cells * {"consensus": MEMBERS, "subset": 1}.get(config.start, 0)
         of_worker = n_tokens / config.workers
         own = _in_files(n_bytes * of_worker) + _in_files(2 * of_worker)  # topics, and orders
         files = config.workers * (_in_files(sizes.id_bytes * of_worker) + config.chains * own)
     else:
-        sample = 2 * cells
+        # A topic of many tokens has a word of so many that two bytes a weight tell too little.
+        sample = (2 if n_tokens / config.topics < MOST_TOKENS else 4) * cells
         has_mean = issubclass(sampler_of(config.sampler).state, MeanChain)
         mean = sample * has_mean
         state = 4 * cells * (1 + has_mean + {"cv": 2, "saga": 1}.get(config.estimate, 0))
         if config.estimate == "saga":
             state += 2 * n_tokens * (config.sweeps - config.burn_in)
-    return round(config.chains * (config.samples * sample + _CHECKPOINTS * (state + mean)) + files)
+    # Members of a start are saved before there are samples, but for one that stands in.
+    kept = sample + max((config.samples - 1) * sample, _CHECKPOINTS * members)
+    return round(config.chains * (kept + _CHECKPOINTS * (state + mean)) + files)
 
 
 def terms(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
@@ -296,7 +301,7 @@ def _scoring(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     # Their counts, and what these are divided and added up to, in float64.
     mixes = 20.0 * sizes.heldout_docs * padded_size(config.topics)
     yield Term("reading", "topic mixes", mixes)
-    if config.learn in ("alpha", "both"):
+    if config.learns_alpha:
         kept = hosted if config.keeps_assignments else 1
         numbers = 8.0 * len(bin_sizes()) * (config.topics + 1)
         yield Term("learning", "how many tokens of each topic documents have", numbers * (kept + 5))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.engine.transport.base import Transport
@@ -18,6 +21,21 @@ from topicmc.models.lda.minibatches.target import Beginning, TopicChains
 from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.settings import Resolved
 from topicmc.samplers.row_prior import Additions
+from topicmc.samplers.state import Chain
+
+
+@runtime_checkable
+class KeepsAssignments(Protocol):
+    """What a `topicmc.engine.method.Method` has besides whose chains keep the topic of every
+    token."""
+
+    def log_joints(self) -> Mapping[int, float]:
+        """log p(words, assignments) of the chains, by their numbers; of a large corpus its part on
+        the mixes is estimated from every so many documents. Collective."""
+
+    def glimpses(self, words: np.ndarray) -> Mapping[int, Chain]:
+        """As `topicmc.engine.method.Method.chains`, with θ of some words alone, int64 (n,)."""
+
 
 LdaMethod = Adlda | IndependentChains | MinibatchChains | SubsetStart
 

@@ -13,7 +13,7 @@ from topicmc.engine.method import Entry
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.evaluation import HeldOut
-from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.methods import KeepsAssignments, open_method
 from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.planning.plan import expected_updates, passes
 from topicmc.models.lda.run import TopicRun
@@ -78,14 +78,14 @@ class Lda:
 
     def _glimpses(self) -> Mapping[int, Chain]:
         """The chains, with θ of no other words than scalars are of where that is less work."""
-        glimpses = getattr(self.method, "glimpses", None)
-        return self.method.chains if glimpses is None else glimpses(self._scalars.words)
+        method = self.method
+        if isinstance(method, KeepsAssignments):
+            return method.glimpses(self._scalars.words)
+        return method.chains
 
     def _log_joints(self) -> Mapping[int, float]:
-        """log p(words, assignments) of the chains that keep assignments, by their numbers; of a
-        large corpus its part on the mixes is estimated from every so many documents. Collective."""
-        log_joints = getattr(self.method, "log_joints", None)
-        return {} if log_joints is None else log_joints()
+        """As of `KeepsAssignments`; none of other methods. Collective."""
+        return self.method.log_joints() if isinstance(self.method, KeepsAssignments) else {}
 
     def warm_up(self) -> None:
         self._log_joints()

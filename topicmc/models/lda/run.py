@@ -4,6 +4,7 @@
     prior.npz         what the prior of the topics adds to β, where it adds anything
     topics.json       the topics, written when training ends
     origin-….npz      what the chains of a run began with that goes on from another
+    stream.npz        θ of the chain of a saved `LDA` that goes on with `partial_fit`
 
 A kept state is θ (W × K float32), stored as `topicmc.models.lda.encoding` has it.
 
@@ -34,16 +35,17 @@ from topicmc.models.lda.run_fields import (
 from topicmc.models.views import View, checksum_of, is_view, read_view, run_of
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.storage.files import (
-    atomic_write,
-    checksum,
     read_array,
     read_arrays,
     read_words,
+    user_errors_for,
     within,
     write_arrays,
+    write_words,
 )
 from topicmc.storage.runs import FIRST_MODEL, RunDirectory
 
+STREAM = "stream.npz"
 PRIOR_FORMAT = 3  # of runs with ``prior.npz``, without which their samples would be misread
 
 
@@ -73,12 +75,14 @@ class TopicRun(RunDirectory):
     model: ClassVar[str | None] = FIRST_MODEL
     counted: ClassVar[tuple[str, ...]] = ("documents", "tokens")
     figure: ClassVar[str] = "perplexity"
+    precision: ClassVar[str] = ",.1f"
     files: ClassVar[tuple[str, ...]] = (
         *RunDirectory.files,
         "topics.json",
         "vocabulary.txt",
         "prior.npz",
         "origin-*.npz",
+        STREAM,
     )
 
     def __init__(self, path: Path) -> None:
@@ -186,9 +190,8 @@ class TopicRun(RunDirectory):
     def write_vocabulary(self, words: list[str]) -> str:
         """Writes ``vocabulary.txt`` and returns its checksum, which belongs in ``run.json``."""
         path = self.path / "vocabulary.txt"
-        with atomic_write(path) as stream:
-            stream.writelines(word + "\n" for word in words)
-        return checksum(path)
+        with user_errors_for(path):
+            return write_words(path, words)
 
     def vocabulary(self) -> list[str]:
         """The words in the order of θ's rows; DataError when the file is missing or damaged."""

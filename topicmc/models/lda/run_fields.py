@@ -15,7 +15,7 @@ from topicmc.models.lda.priors.seed_settings import checked_seeds
 from topicmc.models.lda.settings import MAX_TOPICS
 from topicmc.models.names import fault_of_name
 from topicmc.samplers.row_prior import Additions
-from topicmc.storage.fields import SHA256, Record
+from topicmc.storage.fields import PLACE, SHA256, Record
 
 
 def check_settings(path: Path, facts: Any) -> None:
@@ -36,12 +36,13 @@ def check_settings(path: Path, facts: Any) -> None:
         _check_seeds(path, seeds)
     if "sampler" in config:
         config.text("sampler", "[a-z]+")
+    if config.value.get("from_run") is not None:
+        config.text("from_run", PLACE)
     for name in ("documents", "tokens", "words"):
         if name in corpus:
             corpus.whole(name)
-    for name in ("path", "fingerprint"):
-        if name in corpus:
-            corpus.text(name)
+    if "fingerprint" in corpus:
+        corpus.text("fingerprint")
     if "origin" in facts:
         for state in facts.record("origin").records("states"):
             state.text("file", r"origin-\d{3}\.npz")

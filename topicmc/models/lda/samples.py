@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicmc.engine.method import Entry
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import UsageError
 from topicmc.host.machine import available_cores
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
@@ -79,9 +79,7 @@ def samples_of(run: TopicRun | Path | str, chain: int | None = None) -> list[dic
     Raises UsageError when the run has no such chain, DataError when it has no samples yet.
     """
     run = TopicRun.at(run)
-    index = run.sample_index()
-    if not index:
-        raise DataError(f"{run.path}: no samples yet; train on ({run.resume_command})")
+    index = run.states_to_read()
     entries = [entry for entry in index if chain in (None, entry["chain"])]
     if not entries:
         chains = ", ".join(str(number) for number in sorted({entry["chain"] for entry in index}))

@@ -135,13 +135,23 @@ class LdaSettings(DsgldSettings[Open]):
                 f"{option(together[0])} and {option(together[1])} both say with what topics begin;"
                 " give one of them"
             )
-        if self.topic_prior is not None and self.learn in ("beta", "both"):
+        if self.topic_prior is not None and self.learns_beta:
             raise UsageError(f"--learn {self.learn}: with --topic-prior β is given, not learned")
 
     @property
     def keeps_assignments(self) -> bool:
         """Whether the topic of every token is kept."""
         return self.sampler in COLLAPSED or self.remember is True
+
+    @property
+    def learns_alpha(self) -> bool:
+        """Whether α is learned."""
+        return self.learn in ("alpha", "both")
+
+    @property
+    def learns_beta(self) -> bool:
+        """Whether β is learned."""
+        return self.learn in ("beta", "both")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,7 +119,7 @@ class MixtureChains:
             "step_size": self._config.step_size,
             "burn_in": self.in_burn_in,
         }
-        if self._config.learn in ("beta", "both"):
+        if self._config.learns_beta:
             known["beta"] = float(np.mean([chain.beta for chain in self.everyone]))
         if self._config.workers > 1:
             known["waited"] = self._waited.of_workers()

@@ -60,7 +60,7 @@ def start(
             "threads": config.threads,
             "transport": kind_of(transport),
         }
-        MixtureRun.create_with(run_path, facts, corpus.vocabulary, force)
+        MixtureRun.create(run_path, facts, corpus.vocabulary, force)
     transport.barrier()
     return resolved, corpus, run
 

@@ -46,7 +46,7 @@ class MixtureModel:
             self.expected_updates = config.epochs * corpus.n_docs / config.batch_size
         self.first_look = first_look(self.method.start, self.expected_updates)
         self.remedy = remedy(config)
-        self._run, self._learns_beta = run, config.learn in ("beta", "both")
+        self._run, self._learns_beta = run, config.learns_beta
 
     def write_sample(self, chain: Mixture, round_number: int) -> Entry:
         return self._run.write_state(chain, round_number)

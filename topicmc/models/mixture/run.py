@@ -15,12 +15,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from topicmc.engine.progress import Reached, has_converged, last_evaluation, reached
-from topicmc.errors import DataError, UsageError
-from topicmc.models.mixture.settings import MixtureConfig, Resolved
+from topicmc.errors import DataError
+from topicmc.models.mixture.settings import Resolved
 from topicmc.models.mixture.state import Mixture
 from topicmc.models.views import checksum_of, is_view, read_view, run_of
 from topicmc.storage.fields import SHA256, Record
-from topicmc.storage.files import atomic_write, checksum, read_arrays, read_words, write_arrays
+from topicmc.storage.files import read_arrays, read_words, user_errors_for, write_words
+from topicmc.storage.run_fields import settings_in
 from topicmc.storage.runs import RunDirectory
 
 _MOST = 2**31 - 1
@@ -60,6 +61,7 @@ class MixtureRun(RunDirectory):
     model: ClassVar[str | None] = "mixture"
     counted: ClassVar[tuple[str, ...]] = ("documents", "tokens")
     figure: ClassVar[str] = "nats_per_document"
+    precision: ClassVar[str] = ".4f"
     files: ClassVar[tuple[str, ...]] = (*RunDirectory.files, "vocabulary.txt")
 
     def __init__(self, path: Path) -> None:
@@ -86,15 +88,15 @@ class MixtureRun(RunDirectory):
         return run
 
     @classmethod
-    def create_with(
+    def create(
         cls, path: Path, facts: Mapping[str, Any], words: Sequence[str], force: bool = False
     ) -> Self:
         """A new run directory with its vocabulary. UsageError as `check_free` has it."""
         with cls._made(path, force) as run:
             place = run.path / "vocabulary.txt"
-            with atomic_write(place) as stream:
-                stream.writelines(word + "\n" for word in words)
-            run._write_facts({"vocabulary": checksum(place), **facts})
+            with user_errors_for(place):
+                checksum = write_words(place, words)
+            run._write_facts({"vocabulary": checksum, **facts})
         return run
 
     def _check_facts(self, path: Path, facts: Any) -> None:
@@ -106,19 +108,11 @@ class MixtureRun(RunDirectory):
         corpus.text("fingerprint")
         corpus.whole("documents", least=1, most=_MOST)
         corpus.whole("words", least=1, most=_MOST)
-        self._config(path, facts)
-
-    @staticmethod
-    def _config(path: Path, facts: Mapping[str, Any]) -> Resolved:
-        try:
-            config = MixtureConfig.from_dict(facts["config"])
-            return Resolved.from_dict(config.as_dict())
-        except UsageError as error:
-            raise DataError(f"{path}: {error}") from None
+        settings_in(path, facts, Resolved)
 
     def config(self) -> Resolved:
         """The settings of the run; DataError when they are none."""
-        return self._config(self.path / "run.json", self.facts())
+        return settings_in(self.path / "run.json", self.facts(), Resolved)
 
     def reached(self) -> Reached | None:
         """How far the run has come; None where it never said."""
@@ -139,17 +133,13 @@ class MixtureRun(RunDirectory):
 
     def write_state(self, chain: Mixture, round_number: int) -> dict[str, Any]:
         """Writes the state of a chain; its index entry."""
-        path = self.sample_path(chain.index, round_number)
         arrays = {
             "groups": chain.groups,
             "weights": np.exp(chain.log_weights()[0]),
             "phi": (chain.weights / chain.weights.sum(axis=1, keepdims=True)).astype(np.float32),
         }
         return {
-            "chain": chain.index,
-            "round": round_number,
-            "file": path.name,
-            "checksum": write_arrays(path, arrays),
+            **self.write_sample(chain.index, round_number, arrays),
             "groups": chain.n_groups,
             "alpha": chain.alpha,
             "beta": chain.beta,
@@ -181,10 +171,3 @@ class MixtureRun(RunDirectory):
             if "beta" in entry.value:
                 entry.number("beta", least=1e-12)
         return index["samples"]
-
-    def states_to_read(self) -> Sequence[dict[str, Any]]:
-        """Index entries of the samples, oldest first; DataError when there are none yet."""
-        entries = self.sample_index()
-        if not entries:
-            raise DataError(f"{self.path}: no samples yet; train on ({self.resume_command})")
-        return entries

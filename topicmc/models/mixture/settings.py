@@ -42,12 +42,12 @@ class MixtureSettings(RunSettings[Open]):
         one_of("--sampler", self.sampler, SAMPLERS)
         one_of("--counts", self.counts, COUNTS)
         one_of("--learn", self.learn, (AUTO, "none", "alpha", "beta", "both"))
-        if self.learn in ("beta", "both") and self.counts == "minibatch":
+        if self.learns_beta and self.counts == "minibatch":
             raise UsageError(
                 f"--learn {self.learn}: β is drawn given the groups of all documents; use --counts"
                 " all"
             )
-        if self.learn in ("alpha", "both") and self.alpha != AUTO:
+        if self.learns_alpha and self.alpha != AUTO:
             raise UsageError(
                 f"--learn {self.learn}: --alpha {self.alpha} fixes the concentration; leave one of"
                 " them out"
@@ -64,6 +64,16 @@ class MixtureSettings(RunSettings[Open]):
         in_range("--chains", self.chains, 1, MAX_WORKERS)
         self.check_run()
 
+    @property
+    def learns_alpha(self) -> bool:
+        """Whether the concentration is learned."""
+        return self.learn in ("alpha", "both")
+
+    @property
+    def learns_beta(self) -> bool:
+        """Whether β is learned."""
+        return self.learn in ("beta", "both")
+
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureConfig(MixtureSettings[Any]):
@@ -78,7 +88,7 @@ class Resolved(MixtureSettings[Never]):
     @property
     def start(self) -> int:
         """Updates whose states are no samples: until β has been drawn, where it is learned."""
-        return max(_START, self.moves_every) if self.learn in ("beta", "both") else _START
+        return max(_START, self.moves_every) if self.learns_beta else _START
 
 
 def check_honoured(asked: MixtureSettings) -> None:
@@ -96,13 +106,11 @@ def resolve(config: MixtureSettings, n_docs: int, cores: int) -> Resolved:
     worker."""
     has_end = (config.updates, config.epochs, config.time_budget) != (None, None, None)
     batch = _BATCH if config.counts == "all" else _PUBLISHED_BATCH
-    learn = config.learn
-    if learn == AUTO:
-        learn = "alpha" if config.alpha == AUTO else "none"
+    if config.learn == AUTO:
+        config = replace(config, learn="alpha" if config.alpha == AUTO else "none")
     fixed = config.alpha if config.alpha != AUTO else 1.0
     decided: dict[str, Any] = {
-        "learn": learn,
-        "alpha": AUTO if learn in ("alpha", "both") else fixed,
+        "alpha": AUTO if config.learns_alpha else fixed,
         "beta": or_default(config.beta, 0.1),
         "batch_size": min(n_docs, or_default(config.batch_size, batch)),
         "step_size": or_default(

@@ -65,7 +65,6 @@ class SliceSampler:
         self._bags = bags_of(documents)
         self._threads, self._share = threads, share
         self._learns = config.alpha == "auto"
-        self._learns_beta = config.learn in ("beta", "both")
 
     def initial(self, index: int) -> Mixture:
         """A chain after a few collapsed sweeps, which begin with many groups at random: groups that
@@ -250,7 +249,7 @@ class SliceSampler:
             config.seed, _SWEEPS + chain.index, position, self._n_docs, config.batch_size
         )
         self._sweep(chain, self._key("sweeps", chain), int(number), docs)
-        if self._learns_beta:
+        if config.learns_beta:
             self._draw_beta(chain, number)
         self._draw_given_groups(chain)
 

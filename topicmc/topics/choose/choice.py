@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,14 +77,14 @@ class Point:
     has come to rest by the verdict of `topicmc.topics.diagnostics` on it alone, None where runs
     are too short to tell; ``settled`` whether the perplexity of each has, by which numbers of
     topics are compared: no change of more than 0.5 % over the second half of the run is told from
-    chance (`topicmc.topics.verdict`).
+    chance (`topicmc.topics.verdict`), None where evaluations are too few to tell.
     """
 
     topics: int
     runs: tuple[RunFigures, ...]
     stable: float | None
     converged: bool | None
-    settled: bool
+    settled: bool | None
 
     @classmethod
     def of(cls, runs: Sequence[TopicRun], corpus: Corpus, samples: int) -> Point:
@@ -95,7 +95,7 @@ class Point:
             runs=tuple(RunFigures.of(run, corpus, samples) for run in runs),
             stable=float(posterior.stable.mean()) if posterior.n_chains > 1 else None,
             converged=_all_converged(runs, posterior),
-            settled=all(map(_has_settled, runs)),
+            settled=_all(map(_has_settled, runs)),
         )
 
     def mean(self, figure: str) -> float:
@@ -147,16 +147,24 @@ def _averaged_over(run: TopicRun) -> int:
 def _all_converged(runs: Sequence[TopicRun], posterior: Posterior) -> bool | None:
     """By the ``posterior`` of all of them, where that is of one alone."""
     known = posterior if len(runs) == 1 else None
-    found = [diagnose([run], known).converged for run in runs]
+    return _all(diagnose([run], known).converged for run in runs)
+
+
+def _has_settled(run: TopicRun) -> bool | None:
+    if run.is_starting():
+        return False
+    chains = log_likelihoods(run)
+    if not chains or min(map(len, chains)) < _ENOUGH:
+        return None
+    return not any(map(moves, chains))
+
+
+def _all(runs: Iterable[bool | None]) -> bool | None:
+    """Whether it is so of all of them; None where it cannot be told."""
+    found = list(runs)
     if False in found:
         return False
     return None if None in found else True
-
-
-def _has_settled(run: TopicRun) -> bool:
-    chains = log_likelihoods(run)
-    enough = all(len(draws) >= _ENOUGH for draws in chains)
-    return not run.is_starting() and enough and not any(map(moves, chains))
 
 
 def write_plot(folder: Path, points: Sequence[Point]) -> Path:
@@ -211,22 +219,41 @@ def advice(points: Sequence[Point], longer: str) -> str:
 def _doubtful(points: Sequence[Point], longer: str) -> str:
     """Where not all rows can be relied on: which can, and that therefore no K is suggested. Where
     all can, whether chains are at rest in other respects."""
-    moving = [point.topics for point in points if not point.settled]
-    if not moving:
-        apart = [point.topics for point in points if not point.converged]
-        if not apart:
-            return ""
-        return (
-            "Perplexities had come to rest, by which K is chosen, but chains of"
-            f" {_listed(apart)} had not in every respect, as topicmc evaluate says. "
-        )
-    sound = [point.topics for point in points if point.settled]
+    moving, untold = (_where(points, "settled", told) for told in (False, None))
+    if not (moving or untold):
+        return _apart(points)
+    parts = [f"perplexity had not come to rest at {_listed(moving)}"] if moving else []
+    if untold:
+        whether = "it had" if moving else "perplexity had come to rest"
+        parts.append(f"whether {whether} cannot be told yet at {_listed(untold)}")
+    sound = _where(points, "settled", True)
     rows = f"only the row of {_listed(sound)} is" if len(sound) == 1 else "no row is"
     rows = f"the rows of {_listed(sound)} are" if len(sound) > 1 else rows
     return (
-        f"But perplexity had not come to rest at {_listed(moving)}: {rows} to be relied on yet, so"
-        f" no K is suggested; the same command with {longer} trains all runs on. "
+        f"But {', and '.join(parts)}: {rows} to be relied on yet, so no K is suggested; the same"
+        f" command with {longer} trains all runs on. "
     )
+
+
+def _apart(points: Sequence[Point]) -> str:
+    """Where perplexities are at rest: whether chains are in other respects, too."""
+    apart, untold = (_where(points, "converged", told) for told in (False, None))
+    parts = [f"chains of {_listed(apart)} had not in every respect"] if apart else []
+    if untold:
+        whether = "those" if apart else "chains"
+        respect = "" if apart else " in every respect"
+        parts.append(f"whether {whether} of {_listed(untold)} had{respect} cannot be told yet")
+    if not parts:
+        return ""
+    return (
+        f"Perplexities had come to rest, by which K is chosen, but {', and '.join(parts)}, as"
+        " topicmc evaluate says. "
+    )
+
+
+def _where(points: Sequence[Point], what: str, told: bool | None) -> list[int]:
+    """The numbers of topics of which it is so, not so, or cannot be told."""
+    return [point.topics for point in points if getattr(point, what) is told]
 
 
 def _margin(points: Sequence[Point], best: Point) -> tuple[float, str]:

@@ -19,7 +19,7 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.settings import LdaSettings, Resolved, TrainConfig
+from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved, TrainConfig
 from topicmc.settings.groups import LENGTHS
 from topicmc.settings.values import option
 from topicmc.storage.files import read_json, user_errors_for, write_json
@@ -38,7 +38,8 @@ class Grid:
         topics: the numbers of topics K.
         seeds: of the runs with each K.
         settings: other fields of TrainConfig, the same for all; several workers are those of this
-            process.
+            process. Without a sampler or a length all have that of the longest run that is there,
+            or else that of the largest K.
 
     Raises:
         UsageError: a setting cannot be honoured, memory is too small for the largest K, or the
@@ -62,24 +63,30 @@ class Grid:
         if self.corpus.n_heldout == 0:
             raise DataError(f"{corpus}: has no held-out documents; prepare it with --heldout N")
         self._settings.setdefault("until", "end")  # the same length for all K
-        # One sampler for all K, whatever the time would allow for each of them, now or before.
-        known = {"sampler": self._begun_with(), **self._settings}["sampler"]
-        self._settings["sampler"] = known or self._config(max(self.topics), self.seeds[0]).sampler
-        configs = [self._config(n_topics, self.seeds[0]) for n_topics in self.topics]
+        self._decided: dict[str, Any] = {}
+        # What is left open is the same for all K: as runs have it that are there, whatever time and
+        # memory would allow by now, or else as the largest K bears it.
+        model = self._longest() or self._config(max(self.topics), self.seeds[0])
+        self._decided["sampler"] = model.sampler
         if not any(self._settings.get(name) is not None for name in LENGTHS):
-            # Each K would have a length of its own; and where memory or time lets but some of them
-            # keep the topics of tokens, of another kind.
-            if len({config.remember for config in configs}) > 1:
-                self._settings["remember"] = configs[-1].remember
-                configs = [self._config(n_topics, self.seeds[0]) for n_topics in self.topics]
-            name = "updates" if configs[-1].epochs is None else "epochs"
-            self._settings[name] = getattr(configs[-1], name)  # of the largest K
+            self._settings |= _length(model)
+            is_told = not {"remember", "estimate"}.isdisjoint(self._settings)
+            is_same = self._settings.get("sampler", model.sampler) == model.sampler
+            if is_same and not is_told and model.sampler not in COLLAPSED:
+                self._decided["remember"] = model.remember  # which says what an update is
+        for n_topics in self.topics:  # each of which has to be possible
+            self._config(n_topics, self.seeds[0])
         self._claim()
 
-    def _begun_with(self) -> str | None:
-        """The sampler of the runs that are there."""
-        begun = sorted(self.folder.glob("k*-seed*/run.json"))
-        return TopicRun.open(begun[0].parent).facts()["config"]["sampler"] if begun else None
+    def _longest(self) -> LdaSettings | None:
+        """The settings of the longest of the runs that are there."""
+
+        def length(config: LdaSettings) -> tuple[float, ...]:
+            return config.epochs or 0, config.updates or 0, config.time_budget or 0
+
+        places = sorted(self.folder.glob("k*-seed*/run.json"))
+        begun = [jobs.saved(TopicRun.open(place.parent)) for place in places]
+        return max(begun, key=length, default=None)
 
     def path(self, n_topics: int, seed: int) -> Path:
         """Where the run with so many topics and this seed lies."""
@@ -125,7 +132,8 @@ class Grid:
         return not outcome.interrupted
 
     def _asked(self, n_topics: int, seed: int) -> LdaSettings:
-        return TrainConfig(**{**self._settings, "topics": n_topics, "seed": seed})
+        settings = {**self._decided, **self._settings}
+        return TrainConfig(**{**settings, "topics": n_topics, "seed": seed})
 
     def _config(self, n_topics: int, seed: int) -> Resolved:
         asked = self._asked(n_topics, seed)
@@ -165,3 +173,11 @@ class Grid:
             self.write()
         elif read_json(result, corpus=str)["corpus"] != self.corpus.fingerprint:
             raise DataError(f"{self.folder}: its runs are on another corpus; give another -o")
+
+
+def _length(config: LdaSettings) -> dict[str, Any]:
+    """How long a run is, in what was told: updates of kept assignments are known in epochs, too."""
+    known = {name: getattr(config, name) for name in LENGTHS}
+    if known["updates"] is not None:
+        known["epochs"] = None
+    return {name: length for name, length in known.items() if length is not None}

@@ -21,6 +21,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import Split, split_documents
 from topicmc.models.lda.completion import perplexity
 from topicmc.models.lda.scoring import SPLIT_SEED
+from topicmc.storage.files import real_path
 from topicmc.topics.coherence import document_counts, npmi, u_mass
 from topicmc.topics.compare.drift import Drift, drift
 from topicmc.topics.compare.grouping import Grouping, grouping
@@ -134,7 +135,7 @@ def compare(
 
 def _goes_on(first: Model, model: Model) -> bool:
     """Whether a run goes on from the first one."""
-    return model.origin is not None and model.origin.resolve() == Path(first.name).resolve()
+    return model.origin is not None and real_path(model.origin) == real_path(Path(first.name))
 
 
 class CommonTestSet(NamedTuple):

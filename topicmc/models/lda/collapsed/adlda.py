@@ -241,10 +241,10 @@ class Adlda:
         config = self.config
         if not self.schedule.learns(before, self.sweep):
             return
-        if config.learn in ("alpha", "both"):
+        if config.learns_alpha:
             histogram = np.sum([s.mix_histogram() for s in self.samplers.values()], axis=0)
             self.alpha = learned_alpha(self.alpha, self.transport.sum(histogram), steps=_STEPS)
-        if config.learn in ("beta", "both"):
+        if config.learns_beta:
             theta, totals = self._theta(), self._sizes().astype(np.float64)
             sums = totals + self.prior.totals(*theta.shape)
             beta = learned_beta(self.prior, theta, sums, totals, steps=_STEPS, threads=self.threads)

@@ -86,7 +86,7 @@ def resolve_collapsed(
                 f"--start consensus numbers topics anew, and {option((*given, 'alpha')[0])} tells"
                 " them apart: leave one of them out"
             )
-    if config.groups not in ("auto", 1):
+    if config.groups not in (AUTO, 1):
         raise UsageError(
             f"--groups is of chains that are averaged, not of --sampler {config.sampler}"
         )
@@ -152,7 +152,7 @@ def resolve_collapsed(
         spent = start_work("subset", SUBSET_SWEEPS + LEAST_START, share=share, **size).cost
         left = BURN_IN_SHARE * sweeps - spent + LEAST_START
         start = SUBSET_SWEEPS + int(between(left, (LEAST_START, _SETTLED)))
-    if config.anneal_updates != "auto":
+    if config.anneal_updates != AUTO:
         start = max(1, round(config.anneal_updates / per_sweep))
     elif config.start not in ("consensus", "subset"):
         if config.time_budget is not None:
@@ -190,7 +190,7 @@ def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **si
     return (
         _pools(config)
         and told == (None, None, None)
-        and (config.start_sweeps, config.anneal_updates) == ("auto", "auto")
+        and (config.start_sweeps, config.anneal_updates) == (AUTO, AUTO)
         and config.topics <= _CONSENSUS_TOPICS
         and member_bytes(size["n_words"], config.topics) <= _CONSENSUS_MEMORY * free
         and longest >= _CONSENSUS_SWEEPS[0]

@@ -58,8 +58,8 @@ class KeptAssignments(Adlda):
         self._total = initial_total(config, corpus.n_words, corpus.n_tokens)
         # Topics are padded for the kernels; the padding moves like a topic without tokens.
         self._chain = initial_chain(
-            0, corpus.n_words, padded_size(config.topics), prior=self.prior,
-            n_tokens=corpus.n_tokens, seed=config.seed, total=self._total,
+            0, corpus.n_words, padded_size(config.topics), prior=self.prior, total=self._total,
+            seed=config.seed,
         )  # fmt: skip
         self._words = np.arange(corpus.n_words, dtype=np.int32)
         rounds = rounds_per_sweep(config, corpus.n_docs)
@@ -120,7 +120,7 @@ class KeptAssignments(Adlda):
                 key=stream_key(config.seed, "sums", 0),
                 threads=self.threads,
             )
-        moved = sampler(self.prior).move(
+        finite = sampler(self.prior).move(
             chain,
             TopicCounts(self._words, self.reconciliation.counts().astype(np.float32)),
             scale=1.0,
@@ -129,7 +129,7 @@ class KeptAssignments(Adlda):
             threads=self.threads,
         )
         self._compare()
-        if not moved.finite:
+        if not finite:
             raise DivergedError(
                 f"the chain diverged at update {chain.update}: its weights are no longer finite;"
                 f" lower --step-size (now {config.step_size:g})"

@@ -105,9 +105,8 @@ class TopicChains:
         config, corpus = self._config, self._corpus
         total = initial_total(config, corpus.n_words, corpus.n_tokens)
         chain = initial_chain(
-            index, corpus.n_words, config.topics, prior=self.prior, n_tokens=corpus.n_tokens,
-            seed=config.seed, total=total,
-        )  # fmt: skip
+            index, corpus.n_words, config.topics, prior=self.prior, total=total, seed=config.seed
+        )
         chain.alpha, chain.beta = np.full(config.topics, config.alpha, np.float64), config.beta
         chain.share = np.full(config.topics, 1 / config.topics)
         if self._origin is not None:

@@ -111,13 +111,13 @@ class Updates:
         step = self.step_size(chain.update)
         if isinstance(chain, MeanChain) and not starts:
             note(chain, counts, scale=scale, step=step, threads=self.threads)
-        info = sampler.move(chain, counts, scale=scale, step=step, key=key, threads=self.threads)
+        finite = sampler.move(chain, counts, scale=scale, step=step, key=key, threads=self.threads)
         if draws.z is not None:
             self._learn(chain, batch, draws.z, sampler)
         if self.streams(chain.update - 1) and not self.streams(chain.update):
             key = stream_key(self.config.seed, "enter", chain.index)
             StreamingScir(self._prior_of(chain)).enter(chain, key=key, threads=self.threads)
-        if not info.finite:
+        if not finite:
             raise DivergedError(
                 f"chain {chain.index} diverged at update {chain.update}: its weights are no longer"
                 f" finite; lower --step-size (now {config.step_size:g}) or raise --batch-size"
@@ -132,12 +132,13 @@ class Updates:
 
     def warm_up(self, document_tokens: int, tokens_a_word: float) -> None:
         """Compiles every kernel of an update, on throw-away data of the same types: a document of
-        so many tokens, and of so many of each word, for which the same kernel is chosen."""
+        so many tokens, and of so many of each word, for which the same kernel is chosen. As many
+        words wait."""
         config = self.config
         topics = config.topics
         prior = RowPrior(0.1)
         n_words = max(1, round(document_tokens / tokens_a_word))
-        chain = initial_chain(0, n_words, topics, prior=prior, n_tokens=100, seed=0)
+        chain = initial_chain(0, 2 * n_words, topics, prior=prior, total=float(n_words), seed=0)
         tiny = state_of(config)(**vars(chain))
         tiny.update = config.anneal_updates + (config.average_until or 0) + 1
         tiny.alpha, tiny.beta, tiny.share = np.full(topics, 0.1), 0.1, np.full(topics, 0.1)
@@ -152,6 +153,7 @@ class Updates:
         updates.move(tiny, batch, 1.0, mean_update=0)
         if config.learn != "none":
             z = np.zeros(document_tokens, np.uint16)
+            tiny.update += -tiny.update % _BETA_EVERY  # to an update at which β is learned
             updates._learn(tiny, batch, z, updates._sampler(tiny))
         updates.settle(tiny)
         if config.start == "stream":
@@ -183,11 +185,11 @@ class Updates:
         which the sampler brings up to date."""
         config = self.config
         assert chain.alpha is not None and chain.beta is not None and chain.share is not None
-        if config.learn in ("alpha", "both"):
+        if config.learns_alpha:
             starts, lengths = batch.offsets[:-1], np.diff(batch.offsets)
             histogram = mix_histogram(starts, lengths, z, config.topics)
             chain.alpha = learned_alpha(chain.alpha, histogram, rate=_ALPHA_RATE)
-        if config.learn in ("beta", "both") and chain.update % _BETA_EVERY == 0:
+        if config.learns_beta and chain.update % _BETA_EVERY == 0:
             if chain.moved_at is not None:
                 sampler.settle(chain, key=self._move_key(chain), threads=self.threads)
             totals = chain.share * self._n_tokens

@@ -6,6 +6,7 @@ from __future__ import annotations
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import LdaSettings
 from topicmc.samplers.registry import sampler_of
+from topicmc.settings.values import AUTO
 
 # The longest run that has no target, in the time after which it is first asked whether it has
 # converged; and that of one that goes on from another run.
@@ -30,7 +31,7 @@ def usual_steps(config: LdaSettings, n_words: int, n_tokens: int) -> tuple[float
 def usual_start(config: LdaSettings, usual: str) -> str:
     """How a chain begins: as told, with the topics of another run, or as its sampler does. Without
     noise it would not leave topics that contradict what it was given of their prior."""
-    if config.start != "auto":
+    if config.start != AUTO:
         return config.start
     if config.from_run is not None:
         return "warm"
@@ -42,7 +43,7 @@ def open_to_subset(config: LdaSettings) -> bool:
     """Whether nothing is asked of a start that one on a subset would not be, where assignments are
     kept."""
     asked = config.start_sweeps, config.anneal_updates, config.from_run
-    return config.start in ("auto", "subset") and asked == ("auto", "auto", None)
+    return config.start in (AUTO, "subset") and asked == (AUTO, AUTO, None)
 
 
 def told_documents(config: LdaSettings, n_docs: int, n_tokens: int) -> int:

@@ -61,7 +61,7 @@ def resolve(
     machine: Any = {"cores": cores, "memory": memory, "pace": pace}
     machine |= {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
     sampler = config.sampler
-    if sampler == "auto":
+    if sampler == AUTO:
         sampler = choose(config, **machine)[0]
     if sampler in COLLAPSED:  # which remember in any case
         config = replace(config, remember=False, estimate="plain")
@@ -79,10 +79,10 @@ def resolve(
         )
     targets = (config.updates, config.epochs, config.time_budget)
     until = "converged" if targets == (None, None, None) else "end"
-    until = until if config.until == "auto" else config.until
+    until = or_default(config.until, until)
     config = replace(config, learn=_learned(config), until=until)
     kept = sampler in COLLAPSED or config.remember
-    learned = kept and config.learn in ("beta", "both")
+    learned = kept and config.learns_beta
     beta = or_default(config.beta, LEARNED_FROM if learned else default_beta(n_words, n_tokens))
     config = replace(config, beta=beta, sampler=sampler)
     of_sampler = resolve_collapsed if kept else resolve_minibatches
@@ -102,9 +102,9 @@ def _holds_more(sampler: str) -> bool:
 
 def _learned(config: LdaSettings) -> str:
     """Priors that were left to the program are learned."""
-    if config.learn != "auto":
+    if config.learn != AUTO:
         return config.learn
-    free = {name for name in ("alpha", "beta") if getattr(config, name) == "auto"}
+    free = {name for name in ("alpha", "beta") if getattr(config, name) == AUTO}
     return "both" if len(free) == 2 else (free or {"none"}).pop()
 
 

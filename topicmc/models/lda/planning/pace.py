@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from topicmc.models.lda.settings import LdaSettings
+from topicmc.settings.values import or_default
 
 # Nanoseconds for a token-sample of a thread at K = 100, and for each topic more; bytes a
 # second that a worker sends while it receives as many, as on a 10-gigabit network that two workers
@@ -28,7 +29,7 @@ class Pace:
     @classmethod
     def reckoned(cls, config: LdaSettings, n_words: int, cores: int) -> Pace:
         """That of a machine of the usual speed with so many cores a worker."""
-        threads = cores if config.threads == "auto" else config.threads
+        threads = or_default(config.threads, cores)
         nanoseconds = _NANOSECONDS + _PER_TOPIC * config.topics
         sent = 2 * (config.workers - 1) / config.workers * 4 * n_words * config.topics
         return cls(nanoseconds / threads / 1e9, sent / _NETWORK, MOVE / threads / 1e9)

@@ -102,7 +102,7 @@ def remarks(
 ) -> list[str]:
     """What there is to say of settings once they are resolved, before training begins."""
     told = []
-    if asked.sampler == "auto":
+    if asked.sampler == AUTO:
         told.append(f"--sampler auto: {', '.join(choose(asked, **bounds, pace=pace))}")
     elif asked.remember == AUTO and config.remember:
         why = remembers(asked, **bounds, pace=pace)
@@ -114,7 +114,7 @@ def remarks(
             f"{config.topics} topics are more than there are documents ({bounds['n_docs']:,}): few"
             " of them can be told from chance"
         )
-    if asked.until == "auto" and config.until == "converged":
+    if asked.until == AUTO and config.until == "converged":
         told.append(
             f"trains until it has converged, {_target(config)} at most; --updates, --epochs or"
             " --time-budget set another length"

@@ -106,10 +106,10 @@ def remembers(config: LdaSettings, **machine: Any) -> str | None:
     asked = any(getattr(config, n) != getattr(LdaSettings, n) for n in _OF_MINIBATCHES)
     if config.sampler != "scir" or config.workers > 1 or asked:
         return None
-    if config.start not in ("auto", "grow", "consensus", "warm"):
+    if config.start not in (AUTO, "grow", "consensus", "warm"):
         return None
     start = usual_start(config, "grow")
-    sampler, why = choose(replace(config, sampler="auto", start=start), **machine)
+    sampler, why = choose(replace(config, sampler=AUTO, start=start), **machine)
     return why.removeprefix("which ") if sampler == "adlda" else None
 
 

@@ -1,4 +1,4 @@
-"""Warnings that name the line of whoever called, however deep they are raised."""
+"""Warnings that name the line of whoever called an estimator, however deep they are raised."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import sys
 import warnings
 from types import FrameType
 
-_WITHIN = ("topicmc", "sklearn")  # which wraps `transform`, and calls in pipelines
+_WITHIN = ("topicmc", "sklearn", "joblib")
+"""scikit-learn wraps `transform`, and calls in pipelines and searches, there by joblib."""
 
 
 def warn(text: str, category: type[Warning]) -> None:
-    """As `warnings.warn`, of the innermost line outside of both packages."""
+    """As `warnings.warn`, of the innermost line outside of these packages."""
     level = 1
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _WITHIN:
