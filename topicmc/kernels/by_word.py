@@ -144,6 +144,27 @@ def _without_own(table, begin, counts, base, alpha, scale, given, row, prior, ol
     return cumulative
 
 
+@njit(inline="always")
+def _four_tables(counts, base_of, j, psi, smooth, table, stride):
+    """The tables of tokens j … j + 3 of a batch, all of one word."""
+    one = np.uintp(1)
+    b0, b1 = np.intp(base_of[j]), np.intp(base_of[j + one])
+    b2, b3 = np.intp(base_of[j + np.uintp(2)]), np.intp(base_of[j + np.uintp(3)])
+    t0 = np.intp(j) * stride + TABLE_HEAD
+    t1, t2, t3 = t0 + stride, t0 + 2 * stride, t0 + 3 * stride
+    sums0, sums1, sums2, sums3 = splat(_NONE), splat(_NONE), splat(_NONE), splat(_NONE)
+    for k in range(0, len(psi), LANES):
+        of_word, of_prior = load(psi, k), load(smooth, k)
+        sums0 = add(sums0, fma(to_floats(load(counts, b0 + k)), of_word, of_prior))
+        store(table, t0 + k, sums0)
+        sums1 = add(sums1, fma(to_floats(load(counts, b1 + k)), of_word, of_prior))
+        store(table, t1 + k, sums1)
+        sums2 = add(sums2, fma(to_floats(load(counts, b2 + k)), of_word, of_prior))
+        store(table, t2 + k, sums2)
+        sums3 = add(sums3, fma(to_floats(load(counts, b3 + k)), of_word, of_prior))
+        store(table, t3 + k, sums3)
+
+
 @njit(nogil=True, cache=True)
 def _count(offsets, z, counts, n_padded):
     width, one = np.uintp(n_padded), np.uintp(1)
@@ -195,7 +216,8 @@ def _draw(
             place = np.uintp(at[j])
             before[first + j] = z[place]
             targets[j] = uniforms[place - tile_begin]
-        for j in range(n):
+        j = np.uintp(0)
+        while j < n:
             i = first + j
             if i == end:
                 w += 1
@@ -209,13 +231,22 @@ def _draw(
                     level = mul(level, load(scale, k))
                     store(psi, k, level)
                     store(smooth, k, mul(level, load(alpha, k)))
-            row_of_token[j] = row
-            base, cumulative = np.intp(base_of[j]), splat(_NONE)
-            begin = np.intp(j) * stride + TABLE_HEAD
-            for k in range(0, n_padded, LANES):
-                tally = to_floats(load(counts, base + k))
-                cumulative = add(cumulative, fma(tally, load(psi, k), load(smooth, k)))
-                store(table, begin + k, cumulative)
+            stop = min(n, j + end - i)
+            # Four tokens at a time: each vector of the word's row is read once for all of them.
+            while j + np.uintp(3) < stop:
+                _four_tables(counts, base_of, j, psi, smooth, table, stride)
+                for m in range(j, j + np.uintp(4)):
+                    row_of_token[m] = row
+                j += np.uintp(4)
+            while j < stop:
+                base, cumulative = np.intp(base_of[j]), splat(_NONE)
+                begin = np.intp(j) * stride + TABLE_HEAD
+                for k in range(0, n_padded, LANES):
+                    tally = to_floats(load(counts, base + k))
+                    cumulative = add(cumulative, fma(tally, load(psi, k), load(smooth, k)))
+                    store(table, begin + k, cumulative)
+                row_of_token[j] = row
+                j += one
         for j in range(n):
             base, old, row_j = np.uintp(base_of[j]), np.uintp(before[first + j]), row_of_token[j]
             whole = np.float32(np.int32(counts[base + old])) + alpha[old]
@@ -267,11 +298,16 @@ def _count_changes(start, words, ends, before, after, word_topic, n_padded, chan
     n, i = np.uintp(0), np.uintp(start)
     for w in range(np.uintp(len(words))):
         row, end = np.uintp(words[w]) * np.uintp(n_padded), np.uintp(ends[w])
+        whole = n_padded <= 2 * LANES * (end - i)
+        if whole:
+            for k in range(0, n_padded, LANES):
+                prefetch(word_topic, np.intp(row) + k)
         while i < end:
             for _ in range(min(end - i, np.uintp(_LISTED))):
                 old, new = row + np.uintp(before[i]), row + np.uintp(after[i])
-                prefetch(word_topic, np.intp(old))
-                prefetch(word_topic, np.intp(new))
+                if not whole:
+                    prefetch(word_topic, np.intp(old))
+                    prefetch(word_topic, np.intp(new))
                 changed[n], changed[n + np.uintp(1)] = old, new
                 n += np.uintp(2 * (old != new))
                 if held is not None:
