@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--trajectory", type=int, default=10, help="mean updates per visit")
     parser.add_argument("--batch-size", type=int)
-    parser.add_argument("--sampler", default="scir")
+    parser.add_argument("--sampler", choices=["scir", "sgrld"], default="scir")
     parser.add_argument("--seed", type=int, default=0)
     quiet.add_option(parser)
     options = parser.parse_args()

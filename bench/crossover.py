@@ -6,7 +6,7 @@ CORPUS is a prepared corpus. For each α and K, topics are first trained under t
 sweeps of θ_wk = n_wk + β, because the cost of the sparse kernel depends on how many topics a
 document has, and random or blunt topics give it too many. Then both kernels draw a minibatch: once
 afresh (a start from φ and some sweeps), once for one sweep on from remembered assignments; and a
-block as AD-LDA has them, for one sweep under counts.
+block that AD-LDA draws document by document, for one sweep under counts.
 
 Figures are nanoseconds of processor time per token-sample by one thread, minima over repeats in
 which the kernels take turns: building the trees of the sparse kernel and adding up the counts
@@ -21,11 +21,10 @@ from itertools import pairwise
 
 import numpy as np
 import quiet
-from kernels import first_documents
 
 from topicmc.corpora import Corpus
 from topicmc.kernels import assignments, gibbs, sparse
-from topicmc.kernels.batch import Minibatch
+from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.collapsed import count_changes, empty_counts
 from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
@@ -72,6 +71,13 @@ def main() -> None:
         for i, name in enumerate(WAYS):
             crossing = crossover(options.topics, [ratio[i] for ratio in ratios])
             print(f"sparse is cheaper, {name}: {crossing}", flush=True)
+
+
+def first_documents(corpus: Corpus, n_docs: int) -> Minibatch:
+    """The tokens of up to n_docs documents of the first shard."""
+    shard = corpus.shard(0)
+    docs = np.arange(min(n_docs, shard.n_docs))
+    return gather(shard.indptr, shard.word_ids, shard.counts, docs, corpus.n_words)
 
 
 def compare(whole: Minibatch, n_batch: int, n_topics: int, alpha: float, options) -> list[float]:

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 import quiet
+from inflation import BANDS, over_minibatches
 
 from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Dsgld
@@ -33,16 +34,15 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import split_documents
 from topicmc.models.lda.completion import perplexity, token_probabilities
-from topicmc.models.lda.methods import LdaMethod, open_method
-from topicmc.models.lda.minibatches.estimates import plain
-from topicmc.models.lda.minibatches.updates import _MinibatchDraws
+from topicmc.models.lda.extent import Extent
+from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import running_mean
 from topicmc.samplers.state import Chain
+from topicmc.storage.files import write_json
 
-BANDS = ((1, 10), (10, 100), (100, np.inf))
 BATCHES = 24
 ALPHA, BETA = 0.1, 0.01
 ONE = Threads(1)
@@ -67,7 +67,7 @@ def main() -> None:
         record = measured(corpus, contender, options, ends)
         record = {"corpus": options.corpus.name, **circumstances, **record}
         found = json.loads(options.out.read_text()) if options.out.exists() else []
-        options.out.write_text(json.dumps([*found, record], indent=1) + "\n")
+        write_json(options.out, [*found, record])
         print(json.dumps(record), flush=True)
 
 
@@ -75,8 +75,7 @@ def measured(
     corpus: Corpus, contender: str, options: argparse.Namespace, ends: list[float]
 ) -> dict:
     """Perplexities after so many seconds, and what the estimate is like at the end."""
-    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    config = settings_of(contender, options, **sizes)
+    config = settings_of(contender, options, Extent.of(corpus))
     method = open_method(config, corpus, LocalTransport(1), ONE)
     method.warm_up()
     method.round()
@@ -105,7 +104,7 @@ def measured(
     return record
 
 
-def settings_of(contender: str, options: argparse.Namespace, **sizes: int) -> Resolved:
+def settings_of(contender: str, options: argparse.Namespace, size: Extent) -> Resolved:
     """Settings of a contender on a corpus of that size."""
     estimate, _, start = contender.partition(":")
     by_sweeps = estimate in ("remembered", "adlda")
@@ -117,7 +116,7 @@ def settings_of(contender: str, options: argparse.Namespace, **sizes: int) -> Re
         batch_size="auto" if by_sweeps else options.batch_size or "auto",
         epochs=10_000 if by_sweeps else None, updates=None if by_sweeps else 100_000,
     )  # fmt: skip
-    config = resolve(settings, **sizes)
+    config = resolve(settings, size)
     return config if by_sweeps else replace(config, anneal_updates=options.start)
 
 
@@ -127,37 +126,17 @@ def scored(corpus: Corpus, theta: np.ndarray) -> float:
     return perplexity(token_probabilities(split, theta, sums, alpha, seed=0, threads=ONE))
 
 
-def of_minibatches(method: LdaMethod) -> dict:
+def of_minibatches(method: Dsgld) -> dict:
     """V / a by band, and the clipped share, over minibatches at the state as it is."""
-    target, config = method.target, method.config
     chain: Chain = method.held["chains"][0]
-    target.settle(chain)
-    estimator, documents = target._estimators.get(0, plain), target.documents[0]
-    generator = np.random.default_rng(config.seed)
-    total = squares = 0.0
-    clipped, first = [], None
-    for number in range(BATCHES):
-        memory = replace(chain, update=chain.update + number)
-        for name in ("recalled", "recalled_sum"):
-            if getattr(chain, name, None) is not None:
-                setattr(memory, name, getattr(chain, name).copy())
-        ids = np.sort(generator.choice(documents.n_docs, config.batch_size, replace=False))
-        draws = _MinibatchDraws(config, memory, ONE, False)
-        found = estimator(
-            memory, documents.minibatch(ids), documents.n_docs / config.batch_size, draws
-        )
-        counts = np.zeros(chain.theta.shape, np.float32)
-        counts[found.counts.words] = found.scale * found.counts.counts[:, : counts.shape[1]]
-        clipped.append(getattr(memory, "clipped", 0.0))
-        first = counts if first is None else first
-        total, squares = total + (counts - first), squares + (counts - first) ** 2.0
-    mean = first + total / BATCHES
-    variance = (squares - total**2 / BATCHES) / (BATCHES - 1)
+    method.target.settle(chain)
+    moments, clipped = over_minibatches(method, chain, BATCHES)
+    mean, variance = moments.mean, moments.variance
     bands = {}
     for low, high in BANDS:
         band = (mean >= low) & (mean < high)
         bands[str(low)] = float((variance[band] / (BETA + mean[band])).mean())
-    return {"V / a": bands, "clipped": float(np.mean(clipped))}
+    return {"V / a": bands, "clipped": clipped}
 
 
 if __name__ == "__main__":

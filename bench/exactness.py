@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 
 from topicmc.corpora import Corpus
+from topicmc.storage.files import write_json
 from topicmc.storage.runs import made_by
 
 PRIORS = ("--alpha", "0.1", "--beta", "0.01")
@@ -56,7 +57,7 @@ def main() -> None:
             **settings,
             "perplexity": found,
         }
-        options.output.write_text(json.dumps(told, indent=1) + "\n")
+        write_json(options.output, told)
 
 
 def perplexity(options: argparse.Namespace, sampler: tuple[str, ...], seed: int) -> float:

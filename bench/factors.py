@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +32,10 @@ from topicmc.models.factors.model import training_of
 from topicmc.models.factors.rating_files import Columns
 from topicmc.models.factors.scoring import score
 from topicmc.models.factors.settings import FactorConfig
+from topicmc.storage.files import write_json
+
+sys.path.append(str(Path(__file__).parent / "peers"))
+from tables import markdown
 
 SGD: dict[str, Any] = {"sampler": "sgd"}
 CONTENDERS: dict[str, dict[str, Any]] = {
@@ -80,22 +85,18 @@ def measured(ratings: Path, heldout: float, settings: dict[str, Any]) -> dict[st
     }
 
 
-def table(results: dict[str, dict[str, Any]]) -> str:
-    """Results as Markdown."""
-    lines = [
-        "| D | sampler | RMSE | of one chain | of one state | in 90 % intervals | samples | s |",
-        "|---:|---|---:|---:|---:|---:|---:|---:|",
-    ]
+def table(results: dict[str, dict[str, Any]]) -> list[list[str]]:
+    """A row for each result."""
+    head = ["D", "sampler", "RMSE", "of one chain", "of one state", "in 90 % intervals"]
+    rows = [[*head, "samples", "s"]]
     for key, found in results.items():
         d, name = key.split(": ", 1)
         each = found["rmse_of_chains"]
-        covered = "–" if found["coverage"] is None else f"{found['coverage']:.1%}"
-        lines.append(
-            f"| {d} | {name} | {found['rmse']:.4f} | {sum(each) / len(each):.4f} |"
-            f" {found['rmse_of_newest']:.4f} | {covered} | {found['samples']} |"
-            f" {found['seconds']:.0f} |"
-        )
-    return "\n".join(lines)
+        row = [d, name, f"{found['rmse']:.4f}", f"{sum(each) / len(each):.4f}"]
+        row += [f"{found['rmse_of_newest']:.4f}"]
+        row += ["–" if found["coverage"] is None else f"{found['coverage']:.1%}"]
+        rows.append([*row, f"{found['samples']}", f"{found['seconds']:.0f}"])
+    return rows
 
 
 def main() -> None:
@@ -125,9 +126,9 @@ def main() -> None:
                 for choice in ([{"precision": p} for p in PRECISIONS] if sampler == "sgd" else [{}])
             ]
             known[key] = min(tried, key=lambda found: found["rmse"]) | circumstances
-            options.results.write_text(json.dumps(known, indent=2) + "\n")
+            write_json(options.results, known)
             print(key, f"{known[key]['rmse']:.4f}", flush=True)
-    print(table(known))
+    print("\n".join(markdown(table(known))))
 
 
 if __name__ == "__main__":

@@ -14,9 +14,7 @@ held-out documents; and the perplexity of a tenth of held-out tokens given the o
 """
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import quiet
+from exactness import topicmc
 from inference_peers import Gensim, Sklearn, Tomotopy, Topica, rows
 
 from topicmc.corpora import Corpus, Documents
@@ -38,10 +37,12 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import split_documents
 from topicmc.models.lda.completion import perplexity
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.storage.files import write_json
 
 sys.path.append(str(Path(__file__).parent / "peers"))
 from tables import markdown
@@ -111,7 +112,7 @@ def main() -> None:
         "corpus": corpus.path.name, "documents": corpus.n_docs, "tokens": corpus.n_tokens,
         "topics": options.topics, "threads": options.threads, "systems": systems,
     }  # fmt: skip
-    options.output.write_text(json.dumps(record, indent=1) + "\n")
+    write_json(options.output, record)
     print("\n".join(["", *markdown(table(record))]))
 
 
@@ -148,8 +149,7 @@ def measure(
 def as_run(path: Path, corpus: Corpus, phi: np.ndarray, alpha: np.ndarray) -> Path:
     """A run whose one sample are these topics."""
     asked = TrainConfig(topics=len(phi), sampler="adlda", alpha=0.1, beta=0.01, learn="none")
-    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    config = resolve(asked, **sizes).as_dict()
+    config = resolve(asked, Extent.of(corpus)).as_dict()
     run = TopicRun.create(path, {"config": config, "corpus": corpus_facts(corpus, ".")})
     run.update_facts(vocabulary=run.write_vocabulary(corpus.vocabulary))
     entry = run.keep_sample(0, 1, np.ascontiguousarray(phi.T, np.float32))
@@ -158,12 +158,8 @@ def as_run(path: Path, corpus: Corpus, phi: np.ndarray, alpha: np.ndarray) -> Pa
 
 
 def command(run: Path, options: argparse.Namespace, output: Path) -> None:
-    arguments = ["infer", run, options.corpus, "-o", output, "--threads", options.threads]
-    subprocess.run(
-        [sys.executable, "-m", "topicmc.cli", *map(str, arguments), "--force"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    arguments = (run, options.corpus, "-o", output, "--threads", options.threads)
+    topicmc("infer", *arguments, "--force")
 
 
 def sweeps(corpus: Corpus, phi: np.ndarray, alpha: np.ndarray, threads: Threads) -> None:

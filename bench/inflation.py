@@ -31,11 +31,13 @@ from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.methods import open_method
+from topicmc.models.lda.minibatches.estimates import plain
 from topicmc.models.lda.minibatches.updates import _MinibatchDraws
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import Resolved, TrainConfig
-from topicmc.samplers.state import sum_topics
+from topicmc.samplers.state import Chain, sum_topics
 from topicmc.samplers.steps import step_size
 
 BANDS = ((1, 10), (10, 100), (100, np.inf))
@@ -92,11 +94,11 @@ def main() -> None:
         topics=options.topics, sampler="scir", alpha=0.1, beta=0.01, seed=options.seed, threads=1,
         batch_size=options.batch_size or "auto", estimate="plain",
     )  # fmt: skip
-    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    batches = resolve(settings, **sizes)
+    size = Extent.of(corpus)
+    batches = resolve(settings, size)
     h = step_size(batches.updates, batches.step_size, batches.step_offset, batches.step_decay)
     batches = replace(batches, step_size=h, step_decay=0.0, start="plain")
-    whole = remembering(settings, options.sweeps, **sizes)
+    whole = remembering(settings, options.sweeps, size)
     per_sweep = -(-corpus.n_docs // whole.batch_size)
 
     remembered = KeptAssignments(whole, corpus, LocalTransport(1), Threads(1))
@@ -117,12 +119,12 @@ def main() -> None:
     table(minibatch, exact, noise, batches.beta, h)
 
 
-def remembering(settings: TrainConfig, sweeps: int, **sizes: int) -> Resolved:
+def remembering(settings: TrainConfig, sweeps: int, size: Extent) -> Resolved:
     """Settings of the chain with remembered assignments, whose start is four fifths of the sweeps
     after which its state has settled."""
     start = {"start": "grow", "start_sweeps": max(1, sweeps * 4 // 5)}
     kept = {"estimate": "remembered", "remember": True, "batch_size": "auto", "epochs": 10**6}
-    return resolve(replace(settings, **kept, **start), **sizes)
+    return resolve(replace(settings, **kept, **start), size)
 
 
 def state_of(method: KeptAssignments, n_topics: int) -> np.ndarray:
@@ -149,28 +151,36 @@ def spread(method: KeptAssignments | Dsgld, samples: int, rounds: int) -> Spread
     return Spread(theta, phi)
 
 
-def noise_of(chain: Dsgld, theta: np.ndarray, batches: int) -> np.ndarray:
+def noise_of(method: Dsgld, theta: np.ndarray, batches: int) -> np.ndarray:
     """The variance of N̂ Σ E[n_kw] over minibatches at θ, where the chain is left."""
-    (state,) = chain.chains.values()
-    documents = chain.target.documents[0]
-    moments = Moments()
-    generator = np.random.default_rng(chain.config.seed)
-    state.theta[:] = theta
-    state.topic_sums = sum_topics(state.theta)
-    size = chain.config.batch_size
+    (chain,) = method.chains.values()
+    chain.theta[:] = theta
+    chain.topic_sums = sum_topics(chain.theta)
+    return over_minibatches(method, chain, batches)[0].variance
+
+
+def over_minibatches(method: Dsgld, chain: Chain, batches: int) -> tuple[Moments, float]:
+    """Moments of the estimated counts over minibatches at the state of a chain, and the share of
+    the entries that were negative."""
+    target, config = method.target, method.config
+    estimator, documents = target._estimators.get(0, plain), target.documents[0]
+    generator = np.random.default_rng(config.seed)
+    moments, clipped = Moments(), []
     for number in range(batches):
-        batch = documents.minibatch(
-            np.sort(generator.choice(documents.n_docs, size, replace=False))
+        memory = replace(chain, update=chain.update + number)
+        for name in ("recalled", "recalled_sum"):
+            if getattr(chain, name, None) is not None:
+                setattr(memory, name, getattr(chain, name).copy())
+        ids = np.sort(generator.choice(documents.n_docs, config.batch_size, replace=False))
+        draws = _MinibatchDraws(config, memory, Threads(1), False)
+        found = estimator(
+            memory, documents.minibatch(ids), documents.n_docs / config.batch_size, draws
         )
-        estimate = np.zeros(theta.shape, np.float32)
-        state.update = number
-        counts = _MinibatchDraws(chain.config, state, Threads(1), False).counts(
-            state.theta, state.topic_sums, batch
-        )
-        estimate[batch.words] = documents.n_docs / size * counts[:, : theta.shape[1]]
-        moments.add(estimate)
-    state.update = 0
-    return moments.variance
+        counts = np.zeros(chain.theta.shape, np.float32)
+        counts[found.counts.words] = found.scale * found.counts.counts[:, : counts.shape[1]]
+        clipped.append(getattr(memory, "clipped", 0.0))
+        moments.add(counts)
+    return moments, float(np.mean(clipped))
 
 
 def table(minibatch: Spread, exact: Spread, noise: np.ndarray, beta: float, h: float) -> None:

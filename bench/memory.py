@@ -28,8 +28,10 @@ from pathlib import Path
 
 from topicmc.corpora import Corpus
 from topicmc.models.lda import memory
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.storage.files import write_json
 from topicmc.storage.runs import made_by
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
@@ -120,8 +122,7 @@ def corpus_of(folder: Path, size: str) -> Path:
 
 def stated(cell: Cell, corpus: Corpus) -> int:
     """Bytes of all processes, as the check before training states them."""
-    size = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    config = resolve(TrainConfig(**cell.settings(), updates=8), **size)
+    config = resolve(TrainConfig(**cell.settings(), updates=8), Extent.of(corpus))
     hosted = 1 if cell.mpi else cell.workers
     sizes = memory.sizes_of(corpus, config.batch_size)
     return memory.needed(config, sizes, hosted, cell.workers // hosted)
@@ -208,7 +209,7 @@ def main() -> None:
                 "system": platform.platform(),
                 "runs": rows,
             }
-            options.output.write_text(json.dumps(found, indent=1) + "\n")
+            write_json(options.output, found)
 
 
 if __name__ == "__main__":

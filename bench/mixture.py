@@ -14,18 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sysconfig
 from pathlib import Path
 
 import numpy as np
-
-TOPICMC = Path(sysconfig.get_path("scripts")) / "topicmc"
-
-
-def topicmc(*arguments: object) -> str:
-    call = [str(TOPICMC), *map(str, arguments)]
-    return subprocess.run(call, check=True, capture_output=True, text=True).stdout
+from exactness import topicmc
 
 
 def web(train: Path, test: Path, folder: Path, seeds: int, options: list[str]) -> None:

@@ -12,6 +12,7 @@ nothing is timed.
 
 import argparse
 import json
+import sys
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -21,13 +22,14 @@ import numpy as np
 from exactness import topicmc
 
 from topicmc.corpora import Corpus
-from topicmc.kernels.threads import Threads
-from topicmc.models.heldout import split_documents
-from topicmc.models.lda.completion import perplexity, token_probabilities
+from topicmc.models.lda.completion import perplexity
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.scoring import SPLIT_SEED
+from topicmc.storage.files import write_json
 from topicmc.storage.runs import made_by
 from topicmc.topics.uncertainty import posterior_of
+
+sys.path.append(str(Path(__file__).parent / "peers"))
+from measure import Evaluator
 
 FIXED = ("--alpha", "0.1", "--beta", "0.1")
 
@@ -46,12 +48,13 @@ def main() -> None:
         for start in options.starts.split(","):
             record = {**made_by(), **measured(corpus, start, options)}
             found = json.loads(options.out.read_text()) if options.out.exists() else []
-            options.out.write_text(json.dumps([*found, record], indent=1) + "\n")
+            write_json(options.out, [*found, record])
             print(json.dumps(record), flush=True)
 
 
 def measured(corpus: Path, start: str, options: argparse.Namespace) -> dict[str, Any]:
     """What the seeds of one start come to."""
+    evaluator = Evaluator(Corpus.open(corpus), threads=1)
     with tempfile.TemporaryDirectory() as folder:
         runs, perplexities = [], []
         for seed in range(options.seeds):
@@ -62,7 +65,8 @@ def measured(corpus: Path, start: str, options: argparse.Namespace) -> dict[str,
                 *(() if options.learned else FIXED), "--threads", 1, "--progress", "none", "--json",
             )  # fmt: skip
             topicmc("export", run, "--to", "npy", "-o", topics)
-            perplexities.append(scored(corpus, Path(topics)))
+            phi, alpha = (np.load(f"{topics}/{name}.npy") for name in ("phi", "alpha"))
+            perplexities.append(perplexity(evaluator.probabilities(phi, alpha)))
             runs.append(TopicRun.open(Path(run)))
         pairs = [posterior_of(pair) for pair in list(pairwise(runs))[::2]]
         return {
@@ -75,15 +79,6 @@ def measured(corpus: Path, start: str, options: argparse.Namespace) -> dict[str,
             "distance": [float(np.mean(pair.distance)) for pair in pairs],
             "perplexity": perplexities,
         }
-
-
-def scored(path: Path, topics: Path) -> float:
-    """By the estimator of ``topicmc evaluate --topics-file``, under the α of the run."""
-    split = split_documents(Corpus.open(path).heldout, seed=SPLIT_SEED)
-    theta = np.load(topics / "phi.npy").T.astype(np.float32, order="C")
-    sums, alpha = theta.sum(axis=0, dtype=np.float64), np.load(topics / "alpha.npy")
-    found = token_probabilities(split, theta, sums, alpha, seed=SPLIT_SEED, threads=Threads())
-    return perplexity(found)
 
 
 if __name__ == "__main__":

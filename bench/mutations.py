@@ -23,8 +23,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from topicmc.storage.files import write_json
+
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent / "peers"))
 from planted import PLANTED, Planted
+from tables import markdown
 
 REPOSITORY = Path(__file__).parents[1]
 SECONDS = 1800  # for one test
@@ -95,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
             "plant": planted.facts(), "outcome": outcome, "failed": failed[:4],
             "n_failed": len(failed), "seconds": round(seconds),
         }  # fmt: skip
-        path.write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n")
+        write_json(path, results)
         print(f"{outcome:8} {planted.file}: {planted.name} ({seconds:.0f} s)", flush=True)
     if any(results[p.name]["outcome"] != "caught" for p in chosen):
         raise SystemExit(1)
@@ -103,11 +107,12 @@ def run(options: argparse.Namespace) -> None:
 
 def show(options: argparse.Namespace) -> None:
     results = json.loads(Path(options.results).read_text())
-    print("| planted | in | test | |\n|---|---|---|---|")
+    rows = [["planted", "in", "test", ""]]
     for name, found in results.items():
         plant = found["plant"]
         test = plant["test"].removeprefix("tests/")
-        print(f"| {name} | `{plant['file']}` | `{test}` | {found['outcome']} |")
+        rows.append([name, f"`{plant['file']}`", f"`{test}`", found["outcome"]])
+    print("\n".join(markdown(rows)))
 
 
 def main() -> None:

@@ -167,7 +167,7 @@ PLANTED = [
     ),
     Planted(
         "blocks: a token counts in its own topic", "topicmc/models/lda/collapsed/worker.py",
-        "return given, topics is None", "return given, False",
+        "return given, under.topics is None", "return given, False",
         "tests/lda/test_adlda.py::test_a_block_is_drawn_under_the_counts_before_it",
     ),
     Planted(
@@ -256,7 +256,7 @@ PLANTED = [
     ),
     Planted(
         "counts are given out as draws", "topicmc/models/lda/draws.py",
-        "theta = gamma_draw(theta, _key(run, entry), threads)", "pass",
+        "theta = gamma_draw(theta, key, threads)", "pass",
         "tests/posterior/test_draws.py::test_counts_are_drawn_from",
     ),
     Planted(

@@ -5,9 +5,10 @@
 
 FOLDER holds prepared corpora named arxiv, wikipedia, wikipedia-paragraphs and kos, or links to
 them; the generated ones are made in it. Each section has a results file in bench/results. It is
-measured into a file beside that one, which takes its place when it is complete; what was cut off
-goes on when the command is given again, unless --afresh. Then pictures are drawn to docs/pictures,
-and the tables are written into the pages between their markers. --write does that alone.
+measured into a file beside that one, which takes its place when it is complete; of the sections of
+bench/peers what was cut off goes on when the command is given again, unless --afresh. Then pictures
+are drawn to docs/pictures, and the tables are written into the pages between their markers. --write
+does that alone.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import versions
 from growth import AXES, along, growth_tables
 from results import Results
 from tables import (
+    CORPORA,
     REFERENCE,
     REFERENCE_BUDGETS,
     against_reference,
@@ -54,12 +56,6 @@ PAGES = (BENCH.parent / "README.md", BENCH.parent / "docs" / "speed.md")
 MARKED = re.compile(r"(<!-- measured: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 UNKNOWN = "Not measured yet."
 
-CORPORA = {
-    "arxiv": "arXiv abstracts",
-    "wikipedia": "Wikipedia articles",
-    "wikipedia-paragraphs": "Wikipedia paragraphs",
-    "kos": "KOS blog posts",
-}
 LONG, SHORT = "5,10,15,30,60,100", "1,2,5,10,30"
 OURS = "topicmc-auto"
 FEW = f"{OURS},topicmc-minibatch,{REFERENCE}"
@@ -333,7 +329,7 @@ def measure(section: Section, options: argparse.Namespace) -> bool:
     command = [sys.executable, *section.arguments(options, str(part)), *allowed]
     print("+", " ".join(command), flush=True)
     if subprocess.run(command, cwd=BENCH.parent).returncode:
-        print(f"{section.file}: cut off or failed; the same command goes on", flush=True)
+        print(f"{section.file}: cut off or failed; give the same command again", flush=True)
         return False
     part.replace(RESULTS / f"{section.file}.json")
     if section.drawn:

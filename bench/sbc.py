@@ -1,6 +1,6 @@
 """Simulation-based calibration of the samplers (Talts et al. 2018; Modrák et al. 2023).
 
-    python bench/sbc.py run bench/results/sbc.json [--replications 400] [--sampler adlda …]
+    python bench/sbc.py run bench/results/sbc.json [--replications 400] [--sampler adlda]
     python bench/sbc.py draw bench/results/sbc.json -o docs/pictures
 
 Topics, assignments and words are drawn from the priors of a tiny model, a sampler is given the
@@ -9,8 +9,8 @@ states are far enough apart, truth and states are exchangeable and ranks are uni
 ranked. The cases are in `CASES`; some are expected to fail, and docs/evidence.md says why.
 
 `run` makes the cases that the file does not hold, or holds of other chains or of another model, and
-prints a line for each; `draw` makes a picture of each group. docs/evidence.md says how to read
-them.
+prints a line for each; --sampler, which may be repeated, makes those of some samplers only. `draw`
+makes a picture of each group. docs/evidence.md says how to read them.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from calibration.ranks import band, ecdf_difference, lag_one, p_value, rank
 
 from topicmc.samplers.scir import Scir
 from topicmc.samplers.sgrld import Sgrld
+from topicmc.storage.files import write_json
 
 MODEL = Model(n_topics=3, n_words=10, n_docs=20, lengths=(8, 16))
 N_DRAWS = 19
@@ -163,7 +164,7 @@ def run(options: argparse.Namespace) -> None:
         began = time.process_time(), time.time()
         found = facts_of(*ranked(case, options.seed, options.replications, options.processes))
         results["cases"][case.name] = {"picture": case.picture, **described, **found}
-        path.write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n")
+        write_json(path, results)
         worst = min(found["p"], key=found["p"].get)
         print(
             f"{case.name}: least p {found['p'][worst]:.1e} ({worst}); neighbours correlate by at"

@@ -36,19 +36,20 @@ class Costs:
     byte_transfer: float  # per byte on its way
     byte_adding: float  # per byte added up in an average
     source: str
+    sampler: str = "scir"  # of the update
 
-    def handover(self, state_bytes: int) -> float:
+    def handover(self, n_bytes: int) -> float:
         """A state sent and one received, both ways at once."""
-        return self.latency + self.byte_transfer * state_bytes
+        return self.latency + self.byte_transfer * n_bytes
 
-    def averaging(self, size: int, state_bytes: int) -> float:
-        """Reduce-scatter and allgather in a group of `size`: 2 (R − 1) messages of 1 / R of a state
-        for each member, which adds up R parts of its slice. Messages are counted one after another:
-        an upper estimate, as they overlap in part."""
+    def averaging(self, size: int, n_bytes: int) -> float:
+        """Reduce-scatter and allgather in a group of `size`: 2 (R − 1) messages of 1 / R of θ for
+        each member, which adds up R parts of its slice. Messages are counted one after another: an
+        upper estimate, as they overlap in part."""
         if size == 1:
             return 0.0
-        transfer = 2 * (size - 1) * (self.latency + self.byte_transfer * state_bytes / size)
-        return transfer + self.byte_adding * state_bytes
+        transfer = 2 * (size - 1) * (self.latency + self.byte_transfer * n_bytes / size)
+        return transfer + self.byte_adding * n_bytes
 
     def gathering(self, n_workers: int) -> float:
         """One number from all to all, in a tree."""
@@ -81,7 +82,7 @@ def time_updates(corpus_path: Path, topics: int, sampler: str, n: int = 60) -> t
     return float(median), float((high - low) / 2 / median)
 
 
-def measure(update: float, spread: float) -> Costs:
+def measure(update: float, spread: float, sampler: str) -> Costs:
     """Times hand-overs and averages between two ranks over the real transport."""
     mpiexec = Path(sys.executable).with_name("mpiexec")
     launcher = str(mpiexec) if mpiexec.exists() else shutil.which("mpiexec")
@@ -100,6 +101,7 @@ def measure(update: float, spread: float) -> Costs:
         byte_transfer=per_byte,
         byte_adding=max(0.0, adding),
         source="messages measured between 2 ranks on one machine; updates by one thread of it",
+        sampler=sampler,
     )
 
 
@@ -142,7 +144,8 @@ class Setting:
     balanced: bool = False
     n_groups: int = 0  # 0: no averaging (D-CI)
     trajectory: int = 10
-    state_bytes: int = 4 * 100 * 7702
+    average_bytes: int = 4 * 100 * 7702  # θ
+    handover_bytes: int = 8 * 100 * 7702  # with the running mean of scir
     gather: bool = True  # delays are gathered in each round, which holds all until the last is done
 
 
@@ -168,7 +171,7 @@ def simulate(costs: Costs, setting: Setting, n_rounds: int = 50, seed: int = 0) 
         mean = setting.trajectory * (1 + setting.slowdown) / 2
         lengths = np.array(plan_trajectories(delays, mean).trajectory)
     groups = split_groups(n, setting.n_groups or n)
-    handover = costs.handover(setting.state_bytes)
+    handover = costs.handover(setting.handover_bytes)
     free = np.zeros(n)  # when each worker can start its trajectory
     computing = communicating = 0.0
     for round in range(n_rounds):
@@ -180,7 +183,7 @@ def simulate(costs: Costs, setting: Setting, n_rounds: int = 50, seed: int = 0) 
         for group in groups:
             members = places[group]
             if len(members) > 1:
-                cost = costs.averaging(len(members), setting.state_bytes)
+                cost = costs.averaging(len(members), setting.average_bytes)
                 done[members] = done[members].max() + cost
                 communicating += cost * len(members)
         if setting.gather:
@@ -204,8 +207,8 @@ def simulate(costs: Costs, setting: Setting, n_rounds: int = 50, seed: int = 0) 
 def shortest_trajectory(costs: Costs, setting: Setting) -> int:
     """Updates per visit below which a worker communicates longer than it computes."""
     groups = split_groups(setting.n_workers, setting.n_groups or setting.n_workers)
-    per_round = costs.handover(setting.state_bytes)
-    per_round += costs.averaging(len(groups[0]), setting.state_bytes)
+    per_round = costs.handover(setting.handover_bytes)
+    per_round += costs.averaging(len(groups[0]), setting.average_bytes)
     per_round += costs.gathering(setting.n_workers) if setting.gather else 0.0
     return int(np.ceil(per_round / costs.update))
 
@@ -220,7 +223,10 @@ def report(costs: Costs, base: Setting) -> None:
         f"{costs.latency * 1e6:.0f} µs, {1e-6 / costs.byte_transfer:,.0f} MB/s, adding "
         f"{costs.byte_adding * 1e9:.2f} ns per byte"
     )
-    print(f"  state {base.state_bytes / 1e6:.1f} MB, {base.trajectory} updates per visit")
+    print(
+        f"  hand-over {base.handover_bytes / 1e6:.1f} MB, θ {base.average_bytes / 1e6:.1f} MB, "
+        f"{base.trajectory} updates per visit"
+    )
     print("SIMULATED: shares of the workers' time; updates/s; efficiency = updates/s over the sum")
     print("of what the workers make alone; least τ = updates per visit that outweigh messages")
     print("workers speeds     plan groups compute communicate   wait  updates/s efficiency least τ")
@@ -273,7 +279,8 @@ def main() -> None:
         rank_job()
     elif arguments.command == "measure":
         found = quiet.record(quiet.at_start(arguments))
-        costs = measure(*time_updates(arguments.corpus, arguments.topics, arguments.sampler))
+        sampler = arguments.sampler
+        costs = measure(*time_updates(arguments.corpus, arguments.topics, sampler), sampler)
         told = json.dumps({**asdict(costs), "record": found}, indent=1)
         Path(arguments.output).write_text(told, encoding="utf-8")
         print(told)
@@ -290,13 +297,14 @@ def main() -> None:
                 ),
                 source=costs.source + "; NETWORK ASSUMED",
             )
-        state_bytes = 4 * arguments.words * arguments.topics
+        theta = 4 * arguments.words * arguments.topics
         report(
             costs,
             Setting(
                 n_workers=0,
                 trajectory=arguments.trajectory,
-                state_bytes=state_bytes,
+                average_bytes=theta,
+                handover_bytes=theta * (2 if costs.sampler == "scir" else 1),
                 gather=not arguments.no_gather,
             ),
         )

@@ -35,6 +35,9 @@ from topicmc.models.lda.model import training_of
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.models.lda.settings import TrainConfig
 
+sys.path.append(str(Path(__file__).parent / "peers"))
+from tables import markdown
+
 GENERATED = "generated"
 
 
@@ -145,8 +148,7 @@ def show(results: list[dict]) -> None:
     for name, workers in sorted({(r["corpus"], r["workers"]) for r in results}):
         mine = [r for r in results if r["corpus"] == name and r["workers"] == workers]
         print(f"\n{name}, {workers} workers: excess over one worker in %, median (range)\n")
-        print("| order | schedule | h | τ | τ h | seeds | last state | averaged |")
-        print("|---|---|---|---|---|---|---|---|")
+        rows = [["order", "schedule", "h", "τ", "τ h", "seeds", "last state", "averaged"]]
         keys = ("order", "schedule", "step", "trajectory")
         for case in sorted({tuple(r[k] for k in keys) for r in mine}):
             order, schedule, step, trajectory = case
@@ -158,10 +160,9 @@ def show(results: list[dict]) -> None:
                 excess = [100 * (r[what] / base - 1) for r in of_case]
                 middle = statistics.median(excess)
                 figures.append(f"{middle:+.1f} ({min(excess):+.1f} … {max(excess):+.1f})")
-            print(
-                f"| {order} | {schedule} | {step:g} | {trajectory} | {step * trajectory:.2g} "
-                f"| {len(of_case)} | {figures[0]} | {figures[1]} |"
-            )
+            row = [order, schedule, f"{step:g}", f"{trajectory}", f"{step * trajectory:.2g}"]
+            rows.append([*row, f"{len(of_case)}", *figures])
+        print("\n".join(markdown(rows)))
 
 
 def main() -> None:

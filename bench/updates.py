@@ -20,6 +20,7 @@ from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.minibatches.target import CHAINS
 from topicmc.models.lda.planning.defaults import resolve
@@ -64,12 +65,13 @@ class Nothing(SimpleNamespace):
 def chain_of(n_words: int, options) -> Dsgld:
     """One chain over a vocabulary, without documents of its own."""
     n_docs = 100 * options.documents
-    sizes = {"n_docs": n_docs, "n_tokens": n_docs * options.tokens, "n_words": n_words}
+    size = Extent(n_docs, n_docs * options.tokens, n_words)
     config = resolve(
         TrainConfig(topics=options.topics, sampler="scir", alpha=0.1, beta=0.01, updates=1000,
                     threads=1, start="plain", anneal_updates=1),
-        **sizes,
+        size,
     )  # fmt: skip
+    sizes = size._asdict()
     one = {"shard_sizes": (n_docs,), "index": {"shards": [sizes]}, "shard": lambda number: None}
     empty = Nothing(**sizes, **one)
     return open_method(config, empty, LocalTransport(1), Threads(1))  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import quiet
+from inflation import BANDS
 
 from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Dsgld
@@ -31,6 +32,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import split_documents
 from topicmc.models.lda.completion import token_probabilities
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
@@ -38,8 +40,8 @@ from topicmc.samplers import running_mean
 from topicmc.samplers.lazy import LazyScir
 from topicmc.samplers.state import Chain, TopicCounts
 from topicmc.samplers.steps import step_size
+from topicmc.storage.files import write_json
 
-BANDS = ((1, 10), (10, 100), (100, np.inf))
 COEFFICIENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 LENGTHS = (1, 4)  # blocks that are taken together
 ONE = Threads(1)
@@ -78,8 +80,8 @@ def main() -> None:
         seed=options.seed, threads=1, batch_size=options.batch_size or "auto", updates=options.warm,
         start="stream",
     )  # fmt: skip
-    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    config = resolve(settings, **sizes)
+    size = Extent.of(corpus)
+    config = resolve(settings, size)
     chain = open_method(config, corpus, LocalTransport(1), ONE)
     for _ in range(options.warm):
         chain.round()
@@ -88,7 +90,7 @@ def main() -> None:
     blocks, seconds = averaged(chain, corpus, options.blocks, options.updates)
     record = {
         **circumstances,
-        "corpus": {"name": options.corpus.name, **sizes},
+        "corpus": {"name": options.corpus.name, **size._asdict()},
         "topics": options.topics,
         "batch_size": config.batch_size,
         "h": h,
@@ -102,7 +104,7 @@ def main() -> None:
         "log p": [row for length in LENGTHS for row in of_heldout(corpus, *blocks, length)],
     }
     found = json.loads(options.out.read_text()) if options.out.exists() else []
-    options.out.write_text(json.dumps([*found, record], indent=1) + "\n")
+    write_json(options.out, [*found, record])
     print(json.dumps(record, indent=1))
 
 

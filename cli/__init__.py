@@ -50,23 +50,31 @@ class ClosedPipe(Exception):
 
 
 @contextmanager
-def _naming_closed_pipes() -> Iterator[None]:
-    """click would make a plain failure of them."""
+def _naming_failures() -> Iterator[None]:
+    """A closed pipe, of which click would make a plain failure, and what numba says at the import
+    of a kernel where no folder can keep what is compiled."""
     try:
         yield
     except BrokenPipeError:
         raise ClosedPipe from None
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        raise TopicmcError(
+            "compiled kernels cannot be kept: neither the folder of the package nor one in the home"
+            " folder can be written; set NUMBA_CACHE_DIR to a folder that can"
+        ) from error
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are asked for."""
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
-        with _naming_closed_pipes():
+        with _naming_failures():
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _naming_closed_pipes():
+        with _naming_failures():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

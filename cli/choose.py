@@ -24,6 +24,7 @@ from topicmc.cli.printing import echo
 from topicmc.cli.tables import UNTOLD, print_table
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import SAMPLERS
+from topicmc.settings.values import AUTO
 
 if TYPE_CHECKING:
     from topicmc.topics.choose.choice import Point
@@ -48,7 +49,7 @@ class Numbers(click.ParamType):
 @output_option("The folder of the runs, the table and the plot.")
 @click.option("--topics", type=Numbers(), required=True, help="Numbers of topics: 20,50,100.")
 @click.option("--seeds", type=click.IntRange(1), default=1, help="Runs with each, 0, 1, … [1].")
-@setting("--sampler", click.Choice(["auto", *SAMPLERS]), "Sampler [auto: by corpus and time].")
+@setting("--sampler", click.Choice([AUTO, *SAMPLERS]), "Sampler [auto: by corpus and time].")
 @setting("--alpha", Number(float), "Dirichlet prior of a document's topic mix [auto: learned].")
 @setting("--beta", Number(float), "Dirichlet prior of a topic's words [auto: learned].")
 @setting("--updates", int, "Stop each run after so many updates.")

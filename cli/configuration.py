@@ -7,10 +7,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from topicmc.cli.training import check_length
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.mixture.settings import MixtureConfig
-from topicmc.settings.values import MAX_WORKERS, parse_duration
+from topicmc.settings.values import AUTO, MAX_WORKERS, parse_duration
 
 
 def settings_of(
@@ -24,8 +25,7 @@ def settings_of(
     settings = _from_toml(config_file, check) if config_file is not None else {}
     settings.update({name: value for name, value in given.items() if value is not None})
     settings = _converted(settings)
-    if settings.get("updates") is not None and settings.get("epochs") is not None:
-        raise UsageError("--updates and --epochs both say how long to train; give one of them")
+    check_length(settings)
     check(settings)
     return settings
 
@@ -54,7 +54,7 @@ def _from_toml(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str,
             raise UsageError(f"{path}: unknown setting {name!r}; see topicmc train --help")
         has_file = name in ("alpha", "seeds")
         told_later = has_file or "str" in kinds[name] or "bool" in kinds[name]
-        text_is_fine = told_later or name == "time_budget" or value == "auto"
+        text_is_fine = told_later or name == "time_budget" or value == AUTO
         if isinstance(value, str) and not text_is_fine:
             raise UsageError(f"{path}: {name} = {value!r} is not a number")
     try:
@@ -74,6 +74,7 @@ def _converted(settings: dict[str, Any]) -> dict[str, Any]:
     the root, and what files hold of seeds and α."""
     from topicmc.models.lda.priors.given import read_alpha
     from topicmc.models.lda.priors.seed_files import read_seeds
+    from topicmc.models.lda.priors.seed_settings import checked_seeds
     from topicmc.storage.files import real_path
 
     settings = dict(settings)
@@ -84,7 +85,9 @@ def _converted(settings: dict[str, Any]) -> dict[str, Any]:
             settings[name] = str(real_path(Path(settings[name])))
     if isinstance(settings.get("seeds"), str | Path):
         settings["seeds"] = read_seeds(Path(settings["seeds"]))
-    if isinstance(settings.get("alpha"), str) and settings["alpha"] != "auto":
+    elif isinstance(settings.get("seeds"), dict):  # as runs have them, so that they are the same
+        settings["seeds"] = checked_seeds(settings["seeds"])
+    if isinstance(settings.get("alpha"), str) and settings["alpha"] != AUTO:
         settings["alpha"] = read_alpha(settings["alpha"])
     if "time_budget" in settings:
         settings["time_budget"] = parse_duration(settings["time_budget"], "--time-budget")

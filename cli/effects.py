@@ -73,7 +73,7 @@ def effects(
     from topicmc.corpora.of_runs import open_corpus
     from topicmc.export.effects import write_effects
     from topicmc.models.lda.run import TopicRun
-    from topicmc.storage.files import check_new_file, check_no_source
+    from topicmc.storage.files import check_new_file
     from topicmc.topics.effects import effects_of, groups_of
     from topicmc.topics.labels import Labels
     from topicmc.topics.uncertainty import posterior_of
@@ -85,13 +85,11 @@ def effects(
     opened = [TopicRun.open(run) for run in runs]
     if output is not None:
         for run in opened:
-            run.check_no_part(output)
+            run.check_no_part(output, corpus)
     labels = Labels.of(opened[0])
     check_topics(numbers, opened[0])
     note_progress(opened)
     documents = open_corpus(opened[0], corpus)
-    if output is not None:
-        check_no_source(output, [documents.path])
     groups = groups_of(documents, by)  # before all samples are read
     posterior = posterior_of(opened, level)
     found = effects_of(posterior, documents, groups, threads_for(threads))
@@ -258,8 +256,9 @@ def _sentences(found: Effects, posterior: Posterior, n_docs: int) -> list[str]:
         more_told = f" and {more:,} more" if more else ""
         few = "they have few documents" if read == n_docs else "few of their documents were read"
         told.append(f"Left out, as {few}: {', '.join(names)}{more_told}.")
-    if found.groups.n_without:
-        told.append(f"{found.groups.n_without:,} documents have no value of {found.groups.by}.")
+    if without := found.groups.n_without:
+        have = "1 document has" if without == 1 else f"{without:,} documents have"
+        told.append(f"{have} no value of {found.groups.by}.")
     if read < n_docs:
         told.append(f"{read:,} of {n_docs:,} documents were read, drawn at random.")
     told.append(posterior.remark())

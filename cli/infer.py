@@ -94,8 +94,8 @@ def infer(
     facts = opened.facts()
     known = _corpus(opened, corpus, needed=not sources)
     sources = sources or (known.path,) if known else sources
-    opened.check_no_part(output)
     check_no_source(output, sources)
+    opened.check_no_part(output, corpus)
     told = _told(facts["corpus"], known)
     columns = columns_of(keep)
     fields, stop = fields_like(told, columns=columns, **names), _stop_words(told)

@@ -108,8 +108,9 @@ def prepare(
     UCI docword, SciPy CSR .npz, Matrix Market, LDA-C and SVMlight hold word ids: their vocabulary
     is --vocab, or lies beside them (vocab.NAME.txt or vocab.txt), and stays as it is unless a
     pruning option is given. A folder of text files, a text file of one document a line, JSON Lines,
-    CSV, Parquet and Wikipedia XML dumps build their own, unless --vocab gives one. Files may be
-    compressed by gzip, bzip2, xz or zstd; they and --vocab may be pipes, and - is standard input.
+    CSV, Parquet and Wikipedia XML dumps build their own, unless --vocab gives one. Files but those
+    of .npz and Parquet may be compressed by gzip, bzip2, xz or zstd; all of them and --vocab may be
+    pipes, and - is standard input.
 
     --id and --keep NAME,… carry the id and other fields of a document along, to wherever it is
     named later. Without ids documents are named by file and row.

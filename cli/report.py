@@ -118,5 +118,5 @@ def _corpus(run: RunDirectory, place: Path | None) -> Corpus | None:
     try:
         return open_corpus(run)
     except DataError as error:
-        note(f"no coherence, documents or trends: {str(error).rstrip('.')}")
+        note(f"no coherence, documents or trends: {error}")
         return None

@@ -14,7 +14,7 @@ from topicmc.cli.printing import echo
 from topicmc.storage.fields import visible
 
 if TYPE_CHECKING:
-    from topicmc.posterior.judgement import Convergence
+    from topicmc.posterior.verdict import Convergence
 
 UNTOLD = "cannot be told"
 """What stands in place of a figure that the samples cannot carry."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,18 +28,27 @@ from topicmc.cli.options import (
 from topicmc.cli.printing import in_units
 from topicmc.cli.topics import print_topics
 from topicmc.cli.training import (
-    as_before,
     carry_out,
+    check_resume,
+    heard,
+    job,
     tell_nothing_to_do,
     tell_result,
     tell_settings,
     threads_of,
 )
 from topicmc.errors import DataError, UsageError
-from topicmc.models.lda.settings import ESTIMATES, LEARN, SAMPLERS, STARTS, TrainConfig
+from topicmc.models.lda.settings import ESTIMATES, SAMPLERS, STARTS, TrainConfig
 from topicmc.models.mixture.settings import COUNTS
 from topicmc.settings.groups import SCHEDULES, UNTIL
-from topicmc.settings.values import option
+from topicmc.settings.values import AUTO, LEARN, option
+
+if TYPE_CHECKING:
+    from topicmc.corpora import Corpus
+    from topicmc.engine.loop import Listener, Outcome
+    from topicmc.engine.transport.base import Transport
+    from topicmc.models.lda.run import TopicRun
+    from topicmc.models.lda.settings import Resolved
 
 MODELS = ("lda", "mixture")
 HEADINGS = {
@@ -73,7 +82,7 @@ class Alpha(click.ParamType):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         from topicmc.models.lda.priors.given import read_alpha
 
-        return value if value == "auto" else read_alpha(value)
+        return value if value == AUTO else read_alpha(value)
 
 
 @click.command(cls=Headed, headings=HEADINGS)
@@ -85,7 +94,7 @@ class Alpha(click.ParamType):
 @setting("--topics", Number(int), "Number of topics K [auto: by corpus size].")
 @setting(
     "--sampler",
-    click.Choice(["auto", *SAMPLERS]),
+    click.Choice([AUTO, *SAMPLERS]),
     "Sampler of the topics [auto: by corpus and time].",
 )
 @setting(
@@ -107,14 +116,14 @@ class Alpha(click.ParamType):
 @setting("--step-size", Number(float), "a in the step size a (1 + t / b)^-c [auto].")
 @setting("--step-offset", Number(float), "b in the step size [auto].")
 @setting("--step-decay", Number(float), "c in the step size [auto].")
-@setting("--start", click.Choice(["auto", *STARTS]), "How a chain begins [auto: by sampler].")
+@setting("--start", click.Choice([AUTO, *STARTS]), "How a chain begins [auto: by sampler].")
 @setting("--start-weight", float, "SGRLD: mean weight of a word at first [by the prior].")
 @setting("--anneal-updates", Number(int), "Updates of a start, which are burn-in [auto].")
 @setting("--start-sweeps", Number(int), "The same in sweeps, where a start makes sweeps [auto].")
 @setting("--start-documents", Number(int), "Documents of a start on a subset of them [auto].")
 @setting(
     "--estimate",
-    click.Choice(["auto", *ESTIMATES]),
+    click.Choice([AUTO, *ESTIMATES]),
     "SCIR: how the counts of the corpus are estimated [auto: remembered where possible].",
 )
 @setting(
@@ -122,7 +131,7 @@ class Alpha(click.ParamType):
     bool,
     "SCIR, SGRLD: keep the topic of each token [auto].",
 )
-@setting("--learn", click.Choice(["auto", *LEARN]), "Priors to learn [auto: those not given].")
+@setting("--learn", click.Choice([AUTO, *LEARN]), "Priors to learn [auto: those not given].")
 @setting("--learn-until", click.Choice(["burn-in", "end"]), "Till when [burn-in].")
 @setting(
     "--counts",
@@ -188,16 +197,11 @@ def train(
 
     Only --topics matters to most people. Ctrl-C stops with a checkpoint; --resume goes on.
     """
-    from topicmc.engine.listeners import Terms, listener
-    from topicmc.engine.transport.base import abort_on_error
-    from topicmc.engine.transport.launch import launch, must_launch
-    from topicmc.engine.transport.open import open_transport
     from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.lda import jobs
     from topicmc.models.lda.run import TopicRun
 
-    if resume and force:
-        raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
+    check_resume(resume, force)
     if resume and dry_run:
         raise UsageError("--dry-run shows the settings of a new run; leave out it or --resume")
     output = output or Path("topicmc-run")
@@ -226,14 +230,7 @@ def train(
     settings = settings_of(given, config_file)
     slowed = _slow(slow)
     bare = dry_run and corpus is None  # nothing of the machine is asked then
-    workers = settings.get("workers")
-    if resume:
-        workers, transport = as_before(TopicRun, output, workers, transport)
-    if workers is not None and must_launch(workers, transport) and not bare:
-        sys.exit(launch(workers, sys.argv[1:]))
-    channel = open_transport(transport, workers)
-    with abort_on_error(channel), ExitStack() as leases:
-        settings["workers"] = channel.n_workers
+    with job(TopicRun, output, settings, transport, resume=resume, alone=bare) as (channel, leases):
         if slowed and max(slowed) >= channel.n_workers:
             raise UsageError(
                 f"--slow {max(slowed)}=…: the workers are 0 to {channel.n_workers - 1}"
@@ -241,19 +238,14 @@ def train(
         if dry_run:
             _dry_run(corpus, settings, channel, as_json)
             return
-        told = listener(progress if channel.is_root else "none", Terms.of(TopicRun))
-        try:
+        with heard(TopicRun, progress, channel) as listener:
             with exit_on_termination():
                 if resume:
-                    config, opened, run = jobs.resume(output, settings, channel, corpus, leases)
+                    begun = jobs.resume(output, settings, channel, corpus, leases)
                 else:
-                    asked = TrainConfig(**settings)
-                    config, opened, run = jobs.start(
-                        asked, corpus, output, channel, force, told.message, leases
-                    )
-            status = _train(config, opened, run, channel, told, resume, slowed, as_json)
-        finally:
-            told.close()
+                    asked, tell = TrainConfig(**settings), listener.message
+                    begun = jobs.start(asked, corpus, output, channel, force, tell, leases)
+            status = _train(*begun, channel, listener, resume, slowed, as_json)
     sys.exit(status)
 
 
@@ -270,19 +262,28 @@ def _model(asked: str | None, output: Path, resume: bool) -> str:
     return found
 
 
-def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
+def _train(
+    config: Resolved,
+    corpus: Corpus,
+    run: TopicRun,
+    channel: Transport,
+    listener: Listener,
+    resume: bool,
+    slow: dict[int, float],
+    as_json: bool,
+) -> int:
     from topicmc.models.lda.model import training_of
     from topicmc.topics.reading import write_topics
 
     outcome, moved, status = carry_out(
-        lambda: training_of(config, corpus, run, channel, told, resume=resume, slow=slow),
+        lambda: training_of(config, corpus, run, channel, listener, resume=resume, slow=slow),
         lambda: (
             _headline(config, corpus),
             *(run.notices if resume else run.facts()["plan"]["remarks"]),
         ),
         run,
         channel,
-        told,
+        listener,
         lacks_samples=run.is_starting,
     )
     if status is not None:
@@ -310,7 +311,7 @@ def _train(config, corpus, run, channel, told, resume, slow, as_json) -> int:
     return 0
 
 
-def _are_written(run) -> bool:
+def _are_written(run: TopicRun) -> bool:
     """Whether ``topics.json`` holds the topics of the state that was evaluated last."""
     from topicmc.storage.files import read_json
 
@@ -320,7 +321,7 @@ def _are_written(run) -> bool:
     return False
 
 
-def _headline(config, corpus) -> str:
+def _headline(config: Resolved, corpus: Corpus) -> str:
     return (
         f"{corpus.n_docs:,} documents, {corpus.n_tokens:,} tokens, {corpus.n_words:,} words;"
         f" {config.topics} topics by {config.sampler},"
@@ -329,7 +330,7 @@ def _headline(config, corpus) -> str:
     )
 
 
-def _chains(config) -> str:
+def _chains(config: Resolved) -> str:
     if config.chains == 1:
         return ""
     if config.groups == config.chains or config.keeps_assignments:
@@ -338,7 +339,7 @@ def _chains(config) -> str:
     return f" {config.chains} chains averaged as {groups} until update {config.average_until:,},"
 
 
-def _result(outcome) -> str:
+def _result(outcome: Outcome) -> str:
     if outcome.score is None:
         text = "; no perplexity, for no documents are held out (topicmc prepare --heldout N)"
     else:
@@ -359,7 +360,9 @@ def _slow(items: tuple[str, ...]) -> dict[int, float]:
     return slow
 
 
-def _dry_run(corpus, settings, channel, as_json) -> None:
+def _dry_run(
+    corpus: Path | None, settings: dict[str, Any], channel: Transport, as_json: bool
+) -> None:
     from topicmc.corpora import Corpus
     from topicmc.models.lda import jobs
 
@@ -368,11 +371,11 @@ def _dry_run(corpus, settings, channel, as_json) -> None:
     resolved = None if opened is None else jobs.checked(config, opened, channel)
     if not channel.is_root:
         return
-    told = (resolved or config).as_dict()
+    shown = (resolved or config).as_dict()
     if as_json:
-        print_json(told)
+        print_json(shown)
         return
-    tell_settings(told)
+    tell_settings(shown)
     if resolved is not None and opened is not None:
         disk = in_units(jobs.disk_of(resolved, opened))
         click.echo(f"such a run takes up to {disk} of disk", err=True)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from topicmc.cli.printing import echo
+from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
-    from topicmc.engine.loop import Outcome, Training
+    from topicmc.engine.loop import Listener, Outcome, Training
+    from topicmc.engine.transport.base import Transport
     from topicmc.storage.runs import RunDirectory
 
 NO_SAMPLE = (
@@ -19,7 +23,59 @@ NO_SAMPLE = (
 )
 
 
-def as_before(
+def check_resume(resume: bool, force: bool) -> None:
+    """UsageError for what contradicts --resume."""
+    if resume and force:
+        raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
+
+
+def check_length(settings: Mapping[str, Any]) -> None:
+    """UsageError for two lengths that contradict each other."""
+    if settings.get("updates") is not None and settings.get("epochs") is not None:
+        raise UsageError("--updates and --epochs both say how long to train; give one of them")
+
+
+@contextmanager
+def job(
+    kind: type[RunDirectory],
+    output: Path,
+    settings: dict[str, Any],
+    transport: str,
+    *,
+    resume: bool,
+    alone: bool = False,
+) -> Iterator[tuple[Transport, ExitStack]]:
+    """The transport of a training job, and what keeps its leases; ``settings`` then say how many
+    workers there are. Where workers have to be launched, the program exits with the status of their
+    job, unless ``alone``."""
+    from topicmc.engine.transport.base import abort_on_error
+    from topicmc.engine.transport.launch import launch, must_launch
+    from topicmc.engine.transport.open import open_transport
+
+    workers = settings.get("workers")
+    if resume:
+        workers, transport = _as_before(kind, output, workers, transport)
+    if workers is not None and must_launch(workers, transport) and not alone:
+        sys.exit(launch(workers, sys.argv[1:]))
+    channel = open_transport(transport, workers)
+    with abort_on_error(channel), ExitStack() as leases:
+        settings["workers"] = channel.n_workers
+        yield channel, leases
+
+
+@contextmanager
+def heard(kind: type[RunDirectory], progress: str, channel: Transport) -> Iterator[Listener]:
+    """The listener of a job, which is closed in the end."""
+    from topicmc.engine.listeners import Terms, listener
+
+    found = listener(progress if channel.is_root else "none", Terms.of(kind))
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def _as_before(
     kind: type[RunDirectory], path: Path, workers: int | None, transport: str
 ) -> tuple[int | None, str]:
     """Workers and transport of a run that goes on: as told or launched, or else as it last had
@@ -36,10 +92,10 @@ def carry_out(
     prepare: Callable[[], Training],
     opening: Callable[[], Iterable[str]],
     run: RunDirectory,
-    channel: Any,
-    told: Any,
+    channel: Transport,
+    listener: Listener,
     *,
-    lacks_samples: Callable[[], bool] = lambda: False,
+    lacks_samples: Callable[[], bool],
 ) -> tuple[Outcome, bool, int | None]:
     """Trains to the end, or until it is interrupted. Nothing of the training is held afterwards.
 
@@ -48,7 +104,7 @@ def carry_out(
         opening: what is told before it begins, once it is made.
         run: what is trained.
         channel: the transport.
-        told: the listener, which is closed.
+        listener: who is told, and closed.
         lacks_samples: whether a finished run has no sample yet.
 
     Returns:
@@ -61,12 +117,12 @@ def carry_out(
         training = prepare()
         if channel.is_root:
             for sentence in opening():
-                told.message(sentence)
+                listener.message(sentence)
         begun = training.update
         outcome = training.train(interrupt)
         if channel.is_root and not outcome.interrupted and lacks_samples():
-            told.message(NO_SAMPLE)
-    told.close()
+            listener.message(NO_SAMPLE)
+    listener.close()
     if channel.is_root and outcome.interrupted:
         launcher = f"mpiexec -n {channel.n_processes} " if channel.n_processes > 1 else ""
         echo(

@@ -46,16 +46,14 @@ def find(
     for a name, language or date that cannot be, TopicmcError when the server does not answer.
     """
     if mirror is not None and not re.match(r"https?://[^/]", mirror):
-        raise UsageError(
-            f"--mirror {mirror}: give an address that begins with http:// or https://."
-        )
+        raise UsageError(f"--mirror {mirror}: give an address that begins with http:// or https://")
     if name == "wikipedia":
         return _wikipedia((mirror or WIKIMEDIA).rstrip("/"), language, date)
     if name not in _UCI_ABOUT:
-        raise UsageError(f"{name}: the corpora are {', '.join(NAMES)}.")
+        raise UsageError(f"{name}: the corpora are {', '.join(NAMES)}")
     for option, given, usual in (("language", language, "en"), ("date", date, "latest")):
         if given != usual:
-            raise UsageError(f"--{option} {given}: only wikipedia has several; leave it out.")
+            raise UsageError(f"--{option} {given}: only wikipedia has several; leave it out")
     base = (mirror or UCI).rstrip("/")
     files = (f"vocab.{name}.txt", f"docword.{name}.txt.gz")
     return Collection(
@@ -68,16 +66,16 @@ def find(
 
 def _wikipedia(base: str, language: str, date: str) -> Collection:
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,30}", language):
-        raise UsageError(f"--language {language}: give a Wikipedia's code, for instance en.")
+        raise UsageError(f"--language {language}: give a Wikipedia's code, for instance en")
     if not re.fullmatch(r"latest|\d{8}", date):
-        raise UsageError(f"--date {date}: give latest or the day of a dump as YYYYMMDD.")
+        raise UsageError(f"--date {date}: give latest or the day of a dump as YYYYMMDD")
     wiki = language.replace("-", "_") + "wiki"
     find_sum = _sums(f"{base}/{wiki}/{date}/{wiki}-{date}-sha1sums.txt")
     found = find_sum(rf"{wiki}-(\d{{8}})-pages-articles\.xml\.bz2")
     if found is None:
         raise DataError(
             f"The dump of {wiki} of {date} lists no pages-articles.xml.bz2: it may be unfinished; "
-            "try an earlier --date."
+            "try an earlier --date"
         )
     file, day, sha1 = found
     return Collection(

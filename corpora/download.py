@@ -81,7 +81,7 @@ def read_small(url: str) -> bytes:
     with _user_errors_for(url):
         body = _with_retries(read)
     if len(body) > _SMALL:
-        raise DataError(f"{url} is too large for a list of checksums: check the address.")
+        raise DataError(f"{url} is too large for a list of checksums: check the address")
     return body
 
 
@@ -112,9 +112,9 @@ def download(
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DataError(
-                f"No space left for {target}: free some and run the same command, which goes on."
+                f"No space left for {target}: free some and run the same command, which goes on"
             ) from error
-        raise TopicmcError(f"{error.filename or target}: {error.strerror or error}.") from error
+        raise TopicmcError(f"{error.filename or target}: {error.strerror or error}") from error
     return target
 
 
@@ -188,7 +188,7 @@ def _receive(file: RemoteFile, part: _Part, progress: Progress) -> bool:
     if start:
         headers = {"Range": f"bytes={start}-", "If-Range": origin["validator"]}
     with _open(file.url, headers=headers) as response:
-        total = _length(response.headers.get("Content-Length"))
+        total = to_come = _length(response.headers.get("Content-Length"))
         if response.status == 206:
             match = re.fullmatch(
                 r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)", response.headers["Content-Range"] or ""
@@ -197,6 +197,8 @@ def _receive(file: RemoteFile, part: _Part, progress: Progress) -> bool:
                 part.remove()
                 return False
             total = _length(match[2])
+            if total is None and to_come is not None:
+                total = start + to_come
         elif response.status == 416:
             # Whole already, or no part of the file that is there now.
             whole = f"bytes */{start}" == response.headers.get("Content-Range")
@@ -271,7 +273,7 @@ def _user_errors_for(url: str) -> Iterator[None]:
         yield
     except _Refused as error:
         wait = "try again later" if error.transient else "check the name, --date or --mirror"
-        raise TopicmcError(f"{url}: the server says {error}; {wait}.") from error
+        raise TopicmcError(f"{url}: the server says {error}; {wait}") from error
     except _CUT as error:
         disk = isinstance(error, OSError) and (
             error.filename is not None or error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -282,7 +284,7 @@ def _user_errors_for(url: str) -> Iterator[None]:
         reason = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
         raise TopicmcError(
             f"{url}: {str(reason).strip().rstrip('.')}; check the network and run the same command "
-            "again, which goes on where this one stopped."
+            "again, which goes on where this one stopped"
         ) from error
 
 
@@ -295,7 +297,7 @@ def _check_space(path: Path, total: int | None, start: int) -> None:
     if total is not None and total - start > free:
         raise DataError(
             f"{path.parent} has {free / 1e9:.1f} GB free, {(total - start) / 1e9:.1f} GB are to "
-            "come: free some or choose another folder with -o."
+            "come: free some or choose another folder with -o"
         )
 
 
@@ -305,7 +307,7 @@ def _check_existing(file: RemoteFile, target: Path) -> None:
     except DataError as error:
         raise UsageError(
             f"{target} exists and is not the file that would be fetched: move it away, or replace "
-            "it by --force."
+            "it by --force"
         ) from error
 
 
@@ -318,16 +320,16 @@ def _check(file: RemoteFile, path: Path) -> None:
         if found != digits.lower():
             raise DataError(
                 f"{file.url}: the {algorithm} of what came is {found}, the source says {digits}; "
-                "it was removed, fetch it again or from another mirror."
+                "it was removed, fetch it again or from another mirror"
             )
         return
     if path.stat().st_size == 0:
-        raise DataError(f"{file.url} is empty: fetch it from another mirror.")
+        raise DataError(f"{file.url} is empty: fetch it from another mirror")
     wanted = _PACKED.get(Path(file.name).suffix)
     if wanted is None:
         return
     if compression(path) != wanted:
-        raise DataError(f"{file.url}: what came is not {wanted}; fetch it from another mirror.")
+        raise DataError(f"{file.url}: what came is not {wanted}; fetch it from another mirror")
     try:
         with Stream(path) as stream:
             while stream.read(1 << 20):
@@ -335,5 +337,5 @@ def _check(file: RemoteFile, path: Path) -> None:
     except DataError as error:
         raise DataError(
             f"{file.url}: what came is damaged {wanted}; it was removed, fetch it again or from "
-            "another mirror."
+            "another mirror"
         ) from error

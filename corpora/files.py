@@ -90,14 +90,14 @@ def staging(output: Path, *, names: Sequence[str], force: bool) -> Iterator[Path
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DataError(
-                f"No space left for {output}: free some or write to another disk with -o."
+                f"No space left for {output}: free some or write to another disk with -o"
             ) from error
         named = Path(error.filename or folder)
         ours = folder in (named, *named.parents) or named in folder.parents
         why = error.strerror or error
         if ours:
-            raise TopicmcError(f"{output}: cannot be written ({why}).") from error
-        raise DataError(f"{named}: cannot be used ({why}).") from error
+            raise TopicmcError(f"{output}: cannot be written ({why})") from error
+        raise DataError(f"{named}: cannot be used ({why})") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -108,14 +108,14 @@ def _check_free(output: Path, names: Sequence[str], force: bool) -> None:
     if output.is_dir() and not any(output.iterdir()):
         return
     if not (output / names[0]).is_file():
-        raise UsageError(f"{output} exists and is not a corpus: choose another name with -o.")
+        raise UsageError(f"{output} exists and is not a corpus: choose another name with -o")
     if not force:
-        raise UsageError(f"{output} exists: choose another name with -o, or replace it by --force.")
+        raise UsageError(f"{output} exists: choose another name with -o, or replace it by --force")
     for name in sorted(path.name for path in output.iterdir()):
         if not any(fnmatch(name, pattern) for pattern in names):
             raise UsageError(
                 f"{output}: holds {name}, which is no part of a corpus and would be lost: move it "
-                "elsewhere, or choose another name with -o."
+                "elsewhere, or choose another name with -o"
             )
 
 

@@ -42,25 +42,25 @@ def read_index(path: Path) -> dict[str, Any]:
     DataError names the field."""
     file = path / INDEX
     if not path.exists():
-        raise DataError(f"{path} does not exist: make a corpus with topicmc prepare.")
+        raise DataError(f"{path} does not exist: make a corpus with topicmc prepare")
     if not file.is_file():
-        raise DataError(f"{path} is not a corpus (no {INDEX}): make one with topicmc prepare.")
+        raise DataError(f"{path} is not a corpus (no {INDEX}): make one with topicmc prepare")
     try:
         index = json.loads(file.read_text(encoding="utf-8"))
         kind, version = index["format"], index["version"]
     except OSError as error:
         raise unreadable(file, error) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{file} cannot be read: prepare the corpus again.") from error
+        raise DataError(f"{file} cannot be read: prepare the corpus again") from error
     if kind != FORMAT:
-        raise DataError(f"{file} does not describe a corpus of topicmc: check the path.")
+        raise DataError(f"{file} does not describe a corpus of topicmc: check the path")
     if version not in _VERSIONS:
         raise DataError(
             f"{file} has version {shown(version)}, this topicmc reads 1 to {VERSION}: prepare the "
-            "corpus again or use the topicmc that made it."
+            "corpus again or use the topicmc that made it"
         )
     if index.get("checksum") != own_checksum(index):
-        raise DataError(f"{file} was changed or damaged: prepare the corpus again.")
+        raise DataError(f"{file} was changed or damaged: prepare the corpus again")
     try:  # what is printed later
         json.dumps(index, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
@@ -82,7 +82,7 @@ def _check(index: Record) -> None:
     vocabulary.text("sha256", _SHA256)
     words = index.path.with_name(VOCABULARY)
     if words.is_file() and words.stat().st_size < index.value["n_words"]:  # a word takes a line
-        raise DataError(f"{words} is damaged (too short for its words): prepare the corpus again.")
+        raise DataError(f"{words} is damaged (too short for its words): prepare the corpus again")
     totals = dict.fromkeys(_TOTALS, 0)
     for number, shard in enumerate(index.records("shards")):
         _check_part(shard, f"shards/{number:05d}", least=1)

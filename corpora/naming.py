@@ -108,7 +108,7 @@ def read_columns(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise DataError("What the corpus keeps of a row is damaged: prepare the corpus again.")
+        raise DataError("What the corpus keeps of a row is damaged: prepare the corpus again")
     return found
 
 

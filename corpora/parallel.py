@@ -118,7 +118,7 @@ class _Worker:
             done, result = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             raise TopicmcError(
-                "A worker process was killed, perhaps for want of memory: free some and try again."
+                "A worker process was killed, perhaps for want of memory: free some and try again"
             ) from error
         if not done:
             raise result

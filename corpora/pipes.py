@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import IO, Any
 
 from topicmc.errors import UsageError
 from topicmc.storage.files import unreadable, user_errors_for
@@ -32,7 +32,7 @@ def readable(sources: Sequence[Path]) -> Iterator[list[Path]]:
             if not _is_pipe(path):
                 continue
             if path in paths[:number]:
-                raise UsageError(f"{path} can be read once only: name it once.")
+                raise UsageError(f"{path} can be read once only: name it once")
             if path not in _copies:
                 _copies[path] = stack.enter_context(_copied(path))
                 stack.callback(_copies.pop, path)
@@ -63,10 +63,10 @@ def _is_pipe(path: Path) -> bool:
     if not (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)):
         return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
     if path == STDIN and sys.stdin is not None and sys.stdin.isatty():
-        raise UsageError("Standard input is a terminal: pipe documents into it, or name a file.")
+        raise UsageError("Standard input is a terminal: pipe documents into it, or name a file")
     if path.samefile(os.devnull):
         return True
-    raise UsageError(f"{path} is a device: give a file, a folder or a pipe.")
+    raise UsageError(f"{path} is a device: give a file, a folder or a pipe")
 
 
 @contextmanager
@@ -78,7 +78,15 @@ def _copied(path: Path) -> Iterator[Path]:
         except OSError as error:
             raise unreadable(path, error) from error
         with pipe, user_errors_for(Path(copy.name)):
-            while chunk := pipe.read(_CHUNK):
+            while chunk := _chunk(pipe, path):
                 copy.write(chunk)
             copy.flush()
         yield Path(copy.name)
+
+
+def _chunk(pipe: IO[bytes], path: Path) -> bytes:
+    """The next bytes of a pipe; DataError names it where it breaks."""
+    try:
+        return pipe.read(_CHUNK)
+    except OSError as error:
+        raise unreadable(path, error) from error

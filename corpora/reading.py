@@ -101,7 +101,7 @@ def read_known(
     asked = tokenizer is not None and tokenizer.owner is None
     if any((path / INDEX).is_file() for path in sources):
         if asked:
-            raise UsageError("How words are cut is said of text; a prepared corpus has its own.")
+            raise UsageError("How words are cut is said of text; a prepared corpus has its own")
         asked_of = {"format": None if format == "auto" else format, "vocab": vocab, **fields.asked}
         return _reading_of_corpora(sources, words, tally, asked_of, progress)
     opened = ExitStack()
@@ -111,12 +111,12 @@ def read_known(
         stream: Iterable[Known]
         if format in ID_READERS:
             if asked:
-                raise UsageError(f"How words are cut is said of text, and this is {format}.")
+                raise UsageError(f"How words are cut is said of text, and this is {format}")
             given = given_vocabulary(paths, vocab)
             assert given is not None
             stream = _of_ids(readers, given[1], words, tally, format in GAPPED)
         elif vocab is not None:
-            raise UsageError(f"--vocab {vocab}: only sources of word ids need one; this is text.")
+            raise UsageError(f"--vocab {vocab}: only sources of word ids need one; this is text")
         else:
             joined = phrases_among(words) if phrases else None
             stream = _of_text(readers, cut, words, tally, stop, joined)
@@ -150,7 +150,7 @@ def _told(
             if progress is not None:
                 progress(tally)
     if n_docs == 0:
-        raise DataError(f"{first} holds no documents: check the file and --format.")
+        raise DataError(f"{first} holds no documents: check the file and --format")
     digests = np.concatenate(seen)
     seen.clear()
     digests.sort()
@@ -168,7 +168,7 @@ def _columns(readers: list[Any], format: str, fields: Fields) -> list[str]:
     if fields.columns != ALL:
         return [*fields.columns]
     if format == "jsonl":
-        raise UsageError("--keep all: objects need not have the same fields; name those to keep.")
+        raise UsageError("--keep all: objects need not have the same fields; name those to keep")
     for reader in readers:
         next(reader.records(Tally()), None)
     return list(dict.fromkeys(name for reader in readers for name in reader.column_names))
@@ -214,7 +214,7 @@ def _reading_of_corpora(
 ) -> Reading:
     for option, value in asked.items():
         if value:
-            raise UsageError(f"--{option} {value}: a prepared corpus has its own.")
+            raise UsageError(f"--{option} {value}: a prepared corpus has its own")
     corpora = [Corpus.open(path) for path in sources]
     tables = [row for corpus in corpora for row in corpus.index["shards"]]
     columns = [name for corpus in corpora for name in corpus.index.get("columns", ())]

@@ -158,20 +158,20 @@ def map_array(path: Path, dtype: np.dtype, size: int | None = None) -> np.ndarra
     try:
         array = load_array(path, mmap=True)
     except FileNotFoundError as error:
-        raise DataError(f"{path} is missing: prepare the corpus again.") from error
+        raise DataError(f"{path} is missing: prepare the corpus again") from error
     except OSError as error:
         raise unreadable(path, error) from error
     except ValueError as error:
-        raise DataError(f"{path} is truncated or damaged: prepare the corpus again.") from error
+        raise DataError(f"{path} is truncated or damaged: prepare the corpus again") from error
     shape = (array.size if size is None else size,)
     if array.dtype != dtype or array.shape != shape:
         raise DataError(
             f"{path} holds {array.dtype} {array.shape} where corpus.json says {dtype} {shape}: "
-            "prepare the corpus again."
+            "prepare the corpus again"
         )
     return np.asarray(array)
 
 
 def _check_ends(path: Path, indptr: np.ndarray, size: int) -> None:
     if int(indptr[0]) != 0 or int(indptr[-1]) != size:
-        raise DataError(f"{path} is damaged: prepare the corpus again.")
+        raise DataError(f"{path} is damaged: prepare the corpus again")

@@ -93,4 +93,4 @@ def _check_texts(strings: Strings, text: Path, offsets: Path) -> None:
 
 def damaged(path: Path, what: str) -> DataError:
     """The error that says so."""
-    return DataError(f"{path} is damaged ({what}): prepare the corpus again.")
+    return DataError(f"{path} is damaged ({what}): prepare the corpus again")

@@ -74,9 +74,9 @@ class Corpus:
         """Word i is the word of id i; DataError when the file disagrees with corpus.json."""
         path = within(self.path, self.path / VOCABULARY)
         if not path.is_file():
-            raise DataError(f"{path} is missing: prepare the corpus again.")
+            raise DataError(f"{path} is missing: prepare the corpus again")
         if sha256(path) != self.index["vocabulary"]["sha256"]:
-            raise DataError(f"{path} was changed or damaged: prepare the corpus again.")
+            raise DataError(f"{path} was changed or damaged: prepare the corpus again")
         try:
             words = path.read_bytes().decode().split("\n")[:-1]
         except UnicodeDecodeError as error:
@@ -209,7 +209,7 @@ class Corpus:
         for name, digest in zip(names, digests, strict=True):
             if digest != sums[name]:
                 raise DataError(
-                    f"{self.path / name} was changed or damaged: prepare the corpus again."
+                    f"{self.path / name} was changed or damaged: prepare the corpus again"
                 )
         # Once for the documents of a part, and once for what is known of them.
         new = {(files[n][0]["name"], files[n][1] in ARRAYS): files[n] for n in names}.values()
@@ -220,7 +220,7 @@ class Corpus:
     def _digest(self, file: tuple[dict[str, Any], str]) -> str:
         path = file_of(self.path, *file)
         if not path.is_file():
-            raise DataError(f"{path} is missing: prepare the corpus again.")
+            raise DataError(f"{path} is missing: prepare the corpus again")
         return sha256(path)
 
     def _check_content(self, file: tuple[dict[str, Any], str]) -> None:

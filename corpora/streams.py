@@ -28,9 +28,9 @@ class CutShortError(DataError):
 def require_file(path: Path) -> None:
     """Raises DataError when path is not a readable file."""
     if path.is_dir():
-        raise DataError(f"{path} is a folder, where a file is needed.")
+        raise DataError(f"{path} is a folder, where a file is needed")
     if not path.exists():
-        raise DataError(f"{path} does not exist: check the name.")
+        raise DataError(f"{path} does not exist: check the name")
 
 
 def compression(path: Path) -> str | None:
@@ -92,7 +92,7 @@ class Stream:
         except UnicodeError as error:
             raise DataError(
                 f"{self.path}, after line {self._n_lines}: not {self._encoding} "
-                f"({_sentence(error)}); pass another --encoding."
+                f"({_sentence(error)}); pass another --encoding"
             ) from error
         self._n_lines += text.count(b"\n")
         return text
@@ -101,9 +101,11 @@ class Stream:
         try:
             return self._file.read(size)
         except (OSError, EOFError, lzma.LZMAError) as error:
+            if isinstance(error, OSError) and error.errno:
+                raise unreadable(self.path, error) from error
             cut = isinstance(error, EOFError) or "truncated" in str(error).lower()
             raise (CutShortError if cut else DataError)(
-                f"{self.path} is cut short or damaged ({_sentence(error)}): fetch it again."
+                f"{self.path} is cut short or damaged ({_sentence(error)}): fetch it again"
             ) from error
 
     def read_all(self, limit: int) -> bytes:
@@ -113,7 +115,7 @@ class Stream:
             parts.append(chunk)
             limit -= len(chunk)
             if limit < 0:
-                raise DataError(f"{self.path} is too large for one document: split it.")
+                raise DataError(f"{self.path} is too large for one document: split it")
         return b"".join(parts)
 
     def readline(self) -> bytes:
@@ -122,7 +124,7 @@ class Stream:
         while b"\n" not in line and (chunk := self.read(1 << 16)):
             line += chunk
             if len(line) > _MAX_HEADER:
-                raise DataError(f"{self.path} has a header line without an end: check --format.")
+                raise DataError(f"{self.path} has a header line without an end: check --format")
         line, end, self._ahead = line.partition(b"\n")
         return line + end
 
@@ -173,7 +175,7 @@ def line_blocks(stream: Stream, size: int = 1 << 23) -> Iterator[bytes]:
         if n_rest > _MAX_LINE:
             raise DataError(
                 f"{stream.path} has a line of more than {_MAX_LINE >> 20} MiB: check --format, or "
-                "split its documents over lines."
+                "split its documents over lines"
             )
     if n_rest:
         yield b"".join(rest)
@@ -198,7 +200,7 @@ def decode(line: bytes, path: Path, number: int) -> str:
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}, line {number}: not UTF-8 text (byte {error.start + 1}); "
-            f"{_advice(line, path, number)}."
+            f"{_advice(line, path, number)}"
         ) from error
 
 

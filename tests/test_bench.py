@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topicmc.models.lda.collapsed.growing import Extent, Schedule
+from topicmc.models.lda.collapsed.growing import Schedule
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.settings import TrainConfig
 
 BENCH = Path(__file__).parents[1] / "bench"
@@ -103,7 +104,7 @@ def test_every_planted_change_has_its_place(monkeypatch):
         assert (BENCH.parent / change.test.partition("::")[0]).is_file(), change.test
 
 
-KOS = {"n_docs": 3_430, "n_tokens": 467_714, "n_words": 6_906}
+KOS = Extent(3_430, 467_714, 6_906)
 
 
 def test_chains_that_remember_are_measured_past_their_start(monkeypatch):
@@ -111,14 +112,14 @@ def test_chains_that_remember_are_measured_past_their_start(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCH))
     inflation, estimates = map(importlib.import_module, ("inflation", "estimates"))
     asked = TrainConfig(topics=50, sampler="scir", alpha=0.1, beta=0.01, estimate="plain")
-    config = inflation.remembering(asked, 100, **KOS)
-    assert config.remember and not Schedule(config, Extent(**KOS)).is_start(100)
+    config = inflation.remembering(asked, 100, KOS)
+    assert config.remember and not Schedule(config, KOS).is_start(100)
     options = Namespace(topics=50, seed=0, batch_size=None, start=200)
     for contender in ("remembered", "adlda"):
-        config = estimates.settings_of(contender, options, **KOS)
+        config = estimates.settings_of(contender, options, KOS)
         assert config.keeps_assignments
         assert (config.start, config.start_sweeps) == ("grow", 80)
-    config = estimates.settings_of("cv:anneal", options, **KOS)
+    config = estimates.settings_of("cv:anneal", options, KOS)
     assert (config.estimate, config.start, config.anneal_updates) == ("cv", "anneal", 200)
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from synthetic import lda_documents, write_docword
 
@@ -55,24 +56,36 @@ def corpus(tmp_path_factory) -> Corpus:
     return prepare([source], folder / "corpus", n_heldout=30, n_shards=3, seed=4)
 
 
-@pytest.mark.parametrize("sampler", ["adlda", "scir", "scir --no-remember --batch-size 20"])
+def compiled_by(corpus: Corpus, folder: Path, *options: str) -> dict[str, list[str]]:
+    """The kernels that a run compiles where none is kept: in its rounds, and outside of them."""
+    arguments = ["train", str(corpus.path), "-o", str(folder / "run"), "--json"]
+    arguments += ["--learn", "both", "--topics", "5", "--epochs", "12", *options]
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", CHILD, *arguments],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder / "compiled")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stderr.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        "adlda",
+        "scir",
+        "scir --no-remember --batch-size 20",
+        "scir --estimate saga --batch-size 20",
+    ],
+)
 def test_a_first_run_compiles_before_its_clock_starts(corpus, tmp_path, sampler):
     """Over several shards, with all priors learned, and past the start. numba would compile the
     text of error messages, for some seconds, with every kernel that assigns to a slice. A kernel of
     draws takes longer than any other, and is not compiled twice: draws under counts, given θ, to
     learn priors and to evaluate share it. Nor is the order of tokens. Where there is another core,
     another process compiles the moves of scir."""
-    arguments = ["train", str(corpus.path), "-o", str(tmp_path / "run"), "--json"]
-    arguments += ["--learn", "both", "--topics", "5", "--epochs", "12"]
-    arguments += ["--sampler", *sampler.split()]
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", CHILD, *arguments],
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "compiled")},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stderr.splitlines()[-1])
+    seen = compiled_by(corpus, tmp_path, "--sampler", *sampler.split())
     assert seen["compiled"].count("by_word._draw") == 1
     assert seen["compiled"].count("gibbs._sample") <= 1
     assert seen["compiled"].count("word_order._order") == 1
@@ -81,6 +94,17 @@ def test_a_first_run_compiles_before_its_clock_starts(corpus, tmp_path, sampler)
     assert seen["rounds"] == []
     texts = ("str", "repr", "raise_with_shape_context", "concat")
     assert [name for name in seen["compiled"] if any(text in name for text in texts)] == []
+
+
+@pytest.mark.parametrize("sampler", ["scir", "scir --no-remember --batch-size 20", "sgrld"])
+def test_so_does_one_with_seeds(corpus, tmp_path, sampler):
+    """Whose prior has rows, for which kernels of moves and of counts are others."""
+    documents = corpus.shard(0)
+    counts = np.bincount(documents.word_ids, documents.counts, corpus.n_words)
+    seeds = {"one": [corpus.vocabulary[counts.argmax()]]}
+    (tmp_path / "seeds.json").write_text(json.dumps(seeds))
+    options = ("--sampler", *sampler.split(), "--seeds", str(tmp_path / "seeds.json"))
+    assert compiled_by(corpus, tmp_path, *options)["rounds"] == []
 
 
 def test_doctor_compiles_what_runs_need(small_corpus, tmp_path):
@@ -95,7 +119,8 @@ def test_doctor_compiles_what_runs_need(small_corpus, tmp_path):
 
     warmed = json.loads(topicmc("doctor", "--warm", "--json"))
     kernels = sorted(path.name for path in (tmp_path / "compiled").rglob("*.nbc"))
-    assert warmed["kernel cache"].startswith(f"{len(kernels)} kernels") and len(kernels) > 40
+    there = len(list((tmp_path / "compiled").glob("kernels_*/*.nbc")))  # one is of the samplers
+    assert warmed["kernel cache"].startswith(f"{there} kernels") and there > 40
     runs = []
     for seed, sampler in enumerate(("auto", "adlda", "scir", "sgrld")):
         runs.append(tmp_path / sampler)
@@ -110,3 +135,17 @@ def test_doctor_compiles_what_runs_need(small_corpus, tmp_path):
     topicmc("evaluate", runs[-1])
     topicmc("report", *runs, "-o", tmp_path / "report.html")
     assert sorted(path.name for path in (tmp_path / "compiled").rglob("*.nbc")) == kernels
+
+
+def test_where_nothing_compiled_can_be_kept_the_way_out_is_told():
+    """numba then has no folder, and fails when a kernel is defined."""
+    code = """
+from numba.core import caching
+caching.CacheImpl._locator_classes = []
+from topicmc.cli import main
+main(["doctor"])
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error: compiled kernels cannot be kept")
+    assert "NUMBA_CACHE_DIR" in done.stderr and done.stderr.count("\n") == 1

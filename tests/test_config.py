@@ -7,6 +7,7 @@ import pytest
 from topicmc.cli.configuration import settings_of
 from topicmc.engine.clock import Due
 from topicmc.errors import UsageError
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.planning.plan import expected_updates
 from topicmc.models.lda.settings import Resolved, TrainConfig
@@ -81,11 +82,11 @@ def test_bad_settings_name_the_option(setting, option):
 
 
 def test_resolving_leaves_no_auto_and_round_trips():
-    config = resolve(TrainConfig(), n_docs=94_095, n_tokens=11_561_909, n_words=1000)
+    config = resolve(TrainConfig(), Extent(94_095, 11_561_909, 1000))
     left = {name for name, value in config.as_dict().items() if value == "auto"}
     assert left == {"evaluate_every", "checkpoint_every", "anneal_updates", "start_documents"}
     assert Resolved.from_dict(config.as_dict()) == config
-    assert resolve(config, n_docs=94_095, n_tokens=11_561_909, n_words=1000) == config
+    assert resolve(config, Extent(94_095, 11_561_909, 1000)) == config
 
 
 def test_unknown_settings_are_named():
@@ -95,7 +96,7 @@ def test_unknown_settings_are_named():
 
 def test_more_topics_than_the_corpus_can_bear():
     with pytest.raises(UsageError, match="can bear: use at most 10"):
-        resolve(TrainConfig(topics=11), n_docs=20, n_tokens=100, n_words=1000)
+        resolve(TrainConfig(topics=11), Extent(20, 100, 1000))
 
 
 @pytest.mark.parametrize(("workers", "chains", "updates"), [(1, 1, 200), (4, 4, 50), (4, 2, 100)])
@@ -103,9 +104,7 @@ def test_epochs_become_updates(workers, chains, updates):
     """All chains together visit so many documents, whatever their number."""
     config = resolve(
         TrainConfig(sampler="scir", epochs=2, batch_size=10, workers=workers, chains=chains),
-        n_docs=1000,
-        n_tokens=100_000,
-        n_words=1000,
+        Extent(1000, 100_000, 1000),
     )
     assert expected_updates(config, 1000) == updates
 
@@ -116,9 +115,7 @@ def test_an_annealed_start_ends_after_the_same_documents():
     def documents(workers, groups):
         config = resolve(
             TrainConfig(workers=workers, groups=groups, batch_size=10, time_budget=60.0),
-            n_docs=1000,
-            n_tokens=100_000,
-            n_words=1000,
+            Extent(1000, 100_000, 1000),
         )
         return config.anneal_updates * config.batch_size * workers / groups
 
@@ -126,9 +123,7 @@ def test_an_annealed_start_ends_after_the_same_documents():
 
 
 def test_a_batch_fits_into_a_workers_share():
-    config = resolve(
-        TrainConfig(batch_size=500, workers=4), n_docs=1000, n_tokens=100_000, n_words=1000
-    )
+    config = resolve(TrainConfig(batch_size=500, workers=4), Extent(1000, 100_000, 1000))
     assert config.batch_size == 250
 
 
@@ -147,7 +142,7 @@ def test_no_run_is_too_long_to_reckon_with(name, value, most):
         TrainConfig(**{name: value})
     for sampler in ("adlda", "scir"):
         longest = TrainConfig(topics=5, sampler=sampler, **{name: int(float(most))})
-        resolve(longest, n_docs=1000, n_tokens=100_000, n_words=1000)
+        resolve(longest, Extent(1000, 100_000, 1000))
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta", "step_size"])
@@ -161,3 +156,11 @@ def test_a_file_may_name_the_run_to_go_on_from(tmp_path):
     file, run = tmp_path / "settings.toml", tmp_path.resolve() / "first"
     file.write_text(f'from = "{run}"\ntopics = 3\n')
     assert settings_of({}, file) == {"from_run": str(run), "topics": 3}
+
+
+def test_seeds_in_a_file_are_those_of_the_run_that_it_made(tmp_path):
+    """So that the same command goes on with it."""
+    file = tmp_path / "settings.toml"
+    file.write_text('[seeds]\nsport = ["match", ["team", 2]]\n')
+    settings = settings_of({}, file)
+    assert settings["seeds"] == TrainConfig(**settings).seeds

@@ -6,15 +6,17 @@ import pytest
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.collapsed.defaults import blocks_of_sweep
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.jobs import on_workers
 from topicmc.models.lda.planning.defaults import needs_pace, resolve
+from topicmc.models.lda.planning.pace import Machine
 from topicmc.models.lda.planning.sampler_choice import check_honoured, choose, token_bytes
 from topicmc.models.lda.settings import TrainConfig
 
-ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
-WIKIPEDIA = {"n_docs": 6_000_000, "n_tokens": 3_500_000_000, "n_words": 100_000}
-LAPTOP = {"cores": 2, "memory": 16 * 10**9}
-NODE = {"cores": 16, "memory": 64 * 10**9}
+ARXIV = Extent(93_095, 11_439_595, 20_367)
+WIKIPEDIA = Extent(6_000_000, 3_500_000_000, 100_000)
+LAPTOP = Machine(2, 16 * 10**9)
+NODE = Machine(16, 64 * 10**9)
 
 
 @pytest.mark.parametrize(
@@ -23,12 +25,12 @@ NODE = {"cores": 16, "memory": 64 * 10**9}
         (ARXIV, LAPTOP, {}, "adlda", "those of 11.4 million tokens fit in memory"),
         (ARXIV, LAPTOP, {"time_budget": 10.0}, "adlda", "allows for some 42 sweeps"),
         (ARXIV, LAPTOP, {"time_budget": 0.5}, "scir", "the time is too short for sweeps"),
-        (ARXIV, LAPTOP | {"memory": 10**7}, {}, "scir", "too much memory"),
-        (ARXIV, LAPTOP | {"memory": None}, {}, "adlda", "fit in memory"),
+        (ARXIV, LAPTOP._replace(memory=10**7), {}, "scir", "too much memory"),
+        (ARXIV, LAPTOP._replace(memory=None), {}, "adlda", "fit in memory"),
         (WIKIPEDIA, LAPTOP, {}, "scir", "too much memory"),
-        (WIKIPEDIA, LAPTOP | {"memory": None}, {}, "scir", "too much memory"),
+        (WIKIPEDIA, LAPTOP._replace(memory=None), {}, "scir", "too much memory"),
         # Two ranks share the laptop; then a cluster, and what is too much for its network.
-        (ARXIV, {"cores": 1, "memory": 8 * 10**9}, {"workers": 2}, "adlda", "fit in memory"),
+        (ARXIV, Machine(1, 8 * 10**9), {"workers": 2}, "adlda", "fit in memory"),
         (WIKIPEDIA, NODE, {"workers": 8, "time_budget": 3600.0}, "adlda", "allows for some"),
         (WIKIPEDIA, NODE, {"workers": 8, "time_budget": 10.0}, "scir", "mostly exchange counts"),
         (ARXIV, NODE, {"workers": 64, "time_budget": 2.0}, "scir", "64 workers would mostly"),
@@ -42,11 +44,11 @@ NODE = {"cores": 16, "memory": 64 * 10**9}
 )
 def test_the_sampler_that_suits(corpus, machine, settings, sampler, why):
     config = TrainConfig(**{"topics": 100, **settings})
-    found, reason = choose(config, **corpus, **machine)
+    found, reason = choose(config, corpus, machine)
     assert found == sampler, reason
     assert why in reason
     assert ("remembers the topic of every token" in reason) == (sampler == "adlda")
-    assert resolve(config, **corpus, **machine).sampler == sampler
+    assert resolve(config, corpus, machine).sampler == sampler
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_the_sampler_that_suits(corpus, machine, settings, sampler, why):
 )
 def test_scir_remembers_where_nothing_speaks_against_it(corpus, settings, kept):
     config = TrainConfig(**{"topics": 100, "sampler": "scir", **settings})
-    resolved = resolve(config, **corpus, **LAPTOP)
+    resolved = resolve(config, corpus, LAPTOP)
     assert resolved.remember is kept
     assert resolved.estimate == ("remembered" if kept else settings.get("estimate", "plain"))
     check_honoured(config, resolved)
@@ -104,16 +106,16 @@ def test_the_machine_is_measured_where_something_rests_on_it(settings, needed):
 
 def test_auto_that_takes_scir_takes_minibatches():
     for corpus, settings in ((ARXIV, {"time_budget": 5.0}), (WIKIPEDIA, {})):
-        found = resolve(TrainConfig(topics=100, **settings), **corpus, **LAPTOP)
+        found = resolve(TrainConfig(topics=100, **settings), corpus, LAPTOP)
         assert (found.sampler, found.remember) == ("scir", False)
 
 
 def test_workers_remember_together_what_one_cannot():
-    machine = {"cores": 2, "memory": 2 * token_bytes(20_367, 100) * ARXIV["n_tokens"] - 1}
-    assert choose(TrainConfig(topics=100), **ARXIV, **machine)[0] == "scir"
-    machine["memory"] //= 4
-    assert choose(TrainConfig(topics=100, workers=2), **ARXIV, **machine)[0] == "scir"
-    assert choose(TrainConfig(topics=100, workers=5), **ARXIV, **machine)[0] == "adlda"
+    machine = Machine(2, 2 * token_bytes(20_367, 100) * ARXIV.n_tokens - 1)
+    assert choose(TrainConfig(topics=100), ARXIV, machine)[0] == "scir"
+    machine = machine._replace(memory=machine.memory // 4)
+    assert choose(TrainConfig(topics=100, workers=2), ARXIV, machine)[0] == "scir"
+    assert choose(TrainConfig(topics=100, workers=5), ARXIV, machine)[0] == "adlda"
 
 
 @pytest.mark.parametrize(("n_words", "n_topics", "n"), [(65_536, 255, 3), (65_537, 256, 6)])
@@ -150,14 +152,14 @@ def test_bytes_of_a_token(n_words, n_topics, n):
 )
 def test_a_setting_that_the_sampler_cannot_honour_is_refused(settings, refused):
     asked = TrainConfig(**settings)
-    resolved = resolve(asked, n_docs=1000, n_tokens=100_000, n_words=1000)
+    resolved = resolve(asked, Extent(1000, 100_000, 1000))
     with pytest.raises(UsageError, match=refused) if refused else nullcontext():
         check_honoured(asked, resolved)
 
 
 def test_chains_that_are_not_averaged_take_no_part_in_averaging():
     config = TrainConfig(sampler="scir", workers=2, groups=2, average_until=50)
-    resolved = resolve(config, n_docs=1000, n_tokens=100_000, n_words=1000)
+    resolved = resolve(config, Extent(1000, 100_000, 1000))
     assert resolved.average_until == 0
     with pytest.raises(UsageError, match="--average-until -1 is out of range"):
         TrainConfig(average_until=-1)
@@ -177,22 +179,22 @@ def test_groups_of_chains_that_go_on_are_those_that_they_were_in(chains, groups,
 
 
 def test_the_weight_of_a_start_is_of_sgrld_alone():
-    size = {"n_docs": 1000, "n_tokens": 100_000, "n_words": 1000}
+    size = Extent(1000, 100_000, 1000)
     for sampler in ("scir", "adlda", "auto"):
         with pytest.raises(UsageError, match="it is of --sampler sgrld"):
-            resolve(TrainConfig(sampler=sampler, start_weight=1.0), **size)
+            resolve(TrainConfig(sampler=sampler, start_weight=1.0), size)
     steps = [
-        resolve(TrainConfig(sampler="sgrld", beta=0.01, start_weight=weight), **size).step_size
+        resolve(TrainConfig(sampler="sgrld", beta=0.01, start_weight=weight), size).step_size
         for weight in (None, 0.01, 1.0)
     ]
     assert steps[0] == steps[1] == pytest.approx(steps[2] / 100)  # relative steps stay as they are
 
 
 def test_what_is_given_of_topics_is_not_held_fast_by_a_start_without_noise():
-    size = {"n_docs": 1000, "n_tokens": 100_000, "n_words": 1000}
+    size = Extent(1000, 100_000, 1000)
     seeds = {"sea": {"3": 1.0}}
     starts = [
-        resolve(TrainConfig(sampler="scir", remember=False, beta=0.1, **given), **size).start
+        resolve(TrainConfig(sampler="scir", remember=False, beta=0.1, **given), size).start
         for given in (
             {},
             {"seeds": seeds},
@@ -228,6 +230,6 @@ def test_blocks_of_a_sweep(n_tokens, n_blocks):
 )
 def test_where_beta_begins(settings, beta):
     """A prior that kept assignments teach begins small; one that stays suits sparse words."""
-    corpus = {"n_docs": 1000, "n_tokens": 100_000, "n_words": 7000}
+    corpus = Extent(1000, 100_000, 7000)
     config = TrainConfig(**{"topics": 20, "sampler": "adlda", **settings})
-    assert resolve(config, **corpus, **LAPTOP).beta == beta
+    assert resolve(config, corpus, LAPTOP).beta == beta

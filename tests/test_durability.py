@@ -284,6 +284,21 @@ def test_the_extract_is_in_its_run_before_that_is_one(tmp_path, monkeypatch):
     assert list(run.iterdir()) == []
 
 
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_link_to_the_extract_goes_with_its_run(tmp_path, monkeypatch, is_named):
+    """Where a run takes that one's place, on the extract or on a CORPUS. What it leads to stays."""
+    source = write_docword(tmp_path, lda_documents(60, 30, 3, seed=1), 30)
+    monkeypatch.setattr("topicmc.corpora.wikipedia_extract", lambda: source)
+    config, run = TrainConfig(topics=3, sampler="adlda", epochs=20.0, threads=1), tmp_path / "run"
+    jobs.start(config, None, run, LocalTransport())
+    moved = (run / "corpus").rename(tmp_path / "moved")
+    (run / "corpus").symlink_to(moved)
+    named = prepare([source], tmp_path / "named").path if is_named else None
+    jobs.start(config, named, run, LocalTransport(), force=True)
+    assert not (run / "corpus").is_symlink() and (run / "corpus").exists() != is_named
+    verify(moved)
+
+
 def test_a_crash_while_a_corpus_is_replaced_leaves_the_old_or_the_new(tmp_path):
     """Between the two renames it may have no name for a moment, but it is there, whole."""
     source = write_docword(tmp_path, lda_documents(60, 30, 3, seed=1), 30)

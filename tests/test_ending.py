@@ -9,16 +9,18 @@ from fake_runs import autoregression
 from test_resuming import begun
 from test_training import StopAfter, kept_bits
 
+from topicmc import LDA
 from topicmc.cli.training import tell_nothing_to_do
 from topicmc.engine.ending import has_converged, is_due
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
-from topicmc.engine.progress import train_on
+from topicmc.engine.progress import advice_to_train
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.model import look_of, training_of
 from topicmc.models.lda.progress import reached, remarks
+from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.posterior.verdict import is_final
 from topicmc.topics.reading import write_topics
@@ -82,6 +84,8 @@ def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(
     assert whole.method.position < 300
     write_topics(whole.run, end.update)
     assert remarks(whole.run) == []
+    LDA.from_run(whole.run.path).save(tmp_path / "saved")  # without its checkpoint
+    assert remarks(TopicRun.open(tmp_path / "saved")) == []
     stopped = begun(CONFIG, small_corpus, tmp_path / "stopped")
     assert stopped.train(StopAfter(150)).interrupted
     assert reached(stopped.run).is_unfinished
@@ -103,15 +107,23 @@ def test_the_advice_to_train_on_trains_a_run_that_has_converged(small_corpus, tm
     run, end = training.run, training.train(Interrupt())
     assert end.converged
     write_topics(run, end.update)
-    (epochs,) = re.findall(r"--resume --epochs (\S+)\)", train_on([run], [reached(run)]))
+    (epochs,) = re.findall(r"--resume --epochs (\S+)\)", advice_to_train([run], [reached(run)]))
+    assert float(epochs) == pytest.approx(2 * training.method.position, rel=0.01)
     assert resumed(run.path, epochs=float(epochs)).train(StopAfter(1)).update > end.update
 
 
 def test_a_run_that_never_converges_ends_at_its_maximum(small_corpus, tmp_path, monkeypatch):
+    """One that is to be longer is unfinished then, though its topics are of the last evaluation."""
     monkeypatch.setattr("topicmc.engine.loop.has_converged", lambda run: False)
     training = begun(replace(CONFIG, epochs=40.0), small_corpus, tmp_path / "run")
-    assert not training.train(Interrupt()).converged
+    end = training.train(Interrupt())
+    assert not end.converged
     assert training.method.position == 40
+    write_topics(training.run, end.update)
+    assert not reached(training.run).is_unfinished
+    longer = resumed(tmp_path / "run", epochs=80.0, until="converged")
+    assert longer.train(StopAfter(1)).interrupted
+    assert reached(longer.run).is_unfinished
 
 
 def test_a_run_is_looked_at_when_it_comes_to_its_end(small_corpus, tmp_path, monkeypatch, capsys):

@@ -14,6 +14,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.origin import Origin, carried
 from topicmc.models.lda.planning.defaults import resolve
@@ -231,10 +232,10 @@ def test_chains_that_are_averaged_begin_with_the_topics_of_one(halves, tmp_path)
 
 
 def test_a_run_that_goes_on_takes_a_third(halves):
-    size = {"n_docs": 5000, "n_tokens": 500_000, "n_words": 5000}
+    size = Extent(5000, 500_000, 5000)
     for sampler in ("adlda", "scir"):
         config = TrainConfig(sampler=sampler, topics=50, remember=False)
-        fresh, warm = resolve(config, **size), resolve(replace(config, from_run="run"), **size)
+        fresh, warm = resolve(config, size), resolve(replace(config, from_run="run"), size)
         usual = {"adlda": "consensus", "scir": "stream"}[sampler]
         assert (fresh.start, warm.start) == (usual, "warm")
         for name in ("epochs", "updates"):

@@ -1,7 +1,10 @@
 """What a process has of its machine: cores and memory are shared out among the ranks that are
 there, not among all, and control groups are believed."""
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -126,3 +129,23 @@ def test_mpiexec_is_the_one_beside_this_python(tmp_path, monkeypatch):
         place.parent.mkdir(exist_ok=True)
         place.touch(mode=0o755)
         assert machine.mpiexec() == place
+
+
+def test_doctor_names_the_folder_that_keeps_kernels(tmp_path):
+    """numba passes over one that it cannot write, such as one below a file."""
+    (tmp_path / "file").touch()
+    code = "from topicmc.host.doctor import diagnose; print(diagnose()['kernel cache'])"
+
+    def told(folder):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", code],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(folder)}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        kernels, _, place = done.stdout.strip().partition(" kernels in ")
+        return int(kernels), Path(place)
+
+    kernels, place = told(tmp_path / "compiled")
+    assert kernels == 0 and place.parent == tmp_path / "compiled" and place.is_dir()
+    _, place = told(tmp_path / "file" / "below")
+    assert tmp_path not in place.parents and place.is_dir()

@@ -9,11 +9,12 @@ from test_training import train
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.lda import jobs
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.partition import DocumentRange
 from topicmc.models.lda.planning import calibration
 from topicmc.models.lda.planning.calibration import measured
 from topicmc.models.lda.planning.defaults import resolve
-from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.pace import Machine, Pace
 from topicmc.models.lda.planning.plan import (
     ENOUGH_SAMPLES,
     expected_samples,
@@ -38,8 +39,8 @@ from topicmc.models.lda.planning.starts import (
 )
 from topicmc.models.lda.settings import TrainConfig
 
-ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
-PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}
+ARXIV = Extent(93_095, 11_439_595, 20_367)
+PUBMED = Extent(8_200_000, 730_000_000, 39_987)
 USUAL = 21e-9  # seconds a token, two threads, K = 100
 BUDGET = TrainConfig(topics=100, threads=2)
 
@@ -52,20 +53,20 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
     """Whenever AD-LDA is chosen for it; else minibatches, or a word that it is too short."""
     pace = Pace(slower * USUAL, 0.0, slower * 7e-9)
     asked = replace(BUDGET, time_budget=seconds, chains=chains, sampler="auto")
-    size = {"n_tokens": corpus["n_tokens"], "n_words": corpus["n_words"], "n_topics": 100}
-    sweeps = seconds / (chains * corpus["n_tokens"] * slower * USUAL)
-    least = GROWTH_SHARE * run_of_slow_growth(**size)
-    if usual_subset(sweeps, n_docs=corpus["n_docs"], **size):
+    sweeps = seconds / (chains * corpus.n_tokens * slower * USUAL)
+    least = GROWTH_SHARE * run_of_slow_growth(corpus, 100)
+    if usual_subset(sweeps, corpus, 100):
         least = min(least, SUBSET_LEAST)
     if chains == 2 and sweeps < least:
         return  # two chains of minibatches need two workers
-    config = resolve(asked, **corpus, cores=2, memory=10**11, pace=pace)
-    samples = expected_samples(config, **corpus, pace=pace)
-    told = remarks(asked, config, {**corpus, "cores": 2, "memory": 10**11}, pace)
+    machine = Machine(2, 10**11, pace)
+    config = resolve(asked, corpus, machine)
+    samples = expected_samples(config, corpus, pace)
+    told = remarks(asked, config, corpus, machine)
     assert (config.sampler == "adlda") == (sweeps >= least)
     assert (samples < ENOUGH_SAMPLES) == any("past the start" in remark for remark in told)
     if config.sampler == "adlda":
-        cost = work_of_start(config, **corpus).cost
+        cost = work_of_start(config, corpus).cost
         assert samples >= ENOUGH_SAMPLES
         shortest = config.start_sweeps in (LEAST_START, SUBSET_SWEEPS + LEAST_START)
         assert shortest or cost <= ANNEALED_SHARE * sweeps
@@ -82,10 +83,10 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
 def test_what_is_expected_knows_that_a_start_is_cut(told):
     """One that would take all of a time budget leaves some of it, but for its last sweeps."""
     pace = Pace(USUAL, 0.0, 7e-9)
-    config = resolve(replace(BUDGET, time_budget=12.0, **told), **ARXIV, cores=2, pace=pace)
-    assert expected_samples(config, **ARXIV, pace=pace) >= ENOUGH_SAMPLES
+    config = resolve(replace(BUDGET, time_budget=12.0, **told), ARXIV, Machine(2, pace=pace))
+    assert expected_samples(config, ARXIV, pace) >= ENOUGH_SAMPLES
     if told["sampler"] == "adlda":
-        assert work_of_start(config, **ARXIV).cost * USUAL * ARXIV["n_tokens"] > 2 * 12.0
+        assert work_of_start(config, ARXIV).cost * USUAL * ARXIV.n_tokens > 2 * 12.0
 
 
 @pytest.mark.parametrize(("sweeps", "start"), [(100, 60), (18, 10), (12, 6)])
@@ -96,11 +97,11 @@ def test_a_growing_start_takes_three_fifths_but_leaves_eight_sweeps_or_a_half(sw
 @pytest.mark.parametrize(("start", "share"), [("grow", 0.6), ("anneal", 0.6), ("plain", 0.45)])
 def test_what_a_start_takes_of_a_time_budget(start, share):
     """In a run with time for a hundred sweeps; lengths are some 15 % apart."""
-    pace = Pace(1 / ARXIV["n_tokens"], 0.0, 7e-9)
+    pace = Pace(1 / ARXIV.n_tokens, 0.0, 7e-9)
     asked = replace(BUDGET, sampler="adlda", start=start, time_budget=100.0)
-    config = resolve(asked, **ARXIV, cores=2, pace=pace)
+    config = resolve(asked, ARXIV, Machine(2, pace=pace))
     longer = replace(config, start_sweeps=math.ceil(1.2 * config.start_sweeps))
-    assert work_of_start(config, **ARXIV).cost <= 100 * share < work_of_start(longer, **ARXIV).cost
+    assert work_of_start(config, ARXIV).cost <= 100 * share < work_of_start(longer, ARXIV).cost
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_what_a_start_takes_of_a_time_budget(start, share):
 def test_the_start_of_so_many_epochs(start, epochs, sweeps):
     """Of 32 a growing one may draw 22.4: its first 18 sweeps draw 7.4, and 14 follow, not 15."""
     asked = replace(BUDGET, sampler="adlda", start=start, epochs=epochs)
-    config = resolve(asked, **ARXIV, cores=2)
+    config = resolve(asked, ARXIV, Machine(2))
     assert config.start_sweeps == sweeps
 
 
@@ -119,7 +120,7 @@ def test_minibatches_are_ahead_where_few_sweeps_fit_with_many_topics():
     asked = replace(BUDGET, topics=1_000, sampler="auto")
     for seconds, sampler in ((10.0, "scir"), (14.0, "adlda")):
         timed = replace(asked, time_budget=seconds)
-        config = resolve(timed, **ARXIV, cores=2, pace=Pace(58e-9, 0.0, 7e-9))
+        config = resolve(timed, ARXIV, Machine(2, pace=Pace(58e-9, 0.0, 7e-9)))
         assert config.sampler == sampler
 
 
@@ -127,7 +128,7 @@ def test_the_starts_that_were_seen_to_be_ahead():
     """On two threads, K = 100: abstracts by AD-LDA in 6 s, 23 sweeps of its start growing, and not
     in less; a million generated documents on a subset in 20 and 40 s, and growing in 80 as well."""
     pace = Pace(16e-9, 0.0, 7e-9)
-    million = {"n_docs": 999_000, "n_tokens": 49_972_487, "n_words": 20_000}
+    million = Extent(999_000, 49_972_487, 20_000)
     for corpus, seconds, sampler, start in (
         (ARXIV, 4.5, "scir", "stream"), (ARXIV, 6.0, "adlda", "grow"),
         (ARXIV, 60.0, "adlda", "grow"),
@@ -135,7 +136,7 @@ def test_the_starts_that_were_seen_to_be_ahead():
         (million, 80.0, "adlda", "grow"),
     ):  # fmt: skip
         timed = replace(BUDGET, sampler="auto", time_budget=seconds)
-        config = resolve(timed, **corpus, cores=2, memory=10**11, pace=pace)
+        config = resolve(timed, corpus, Machine(2, 10**11, pace))
         assert (config.sampler, config.start) == (sampler, start), seconds
 
 
@@ -143,11 +144,11 @@ def test_the_starts_that_were_seen_to_be_ahead():
 def test_starts_with_thousands_of_topics_leave_time_for_sweeps(topics, share):
     """In a run with time for 28 sweeps: 18 of them."""
     asked = replace(BUDGET, topics=topics, time_budget=20.0)
-    pace = Pace(20 / (28 * ARXIV["n_tokens"]), 0.0, 7e-9)
-    config = resolve(asked, **ARXIV, cores=2, pace=pace)
+    pace = Pace(20 / (28 * ARXIV.n_tokens), 0.0, 7e-9)
+    config = resolve(asked, ARXIV, Machine(2, pace=pace))
     assert config.start == "grow"
     longer = replace(config, start_sweeps=math.ceil(1.2 * config.start_sweeps))
-    assert work_of_start(config, **ARXIV).cost <= share * 28 < work_of_start(longer, **ARXIV).cost
+    assert work_of_start(config, ARXIV).cost <= share * 28 < work_of_start(longer, ARXIV).cost
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_minibatches_that_would_leave_topics_empty_are_not_taken(topics, draw, s
     """Seen on two threads; 10,000 topics by minibatches had 12,990 after 1.4 s and 6,660 after 11,
     where the frequencies of words alone have 3,280."""
     timed = replace(BUDGET, topics=topics, sampler="auto", time_budget=seconds)
-    config = resolve(timed, **ARXIV, cores=2, pace=Pace(draw, 0.0, 7e-9))
+    config = resolve(timed, ARXIV, Machine(2, pace=Pace(draw, 0.0, 7e-9)))
     assert config.sampler == sampler
 
 
@@ -171,26 +172,23 @@ def test_the_sampler_that_was_seen_to_end_in_its_start():
     on a subset; three: minibatches, which are ahead of that for some 13 sweeps. Documents that join
     fast were seen to find poor topics."""
     pace = Pace(USUAL, 0.0, 7e-9)
-    long = resolve(replace(BUDGET, time_budget=1500.0), **PUBMED, cores=2, pace=pace)
+    long = resolve(replace(BUDGET, time_budget=1500.0), PUBMED, Machine(2, pace=pace))
     assert long.sampler == "adlda"
-    size = {"n_tokens": PUBMED["n_tokens"], "n_words": PUBMED["n_words"], "n_topics": 100}
-    assert Growth.over(long.start_sweeps, **size).factor == pytest.approx(GROWTH)
-    five = resolve(replace(BUDGET, time_budget=300.0), **PUBMED, cores=2, pace=pace)
+    assert Growth.over(long.start_sweeps, PUBMED, 100).factor == pytest.approx(GROWTH)
+    five = resolve(replace(BUDGET, time_budget=300.0), PUBMED, Machine(2, pace=pace))
     assert (five.sampler, five.start) == ("adlda", "subset")
-    three = resolve(replace(BUDGET, time_budget=180.0), **PUBMED, cores=2, pace=pace)
+    three = resolve(replace(BUDGET, time_budget=180.0), PUBMED, Machine(2, pace=pace))
     assert three.sampler == "scir"
     for config in (five, three):
-        assert expected_samples(config, **PUBMED, pace=pace) >= ENOUGH_SAMPLES
+        assert expected_samples(config, PUBMED, pace) >= ENOUGH_SAMPLES
 
 
 @pytest.mark.parametrize("millions", [40, 50, 60, 70, 85, 100, 730])
 def test_a_longer_run_does_not_fall_back_to_minibatches(millions):
-    size = {"n_docs": 11_200 * millions, "n_tokens": millions * 10**6, "n_words": 7_000}
-    pace = Pace(USUAL, 0.0, 7e-9)
+    size = Extent(11_200 * millions, millions * 10**6, 7_000)
+    machine = Machine(2, pace=Pace(USUAL, 0.0, 7e-9))
     samplers = [
-        resolve(
-            replace(BUDGET, time_budget=0.021 * millions * n), **size, cores=2, pace=pace
-        ).sampler
+        resolve(replace(BUDGET, time_budget=0.021 * millions * n), size, machine).sampler
         for n in range(8, 60)
     ]
     assert samplers == sorted(samplers, reverse=True) and set(samplers) == {"scir", "adlda"}
@@ -206,16 +204,17 @@ def test_a_longer_run_does_not_fall_back_to_minibatches(millions):
     ],
 )
 def test_what_is_too_short_is_said(settings, sentence):
-    asked, pace = replace(BUDGET, **settings), Pace(USUAL, 0.0, 7e-9)
-    config = resolve(asked, **ARXIV, cores=2, pace=pace)
-    (told,) = remarks(asked, config, {**ARXIV, "cores": 2, "memory": None}, pace)
+    asked, machine = replace(BUDGET, **settings), Machine(2, pace=Pace(USUAL, 0.0, 7e-9))
+    config = resolve(asked, ARXIV, machine)
+    (told,) = remarks(asked, config, ARXIV, machine)
     assert sentence in told
 
 
 def test_what_growing_costs():
     """The sum of the shares of the documents that take part, of which those of sweeps in which
     documents join take half as long again; all of them where nothing grows."""
-    growth = Growth.over(40, n_tokens=10_000_000, n_topics=100, n_words=1000)
+    size = Extent(1, 10_000_000, 1000)
+    growth = Growth.over(40, size, 100)
     assert growth.first == 0.09 and growth.share(39) == 1
     shares = [growth.share(sweep) for sweep in range(40)]
     for sweeps in (1, 7, 40):
@@ -224,11 +223,10 @@ def test_what_growing_costs():
         joining = sum(share for share in drawn if share < 1)
         assert growth.work(sweeps).cost == pytest.approx(sum(drawn) + joining / 2)
     assert NO_GROWTH.work(40) == (40, 40)
-    size = {"n_tokens": 10_000_000, "n_topics": 100, "n_words": 1000}
     for within in (1.0, 9.0, 40.0, 1000.0):
-        sweeps = longest_start("grow", within, 160, **size)
+        sweeps = longest_start("grow", within, 160, size, 100)
         assert 1 <= sweeps <= 160
-        assert sweeps == 1 or Growth.over(sweeps, **size).work(sweeps).cost <= within
+        assert sweeps == 1 or Growth.over(sweeps, size, 100).work(sweeps).cost <= within
 
 
 @pytest.mark.parametrize(
@@ -239,7 +237,7 @@ def test_what_growing_costs():
     ],
 )  # fmt: skip
 def test_what_a_growing_start_begins_with(sweeps, n_topics, n_words, tokens):
-    growth = Growth.over(sweeps, n_tokens=10_000_000, n_topics=n_topics, n_words=n_words)
+    growth = Growth.over(sweeps, Extent(1, 10_000_000, n_words), n_topics)
     assert growth.first == pytest.approx(tokens / 10_000_000)
 
 
@@ -247,17 +245,17 @@ def test_what_a_growing_start_begins_with(sweeps, n_topics, n_words, tokens):
 @pytest.mark.parametrize("sweeps", [1, 13, 200, 1250])
 def test_what_a_consensus_start_costs(n_tokens, sweeps):
     """The sum of the shares of the documents that take part, half as much again while they join."""
-    size = {"n_tokens": n_tokens, "n_topics": 100, "n_words": 1000}
-    members = Members.of(sweeps, **size)
+    size = Extent(1, n_tokens, 1000)
+    members = Members.of(sweeps, size, 100)
     shares = [members.share(sweep) for sweep in range(sweeps)]
-    assert start_work("consensus", sweeps, **size).draws == pytest.approx(sum(shares))
+    assert start_work("consensus", sweeps, size, 100).draws == pytest.approx(sum(shares))
     cost = sum(share * (1.5 if share < 1 else 1) for share in shares)
-    assert start_work("consensus", sweeps, **size).cost == pytest.approx(cost)
+    assert start_work("consensus", sweeps, size, 100).cost == pytest.approx(cost)
     assert sum(shares) == sweeps or n_tokens > 900_000
     if members.sweeps > 1:
         assert shares[members.sweeps - 1] == shares[members.end - 1] == 1
-    found = longest_consensus(cost, 1250, **size)
-    assert start_work("consensus", found, **size).cost <= cost + 1e-9
+    found = longest_consensus(cost, 1250, size, 100)
+    assert start_work("consensus", found, size, 100).cost <= cost + 1e-9
     assert 0.9 * sweeps - 1 <= found <= sweeps
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from synthetic import lda_documents, write_docword
 from test_training import StopAfter, kept_bits
 
 from topicmc.engine.listeners import Silent
@@ -367,6 +368,20 @@ def test_nothing_is_trained_twice(small_corpus, tmp_path):
     training = resumed(tmp_path / "run", 1)
     training.train(Interrupt())
     assert training.rounds == rounds and kept_bits(run) == bits
+
+
+def test_a_run_knows_the_extract_that_it_holds_as_its_own(tmp_path, monkeypatch):
+    """However it is named, so that it is found where the run is moved, and goes with the run."""
+    source = write_docword(tmp_path, lda_documents(60, 30, 3, seed=1), 30)
+    monkeypatch.setattr("topicmc.corpora.wikipedia_extract", lambda: source)
+    config, path = replace(BASE, **SAMPLERS["adlda"]), tmp_path / "run"
+    jobs.start(config, None, path, LocalTransport())
+    jobs.resume(path, {}, LocalTransport(), path / "corpus")
+    path = path.rename(tmp_path / "moved")
+    jobs.resume(path, {}, LocalTransport(), None)
+    jobs.start(config, path / "corpus", path, LocalTransport(), force=True)
+    assert TopicRun.open(path).facts()["corpus"]["path"] == "corpus"
+    jobs.start(config, None, path, LocalTransport(), force=True)
 
 
 @pytest.mark.parametrize(("asked", "threads"), [("auto", available_cores()), (7, 7)])

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from topicmc.errors import DataError, TopicmcError, UsageError
+from topicmc.estimator.stored import _passes_of
 from topicmc.models.factors.run import FactorRun
+from topicmc.models.lda.progress import reached
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.storage.files import (
@@ -183,8 +185,18 @@ def test_no_output_takes_the_place_of_a_part(tmp_path):
     (run.path / "corpus" / "heldout").mkdir(parents=True)
     with pytest.raises(UsageError, match="lies in .*corpus"):
         run.check_no_part(run.path / "corpus" / "heldout" / "counts.npy")
+    for elsewhere in ("elsewhere", "moved"):
+        (tmp_path / elsewhere).mkdir()
     run.update_facts(corpus={**FACTS["corpus"], "path": str(tmp_path / "elsewhere")})
     run.check_no_part(run.path / "corpus" / "mixes.npy")
+    with pytest.raises(UsageError, match="lies in .*elsewhere"):
+        run.check_no_part(tmp_path / "elsewhere" / "mixes.npy", tmp_path / "moved")
+    with pytest.raises(UsageError, match="lies in .*moved"):
+        run.check_no_part(tmp_path / "moved" / "mixes.npy", tmp_path / "moved")
+    run.check_no_part(run.path / "mixes.npy", tmp_path)  # which holds the run
+    with pytest.raises(UsageError, match="lies in "):
+        run.check_no_part(tmp_path / "mixes.npy", tmp_path)
+    run.check_no_part(tmp_path / "mixes.npy", tmp_path / ("x" * 300))  # which no system looks up
 
 
 @pytest.mark.parametrize("change", [{"config": {"topics": 7}}, {"created": ""}])
@@ -309,6 +321,15 @@ def test_a_run_without_samples_says_how_to_go_on(tmp_path, kind):
     told = rf"no samples yet; train on \({kind.command} train -o .*run"
     with pytest.raises(DataError, match=told):
         run.states_to_read()
+
+
+def test_settings_of_a_newer_version_are_told_with_their_file(tmp_path):
+    config = {**FACTS["config"], "colour": "red"}
+    run = TopicRun.create(tmp_path / "run", {**FACTS, "config": config}, words=["a", "b"])
+    run.append_metrics({"round": 1, "update": 1, "documents": 3, "tokens": 9, "seconds": 1.0})
+    for reader in (reached, _passes_of):
+        with pytest.raises(DataError, match=r"run\.json: unknown setting 'colour'"):
+            reader(run)
 
 
 def test_lines_that_are_no_utf8_are_damaged(tmp_path):

@@ -14,6 +14,7 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda import jobs
 from topicmc.models.lda.evaluation import HeldOut
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.planning.defaults import resolve
@@ -61,8 +62,7 @@ class StopAfter(Interrupt):
 
 def opened(config, corpus):
     """The method of a run on all workers in this process, at its start."""
-    size = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    config = resolve(config, **size)
+    config = resolve(config, Extent.of(corpus))
     return open_method(config, corpus, LocalTransport(config.workers), Threads(config.threads))
 
 

@@ -1,4 +1,5 @@
-"""Which folder may import which: arrows point down, and there is no circle."""
+"""Which folder may import which: arrows point down, and there is no circle. And how the messages of
+errors end."""
 
 import ast
 from itertools import pairwise
@@ -14,6 +15,9 @@ ORDER = (
     "settings", "kernels", "errors",
 )  # fmt: skip
 LIGHT = {"topicmc", "topicmc.errors"}  # may be imported from anywhere
+ERRORS = {
+    "TopicmcError", "UsageError", "DataError", "DivergedError", "CutError", "CutShortError",
+}  # fmt: skip
 
 
 def modules() -> dict[str, Path]:
@@ -113,3 +117,36 @@ def test_the_order_names_every_part():
     assert {floor(name) for name in MODULES.keys() - LIGHT} == set(range(len(ORDER))) - {
         ORDER.index("errors")
     }
+
+
+def errors(tree: ast.AST) -> list[ast.Call]:
+    """Where errors for people are made, of one kind or another."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    return [
+        call
+        for call in calls
+        if ERRORS & {node.id for node in ast.walk(call.func) if isinstance(node, ast.Name)}
+    ]
+
+
+def ends(text: ast.expr) -> set[str]:
+    """The last characters that a text may have, as far as they are written there."""
+    if isinstance(text, ast.IfExp):
+        return ends(text.body) | ends(text.orelse)
+    if isinstance(text, ast.BinOp):
+        return ends(text.right)
+    if isinstance(text, ast.JoinedStr):
+        return ends(text.values[-1])
+    if isinstance(text, ast.FormattedValue):
+        return ends(text.value)
+    return {str(text.value)[-1:]} if isinstance(text, ast.Constant) else set()
+
+
+def test_errors_end_without_a_full_stop():
+    """Whoever prints one in a sentence of his own adds what it takes."""
+    wrong = ast.parse('raise (DataError if x else UsageError)(f"{x}: no" + ("." if x else f"{x}"))')
+    assert [ends(call.args[0]) for call in errors(wrong)] == [{"."}]
+    for name, path in MODULES.items():
+        calls = errors(ast.parse(path.read_text()))
+        lines = [call.lineno for call in calls if "." in ends(call.args[0])]
+        assert not lines, f"{name}, lines {lines}: a message ends in a full stop"

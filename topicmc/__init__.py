@@ -11,11 +11,11 @@ from topicmc.host.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from topicmc.estimator import LDA
-    from topicmc.models.factors.estimator import MatrixFactorization
+    from topicmc.estimator.factors import MatrixFactorization
 
 _PLACES = {
     "LDA": "topicmc.estimator",
-    "MatrixFactorization": "topicmc.models.factors.estimator",
+    "MatrixFactorization": "topicmc.estimator.factors",
 }
 __all__ = ["LDA", "MatrixFactorization", "__version__"]
 

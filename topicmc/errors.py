@@ -1,4 +1,5 @@
-"""Errors meant for people: each carries one sentence that says what, where, and the way out."""
+"""Errors meant for people: each carries one sentence, without a full stop, that says what, where,
+and the way out."""
 
 import traceback
 

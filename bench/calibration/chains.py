@@ -24,6 +24,7 @@ from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.planning.plan import rounds_per_sweep
@@ -66,9 +67,7 @@ def started(model: Model, corpus: TinyCorpus, seed: int, options: Mapping[str, A
     priors = {"topics": model.n_topics, "alpha": model.alpha, "beta": model.beta}
     config = resolve(
         TrainConfig(**{**_RUN.as_dict(), **priors, "seed": seed, **options}),
-        n_docs=corpus.n_docs,
-        n_tokens=corpus.n_tokens,
-        n_words=corpus.n_words,
+        Extent.of(corpus),
     )
     transport = LocalTransport(config.workers)
     return open_method(config, corpus, transport, Threads(1))

@@ -14,7 +14,6 @@ paper states, what was found, and whether the statement holds. docs/reproduction
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import sys
 import time
@@ -36,6 +35,8 @@ from papers import (
     natural_figure,
     simplex_figures,
 )
+
+from topicmc.storage.files import write_json
 
 FIGURES = {
     "ahn-2": gaussian_figure.demonstration,
@@ -70,7 +71,7 @@ def main() -> None:
         record = {"figure": name, "made by": made_by, "machine": quiet.machine()}
         record["date"] = time.strftime("%Y-%m-%d")
         record |= {"verdict": verdict, **results}
-        (options.output / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+        write_json(options.output / f"{name}.json", record)
         print(f"{name}: {verdict}", flush=True)
 
 

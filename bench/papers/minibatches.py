@@ -20,6 +20,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import split_documents
 from topicmc.models.lda.completion import perplexity, token_probabilities
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
@@ -43,8 +44,7 @@ def published(name: str) -> TrainConfig:
 def curve(corpus: Corpus, config: TrainConfig, seed: int) -> dict[str, Any]:
     """Perplexity of the state after every so many updates, and with the probabilities averaged over
     all evaluations since the first, as the released codes do it."""
-    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    resolved = resolve(replace(config, seed=seed, threads=1), **sizes)
+    resolved = resolve(replace(config, seed=seed, threads=1), Extent.of(corpus))
     threads = Threads(1)
     chains = open_method(resolved, corpus, LocalTransport(1), threads)
     split = split_documents(corpus.heldout, seed=0)

@@ -26,7 +26,16 @@ from contenders import Contender
 from results import Results
 from rounds import measure, name_of
 from styles import style
-from tables import Curve, by_contender, curves, markdown, ours_first, spread, time_to_reach
+from tables import (
+    CORPORA,
+    Curve,
+    by_contender,
+    curves,
+    markdown,
+    ours_first,
+    spread,
+    time_to_reach,
+)
 
 from topicmc.corpora import Corpus
 from topicmc.models.heldout import split_documents
@@ -223,8 +232,8 @@ def growth_tables(results: Results) -> Iterator[str]:
             row += [spread(max(curve)[1] for curve in by_name.get(name, [])) for name in names]
             rows.append(row)
         corpora = sorted({point["corpus"] for point in points})
-        on = f" of {corpora[0]}" if axis == "topics" else ", generated"
-        yield f"Time against {axis}{on}\n"
+        on = CORPORA.get(corpora[0], corpora[0]) if axis == "topics" else "generated corpora"
+        yield f"Time against {axis}, {on}\n"
         yield from markdown(rows)
         yield ""
 

@@ -8,6 +8,12 @@ from typing import Any
 
 from results import Results
 
+CORPORA = {
+    "arxiv": "arXiv abstracts",
+    "wikipedia": "Wikipedia articles",
+    "wikipedia-paragraphs": "Wikipedia paragraphs",
+    "kos": "KOS blog posts",
+}
 REFERENCE = "tomotopy"
 REFERENCE_BUDGETS = (30, 60, 100, 180, 300)
 Curve = Sequence[tuple[float, float]]  # (seconds, perplexity)

@@ -61,11 +61,11 @@ def evaluate(
 ) -> None:
     """The error of RUN on its held-out ratings, or on RATINGS; and whether it has converged."""
     from topicmc.corpora.pipes import readable
-    from topicmc.engine.progress import train_on
+    from topicmc.engine.progress import advice_to_train
     from topicmc.models.factors.rating_files import Columns, read_ratings
     from topicmc.models.factors.run import FactorRun
     from topicmc.models.factors.scoring import score
-    from topicmc.posterior.judgement import convergence
+    from topicmc.posterior.verdict import convergence
 
     opened = FactorRun.open(run)
     _note_reached(opened)
@@ -82,7 +82,7 @@ def evaluate(
                 duplicates="keep",
             )
     found = score(opened, table)
-    diagnosis = convergence(opened, advice=train_on([opened], [opened.reached()]))
+    diagnosis = convergence(opened, advice=advice_to_train([opened], [opened.reached()]))
     if as_json:
         print_json({**asdict(found), **asdict(diagnosis)})
         return
@@ -186,8 +186,8 @@ def export(run: Path, to: str, output: Path, force: bool, as_json: bool) -> None
     npz   all samples: rating = mean + user_factors·item_factors + user_biases + item_biases
     csv   users.csv and items.csv: ids, ratings, and biases with standard deviations
     """
+    from topicmc.export.factors import write_csv, write_npz
     from topicmc.export.places import check_free, staging
-    from topicmc.models.factors.exports import write_csv, write_npz
     from topicmc.models.factors.run import FactorRun
 
     files = ("users.csv", "items.csv") if to == "csv" else ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +24,24 @@ from topicmc.cli.options import (
     setting,
     transport_option,
 )
-from topicmc.cli.training import as_before, carry_out, tell_nothing_to_do, tell_result, threads_of
+from topicmc.cli.training import (
+    carry_out,
+    check_length,
+    check_resume,
+    heard,
+    job,
+    tell_nothing_to_do,
+    tell_result,
+    threads_of,
+)
 from topicmc.errors import UsageError
 from topicmc.models.factors.settings import SAMPLERS, SPLITS, FactorConfig
 from topicmc.settings.groups import UNTIL
-from topicmc.settings.values import MAX_WORKERS, parse_duration
+from topicmc.settings.values import AUTO, MAX_WORKERS, parse_duration
 
 if TYPE_CHECKING:
-    from topicmc.engine.loop import Outcome
+    from topicmc.engine.loop import Listener, Outcome
+    from topicmc.engine.transport.base import Transport
     from topicmc.models.factors.data import RatingData
     from topicmc.models.factors.run import FactorRun
     from topicmc.models.factors.settings import Resolved
@@ -109,7 +118,7 @@ HEADINGS = {
 @setting("--step-decay", float, "c in the step size [0.51].")
 @setting("--threads", Number(int), "Threads of a worker [auto: the cores, shared out].")
 @transport_option
-@setting("--split", click.Choice(["auto", *SPLITS]), "What a worker has: all, rows, or a square.")
+@setting("--split", click.Choice([AUTO, *SPLITS]), "What a worker has: all, rows, or a square.")
 @setting("--trajectory", Number(int), "Updates that a chain makes in a round [10].")
 @setting("--balance/--no-balance", bool, "Longer trajectories on faster workers [no].")
 @progress_option
@@ -137,17 +146,13 @@ def train(
     Without options the first three columns are users, items and ratings. Ctrl-C stops with a
     checkpoint; --resume goes on.
     """
-    from topicmc.engine.listeners import Terms, listener
-    from topicmc.engine.transport.base import abort_on_error
-    from topicmc.engine.transport.launch import launch, must_launch
-    from topicmc.engine.transport.open import launched_size, open_transport
+    from topicmc.engine.transport.open import launched_size
     from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.factors import jobs
     from topicmc.models.factors.rating_files import Columns
     from topicmc.models.factors.run import FactorRun
 
-    if resume and force:
-        raise UsageError("--resume goes on with a run and --force replaces it; give one of them")
+    check_resume(resume, force)
     if not resume and ratings is None:
         raise UsageError("RATINGS is missing: name the file of ratings")
     if resume:
@@ -168,40 +173,33 @@ def train(
         ends = f"{scale[0]:g} {scale[1]:g}"
         raise UsageError(f"--scale {ends}: give two numbers, the first of them the lesser")
     settings = _settings(given)
-    workers = settings.get("workers")
-    if resume:
-        workers, transport = as_before(FactorRun, output, workers, transport)
-    elif workers is None and launched_size() == 1 and settings.get("chains", "auto") != "auto":
-        workers = settings["chains"]
+    is_open = settings.get("workers") is None and launched_size() == 1
+    if is_open and not resume and settings.get("chains", AUTO) != AUTO:
+        settings["workers"] = settings["chains"]
         transport = "local" if transport == "auto" else transport
-    if workers is not None and must_launch(workers, transport):
-        sys.exit(launch(workers, sys.argv[1:]))
-    channel = open_transport(transport, workers)
-    with abort_on_error(channel), ExitStack() as leases:
-        settings["workers"] = channel.n_workers
-        told = listener(progress if channel.is_root else "none", Terms.of(FactorRun))
-        try:
-            with exit_on_termination():
-                if resume:
-                    config, data, run = jobs.resume(output, settings, channel, leases)
-                else:
-                    assert ratings is not None
-                    config, data, run = jobs.start(
-                        FactorConfig(**settings),
-                        ratings,
-                        output,
-                        channel,
-                        columns=Columns(user, item, rating),
-                        delimiter=checked_delimiter(delimiter),
-                        duplicates=duplicates or "refuse",
-                        heldout=0.1 if heldout is None else heldout,
-                        scale=scale,
-                        force=force,
-                        leases=leases,
-                    )
-            status = _train(config, data, run, channel, told, resume, as_json)
-        finally:
-            told.close()
+    with (
+        job(FactorRun, output, settings, transport, resume=resume) as (channel, leases),
+        heard(FactorRun, progress, channel) as listener,
+    ):
+        with exit_on_termination():
+            if resume:
+                begun = jobs.resume(output, settings, channel, leases)
+            else:
+                assert ratings is not None
+                begun = jobs.start(
+                    FactorConfig(**settings),
+                    ratings,
+                    output,
+                    channel,
+                    columns=Columns(user, item, rating),
+                    delimiter=checked_delimiter(delimiter),
+                    duplicates=duplicates or "refuse",
+                    heldout=0.1 if heldout is None else heldout,
+                    scale=scale,
+                    force=force,
+                    leases=leases,
+                )
+        status = _train(*begun, channel, listener, resume, as_json)
     sys.exit(status)
 
 
@@ -210,25 +208,29 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     settings = {name: value for name, value in given.items() if value is not None}
     if "time_budget" in settings:
         settings["time_budget"] = parse_duration(settings["time_budget"], "--time-budget")
-    if settings.get("updates") is not None and settings.get("epochs") is not None:
-        raise UsageError("--updates and --epochs both say how long to train; give one of them")
+    check_length(settings)
     enough = math.isqrt(MAX_WORKERS) ** 2  # for any split: how many there are is seen later
     FactorConfig.from_dict({"workers": enough, **settings})
     return settings
 
 
 def _train(
-    config: Resolved, data: RatingData, run: FactorRun, channel: Any, told: Any, resume: bool,
+    config: Resolved,
+    data: RatingData,
+    run: FactorRun,
+    channel: Transport,
+    listener: Listener,
+    resume: bool,
     as_json: bool,
-) -> int:  # fmt: skip
+) -> int:
     from topicmc.models.factors.model import training_of
 
     outcome, moved, status = carry_out(
-        lambda: training_of(config, data, run, channel, told, resume=resume),
+        lambda: training_of(config, data, run, channel, listener, resume=resume),
         lambda: (_headline(config, data), *run.notices),
         run,
         channel,
-        told,
+        listener,
         lacks_samples=lambda: config.sampler != "sgd" and run.is_starting(),
     )
     if status is not None:

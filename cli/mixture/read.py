@@ -113,17 +113,17 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
     """``topicmc evaluate``."""
     from topicmc.corpora import Corpus
     from topicmc.corpora.of_runs import open_corpus
-    from topicmc.engine.progress import train_on
+    from topicmc.engine.progress import advice_to_train
     from topicmc.models.mixture.reading import numbers_of_groups, score
     from topicmc.models.mixture.run import MixtureRun
-    from topicmc.posterior.judgement import convergence
+    from topicmc.posterior.verdict import convergence
 
     run = MixtureRun.open(path)
     note_reached(run)
     documents = Corpus.open(corpus) if corpus is not None else open_corpus(run)
     found = score(run, documents, threads_for(threads))
     numbers = numbers_of_groups(run)
-    diagnosis = convergence(run, advice=train_on([run], [run.reached()]))
+    diagnosis = convergence(run, advice=advice_to_train([run], [run.reached()]))
     if as_json:
         groups = [asdict(number) for number in numbers]
         print_json({**asdict(found), "groups": groups, **asdict(diagnosis)})
@@ -136,7 +136,8 @@ def evaluate(path: Path, corpus: Path | None, threads: int | None, as_json: bool
             echo(f"nats a document       {found.nats_per_document_averaged:.4f}  {many}")
         kind = "the newest sample" if found.samples else "the newest state, there is no sample"
         echo(f"nats a document       {found.nats_per_document:.4f}  of {kind}")
-        echo(f"nats a token          {found.nats_per_token:.4f}")
+        if found.nats_per_token is not None:
+            echo(f"nats a token          {found.nats_per_token:.4f}")
         echo(f"documents scored      {found.documents:,}, {found.tokens:,} tokens")
         if found.unknown_documents:
             echo(f"of unknown words      {found.unknown_documents:,} documents, left out")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from topicmc.cli.options import print_json
 from topicmc.cli.training import (
-    as_before,
     carry_out,
+    heard,
+    job,
     tell_nothing_to_do,
     tell_result,
     tell_settings,
@@ -19,11 +18,12 @@ from topicmc.cli.training import (
 )
 from topicmc.errors import UsageError
 from topicmc.models.mixture.settings import MixtureConfig
-from topicmc.settings.values import option
+from topicmc.settings.values import AUTO, option
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
-    from topicmc.engine.loop import Outcome
+    from topicmc.engine.loop import Listener, Outcome
+    from topicmc.engine.transport.base import Transport
     from topicmc.models.mixture.run import MixtureRun
     from topicmc.models.mixture.settings import Resolved
 
@@ -39,7 +39,7 @@ _WHY = {
 
 def decided_of(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings without those that are left to the program."""
-    return {name: value for name, value in settings.items() if value != "auto"}
+    return {name: value for name, value in settings.items() if value != AUTO}
 
 
 def checked(settings: dict[str, Any]) -> None:
@@ -66,10 +66,6 @@ def train_mixture(
     as_json: bool,
 ) -> int:
     """Trains, and returns the exit status; arguments as of `topicmc.cli.train.train`."""
-    from topicmc.engine.listeners import Terms, listener
-    from topicmc.engine.transport.base import abort_on_error
-    from topicmc.engine.transport.launch import launch, must_launch
-    from topicmc.engine.transport.open import open_transport
     from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.mixture import jobs
     from topicmc.models.mixture.run import MixtureRun
@@ -77,19 +73,11 @@ def train_mixture(
     if corpus is None and not resume:
         raise UsageError("--model mixture needs a CORPUS, from topicmc prepare")
     settings = decided_of(settings)
-    workers = settings.get("workers")
-    if resume:
-        workers, transport = as_before(MixtureRun, output, workers, transport)
-    if workers is not None and must_launch(workers, transport):
-        return launch(workers, sys.argv[1:])
-    channel = open_transport(transport, workers)
-    with abort_on_error(channel), ExitStack() as leases:
-        settings["workers"] = channel.n_workers
+    with job(MixtureRun, output, settings, transport, resume=resume) as (channel, leases):
         if dry_run:
             _dry_run(corpus, settings, channel, as_json)
             return 0
-        told = listener(progress if channel.is_root else "none", Terms.of(MixtureRun))
-        try:
+        with heard(MixtureRun, progress, channel) as listener:
             with exit_on_termination():
                 if resume:
                     begun = jobs.resume(output, settings, channel, corpus, leases)
@@ -99,12 +87,12 @@ def train_mixture(
                         MixtureConfig(**settings), corpus, output, channel, force=force,
                         leases=leases,
                     )  # fmt: skip
-            return _train(*begun, channel, told, resume, as_json)
-        finally:
-            told.close()
+            return _train(*begun, channel, listener, resume, as_json)
 
 
-def _dry_run(corpus: Path | None, settings: dict[str, Any], channel: Any, as_json: bool) -> None:
+def _dry_run(
+    corpus: Path | None, settings: dict[str, Any], channel: Transport, as_json: bool
+) -> None:
     from topicmc.corpora import Corpus
     from topicmc.models.mixture.jobs import decided
     from topicmc.models.mixture.settings import check_honoured
@@ -125,8 +113,8 @@ def _train(
     config: Resolved,
     corpus: Corpus,
     run: MixtureRun,
-    channel: Any,
-    told: Any,
+    channel: Transport,
+    listener: Listener,
     resume: bool,
     as_json: bool,
 ) -> int:
@@ -134,11 +122,11 @@ def _train(
     from topicmc.models.mixture.model import training_of
 
     outcome, moved, status = carry_out(
-        lambda: training_of(config, corpus, run, channel, told, resume=resume),
+        lambda: training_of(config, corpus, run, channel, listener, resume=resume),
         lambda: (_headline(config, corpus), *run.notices),
         run,
         channel,
-        told,
+        listener,
         lacks_samples=run.is_starting,
     )
     if status is not None:

@@ -40,7 +40,7 @@ def parts_of(corpora: Sequence[Corpus], words: list[str]) -> list[Part]:
         parts.append(Part(corpus, _new_ids(corpus.vocabulary, words), rows))
         rows += corpus.places.n_rows
         if rows > MOST:
-            raise DataError(f"{corpus.path}: has more rows than can be counted; leave it out.")
+            raise DataError(f"{corpus.path}: has more rows than can be counted; leave it out")
     return parts
 
 

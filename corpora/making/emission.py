@@ -100,9 +100,9 @@ def repeated_rows(spool: Spool) -> np.ndarray | None:
 def check_split(n_shards: int | None, n_heldout: int | None) -> None:
     """UsageError for numbers that suit no corpus, which are refused before anything is read."""
     if n_shards is not None and n_shards < 1:
-        raise UsageError(f"--shards {n_shards}: give a whole number, 1 or more.")
+        raise UsageError(f"--shards {n_shards}: give a whole number, 1 or more")
     if n_heldout is not None and n_heldout < 0:
-        raise UsageError(f"--heldout {n_heldout}: give a number of documents, 0 or more.")
+        raise UsageError(f"--heldout {n_heldout}: give a number of documents, 0 or more")
 
 
 def heldout_size(n_docs: int, wanted: int | None) -> int:
@@ -111,7 +111,7 @@ def heldout_size(n_docs: int, wanted: int | None) -> int:
         return min(1000, n_docs // 10)
     if wanted >= n_docs:
         raise UsageError(
-            f"--heldout {wanted}: of {n_docs} documents 0 to {n_docs - 1} can be held out."
+            f"--heldout {wanted}: of {n_docs} documents 0 to {n_docs - 1} can be held out"
         )
     return wanted
 
@@ -129,7 +129,7 @@ def shard_bounds(n_docs: int, n_entries: int, wanted: int | None) -> list[int]:
 def check_shards(n_shards: int, n_docs: int) -> None:
     """UsageError unless each shard can have a document."""
     if not 1 <= n_shards <= n_docs:
-        raise UsageError(f"--shards {n_shards}: {n_docs} training documents make 1 to {n_docs}.")
+        raise UsageError(f"--shards {n_shards}: {n_docs} training documents make 1 to {n_docs}")
 
 
 def emit(

@@ -127,7 +127,7 @@ def counted(
         for reader in readers:
             if tally.cut is not None:
                 raise DataError(
-                    f"{tally.cut}; only the last source may be cut short: fetch this one again."
+                    f"{tally.cut}; only the last source may be cut short: fetch this one again"
                 )
             count = partial(
                 count_words,

@@ -170,11 +170,11 @@ def add(
         if (Path(path) / INDEX).is_file():
             raise UsageError(
                 f"{path} is a corpus: topicmc corpus merge"
-                f" {shlex.join([str(source), str(path)])} -o NEW joins both."
+                f" {shlex.join([str(source), str(path)])} -o NEW joins both"
             )
     check_no_source(target, map(Path, documents))
     if seed and not n_heldout:
-        raise UsageError(f"--seed {seed} chooses the held-out documents: add --heldout N.")
+        raise UsageError(f"--seed {seed} chooses the held-out documents: add --heldout N")
     cut = corpus.tokenizer.again(tokens, tokenizer)
     fields = fields_like(told_of(corpus), **options)
     how = {name: value for name, value in fields._asdict().items() if name not in _NOT_OF_PREPARE}
@@ -187,7 +187,7 @@ def add(
         unpruned: dict[str, Any] = {}
         rules = _rules(corpus, is_text) if new_words else None
         if is_text and vocab is not None:
-            raise UsageError(f"--vocab {vocab}: only sources of word ids need one; this is text.")
+            raise UsageError(f"--vocab {vocab}: only sources of word ids need one; this is text")
         if is_text and new_words:
             unpruned = _UNPRUNED
         elif is_text:
@@ -211,7 +211,7 @@ def add(
         dtypes = dtypes_of([corpus, new], len(words))
         tables = concatenate(parts, folder, dtypes, link=output is None)
         if len(tables["shards"]) == corpus.n_shards:
-            raise DataError(f"{paths[0]} holds no words of the vocabulary of {source}.")
+            raise DataError(f"{paths[0]} holds no words of the vocabulary of {source}")
         step = {"step": "add", **new.provenance, **account_of_joined_ids([corpus, new])}
         if new_words:
             step["words_new"] = len(words) - before
@@ -222,7 +222,7 @@ def add(
         shutil.rmtree(folder / "new")
         _finish(folder, corpus.provenance, words, dtypes, tables, step)
         if output is None and Corpus.open(target).index != corpus.index:
-            raise DataError(f"{source}: was changed meanwhile; give the same command again.")
+            raise DataError(f"{source}: was changed meanwhile; give the same command again")
     return Corpus.open(target)
 
 
@@ -283,7 +283,7 @@ def _joint(first: Corpus, words: list[str], other: Corpus, union: bool) -> list[
         raise DataError(
             f"The vocabularies of {first.path} and {other.path} differ in {len(known ^ new):,} "
             f"words, for instance {example!r}: join them by --union, or prepare the sources with "
-            "one --vocab."
+            "one --vocab"
         )
     return words
 

@@ -75,9 +75,7 @@ def in_source_order(corpus: Corpus) -> Iterator[tuple[Documents, np.ndarray, np.
 def listed(corpus: Corpus) -> tuple[Metadata, np.ndarray]:
     """The rows that made no document, one by one, and why. DataError when they are too many."""
     if corpus.n_dropped > _MOST_LISTED:
-        raise DataError(
-            f"{corpus.path}: {corpus.n_dropped:,} rows without words, too many to list."
-        )
+        raise DataError(f"{corpus.path}: {corpus.n_dropped:,} rows without words, too many to list")
     dropped = corpus.dropped
     assert dropped is not None
     return dropped.each()

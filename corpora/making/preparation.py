@@ -107,11 +107,11 @@ def prepare(
     cut = tokenizer or Tokenizer()
     cut.load()
     if seed < 0:
-        raise UsageError(f"--seed {seed}: give a whole number, 0 or more.")
+        raise UsageError(f"--seed {seed}: give a whole number, 0 or more")
     check_split(n_shards, n_heldout)
     check_no_source(Path(output), paths)
     if duplicates not in ("keep", "drop"):
-        raise UsageError(f"--duplicates {duplicates}: it is keep or drop.")
+        raise UsageError(f"--duplicates {duplicates}: it is keep or drop")
     fields = Fields(
         *(field, title, time, id, _names(columns), delimiter, encoding, quote),
         tokens=cut.field,
@@ -126,7 +126,7 @@ def prepare(
         format, readers = open_sources(paths, format, fields)
         is_ids = format in ID_READERS
         if is_ids and tokenizer not in (None, Tokenizer(), EARLIER):
-            raise UsageError(f"How words are cut is said of text, and this is {format}: word ids.")
+            raise UsageError(f"How words are cut is said of text, and this is {format}: word ids")
         vocab = Path(vocab) if vocab else None
         # The words of a prepared corpus are what they are.
         strict = vocab is None or not (vocab.parent / INDEX).is_file()
@@ -135,19 +135,19 @@ def prepare(
         report = progress or _silent
         found = None if isinstance(phrases, bool) else phrases_among(_names(phrases))
         if finds and is_ids:
-            raise UsageError(f"--phrases goes with text, and this is {format}: word ids.")
+            raise UsageError(f"--phrases goes with text, and this is {format}: word ids")
         if finds and given is not None:
             found = phrases_among(given[1])
             if found is None:
-                raise UsageError("--phrases: no word of the vocabulary is a phrase; leave it out.")
+                raise UsageError("--phrases: no word of the vocabulary is a phrase; leave it out")
         elif finds:
             found = learn_phrases(readers, cut, stop, Tally(), report)
         ingested = _ingest(readers, is_ids, cut, given, spool, tally, report, found)
         if spool.n_docs == 0:
             if tally.cut is not None:
-                raise DataError(f"{tally.cut}: no document among them.")
+                raise DataError(f"{tally.cut}: no document among them")
             why = _why(given, cut, tally)
-            raise DataError(f"{paths[0]} holds no documents with words that count: {why}.")
+            raise DataError(f"{paths[0]} holds no documents with words that count: {why}")
         repeated = repeated_rows(spool) if duplicates == "drop" else None
         n_docs = spool.n_docs
         if repeated is not None:
@@ -161,7 +161,7 @@ def prepare(
             why = "loosen --min-df, --max-df or --stop-words"
             if whole := uncut(tally.noticed):
                 why = advice(whole)
-            raise DataError(f"{paths[0]}: pruning leaves no words; {why}.")
+            raise DataError(f"{paths[0]}: pruning leaves no words; {why}")
         tables, split = emit(
             pruned,
             folder,
@@ -235,7 +235,7 @@ def given_vocabulary(
     if vocab is not None:
         with readable([vocab]) as [vocab]:
             if vocab in id_paths:
-                raise UsageError(f"--vocab {vocab}: is a source, too; name a file of words.")
+                raise UsageError(f"--vocab {vocab}: is a source, too; name a file of words")
             return str(vocab), read_vocabulary(vocab, strict)
     if not id_paths:
         return None
@@ -245,7 +245,7 @@ def given_vocabulary(
         if path != beside[0] and read_vocabulary(path) != words:
             raise DataError(
                 f"{path} and {beside[0]} differ: sources of one corpus share one vocabulary; "
-                "prepare them apart, or give it by --vocab."
+                "prepare them apart, or give it by --vocab"
             )
     return str(beside[0]), words
 

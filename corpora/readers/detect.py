@@ -9,12 +9,21 @@ from pathlib import Path
 from topicmc.corpora.pipes import local
 from topicmc.corpora.readers.npz import DAMAGE
 from topicmc.corpora.readers.text import text_files
-from topicmc.corpora.streams import FROM_PDF, PARQUET, PDF, SUFFIXES, Stream, require_file
+from topicmc.corpora.streams import (
+    FROM_PDF,
+    PARQUET,
+    PDF,
+    SUFFIXES,
+    Stream,
+    compression,
+    require_file,
+)
 from topicmc.errors import DataError, UsageError
 
 _LABELLED = re.compile(r"[-+]?[\d.,eE+-]+(\s+(qid|\d+):[\d.eE+-]+)*\s*(#.*)?")
 _OFFICE = {"[Content_Types].xml", "mimetype"}  # of Microsoft and of OpenDocument
 _OLE = b"\xd0\xcf\x11\xe0"  # of Microsoft, before 2007
+_ZIP = b"PK\x03\x04"
 _FROM_OFFICE = (
     "is of Excel, Word or the like: save a table as CSV (UTF-8), or a text as plain text (UTF-8)"
 )
@@ -52,7 +61,7 @@ def detect(path: Path, encoding: str | None = None, likely: str | None = None) -
     names --format, when there is none."""
     if path.is_dir():
         if (path / "corpus.json").is_file():
-            raise UsageError(f"{path} is a prepared corpus already: train on it.")
+            raise UsageError(f"{path} is a prepared corpus already: train on it")
         _check_folder(path)
         return "text"
     require_file(path)
@@ -62,7 +71,7 @@ def detect(path: Path, encoding: str | None = None, likely: str | None = None) -
     if found or likely:
         return found or likely or ""
     raise DataError(
-        f"{path}: its format is not clear from name or content; pass --format, for instance csv."
+        f"{path}: its format is not clear from name or content; pass --format, for instance csv"
     )
 
 
@@ -77,18 +86,20 @@ def _check_folder(folder: Path) -> None:
         if (found := _by_content(path)) is not None:
             raise DataError(
                 f"{path} looks like {found}: give the file itself, or --format text if each file "
-                f"of {folder} is a document."
+                f"of {folder} is a document"
             )
 
 
 def _by_content(path: Path, encoding: str | None = None) -> str | None:
     head = _head(path, encoding)
-    if head.startswith(b"PK\x03\x04"):
+    if head.startswith((_ZIP, PARQUET)) and (packed := compression(path)):
+        raise DataError(f"{path} is compressed by {packed}: unpack it first")
+    if head.startswith(_ZIP):
         return _of_archive(path)
     if head.startswith(_OLE):
-        raise DataError(f"{path} {_FROM_OFFICE}.")
+        raise DataError(f"{path} {_FROM_OFFICE}")
     if head.startswith(PDF):
-        raise DataError(f"{path} is a PDF: {FROM_PDF}.")
+        raise DataError(f"{path} is a PDF: {FROM_PDF}")
     if head.startswith(PARQUET):
         return "parquet"
     lines = head.decode("utf-8-sig", "replace").split("\n")
@@ -116,8 +127,8 @@ def _of_archive(path: Path) -> str:
     if any(name.endswith(".npy") for name in names):
         return "npz"
     if _OFFICE.intersection(names):
-        raise DataError(f"{path} {_FROM_OFFICE}.")
-    raise DataError(f"{path} is a zip archive: unpack it first.")
+        raise DataError(f"{path} {_FROM_OFFICE}")
+    raise DataError(f"{path} is a zip archive: unpack it first")
 
 
 def _some(lines: list[str]) -> list[str]:

@@ -26,7 +26,7 @@ class DocwordReader:
             if width != n_words:
                 raise DataError(
                     f"{self.path}, line 2: {width} words, but its vocabulary has {n_words}; "
-                    "give the vocabulary that belongs to it with --vocab."
+                    "give the vocabulary that belongs to it with --vocab"
                 )
             header = Header(self.path, n_docs, width, n_entries, gaps=gaps)
             yield from triplet_blocks(stream, header, 4, tally)

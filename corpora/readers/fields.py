@@ -27,13 +27,13 @@ def whole(field: bytes, where: str, what: str, *, real: bool = False) -> int:
             value = 0.5
         if value.is_integer():
             return int(value)
-    raise DataError(f"{where}: {what} {shown(field)} is not a whole number; mend the line.")
+    raise DataError(f"{where}: {what} {shown(field)} is not a whole number; mend the line")
 
 
 def check_count(count: int, where: str) -> None:
     """DataError, which starts with ``where``, unless it is a count that a corpus can hold."""
     if not 1 <= count <= MAX_COUNT:
-        raise DataError(f"{where}: count {count}, but counts go from 1 to {MAX_COUNT}; mend it.")
+        raise DataError(f"{where}: count {count}, but counts go from 1 to {MAX_COUNT}; mend it")
 
 
 def header_numbers(path: Path, line: int, fields: list[bytes], wanted: list[str]) -> list[int]:
@@ -41,6 +41,6 @@ def header_numbers(path: Path, line: int, fields: list[bytes], wanted: list[str]
     if len(fields) != len(wanted) or not all(f.isdigit() and len(f) < 19 for f in fields):
         raise DataError(
             f"{path}, line {line}: {shown(b' '.join(fields))} where the number of "
-            f"{', '.join(wanted)} should stand; check --format."
+            f"{', '.join(wanted)} should stand; check --format"
         )
     return [int(field) for field in fields]

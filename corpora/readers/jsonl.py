@@ -64,7 +64,7 @@ class JsonLinesReader(FieldReader):
         if not isinstance(value, str):
             wanted = "text" if self.fields.tokens is None else "a list of words"
             raise DataError(
-                f"{where}: field {name!r} is not {wanted}; pass another --{self.text_option}."
+                f"{where}: field {name!r} is not {wanted}; pass another --{self.text_option}"
             )
         return value
 
@@ -96,7 +96,7 @@ def _parse(line: str, where: str) -> dict[Any, Any]:
         found = json.loads(line, parse_float=_Number)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep or large"
-        raise DataError(f"{where}: not JSON ({reason}); mend the line.") from error
+        raise DataError(f"{where}: not JSON ({reason}); mend the line") from error
     if not isinstance(found, dict):
-        raise DataError(f"{where}: not a JSON object; give one object a line.")
+        raise DataError(f"{where}: not a JSON object; give one object a line")
     return found

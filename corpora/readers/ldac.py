@@ -25,6 +25,6 @@ def _split(line: bytes, where: str) -> list[bytes] | None:
     stated = whole(fields[0], where, "number of words")
     if stated != len(fields) - 1:
         raise DataError(
-            f"{where}: {stated} words announced, {len(fields) - 1} follow; mend the line."
+            f"{where}: {stated} words announced, {len(fields) - 1} follow; mend the line"
         )
     return fields[1:]

@@ -32,7 +32,7 @@ class MatrixMarketReader:
                 raise DataError(
                     f"{self.path}, line {number}: {width} columns, but its vocabulary has "
                     f"{n_words} words; give the vocabulary that belongs to it by --vocab, and let "
-                    "rows be documents."
+                    "rows be documents"
                 )
             header = Header(
                 self.path,
@@ -50,12 +50,12 @@ class MatrixMarketReader:
         if words[:3] != [b"%%matrixmarket", b"matrix", b"coordinate"] or len(words) != 5:
             raise DataError(
                 f"{self.path}, line 1: {shown(line.strip())} where '%%MatrixMarket matrix "
-                "coordinate …' should stand; check --format."
+                "coordinate …' should stand; check --format"
             )
         if words[3] not in _FIELDS or words[4] != b"general":
             raise DataError(
                 f"{self.path}, line 1: a {words[3].decode('utf-8', 'replace')} "
                 f"{words[4].decode('utf-8', 'replace')} matrix cannot hold word counts; "
-                "write it as integer general."
+                "write it as integer general"
             )
         return words[3]

@@ -110,7 +110,7 @@ class FieldReader(RecordReader):
         for name in found.named():
             if has.count(name) > 1:
                 raise DataError(
-                    f"{where}: {has.count(name)} {self.kind}s are called {name!r}; rename them."
+                    f"{where}: {has.count(name)} {self.kind}s are called {name!r}; rename them"
                 )
         if self.fields.columns == ALL:
             self.column_names = found.kept
@@ -138,7 +138,7 @@ class FieldReader(RecordReader):
         self._learned |= set(self.column_names[len(self._learned) :])
         if len(self.column_names) > _MOST_COLUMNS:
             raise DataError(
-                f"{self.path} has more than {_MOST_COLUMNS:,} {self.kind}s: name those to --keep."
+                f"{self.path} has more than {_MOST_COLUMNS:,} {self.kind}s: name those to --keep"
             )
 
     def lacking(
@@ -148,8 +148,8 @@ class FieldReader(RecordReader):
         names = (n if len(n) <= _SHOWN else f"{n[: _SHOWN - 1]}…" for n in islice(has, 20))
         told = f"(has: {', '.join(names) or 'none'})"
         if name is None:
-            return UsageError(f"{where}: which {self.kind} is the text? Pass --field {told}.")
-        return DataError(f"{where}: no {self.kind} {name!r} {told}; pass another --{option}.")
+            return UsageError(f"{where}: which {self.kind} is the text? Pass --field {told}")
+        return DataError(f"{where}: no {self.kind} {name!r} {told}; pass another --{option}")
 
 
 def words_as_text(words: Iterable[str]) -> str:

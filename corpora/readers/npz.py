@@ -18,6 +18,7 @@ from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES
 from topicmc.corpora.streams import require_file
 from topicmc.errors import DataError
+from topicmc.storage.files import unreadable
 
 _BLOCK_ENTRIES = 1 << 20
 _MAX_WHOLE = 1 << 30  # bytes of indptr: 134 million documents
@@ -62,12 +63,12 @@ class NpzReader:
                 ):
                     yield from self._rows(indptr, indices, data, n_words, tally)
         except DAMAGE as error:
-            if getattr(error, "errno", None):
-                raise
+            if isinstance(error, OSError) and error.errno:
+                raise unreadable(self.path, error) from error
             raise DataError(
                 f"{self.path} is damaged or not a CSR matrix of scipy.sparse.save_npz "
                 f"({str(error).strip().splitlines()[0] if str(error) else 'cut short'}): "
-                "save it again."
+                "save it again"
             ) from error
 
     def _indptr(self, archive: zipfile.ZipFile, n_words: int) -> np.ndarray:
@@ -75,19 +76,19 @@ class NpzReader:
         kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else str(kind)
         if kind != "csr":
             raise DataError(
-                f"{self.path} holds a {kind} matrix: save matrix.tocsr() with one row a document."
+                f"{self.path} holds a {kind} matrix: save matrix.tocsr() with one row a document"
             )
         shape = tuple(int(n) for n in _whole(archive, "shape.npy"))
         indptr = _whole(archive, "indptr.npy").astype(np.int64)
         if len(shape) != 2 or len(indptr) != shape[0] + 1 or indptr[0] != 0:
-            raise DataError(f"{self.path} is damaged (indptr is not one of CSR): save it again.")
+            raise DataError(f"{self.path} is damaged (indptr is not one of CSR): save it again")
         if shape[1] != n_words:
             raise DataError(
                 f"{self.path} has {shape[1]} columns, but its vocabulary has {n_words} words; "
-                "give the vocabulary that belongs to it with --vocab."
+                "give the vocabulary that belongs to it with --vocab"
             )
         if (np.diff(indptr) < 0).any():
-            raise DataError(f"{self.path} is damaged (indptr is not one of CSR): save it again.")
+            raise DataError(f"{self.path} is damaged (indptr is not one of CSR): save it again")
         return indptr
 
     def _rows(
@@ -107,7 +108,7 @@ class NpzReader:
             n_entries = int(indptr[stop] - indptr[row])
             if n_entries > MAX_ENTRIES:
                 raise DataError(
-                    f"{self.path}, row {row}: more than {MAX_ENTRIES} entries; save it again."
+                    f"{self.path}, row {row}: more than {MAX_ENTRIES} entries; save it again"
                 )
             ids = _take(indices, id_type, n_entries)
             counts = _take(data, count_type, n_entries)
@@ -123,14 +124,14 @@ class NpzReader:
             row = stop
         # The archive's own checksum is compared at the end of each member.
         if indices.read(1) or data.read(1):
-            raise DataError(f"{self.path} is damaged (more entries than indptr says).")
+            raise DataError(f"{self.path} is damaged (more entries than indptr says)")
 
     def _header(self, member: IO[bytes], name: str, size: int) -> np.dtype:
         shape, _, dtype = _read_header(member)
         if shape != (size,) or dtype.kind not in ("iu" if name == "indices" else "iufb"):
             raise DataError(
                 f"{self.path}: {name} holds {dtype} {shape} where {size} numbers should stand; "
-                "save it again with scipy.sparse.save_npz."
+                "save it again with scipy.sparse.save_npz"
             )
         return dtype
 
@@ -148,12 +149,12 @@ class NpzReader:
         if id_wrong[first]:
             raise DataError(
                 f"{self.path}, row {where}: column {ids[first]}, but columns go from 0 to "
-                f"{n_words - 1}; save it again."
+                f"{n_words - 1}; save it again"
             )
         raise DataError(
             f"{self.path}, row {where}, column {ids[first]}: count {counts[first]} is not a whole "
             f"number from 1 to {MAX_COUNT}; counts of words are needed "
-            "(eliminate_zeros() drops explicit zeros)."
+            "(eliminate_zeros() drops explicit zeros)"
         )
 
 

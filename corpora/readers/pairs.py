@@ -75,13 +75,13 @@ def _by_line(
         for pair in pairs:
             left, colon, right = pair.partition(b":")
             if not colon:
-                raise DataError(f"{where}: {shown(pair)} where id:count should stand; mend it.")
+                raise DataError(f"{where}: {shown(pair)} where id:count should stand; mend it")
             word = whole(left, where, "word id")
             count = whole(right, where, "count", real=real)
             if not base <= word < n_words + base:
                 raise DataError(
                     f"{where}: word id {word}, but ids go from {base} to {n_words + base - 1}; "
-                    "give the vocabulary that belongs to it by --vocab."
+                    "give the vocabulary that belongs to it by --vocab"
                 )
             check_count(count, where)
             rows.append((word - base, count))

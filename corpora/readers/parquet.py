@@ -45,7 +45,7 @@ class ParquetReader(FieldReader):
                 raise unreadable(self.path, error) from error
             reason = str(error).strip().splitlines()[0].rstrip(".") if str(error) else "cut short"
             raise DataError(
-                f"{self.path} is damaged or not Parquet ({reason}): write it again."
+                f"{self.path} is damaged or not Parquet ({reason}): write it again"
             ) from error
 
     def _records(self, batch: pa.RecordBatch, columns: Columns, tally: Tally) -> Iterator[Record]:
@@ -71,7 +71,7 @@ class ParquetReader(FieldReader):
         except (ValueError, OverflowError) as error:  # of times in lists or structs
             raise DataError(
                 f"{self.path}: column {name} holds what cannot be text ({error}); leave it out of"
-                " --keep."
+                " --keep"
             ) from None
 
     def _columns(self, schema: pa.Schema) -> Columns:
@@ -93,7 +93,7 @@ class ParquetReader(FieldReader):
         wanted = "lists of words" if option == "tokens" else "text"
         return DataError(
             f"{self.path}: column {name!r} holds {schema.field(name).type}, not {wanted}; "
-            f"pass another --{option}."
+            f"pass another --{option}"
         )
 
 

@@ -101,7 +101,7 @@ def read_id(value: Any, where: str) -> str:
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise DataError(f"{where}: the id is neither text nor a number; pass another --id.")
+        raise DataError(f"{where}: the id is neither text nor a number; pass another --id")
     return str(value)
 
 

@@ -44,7 +44,7 @@ _TIMESTAMP = "timestamp"  # what the time of a revision is called in a dump
 def open_sources(paths: Sequence[Path], format: str, fields: Fields) -> tuple[str, list[Any]]:
     """The format, found out when it is ``auto``, and a reader for each file, or folder of texts."""
     if not paths:
-        raise UsageError("No source is given: name a file or a folder.")
+        raise UsageError("No source is given: name a file or a folder")
     fields = _checked(fields)
     paths = [file for path in paths for file in _files_of(path, format)]
     for path in paths:
@@ -53,7 +53,7 @@ def open_sources(paths: Sequence[Path], format: str, fields: Fields) -> tuple[st
     if format == "auto":
         format = _common_format(paths, fields)
     if format not in FORMATS:
-        raise UsageError(f"--format {format}: it is one of auto, {', '.join(FORMATS)}.")
+        raise UsageError(f"--format {format}: it is one of auto, {', '.join(FORMATS)}")
     _check_fields(format, fields, paths)
     readers = [_reader(format, path, fields) for path in paths]
     if format == "svmlight":
@@ -92,14 +92,14 @@ def _checked(fields: Fields) -> Fields:
     delimiter = delimiter_of(fields.delimiter)
     quote, parting = fields.quote, (delimiter or DELIMITERS) + " \r\n\0"
     if quote is not None and quote != NONE and (len(quote) != 1 or quote in parting):
-        raise UsageError(f"--quote {quote!r}: give one character that parts no columns, or none.")
+        raise UsageError(f"--quote {quote!r}: give one character that parts no columns, or none")
     name = fields.encoding
     try:
         encoding = None if name is None else codecs.lookup(name).name
         "".encode(encoding or "utf-8")
     except (LookupError, UnicodeError, ValueError):
         close = get_close_matches(name or "", aliases.keys() - {name}, n=1, cutoff=0.8)
-        hint = f"did you mean {close[0].replace('_', '-')}?" if close else "try latin-1 or utf-16."
+        hint = f"did you mean {close[0].replace('_', '-')}?" if close else "try latin-1 or utf-16"
         raise UsageError(f"--encoding {name}: there is no such encoding; {hint}") from None
     encoding = None if encoding in ("utf-8", "utf-8-sig") else encoding
     return fields._replace(delimiter=delimiter, encoding=encoding)
@@ -125,7 +125,7 @@ def _check_fields(format: str, fields: Fields, paths: Sequence[Path]) -> None:
     ):
         if name is not None and format not in formats and option not in fields.optional:
             raise UsageError(
-                f"--{option} {name}: it goes with {', '.join(formats)}; this is {format}."
+                f"--{option} {name}: it goes with {', '.join(formats)}; this is {format}"
             )
     asked = [*fields.required]
     if fields.field is not None and "field" not in fields.optional:
@@ -133,7 +133,7 @@ def _check_fields(format: str, fields: Fields, paths: Sequence[Path]) -> None:
     if fields.tokens is not None and format not in ID_READERS:
         asked.append(("tokens", fields.tokens))
     if {"tokens", "field"} <= dict(asked).keys():
-        raise UsageError("--tokens and --field exclude each other: give one.")
+        raise UsageError("--tokens and --field exclude each other: give one")
     if fields.columns == ALL and "keep" not in fields.optional:
         asked.append(("keep", "all"))
     if format == "wikipedia":
@@ -147,7 +147,7 @@ def _check_fields(format: str, fields: Fields, paths: Sequence[Path]) -> None:
     folders = [path for path in paths if path.is_dir()]
     if folders:
         known += f"; to read the tables in a folder, name them, as {folders[0]}/*.csv"
-    raise UsageError(f"--{option} {name}: {known}.")
+    raise UsageError(f"--{option} {name}: {known}")
 
 
 def _common_format(paths: Sequence[Path], fields: Fields) -> str:
@@ -160,7 +160,7 @@ def _common_format(paths: Sequence[Path], fields: Fields) -> str:
         if format != formats[0]:
             raise DataError(
                 f"{path} looks like {format}, {paths[0]} like {formats[0]}: sources of one corpus "
-                "share a format; pass --format or prepare them apart."
+                "share a format; pass --format or prepare them apart"
             )
     return formats[0]
 
@@ -183,5 +183,5 @@ def find_vocabulary(path: Path) -> Path:
                 return candidate
     raise DataError(
         f"{path} holds word ids and no vocabulary lies beside it ({names[0]} or vocab.txt): "
-        "give a file with one word a line by --vocab."
+        "give a file with one word a line by --vocab"
     )

@@ -65,5 +65,5 @@ def _split(line: bytes, where: str) -> list[bytes] | None:
     if b":" not in fields[0]:
         label = fields.pop(0)
         if not _LABEL.fullmatch(label):
-            raise DataError(f"{where}: {shown(label)} where a label should stand; mend the line.")
+            raise DataError(f"{where}: {shown(label)} where a label should stand; mend the line")
     return [field for field in fields if not field.startswith(b"qid:")]

@@ -34,7 +34,7 @@ class CsvReader(FieldReader):
             if stated and not asked and stated[1] in ('"', "\r", "\0", self.fields.quote):
                 raise DataError(
                     f"{self.path}, line 1: {stated[0]!r} names no delimiter; remove the line, or "
-                    "pass --delimiter."
+                    "pass --delimiter"
                 )
             delimiter = asked or (stated and stated[1]) or self._sniffed(first)
             taken: list[str] = []  # the lines of the row at hand
@@ -49,7 +49,7 @@ class CsvReader(FieldReader):
             except csv.Error as error:
                 raise DataError(
                     f"{self.path}, line {rows.line_num + n_above}: not CSV ({error}); mend "
-                    "the line, or pass another --delimiter, or --quote none if quotes are text."
+                    "the line, or pass another --delimiter, or --quote none if quotes are text"
                 ) from error
 
     @property
@@ -83,7 +83,7 @@ class CsvReader(FieldReader):
             if len(row) != len(header):
                 raise DataError(
                     f"{where}: {len(row)} columns, but the header has {len(header)}; mend the line"
-                    f"{self._other_quotes(lines)}."
+                    f"{self._other_quotes(lines)}"
                 )
             tally.n_read += 1
             tally.row += 1
@@ -112,7 +112,7 @@ class CsvReader(FieldReader):
             raise DataError(
                 f"{self.path}, lines {last - len(lines) + 1} to {last}: quotes make one row of "
                 "them, and each has all the columns; pass --quote none if quotes are part of the "
-                "text, or else --quote '\"'."
+                "text, or else --quote '\"'"
             )
 
     def _sniffed(self, header: str) -> str:

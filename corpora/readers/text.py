@@ -42,7 +42,7 @@ class TextReader(RecordReader):
     def _files(self, tally: Tally) -> Iterator[Record]:
         paths = text_files(self.path)
         if not paths:
-            raise DataError(f"{self.path} holds no files: give a folder of text files.")
+            raise DataError(f"{self.path} holds no files: give a folder of text files")
         for path in paths:
             with self.stream(path) as stream:
                 raw = stream.read_all(_MAX_FILE)
@@ -58,7 +58,7 @@ def text_files(folder: Path) -> list[Path]:
     for what cannot be read, or is a link to a folder or to nothing: it would be missing."""
 
     def fail(error: OSError) -> None:
-        raise DataError(f"{error.filename}: {error.strerror}; let it be read, or hide it.")
+        raise DataError(f"{error.filename}: {error.strerror}; let it be read, or hide it")
 
     found = []
     for root, folders, files in os.walk(folder, onerror=fail):
@@ -69,7 +69,7 @@ def text_files(folder: Path) -> list[Path]:
                 what = "a folder" if path.is_dir() else "nothing that is there"
                 raise DataError(
                     f"{path}: is a link to {what}, which is not followed; put the files themselves"
-                    " there, or remove it."
+                    " there, or remove it"
                 )
         found += [path for path in shown if path.is_file()]
     return sorted(found)

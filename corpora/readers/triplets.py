@@ -49,7 +49,7 @@ def triplet_blocks(
     line by line, to name the line.
     """
     if header.gaps and header.n_docs > _MOST_DOCS:
-        raise DataError(f"{header.path}: the header promises {header.n_docs} documents; mend it.")
+        raise DataError(f"{header.path}: the header promises {header.n_docs} documents; mend it")
     carry = [np.empty(0, dtype=np.int64)] * 3
     line, n_entries, start, done = first_line, 0, tally.n_read, 0
     for parsed in thread_map(partial(_parse, header), line_blocks(stream)):
@@ -65,7 +65,7 @@ def triplet_blocks(
         cut = int(np.searchsorted(docs, docs[-1]))
         if len(docs) - cut > MAX_ENTRIES:
             raise DataError(
-                f"{header.path}: document {docs[-1]} has more than {MAX_ENTRIES} entries; mend it."
+                f"{header.path}: document {docs[-1]} has more than {MAX_ENTRIES} entries; mend it"
             )
         carry = [column[cut:] for column in (docs, words, counts)]
         tally.position = stream.position
@@ -78,7 +78,7 @@ def triplet_blocks(
     if n_entries != header.n_entries:
         raise DataError(
             f"{header.path}: the header promises {header.n_entries} entries, the body holds "
-            f"{n_entries}; the file is cut short or its header is wrong."
+            f"{n_entries}; the file is cut short or its header is wrong"
         )
     if len(carry[0]):
         yield from _documents((*carry,), tally, done if header.gaps else None)
@@ -152,20 +152,20 @@ def _row(fields: list[bytes], header: Header, number: int, last_doc: int) -> tup
         wanted = "document, word and count" if header.columns == 3 else "document and word"
         raise DataError(
             f"{where}: {shown(b' '.join(fields))} where {wanted} should stand; "
-            "mend the line or fetch the file again."
+            "mend the line or fetch the file again"
         )
     doc = whole(fields[0], where, "document")
     word = whole(fields[1], where, "word id")
     count = whole(fields[2], where, "count", real=header.real) if header.columns == 3 else 1
     if not 1 <= doc <= header.n_docs:
-        raise DataError(f"{where}: document {doc}, but the header says 1 to {header.n_docs}.")
+        raise DataError(f"{where}: document {doc}, but the header says 1 to {header.n_docs}")
     if not 1 <= word <= header.n_words:
-        raise DataError(f"{where}: word id {word}, but ids go from 1 to {header.n_words}.")
+        raise DataError(f"{where}: word id {word}, but ids go from 1 to {header.n_words}")
     check_count(count, where)
     if doc < last_doc:
         raise DataError(
             f"{where}: document {doc} after document {last_doc}; sort the lines below the header "
-            "by document, for instance with sort -n."
+            "by document, for instance with sort -n"
         )
     return doc, word, count
 

@@ -91,7 +91,7 @@ def read_pages(stream: Stream, tally: Tally) -> Iterator[Page]:
             if chunk or not pages.n_pages:
                 raise DataError(
                     f"{stream.path}, line {error.position[0]}: the XML is broken or cut short "
-                    f"({error}); fetch the dump again."
+                    f"({error}); fetch the dump again"
                 ) from error
             cut = f"{stream.path} ends too early, at line {error.position[0]}"
             found = []
@@ -100,12 +100,12 @@ def read_pages(stream: Stream, tally: Tally) -> Iterator[Page]:
         if since_page > _MAX_PAGE:
             raise DataError(
                 f"{stream.path}: a page of more than {_MAX_PAGE >> 20} MiB; it is not a dump of "
-                "Wikipedia."
+                "Wikipedia"
             )
         if not chunk:
             break
     if cut is not None:
-        tally.cut = f"{cut.rstrip('.')}; read up to page {pages.n_pages:,} ({pages.last!r})"
+        tally.cut = f"{cut}; read up to page {pages.n_pages:,} ({pages.last!r})"
 
 
 class _Pages:
@@ -130,7 +130,7 @@ class _Pages:
     def _dump_space(self, tag: str) -> str:
         space, brace, _ = tag.rpartition("}")
         if not space.startswith("{http://www.mediawiki.org/xml/export-"):
-            raise DataError(f"{self._path} is not a MediaWiki dump of pages: check --format.")
+            raise DataError(f"{self._path} is not a MediaWiki dump of pages: check --format")
         return space + brace
 
     def _page(self, element: Element) -> Page:
@@ -139,7 +139,7 @@ class _Pages:
         if title is None:
             raise DataError(
                 f"{self._path} is not a MediaWiki dump of pages (page {self.n_pages + 1} has no "
-                "title): check --format."
+                "title): check --format"
             )
         text = element.findtext(f"{space}revision/{space}text") or ""
         redirect = element.find(f"{space}redirect") is not None
@@ -158,5 +158,5 @@ def wikipedia_extract() -> Path:
     name = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
     path = Path(gensim.__file__).parent / "test" / "test_data" / name
     if not path.is_file():
-        raise DataError(f"{path} is missing: this gensim came without its Wikipedia extract.")
+        raise DataError(f"{path} is missing: this gensim came without its Wikipedia extract")
     return path

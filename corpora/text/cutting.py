@@ -101,13 +101,13 @@ def compiled(pattern: str) -> regex.Pattern[str]:
     try:
         found = regex.compile(pattern)
     except (regex.error, ValueError) as error:
-        raise UsageError(f"--token-pattern {shown(pattern)}: {error}.") from None
+        raise UsageError(f"--token-pattern {shown(pattern)}: {error}") from None
     except (RecursionError, OverflowError, MemoryError):
-        raise UsageError(f"--token-pattern {shown(pattern)}: too deep or large.") from None
+        raise UsageError(f"--token-pattern {shown(pattern)}: too deep or large") from None
     if found.groups > 1:
         raise UsageError(
             f"--token-pattern {shown(pattern)}: it has {found.groups} groups; give one for what"
-            " is the word, and write others as (?:…)."
+            " is the word, and write others as (?:…)"
         )
     return found
 
@@ -142,17 +142,17 @@ def _imported(name: str) -> Callable[[str], Any]:
     except (Exception, SystemExit) as error:
         raise UsageError(
             f"--tokenizer {name}: the module {module} cannot be imported ({_reason(error)}); name"
-            " one that is installed, or lies in the current folder."
+            " one that is installed, or lies in the current folder"
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):
             where = getattr(found, "__file__", None) or module
             close = get_close_matches(part, dir(found), 1)
-            hint = f"did you mean {close[0]}?" if close else "check the name."
+            hint = f"did you mean {close[0]}?" if close else "check the name"
             raise UsageError(f"--tokenizer {name}: {where} has no {part}; {hint}")
         found = getattr(found, part)
     if not callable(found):
-        raise UsageError(f"--tokenizer {name}: not a function ({type(found).__name__}).")
+        raise UsageError(f"--tokenizer {name}: not a function ({type(found).__name__})")
     return found
 
 

@@ -91,7 +91,7 @@ def _of_file(name: str) -> list[str]:
         asked = name.lower()
         close = [asked[:2]] if len(asked) == 3 and asked[:2] in LANGUAGES else []
         close = close or get_close_matches(asked, _codes(), 1)
-        known = "; did you mean " + close[0] + "?" if close else f" ({', '.join(LANGUAGES)})."
+        known = "; did you mean " + close[0] + "?" if close else f" ({', '.join(LANGUAGES)})"
         raise UsageError(
             f"--stop-words {name}: there is no file {name}, and no such language{known}"
         )

@@ -41,7 +41,7 @@ def _check_known(option: str, names: tuple[str, ...], known: tuple[str, ...]) ->
     for name in names:
         if name not in known:
             close = get_close_matches(name, known, 1)
-            hint = f"; did you mean {close[0]}?" if close else "."
+            hint = f"; did you mean {close[0]}?" if close else ""
             raise UsageError(f"--{option} {shown(name)}: it is one of {', '.join(known)}{hint}")
 
 
@@ -78,13 +78,13 @@ class Tokenizer:
         given = [option for name, option in ways.items() if getattr(self, name) is not None]
         given += ["allow"] if self.allow else []
         if len(given) > 1:
-            raise UsageError(f"--{given[0]} and --{given[1]} exclude each other: give one.")
+            raise UsageError(f"--{given[0]} and --{given[1]} exclude each other: give one")
         if self.field is not None and self.strip:
-            raise UsageError("--tokens are words already: --strip goes with text.")
+            raise UsageError("--tokens are words already: --strip goes with text")
         _check_known("allow", self.allow, ALLOWED)
         _check_known("strip", self.strip, KINDS)
         if self.function is not None and not _FUNCTION.fullmatch(self.function):
-            raise UsageError(f"--tokenizer {shown(self.function)}: give MODULE:FUNCTION.")
+            raise UsageError(f"--tokenizer {shown(self.function)}: give MODULE:FUNCTION")
         if self.pattern is not None:
             cutting.compiled(self.pattern)
         by_letters = not given or given == ["allow"]
@@ -95,7 +95,7 @@ class Tokenizer:
         if not 1 <= self.min_length <= self.max_length <= _MOST:  # type: ignore[operator]
             raise UsageError(
                 f"--min-length {self.min_length}, --max-length {self.max_length}: words have"
-                f" 1 to {_MOST} letters, and the one is at most the other."
+                f" 1 to {_MOST} letters, and the one is at most the other"
             )
 
     @classmethod
@@ -150,7 +150,7 @@ class Tokenizer:
         if self.function is not None and self.owner is not None:
             raise UsageError(
                 f"{self.owner} says that words are cut by {self.function}, which is run only when"
-                f" you ask for it: add --tokenizer {self.function}, or give words by --tokens."
+                f" you ask for it: add --tokenizer {self.function}, or give words by --tokens"
             )
         _cutter(self)
 

@@ -117,4 +117,4 @@ def naming_rows(batch: Batch, path: Path, unit: str) -> Iterator[None]:
     except CutError as error:
         row, id = batch.rows[error.number - 1], clean_title(batch.ids[error.number - 1])
         named = f" (id {id})" if id else ""
-        raise DataError(f"{path}, {unit} {row:,}{named}: {error}.") from error
+        raise DataError(f"{path}, {unit} {row:,}{named}: {error}") from error

@@ -26,21 +26,21 @@ def read_vocabulary(path: Path, strict: bool = False) -> list[str]:
                 blank = blank or number
                 continue
             if blank:
-                raise DataError(f"{path}, line {blank}: no word; give one word a line.")
+                raise DataError(f"{path}, line {blank}: no word; give one word a line")
             if strict and UNSHOWN.search(word):
                 raise DataError(
-                    f"{path}, line {number}: {shown(word)} holds control characters; remove them."
+                    f"{path}, line {number}: {shown(word)} holds control characters; remove them"
                 )
             if word in seen:
                 raise DataError(
                     f"{path}, line {number}: {word!r} stands on line {seen[word]} already; "
-                    "give each word once."
+                    "give each word once"
                 )
             seen[word] = number
             if len(seen) > _MAX_WORDS:
-                raise DataError(f"{path} holds more than {_MAX_WORDS:,} words: prune it.")
+                raise DataError(f"{path} holds more than {_MAX_WORDS:,} words: prune it")
     if not seen:
-        raise DataError(f"{path} holds no words: give one word a line.")
+        raise DataError(f"{path} holds no words: give one word a line")
     return list(seen)
 
 
@@ -106,11 +106,11 @@ class Pruning:
 
     def __post_init__(self) -> None:
         if self.min_df < 0:
-            raise UsageError(f"--min-df {self.min_df}: give a number of documents, 0 or more.")
+            raise UsageError(f"--min-df {self.min_df}: give a number of documents, 0 or more")
         if not 0 < self.max_df <= 1:
-            raise UsageError(f"--max-df {self.max_df:g}: give a share of the documents in (0, 1].")
+            raise UsageError(f"--max-df {self.max_df:g}: give a share of the documents in (0, 1]")
         if self.keep is not None and self.keep < 1:
-            raise UsageError(f"--keep {self.keep}: give a number of words, 1 or more.")
+            raise UsageError(f"--keep {self.keep}: give a number of words, 1 or more")
 
     def mask(self, words: list[str], doc_freq: np.ndarray, n_docs: int) -> np.ndarray:
         """bool (W,): the words that stay; ties at ``keep`` go by the alphabet."""

@@ -65,6 +65,14 @@ USAGE = [
     (("export", "run", "-o", "new", "--to", "xml"), "'xml' is not one of"),
     (("export", "run", "-o", "corpus", "--to", "npy"), "corpus: exists already; add --force"),
     (("export", "run", "-o", "corpus", "--to", "csv", "--force"), "corpus: is a folder"),
+    (
+        ("export", "run", "-o", "corpus/corpus.json", "--to", "pyldavis", "--force"),
+        "corpus.json: lies in .*corpus, whose files are read",
+    ),
+    (
+        ("infer", "run", "corpus/vocabulary.txt", "--format", "text", "-o", "corpus/mixes.csv"),
+        "mixes.csv: lies in .*corpus, whose files are read",
+    ),
     (("export", "run", "-o", "run/run.json", "--to", "npy", "--force"), "run.json: is a file"),
     (
         ("export", "run", "-o", "corpus", "--to", "npy", "--force"),
@@ -254,7 +262,9 @@ def test_force_removes_the_extract_with_its_run_and_nothing_else(
     result = command("train", corpus, "-o", run, "--force", *SETTINGS, *LENGTH)
     assert result.status == 0, result.stderr
     assert (run / "corpus" / "corpus.json").is_file() == stays
-    assert TopicRun.open(run).facts()["corpus"]["path"] == str(Path(corpus).resolve())
+    path = TopicRun.open(run).facts()["corpus"]["path"]
+    # The extract goes with its run wherever that is moved to.
+    assert path == ("corpus" if corpus == "run/corpus" else str(Path(corpus).resolve()))
 
 
 def test_a_place_that_cannot_be_written(run, command):

@@ -134,7 +134,7 @@ def test_numbers_that_are_added_keep_topics_as_those_that_are_there(run, command
     """Whatever memory and time would allow for them, and for the others by now."""
     few = {3, 5}
 
-    def remembers(config, **machine):
+    def remembers(config, *machine):
         return "because there are few" if config.topics in few else None
 
     monkeypatch.setattr("topicmc.models.lda.planning.defaults.remembers", remembers)
@@ -152,13 +152,14 @@ def test_numbers_that_are_added_keep_topics_as_those_that_are_there(run, command
     assert [(one["remember"], one["epochs"]) for one in settings] == [(True, 30)] * 3
 
 
-def test_without_a_length_all_numbers_keep_topics_or_none_does(run, monkeypatch):
-    def remembers(config, **machine):
+@pytest.mark.parametrize("length", [{}, {"epochs": 5.0}])
+def test_all_numbers_keep_topics_or_none_does(run, monkeypatch, length):
+    def remembers(config, *machine):
         return "because there are few" if config.topics == 3 else None
 
     monkeypatch.setattr("topicmc.models.lda.planning.defaults.remembers", remembers)
-    grid = Grid(Path("ks"), Path("corpus"), [3, 20], [0], {"sampler": "scir"})
-    assert re.fullmatch(r"--updates \d+", grid.twice_as_long())
+    grid = Grid(Path("ks"), Path("corpus"), [3, 20], [0], {"sampler": "scir", **length})
+    assert re.fullmatch("--epochs 10" if length else r"--updates \d+", grid.twice_as_long())
     assert not any(grid._config(n_topics, 0).remember for n_topics in grid.topics)
 
 
@@ -169,6 +170,31 @@ def test_runs_go_on_with_the_sampler_that_they_began_with(choose):
     assert len(told["topics"]) == 3
     samplers = {TopicRun.open(path).facts()["config"]["sampler"] for path in Path("ks").glob("k*")}
     assert samplers == {"sgrld"}
+
+
+def test_numbers_that_are_added_have_the_settings_of_those_that_are_there(choose, command):
+    """Which the second command leaves out, with the file of the first."""
+    assert choose("--topics", "3,5", "--alpha", 0.3, "--beta", 0.05).status == 0
+    kept = json.loads(Path("ks/choice.json").read_text())["settings"]
+    assert (kept["alpha"], kept["batch_size"], "updates" in kept) == (0.3, 40, False)
+    added = command("choose", "corpus", "-o", "ks", "--topics", "3,5,7", "--progress", "none")
+    assert added.status == 0, added.stderr
+    configs = [TopicRun.open(path).facts()["config"] for path in sorted(Path("ks").glob("k*"))]
+    assert [config.pop("topics") for config in configs] == [3, 5, 7]
+    told = ("alpha", "beta", "learn", "batch_size", "start", "sampler", "updates", "threads")
+    first, *others = [{name: config[name] for name in told} for config in configs]
+    assert others == [first] * 2
+    assert (first["alpha"], first["beta"], first["updates"]) == (0.3, 0.05, 60)
+
+
+def test_a_damaged_list_of_settings_is_told(choose):
+    assert choose("--topics", "3,5").status == 0
+    place = Path("ks/choice.json")
+    facts = json.loads(place.read_text())
+    for settings, told in ((5, "has no 'settings'"), ({"alhpa": 1}, "unknown setting 'alhpa'")):
+        place.write_text(json.dumps({**facts, "settings": settings}))
+        result = choose("--topics", "3,5")
+        assert result.status == 3 and told in one_sentence(result)
 
 
 def test_several_workers_share_the_documents_of_each_run(choose, command):
@@ -226,7 +252,7 @@ def test_an_interruption_prints_the_command_that_goes_on(choose, tmp_path):
 def test_other_settings_are_not_mixed_into_a_folder(choose):
     assert choose("--topics", "3,5").status == 0
     before = tree(Path("ks"))
-    result = choose("--topics", "3,5", "--alpha", 0.7)
+    result = choose("--topics", "2,3,5", "--alpha", 0.7)  # nor is 2 trained with them
     assert re.search("--alpha 0.7: the run in ks/k3-seed0 began with", one_sentence(result))
     assert result.status == 2
     assert tree(Path("ks")) == before

@@ -4,10 +4,13 @@ import csv
 import json
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from shell import one_sentence, topicmc
+
+from topicmc.topics.effects import Groups
 
 SUBJECTS = {"left": "tax school health union wage", "right": "border army market church farm"}
 TRAIN = ("--topics", 2, "--sampler", "adlda", "--epochs", 60, "--threads", 1, "--progress", "none")
@@ -100,6 +103,14 @@ def test_how_many_documents_were_read_is_said(trained, command, monkeypatch):
     monkeypatch.setattr("topicmc.topics.prevalence.MOST_DOCUMENTS", 60)
     told = command("effects", "run", "--by", "party").stdout
     assert "60 of 120 documents were read, drawn at random." in told
+
+
+@pytest.mark.parametrize(("n", "have"), [(1, "1 document has"), (1200, "1,200 documents have")])
+def test_documents_without_a_value_are_counted(n, have):
+    groups = Groups("party", ["left", "right"], False, np.arange(2000), np.zeros(2000), n, [])
+    found, posterior = SimpleNamespace(groups=groups), SimpleNamespace(remark=lambda: "")
+    sentences = import_module("topicmc.cli.effects")._sentences(found, posterior, 2000)
+    assert f"{have} no value of party." in sentences
 
 
 def test_a_view_shows_its_topics(trained, command, monkeypatch, tmp_path):

@@ -17,6 +17,7 @@ from topicmc.cli.printing import in_units
 from topicmc.errors import DataError
 from topicmc.export import FORMATS
 from topicmc.models.lda import jobs, memory
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_sample
@@ -102,27 +103,37 @@ SIZES = memory.Sizes(
     ],
 )
 def test_what_is_stated(settings, gigabytes):
-    size = {name: getattr(SIZES, name) for name in ("n_docs", "n_tokens", "n_words")}
-    config = resolve(TrainConfig(**settings), **size)
+    config = resolve(TrainConfig(**settings), Extent.of(SIZES))
     assert memory.disk(config, SIZES) == pytest.approx(gigabytes * 1e9, rel=0.01)
 
 
 @pytest.mark.parametrize(("tokens", "n_bytes"), [(1_000, 2), (1_000_000, 4)])
 def test_a_sample_takes_what_is_stated(tmp_path, tokens, n_bytes):
-    """Two bytes a weight, or four where these tell too little of a word of many tokens."""
-    theta = np.ones((10_000, 2), np.float32)
-    theta[0] = tokens
-    n_tokens = int(theta.sum())
-    chain = Chain(0, theta, theta.sum(axis=0, dtype=np.float64), share=np.full(2, 0.5))
+    """Two bytes a weight, or four where these tell too little of a word that has many tokens in one
+    of 20 topics."""
+    theta = np.ones((10_000, 20), np.float32)
+    theta[0, 0] = tokens
+    sums = theta.sum(axis=0, dtype=np.float64)
+    n_tokens = int(sums.sum())
+    chain = Chain(0, theta, sums, share=sums / n_tokens)
     run = make_run(tmp_path / "run", {0: [theta]})
     written = run.place_of_sample(write_sample(run, chain, 1, n_tokens))
-    settings = TrainConfig(sampler="scir", remember=False, topics=2)
-    config = resolve(settings, n_docs=1000, n_tokens=n_tokens, n_words=len(theta))
-    sizes = SIZES._replace(n_tokens=n_tokens, n_words=len(theta))
+    settings = TrainConfig(sampler="scir", remember=False, topics=20)
+    config = resolve(settings, Extent(1000, n_tokens, len(theta)))
+    commonest = int(theta[0].sum())
+    sizes = SIZES._replace(n_tokens=n_tokens, n_words=len(theta), commonest=commonest)
     one_more = replace(config, samples=config.samples + 1)
     stated = memory.disk(one_more, sizes) - memory.disk(config, sizes)
     assert stated == n_bytes * theta.size
     assert written.stat().st_size == pytest.approx(stated, rel=0.05)
+
+
+def test_the_commonest_word_is_known_by_the_documents(small_corpus):
+    shards = [small_corpus.shard(number) for number in range(small_corpus.n_shards)]
+    counts = sum(np.bincount(s.word_ids, s.counts, small_corpus.n_words) for s in shards)
+    sizes = memory.sizes_of(small_corpus, small_corpus.n_docs)
+    assert (sizes.commonest, sizes.batch_tokens) == (counts.max(), small_corpus.n_tokens)
+    assert sizes.batch_words == np.count_nonzero(counts)
 
 
 def test_members_of_a_start_take_what_is_stated(small_corpus, tmp_path):

@@ -18,6 +18,7 @@ from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host import machine
 from topicmc.host.interrupts import Interrupt
+from topicmc.kernels.threads import Threads
 from topicmc.models.factors import jobs as factor_jobs
 from topicmc.models.factors import memory as of_factors
 from topicmc.models.factors.data import RatingData
@@ -28,6 +29,8 @@ from topicmc.models.factors.settings import FactorConfig
 from topicmc.models.factors.settings import Resolved as FactorResolved
 from topicmc.models.factors.settings import resolve as resolve_factors
 from topicmc.models.lda import memory
+from topicmc.models.lda.extent import Extent
+from topicmc.models.lda.minibatches.updates import Updates
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.mixture import jobs as mixture_jobs
@@ -38,6 +41,7 @@ from topicmc.models.mixture.settings import MixtureConfig
 from topicmc.models.mixture.settings import resolve as resolve_mixture
 from topicmc.models.mixture.slices import SliceSampler
 from topicmc.models.mixture.state import Mixture
+from topicmc.samplers.row_prior import RowPrior
 
 _path = Path(__file__).parents[2] / "bench" / "memory.py"
 _spec = importlib.util.spec_from_file_location("bench_memory", _path)
@@ -55,8 +59,7 @@ SIZES = memory.Sizes(
 
 
 def resolved(**settings) -> TrainConfig:
-    size = {"n_docs": SIZES.n_docs, "n_tokens": SIZES.n_tokens, "n_words": SIZES.n_words}
-    return resolve(TrainConfig(**settings), **size)
+    return resolve(TrainConfig(**settings), Extent.of(SIZES))
 
 
 @pytest.fixture(scope="session")
@@ -94,6 +97,16 @@ def held_by(train: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("document_tokens", [60_000, 70_000])
+def test_what_kernels_are_compiled_on_is_small(document_tokens):
+    """Though all words are in one document, with or without a kernel for longer ones."""
+    config = resolved(sampler="scir", remember=False, topics=500, threads=1)
+    updates = Updates(config, SIZES.n_tokens, Threads(), RowPrior(0.1))
+    updates.warm_up(document_tokens, 1.0)  # which compiles
+    theta = 4 * document_tokens * config.topics
+    assert held_by(lambda: updates.warm_up(document_tokens, 1.0)) < theta / 4
 
 
 def test_what_is_stated_of_a_mixture_is_what_it_holds(small_corpus, tmp_path, monkeypatch):

@@ -16,11 +16,14 @@ from shell import copy_of, damage, one_sentence, topicmc
 from synthetic import write_docword
 
 from topicmc.corpora import Corpus, prepare
-from topicmc.errors import DataError
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import DataError, UsageError
 from topicmc.host.machine import COMPILING, PROGRAM
 from topicmc.inference.groups import log_memberships
+from topicmc.models.mixture.jobs import decided
 from topicmc.models.mixture.model import training_documents
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.models.mixture.settings import MixtureConfig
 from topicmc.report import groups as report
 
 MODEL = ("--model", "mixture", "--threads", 1, "--progress", "none", "--beta", 0.2)
@@ -90,6 +93,9 @@ def test_a_state_of_the_start_is_no_posterior(work, command):
     assert json.loads(command("topics", "early", "--json").stdout)["groups"] == []
     scored = command("evaluate", "early")
     assert note in scored.stderr and "number of groups" not in scored.stdout
+    assert "nats a document" in scored.stdout and "nats a token" not in scored.stdout
+    told = json.loads(command("evaluate", "early", "--json").stdout)
+    assert told["nats_per_token"] is told["nats_per_document_averaged"] is None
     # At least twice the start, of 50 updates.
     assert "train on (topicmc train -o early --resume --updates 120)" in scored.stdout
     assert note in command("edit", "early", "-o", "named", "--label", "0=First").stderr
@@ -441,6 +447,13 @@ def test_a_damaged_sample_is_refused(work, damage):
     entry = {**entry, "checksum": write_arrays(path, wrong)}
     with pytest.raises(DataError, match="remake"):
         run.read_sample(entry)
+
+
+def test_more_tokens_than_groups_can_count_are_refused(small_corpus):
+    corpus = Corpus.open(small_corpus.path)
+    corpus.n_tokens = 2**31
+    with pytest.raises(UsageError, match="has 2,147,483,648 tokens, and a mixture counts"):
+        decided(MixtureConfig(), corpus, LocalTransport(1))
 
 
 def test_a_dry_run_shows_the_settings(work, command):

@@ -113,6 +113,13 @@ def test_range_of_more_digits_than_python_reads(remote, tmp_path):
     assert get(remote, tmp_path, checksum=SHA1).read_bytes() == BODY
 
 
+def test_range_of_a_whole_of_unknown_length(remote, tmp_path):
+    """The part that comes has a length, and is cut, too."""
+    remote.cut_after, remote.cuts_left = 30_000, 2
+    remote.told_range = "bytes 30000-99999/*"
+    assert get(remote, tmp_path).read_bytes() == BODY
+
+
 def test_redirects_that_leave_http_are_not_followed(remote, tmp_path):
     remote.redirect = "ftp://127.0.0.1:1/x.bin"
     with pytest.raises(TopicmcError, match="HTTP 302 .*check the name"):

@@ -8,8 +8,10 @@ import lzma
 import os
 import re
 import tempfile
+import zipfile
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import bags
@@ -20,9 +22,10 @@ import scipy.io
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from topicmc.corpora import prepare, streams, verify
-from topicmc.corpora.readers import pairs, triplets
+from topicmc.corpora.readers import pairs, records, triplets
 from topicmc.corpora.readers.records import columns_text
 from topicmc.corpora.readers.sources import FIELD_READERS, FORMATS, ID_READERS
 from topicmc.errors import DataError
@@ -283,3 +286,27 @@ def test_a_parquet_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     why = re.escape(f"x.parquet: cannot be read ({os.strerror(errno.EACCES)})")
     with pytest.raises(DataError, match=why):
         prepared(path, format="parquet")
+
+
+@pytest.mark.parametrize("name", ["parquet", "npz", "jsonl"])
+def test_a_file_whose_disk_fails_is_named_and_not_called_damaged(tmp_path, monkeypatch, name):
+    """It is opened, and read no further; nor is it the output that cannot be written."""
+    write, file = bags.WRITERS[name]
+    write(tmp_path / file, WRITTEN, N_WORDS)
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+
+    def fail(*_, **__):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    class Failing(streams.Stream):
+        def __init__(self, *options):
+            super().__init__(*options)
+            self._file = SimpleNamespace(read=fail, close=self._raw.close)
+
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", fail)
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", fail)
+    monkeypatch.setattr(records, "Stream", Failing)
+    why = re.escape(f"{file}: cannot be read ({os.strerror(errno.EIO)}); check the disk")
+    options = {"vocab": tmp_path / "vocab.txt"} if name == "npz" else {}
+    with pytest.raises(DataError, match=why):
+        prepared(tmp_path / file, format=name, **options)

@@ -19,6 +19,7 @@ from topicmc.corpora.making import maintenance
 from topicmc.engine.schedule import SCHEDULES, Plan, worker_of
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.minibatches.target import CHAINS
 from topicmc.models.lda.planning.defaults import resolve
@@ -65,7 +66,7 @@ def started(corpus, counts, n_chains, seed, step=STEP):
         burn_in=1, step_size=step, step_offset=1.0, step_decay=0.0, workers=corpus.n_shards,
         chains=n_chains, groups=n_chains, balance=False, seed=seed, threads=1, updates=1,
     )  # fmt: skip
-    config = resolve(config, n_docs=corpus.n_docs, n_tokens=corpus.n_tokens, n_words=2 * WORDS)
+    config = resolve(config, Extent(corpus.n_docs, corpus.n_tokens, 2 * WORDS))
     method = open_method(config, corpus, LocalTransport(config.workers), Threads(1))
     method.balance.plan = Plan(TRAJECTORIES[: config.workers])
     for chain in method.chains.values():
@@ -170,9 +171,7 @@ def test_words_of_one_worker_swing_with_the_trajectory(tmp_path):
 
 def test_how_long_default_trajectories_are():
     """Σh of ten updates, SCIR's default, as docs/cluster.md says it."""
-    config = resolve(
-        TrainConfig(sampler="scir", workers=4), n_docs=10_000, n_tokens=10**6, n_words=5_000
-    )
+    config = resolve(TrainConfig(sampler="scir", workers=4), Extent(10_000, 10**6, 5_000))
     assert config.trajectory == 10
 
     def time_of(first):
@@ -203,8 +202,7 @@ def test_no_state_of_a_chain_that_lags_in_its_start_is_a_sample(small_corpus, sc
         anneal_updates=45, schedule=schedule, groups=3, seed=4, threads=1, updates=200,
         balance=False,
     )  # fmt: skip
-    size = {"n_docs": small_corpus.n_docs, "n_tokens": small_corpus.n_tokens}
-    config = resolve(config, n_words=small_corpus.n_words, **size)
+    config = resolve(config, Extent.of(small_corpus))
     method = open_method(config, small_corpus, LocalTransport(3), Threads(1))
     method.balance.plan, lagging = Plan((2, 2, 26)), 0
     for _ in range(20):
@@ -222,8 +220,7 @@ def test_learned_priors_that_are_told_are_of_the_first_chain(small_corpus, monke
         topics=3, sampler="scir", start="stream", workers=2, groups=2, batch_size=20, trajectory=2,
         anneal_updates=40, seed=4, threads=1, updates=60, balance=False, learn="both",
     )  # fmt: skip
-    size = {"n_docs": small_corpus.n_docs, "n_tokens": small_corpus.n_tokens}
-    config = resolve(config, n_words=small_corpus.n_words, **size)
+    config = resolve(config, Extent.of(small_corpus))
     method = open_method(config, small_corpus, LocalTransport(2), Threads(1))
     for _ in range(3):
         method.round()

@@ -32,14 +32,17 @@ def test_without_messages_and_noise_only_the_slowest_counts(slowdown):
 
 def test_messages_cost_what_the_formula_says():
     costs = replace(FREE, latency=1e-3, byte_transfer=1e-9)
-    setting = scaling.Setting(n_workers=4, n_groups=1, state_bytes=4_000_000, trajectory=1)
+    setting = scaling.Setting(
+        n_workers=4, n_groups=1, average_bytes=4_000_000, handover_bytes=8_000_000, trajectory=1
+    )
     got = scaling.simulate(costs, setting)
-    averaging, gathering, handover = 6 * (1e-3 + 1e-3), 2e-3, 1e-3 + 4e-3
+    averaging, gathering, handover = 6 * (1e-3 + 1e-3), 2e-3, 1e-3 + 8e-3
     per_round = 0.01 + averaging + gathering + handover
     assert got.updates_per_second == pytest.approx(4 / per_round)
     assert got.computing == pytest.approx(0.01 / per_round)
     assert got.communicating == pytest.approx(1 - 0.01 / per_round)
-    assert scaling.shortest_trajectory(costs, setting) == 2
+    # 23 ms of messages and updates of 10 ms.
+    assert scaling.shortest_trajectory(costs, setting) == 3
 
 
 def test_chains_that_need_not_meet_wait_less():

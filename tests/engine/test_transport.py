@@ -1,5 +1,6 @@
 """The in-process transport and the choice between transports; the MPI ones are in tests/mpi."""
 
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -84,6 +85,21 @@ def test_ranks_that_disagree_are_told(monkeypatch):
         open_transport("mpi", 3)
     monkeypatch.setenv("PMI_SIZE", "4")
     with pytest.raises(UsageError, match="mpiexec started 4 ranks, but mpi4py sees 2: they belong"):
+        open_transport()
+
+
+def test_of_two_mpi_libraries_the_mpiexec_that_fits_is_told(tmp_path, monkeypatch):
+    """Never the one on the PATH, which may have started these ranks."""
+    monkeypatch.setattr(mpi, "MpiTransport", lambda: SimpleNamespace(n_processes=1))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path / "system"))
+    monkeypatch.setenv("PMI_SIZE", "4")
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system" / "mpiexec").touch(mode=0o755)
+    with pytest.raises(UsageError, match="use the mpiexec of mpi4py's own library or rebuild"):
+        open_transport()
+    (tmp_path / "mpiexec").touch(mode=0o755)
+    with pytest.raises(UsageError, match=f"use {re.escape(str(tmp_path / 'mpiexec'))} or rebuild"):
         open_transport()
 
 

@@ -262,6 +262,14 @@ def test_the_score_is_that_of_held_out_tokens(fitted):
         fitted.score([["tea"], []])
 
 
+def test_fractions_are_scored_alike_whatever_the_seed(fitted):
+    halves = COUNTS + np.where(COUNTS > 0, 0.5, 0)
+    other = pickle.loads(pickle.dumps(fitted))
+    other._seed += 1
+    with pytest.warns(UserWarning, match="fractions are rounded"):
+        assert other.score(halves) == fitted.score(halves)
+
+
 def test_a_start_that_was_cut_short_is_said():
     with pytest.warns(ConvergenceWarning, match="ended during its start"):
         model = LDA(2, sampler="scir", max_iter=3, random_state=0, n_jobs=1).fit(TOKENS)
@@ -435,6 +443,10 @@ def test_a_notebook_shows_a_bar(monkeypatch):
     ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
+    for wrong in ({"seeds": {"a": ["zzz"]}}, {"n_components": 30}):
+        with pytest.raises(ValueError, match=r"no seed word|n_components 30 is more"):
+            LDA(**{**QUICK, **wrong}, verbose=1).fit(TOKENS)
+    assert not shown
     LDA(**QUICK, verbose=1).fit(TOKENS)
     assert "preparing" in shown[0]
     assert '<progress value="1.0000"' in shown[-1]

@@ -1,8 +1,11 @@
 """`LDA` with seed words and priors that are given."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
 
 from topicmc import LDA
 
@@ -41,6 +44,7 @@ def test_matrices_need_names_and_unknown_words_are_warned_of():
         ({"a": ["zzz"]}, "seeds: no seed word of topic a is in the vocabulary"),
         ({"a": [["rain", -1]]}, "the weight -1 is no number above 0"),
         ({"a": []}, "topic a has no words"),
+        ({"a": {"rain", "wind"}}, "the words of topic a are of type set, not list"),
         ("rain", "is not an object"),
         ({c: ["rain"] for c in "abcd"}, "names 4 topics and there are 3"),
     ]:
@@ -64,6 +68,16 @@ def test_a_stream_of_documents_begins_with_the_seeds(tmp_path):
     again = LDA.from_run(tmp_path / "run")
     assert again.topic_names_ == model.topic_names_ and list(again.seeds) == list(WEATHER)
     np.testing.assert_allclose(again.topic_word_prior_, model.topic_word_prior_)
+
+
+def test_a_seeded_stream_holds_no_prior_of_all_words():
+    """But θ and the one sample, float32."""
+    n_topics, words = 50, [f"word{i}" for i in range(4_000)]
+    model = LDA(n_topics, seeds={"first": words[:1]}, vocabulary=words, random_state=0, n_jobs=1)
+    with pytest.warns(ConvergenceWarning):
+        model.partial_fit([words[:20]] * 30)
+    assert model.topic_word_prior_.shape == (n_topics, len(words))
+    assert len(pickle.dumps(model)) < 3 * 4 * n_topics * len(words)
 
 
 def test_priors_may_be_given_for_every_topic_and_word():

@@ -26,10 +26,12 @@ from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
 from topicmc.estimator import Evaluation
 from topicmc.estimator.incremental import LEAST_START, MOST_START
+from topicmc.estimator.stored import Visits
 from topicmc.estimator.stored import read as read_run
 from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import split_documents
 from topicmc.models.lda.completion import token_probabilities
+from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean, share_of
 from topicmc.posterior.traces import LOG_LIKELIHOOD, chain_trace
@@ -301,14 +303,103 @@ def test_a_stream_that_came_after_fit_is_read_as_it_was(tmp_path):
     assert model.n_iter_ == read.n_iter_
 
 
+def test_a_stream_that_an_earlier_version_saved_goes_on_as_well(tmp_path):
+    """That version said within the stream what `partial_fit` goes by."""
+    model = LDA(2, total_samples=400, batch_size=7, vocabulary=WORDS, random_state=1, n_jobs=1)
+    stream(model, 3)
+    model.save(tmp_path / "run")
+    run = TopicRun.open(tmp_path / "run")
+    facts = run.facts()
+    visits, parameters, _ = (facts.pop(name) for name in ("visits", "parameters", "chain"))
+    facts["stream"] |= {**visits, "parameters": parameters}
+    run._write_facts({name: value for name, value in facts.items() if name != "checksum"})
+    read = LDA.from_run(tmp_path / "run")
+    assert (read.total_samples, read.batch_size) == (400, 7)
+    assert read._visits == model._visits
+    stream(model, 3)
+    stream(read, 3)
+    np.testing.assert_array_equal(model._stream.chain.theta, read._stream.chain.theta)
+
+
+def test_a_fit_that_is_read_goes_on_as_if_it_had_not_been_saved(tmp_path):
+    model = LDA(**QUICK, batch_size=7, total_samples=100).fit(TOKENS)
+    model.save(tmp_path / "run")
+    read = LDA.from_run(tmp_path / "run")
+    for one, other in zip(
+        model.transform(TOKENS, return_std=True),
+        read.transform(TOKENS, return_std=True),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+    assert stream(model, 3) == stream(read, 3) == []
+    np.testing.assert_array_equal(model._stream.chain.theta, read._stream.chain.theta)
+    assert model.n_iter_ == read.n_iter_
+
+
+def test_draws_of_a_chain_that_is_read_are_the_same(tmp_path):
+    """Though a run has several, and counts of many millions are rounded in φ."""
+    rng = np.random.default_rng(0)
+    counts = {chain: [rng.integers(2**22, 2**24, (200, 3))] for chain in range(2)}
+    run = make_run(tmp_path / "run", counts, sampler="adlda")
+    run.update_facts(passes=1.0)
+    first, second = (LDA.from_run(run.path, chain=chain) for chain in range(2))
+    second.save(tmp_path / "saved")
+    read = LDA.from_run(tmp_path / "saved")
+    assert (read._record.sums != second._record.sums).any()
+    np.testing.assert_allclose(read._draw(0), second._draw(0), rtol=1e-5)
+    saved = TopicRun.open(tmp_path / "saved")
+    theta = draw_of(saved, saved.sample_index()[0], Threads(1))  # as the command line draws
+    np.testing.assert_allclose((theta / theta.sum(axis=0)).T, second._draw(0), rtol=1e-4)
+    assert first._record.key_of_draw(0) != second._record.key_of_draw(0)
+
+
+def test_documents_without_known_words_are_remembered_as_seen(tmp_path):
+    model = LDA(**QUICK).fit(TOKENS)
+    passes = model._visits.passes
+    model.partial_fit([["unheard"]] * 30).save(tmp_path / "run")
+    read = LDA.from_run(tmp_path / "run")
+    assert model._visits == read._visits == Visits(40, passes, 30)
+    assert stream(model, 2) == stream(read, 2) == []
+    np.testing.assert_array_equal(model._stream.chain.theta, read._stream.chain.theta)
+    assert model.n_iter_ == read.n_iter_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_model_of_a_data_frame_knows_its_columns_once_it_is_read(renamed, tmp_path):
+    pd = pytest.importorskip("pandas")
+    counts = [[tokens.count(word) for word in WORDS] for tokens in TOKENS]
+    frame = pd.DataFrame(counts, columns=WORDS)
+    words = [word.upper() for word in WORDS] if renamed else None
+    model = LDA(2, total_samples=40, vocabulary=words, random_state=1, n_jobs=1)
+    model.partial_fit(frame).save(tmp_path / "run")
+    assert TopicRun.open(tmp_path / "run").facts()["columns"] == (WORDS if renamed else True)
+    read = LDA.from_run(tmp_path / "run")
+    assert read.vocabulary_ == (words or WORDS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        np.testing.assert_allclose(read.transform(frame), model.transform(frame), rtol=1e-4)
+    for call in (read.transform, read.partial_fit):
+        with pytest.raises(ValueError, match="feature names should match"):
+            call(frame[WORDS[::-1]])
+
+
 def test_what_a_stream_stands_at_is_checked(tmp_path):
     model = LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
     stream(model, 1)
     model.save(tmp_path / "run")
     run = TopicRun.open(tmp_path / "run")
     told = run.facts()["stream"]
-    odd = {"update": -1}, {"update": 2**32}, {"position": 0.5}, {"parameters": {"batch_size": "7"}}
-    for wrong in odd:
+    visits = run.facts()["visits"]
+    for name, wrong in (
+        ("chain", -1), ("visits", {**visits, "fitted": "7"}), ("parameters", {"batch_size": "7"}),
+    ):  # fmt: skip
+        right = run.facts()[name]
+        run.update_facts(**{name: wrong})
+        with pytest.raises(DataError, match=rf"run\.json: {name}"):
+            LDA.from_run(run.path)
+        run.update_facts(**{name: right})
+    for wrong in {"update": -1}, {"update": 2**32}, {"position": 0.5}:
         run.update_facts(stream={**told, **wrong})
         with pytest.raises(DataError, match=r"run\.json: stream\."):
             LDA.from_run(run.path)
@@ -335,11 +426,14 @@ def test_samples_are_read_into_one_array(tmp_path):
     assert held < 1.5 * record.samples.nbytes
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_samples_that_do_not_fit_in_memory_are_refused_before_training(monkeypatch):
+    """48 bytes each. A short run, of 12 sweeps, has at most as many."""
     monkeypatch.setattr("topicmc.estimator.fitting.available_memory", lambda: 1_000)
-    with pytest.raises(ValueError, match="n_samples 32 of n_components 2 .* keep fewer n_samples"):
-        LDA(**QUICK).fit(TOKENS)
+    with pytest.raises(ValueError, match="32 samples of n_components 2 .* keep fewer n_samples"):
+        LDA(**{**QUICK, "max_iter": 200}).fit(TOKENS)
     assert len(LDA(**QUICK, n_samples=4).fit(TOKENS).samples_) <= 4
+    assert len(LDA(**{**QUICK, "max_iter": 12}).fit(TOKENS).samples_) <= 12
 
 
 def test_texts_for_a_saved_model_are_cut_as_today(fitted, tmp_path):
@@ -477,6 +571,18 @@ def test_a_copy_of_a_run_says_where_the_corpus_is_that_the_run_holds(fitted, tmp
     LDA.from_run(run.path).save(tmp_path / "copy")
     told = TopicRun.open(tmp_path / "copy").facts()["corpus"]["path"]
     assert told == str((run.path / "corpus").resolve())
+
+
+def test_a_model_does_not_replace_the_run_that_holds_its_corpus(fitted, tmp_path):
+    fitted.save(tmp_path / "run")
+    run = TopicRun.open(tmp_path / "run")
+    (run.path / "corpus").mkdir()
+    run.update_facts(corpus={**run.facts()["corpus"], "path": "corpus"})
+    model = LDA.from_run(run.path)
+    with pytest.raises(UsageError, match="holds the corpus that the model was made on"):
+        model.save(run.path, force=True)
+    assert (run.path / "corpus").is_dir()
+    model.save(tmp_path / "other", force=True)
 
 
 def test_a_saved_model_is_not_resumed(fitted, tmp_path):

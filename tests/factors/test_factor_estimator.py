@@ -1,6 +1,7 @@
 """`MatrixFactorization`: in the shape of scikit-learn, and the same as the command."""
 
 import pickle
+import tracemalloc
 from contextlib import ExitStack
 
 import numpy as np
@@ -91,6 +92,10 @@ def test_a_step_that_is_too_large_is_told(ratings):
     model = MatrixFactorization(**{**SMALL, "step_size": 1e20})
     with pytest.raises(DivergedError, match="lower step_size .* or raise batch_size"):
         model.fit(pairs, values)
+    model = MatrixFactorization(n_factors=1, sampler="gibbs", max_iter=60, noise_precision=1e308)
+    with pytest.raises(DivergedError, match=r"lower noise_precision \(now 1e\+308\)") as told:
+        model.fit([("a", "x"), ("a", "y"), ("b", "x")], [1, 2, 3])
+    assert "--" not in str(told.value)
 
 
 def test_ids_may_be_numbers_arrays_and_frames():
@@ -103,12 +108,35 @@ def test_ids_may_be_numbers_arrays_and_frames():
         for X in (
             numbers, numbers.astype(float), numbers.tolist(), numbers.astype(str),
             numbers.astype(float).tolist(), numbers.astype(np.float32).astype(object),
+            numbers.astype("S2"), numbers.astype("S2").tolist(),
             pandas.DataFrame({"user": numbers[:, 0], "item": numbers[:, 1]}),
             pandas.DataFrame({"user": numbers[:, 0].astype(float), "item": numbers[:, 1]}),
         )
     ]  # fmt: skip
     assert len(set(fitted)) == 1
     assert small.user_ids_ and sorted(small.item_ids_) == ["10", "11"]
+
+
+def test_ids_that_end_in_a_zero_byte_are_their_own():
+    pairs = [("a", "x"), ("a\0", "x")]
+    model = MatrixFactorization(n_factors=1, max_iter=60, random_state=0).fit(pairs, [1, 2])
+    assert sorted(model.user_ids_) == ["a", "a\0"]
+
+
+def test_a_long_id_does_not_make_the_others_long():
+    """With text of one width 2,000 ids of 20,000 characters would take 160 MB."""
+    pairs = [(f"user {i}", "x") for i in range(2_000)] + [("u" * 20_000, "x")]
+    values = [float(i % 5) for i in range(len(pairs))]
+    model = MatrixFactorization(n_factors=1, max_iter=60, random_state=0, n_jobs=1)
+    model.fit(pairs[:500], values[:500])  # compiles
+    tracemalloc.start()
+    try:
+        model.fit(pairs, values)
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert held < 40e6
+    assert len(model.user_ids_) == len(pairs)
 
 
 @pytest.mark.parametrize("missing", ["NA", "NaT"])
@@ -196,6 +224,10 @@ def test_a_pickled_model_predicts_the_same():
         ({}, [("a", "x"), ("b", "x")], [1, -1e39], r"y\[1\] is too large"),
         ({}, np.array([["a", "nan"]]), [1], "X lacks ids"),
         ({}, [("a", "")], [1], "X lacks ids"),
+        ({}, np.array([[b"a", b"nan"]]), [1], "X lacks ids"),
+        ({}, [("a", b"")], [1], "X lacks ids"),
+        ({}, [("a", b"\xff")], [1], "X holds bytes that are not UTF-8"),
+        ({}, [("a", ["x"])], [1], "X holds what is no id"),
     ],
 )
 def test_what_cannot_be_is_a_value_error(parameters, X, y, told):

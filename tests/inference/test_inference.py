@@ -255,9 +255,11 @@ def test_the_estimator_draws_topics_too():
     phi = np.array([[0.8, 0.2], [0.2, 0.8]], np.float32)
     model._record.phis, model.doc_topic_prior_ = np.broadcast_to(phi, (32, 2, 2)), np.ones(2)
     model._record.sums = np.full((32, 2), 10.0)
-    model._record.entries = [{"alpha": np.ones(2), "burn_in": False}] * 32
+    entry = {"alpha": np.ones(2), "burn_in": False}
+    model._record.entries = [{**entry, "round": i} for i in range(32)]
     found = []
-    for model._seed in range(30):
+    for seed in range(30):
+        model._seed = model._record.config["seed"] = seed
         found.append(model.transform([[20, 20]], return_std=True)[1][0] ** 2)
     phis = np.random.default_rng(4).gamma(np.broadcast_to(10 * phi, (20_000, 2, 2)))
     exact = exact_variance((20, 20), phis / phis.sum(axis=2, keepdims=True))

@@ -20,6 +20,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed import adlda, word_orders
 from topicmc.models.lda.collapsed import worker as collapsed
 from topicmc.models.lda.collapsed.growing import Schedule
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.planning.plan import rounds_per_sweep
@@ -32,7 +33,7 @@ CONFIG = TrainConfig(topics=5, sampler="adlda", alpha=0.1, beta=0.05, seed=3, th
 
 
 def method(config, corpus, additions=None):
-    config = resolve(config, n_docs=corpus.n_docs, n_tokens=max(20, corpus.n_tokens), n_words=9)
+    config = resolve(config, Extent(corpus.n_docs, max(20, corpus.n_tokens), 9))
     transport = LocalTransport(config.workers)
     return open_method(config, corpus, transport, Threads(config.threads), additions=additions)
 
@@ -385,11 +386,11 @@ def test_every_start_finds_the_topics(small_corpus, tmp_path, monkeypatch, start
 
 
 def test_options_that_make_no_sense():
-    sizes = {"n_docs": 1000, "n_tokens": 50_000, "n_words": 100}
+    size = Extent(1000, 50_000, 100)
     with pytest.raises(UsageError, match="one chain"):
-        resolve(TrainConfig(sampler="asynclda", workers=2, chains=2), **sizes)
+        resolve(TrainConfig(sampler="asynclda", workers=2, chains=2), size)
     with pytest.raises(UsageError, match="--start grow needs --sampler adlda"):
-        resolve(TrainConfig(sampler="scir", remember=False, start="grow"), **sizes)
+        resolve(TrainConfig(sampler="scir", remember=False, start="grow"), size)
 
 
 @pytest.mark.parametrize("n_docs", [3, 300, 93_095, 8_200_000])
@@ -397,10 +398,10 @@ def test_options_that_make_no_sense():
 def test_epochs_are_sweeps(n_docs, workers):
     """And no worker draws more than 30,000 documents, or a block, between synchronisations."""
     config = TrainConfig(topics=2, sampler="adlda", workers=workers, epochs=10)
-    config = resolve(config, n_docs=n_docs, n_tokens=90 * n_docs, n_words=1000)
+    config = resolve(config, Extent(n_docs, 90 * n_docs, 1000))
     blocks = config.trajectory * rounds_per_sweep(config, n_docs)
     assert n_docs / workers <= blocks * config.batch_size < 1.7 * n_docs / workers + 1
     assert config.trajectory * config.batch_size <= max(30_000, config.batch_size)
     mine = -(-n_docs // workers)
     assert min(4, mine) <= -(-mine // config.batch_size) <= 65
-    assert resolve(config, n_docs=n_docs, n_tokens=90 * n_docs, n_words=1000) == config
+    assert resolve(config, Extent(n_docs, 90 * n_docs, 1000)) == config

@@ -11,8 +11,9 @@ from test_training import StopAfter, kept_bits, opened, train
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.collapsed.consensus import _roots, _ward, consensus, seconds_to_compare
 from topicmc.models.lda.collapsed.growing import Schedule
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
-from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.pace import Machine, Pace
 from topicmc.models.lda.planning.plan import work_of_start
 from topicmc.models.lda.planning.starts import BURN_IN_SHARE
 from topicmc.models.lda.run import TopicRun
@@ -25,9 +26,9 @@ CONFIG = TrainConfig(
 )  # fmt: skip
 KEPT = ("scir", "sgrld")
 OF_MEMBER, POOLED = 2, 20  # sweeps of each of the ten, and of all, in a start of 30
-KOS = {"n_docs": 3_087, "n_tokens": 422_250, "n_words": 6_906}
-ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
-PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}
+KOS = Extent(3_087, 422_250, 6_906)
+ARXIV = Extent(93_095, 11_439_595, 20_367)
+PUBMED = Extent(8_200_000, 730_000_000, 39_987)
 
 
 def test_members_of_blocks_of_one_document_begin_at_topics_of_their_own(small_corpus):
@@ -328,8 +329,9 @@ def test_threads_change_nothing(small_corpus, tmp_path):
 
 
 def test_it_is_chosen_where_sweeps_are_cheap():
-    def chosen(size, **given):
-        config = resolve(TrainConfig(**{"topics": 50, "sampler": "adlda", **given}), **size)
+    def chosen(size, memory=None, **given):
+        asked = TrainConfig(**{"topics": 50, "sampler": "adlda", **given})
+        config = resolve(asked, size, Machine(memory=memory))
         return config.start, config.start_sweeps
 
     assert chosen(KOS) == ("consensus", 1250)
@@ -347,9 +349,9 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(ARXIV, topics=100, epochs=600.0)[0] == "consensus"
     assert chosen(PUBMED, topics=100, epochs=600.0)[0] == "grow"
     assert chosen(PUBMED, topics=100, epochs=1200.0)[0] == "consensus"
-    wide = KOS | {"n_words": 400_000}  # 8 GB
-    assert chosen(wide | {"memory": 40 * 10**9}, topics=100)[0] == "consensus"
-    assert chosen(wide | {"memory": 30 * 10**9}, topics=100)[0] == "grow"
+    wide = KOS._replace(n_words=400_000)  # 8 GB
+    assert chosen(wide, 40 * 10**9, topics=100)[0] == "consensus"
+    assert chosen(wide, 30 * 10**9, topics=100)[0] == "grow"
     for other in (
         {"sampler": "asynclda"}, {"alpha": [0.1] * 50},
         {"seeds": {"sea": {"3": 1.0}}}, {"topic_prior": "prior.npy", "learn": "alpha"},
@@ -362,17 +364,17 @@ def test_it_is_chosen_where_sweeps_are_cheap():
 
 def test_the_time_to_compare_members_is_part_of_the_start():
     """100 topics of 20,000 words take as long as 40 sweeps over few documents."""
-    size = {"n_docs": 9_000, "n_tokens": 450_000, "n_words": 20_000}
+    size = Extent(9_000, 450_000, 20_000)
     config = TrainConfig(topics=100, sampler="adlda", time_budget=20.0)
-    pace = Pace(17e-9, 0.0, 7e-9)
-    sweep = 17e-9 * size["n_tokens"]
-    compared = seconds_to_compare(size["n_words"], 100)
+    machine = Machine(2, pace=Pace(17e-9, 0.0, 7e-9))
+    sweep = 17e-9 * size.n_tokens
+    compared = seconds_to_compare(size.n_words, 100)
     assert 0.5 < compared < 1
-    planned = resolve(config, **size, cores=2, pace=pace)
+    planned = resolve(config, size, machine)
     assert planned.start == "consensus"
-    taken = work_of_start(planned, **size).cost * sweep + compared
+    taken = work_of_start(planned, size).cost * sweep + compared
     assert BURN_IN_SHARE * 20.0 - 2 * sweep < taken <= BURN_IN_SHARE * 20.0
-    short = resolve(replace(config, time_budget=4.0), **size, cores=2, pace=pace)
+    short = resolve(replace(config, time_budget=4.0), size, machine)
     assert short.start == "grow"
 
 
@@ -380,10 +382,10 @@ def test_a_run_without_a_length_takes_half_a_minute_of_two_cores_whatever_there_
     """36 ns a token and topic at K = 50, 42 at K = 100, by two threads."""
     for size, topics, first in ((KOS, 50, 3000), (ARXIV, 100, 150), (KOS, 20, 3000)):
         for cores in (1, 2, 64):
-            config = resolve(TrainConfig(topics=topics), **size, cores=cores)
+            config = resolve(TrainConfig(topics=topics), size, Machine(cores))
             assert (config.until, config.epochs) == ("converged", 3 * first)
-    size = {"n_docs": 20_000, "n_tokens": 2_000_000, "n_words": 10_000}
-    one, two = (resolve(TrainConfig(topics=50, chains=n), **size) for n in (1, 2))
+    size = Extent(20_000, 2_000_000, 10_000)
+    one, two = (resolve(TrainConfig(topics=50, chains=n), size) for n in (1, 2))
     assert one.epochs == 3 * round(30 / (2_000_000 * 18e-9))
     assert two.epochs == pytest.approx(one.epochs / 2, abs=2)
 
@@ -402,4 +404,4 @@ def test_a_run_without_a_length_takes_half_a_minute_of_two_cores_whatever_there_
 def test_what_it_cannot_honour_is_refused(given, message):
     config = TrainConfig(**{"sampler": "adlda", "topics": 50, "start": "consensus", **given})
     with pytest.raises(UsageError, match=message):
-        resolve(config, **KOS)
+        resolve(config, KOS)

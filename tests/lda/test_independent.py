@@ -10,7 +10,9 @@ from test_training import StopAfter, kept_bits, train
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.models.lda import jobs
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.planning.pace import Machine
 
 TWO = replace(CONFIG, chains=2, topics=4, epochs=12)
 
@@ -72,11 +74,11 @@ def test_together_they_predict_better(small_corpus, tmp_path):
 
 
 def test_what_chains_cost_is_reckoned_with():
-    sizes = {"n_docs": 100_000, "n_tokens": 10**7, "n_words": 20_000, "cores": 2}
+    size, enough, half = Extent(100_000, 10**7, 20_000), Machine(2, 2 * 10**8), Machine(2, 10**8)
     config = replace(CONFIG, sampler="auto", topics=100, time_budget=100.0)
-    one, two = (resolve(replace(config, chains=n), memory=2 * 10**8, **sizes) for n in (1, 2))
+    one, two = (resolve(replace(config, chains=n), size, enough) for n in (1, 2))
     assert (one.sampler, two.sampler, two.chains) == ("adlda", "adlda", 2)
     assert two.start_sweeps < one.start_sweeps
-    assert resolve(config, memory=10**8, **sizes).sampler == "adlda"
+    assert resolve(config, size, half).sampler == "adlda"
     with pytest.raises(UsageError, match="a worker holds at most one chain"):
-        resolve(replace(config, chains=2), memory=10**8, **sizes)
+        resolve(replace(config, chains=2), size, half)

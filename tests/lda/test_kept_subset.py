@@ -8,9 +8,10 @@ import pytest
 from test_training import StopAfter, kept_bits, opened, train
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.memory import Sizes, terms
 from topicmc.models.lda.planning.defaults import resolve
-from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.pace import Machine, Pace
 from topicmc.models.lda.planning.plan import ENOUGH_SAMPLES, expected_samples, work_of_start
 from topicmc.models.lda.planning.starts import BURN_IN_SHARE, LEAST_START, SUBSET_SWEEPS, Members
 from topicmc.models.lda.run import TopicRun
@@ -24,8 +25,8 @@ CONFIG = TrainConfig(
 )  # fmt: skip
 KEPT = ("scir", "sgrld")
 ON_SUBSET = SWEEPS - LEAST_START
-ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
-PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}
+ARXIV = Extent(93_095, 11_439_595, 20_367)
+PUBMED = Extent(8_200_000, 730_000_000, 39_987)
 PACE = Pace(16e-9, 0.0, 7e-9)
 
 
@@ -36,7 +37,7 @@ def kept(sampler, **given):
 
 def chosen(size, **given):
     config = TrainConfig(**{"topics": 100, "sampler": "adlda", **given})
-    return resolve(config, **size, cores=2, pace=PACE)
+    return resolve(config, size, Machine(2, pace=PACE))
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -166,7 +167,7 @@ def test_it_is_chosen_where_all_documents_cannot_join_slowly():
     assert 31e6 < minutes.start_documents * 89 < 33e6
     more = chosen(PUBMED, time_budget=480.0)
     assert LEAST_START < more.start_sweeps - SUBSET_SWEEPS < 20
-    assert work_of_start(more, **PUBMED).cost <= BURN_IN_SHARE * 480 / (730e6 * 16e-9)
+    assert work_of_start(more, PUBMED).cost <= BURN_IN_SHARE * 480 / (730e6 * 16e-9)
     hours = chosen(PUBMED, time_budget=36_000.0, start="subset")
     assert hours.start_sweeps == SUBSET_SWEEPS + 60
     for size, given in (
@@ -183,7 +184,7 @@ def test_it_is_chosen_where_all_documents_cannot_join_slowly():
         assert (config.start, config.start_documents) == ("grow", "auto"), given
     told = chosen(ARXIV, start="subset", epochs=100.0)
     assert told.start_documents == round(93_095 / 4)
-    again = resolve(TrainConfig(**minutes.as_dict()), **PUBMED)
+    again = resolve(TrainConfig(**minutes.as_dict()), PUBMED)
     assert (again.start_sweeps, again.start_documents) == (105, minutes.start_documents)
 
 
@@ -191,7 +192,7 @@ def test_a_smaller_subset_does_where_sweeps_are_few():
     """Of 3 million tokens in runs of 18 sweeps and fewer over all documents, in proportion to the
     sweeps up to 6 in 36; so a longer run has no worse a start."""
     for millions in (60, 98):
-        size = {"n_docs": 11_111 * millions, "n_tokens": millions * 10**6, "n_words": 7_000}
+        size = Extent(11_111 * millions, millions * 10**6, 7_000)
         found = {n: chosen(size, time_budget=0.016 * millions * n) for n in range(8, 37)}
         share = {n: 90 * c.start_documents for n, c in found.items() if c.start == "subset"}
         assert list(share) == list(range(min(share), max(share) + 1)) and min(share) < 18
@@ -202,41 +203,40 @@ def test_a_smaller_subset_does_where_sweeps_are_few():
 
 def test_a_start_that_is_chosen_can_be_asked_for():
     """As when a run is resumed: one on a few long documents is not chosen."""
-    size = {"n_docs": 600, "n_tokens": 60_000_000, "n_words": 7_000}
+    size = Extent(600, 60_000_000, 7_000)
     config = chosen(size, time_budget=16 * 60e6 * 16e-9)
     assert config.start == "grow"
-    assert resolve(TrainConfig(**config.as_dict()), **size).start == "grow"
+    assert resolve(TrainConfig(**config.as_dict()), size).start == "grow"
 
 
 def test_what_it_costs():
     """The sum of the shares of the documents that take part, of which those of sweeps in which
     documents join take half as long again; and the plan counts it in."""
-    size = {"n_tokens": PUBMED["n_tokens"], "n_topics": 100, "n_words": PUBMED["n_words"]}
     config = chosen(PUBMED, time_budget=240.0)
-    share = config.start_documents / PUBMED["n_docs"]
-    members = Members.on_subset(105, share, **size)
+    share = config.start_documents / PUBMED.n_docs
+    members = Members.on_subset(105, share, PUBMED, 100)
     assert (members.number, members.end) == (1, SUBSET_SWEEPS)
     shares = [members.share(sweep) for sweep in range(105)]
     assert shares[99] == share and shares[100:] == [1.0] * 5
-    assert work_of_start(config, **PUBMED).draws == pytest.approx(sum(shares))
+    assert work_of_start(config, PUBMED).draws == pytest.approx(sum(shares))
     cost = sum(shares) + sum(s for s in shares if s < share) / 2
-    assert work_of_start(config, **PUBMED).cost == pytest.approx(cost)
+    assert work_of_start(config, PUBMED).cost == pytest.approx(cost)
     plenty, brief = (
-        expected_samples(replace(config, time_budget=seconds), **PUBMED, pace=PACE)
+        expected_samples(replace(config, time_budget=seconds), PUBMED, PACE)
         for seconds in (240.0, 11.7 * (cost - 1))
     )
     assert (plenty > ENOUGH_SAMPLES, brief) == (True, 0)
-    short = Members.on_subset(3, share, **size)
+    short = Members.on_subset(3, share, PUBMED, 100)
     assert (short.number, short.sweeps) == (1, 1)
 
 
 def test_its_memory_is_stated():
-    sizes = Sizes(*PUBMED.values(), 0, 0, 0, 0, 0, 0)._replace(
-        n_words=PUBMED["n_words"], n_tokens=PUBMED["n_tokens"], id_bytes=2
+    sizes = Sizes(*PUBMED, 0, 0, 0, 0, 0, 0)._replace(
+        n_words=PUBMED.n_words, n_tokens=PUBMED.n_tokens, id_bytes=2
     )
     config = chosen(PUBMED, time_budget=240.0)
     found = {term.name: term for term in terms(config, sizes, 1)}
-    tokens = config.start_documents / PUBMED["n_docs"] * PUBMED["n_tokens"]
+    tokens = config.start_documents / PUBMED.n_docs * PUBMED.n_tokens
     assert found["orders of the subset by word"].n_bytes == pytest.approx(2 * tokens)
     assert found["words and topics of a block"].n_bytes == pytest.approx(3 * tokens / 4)
     assert found["counts over the subset, and its topics"].n_bytes == 4 * 39_987 * (200 + 112)

@@ -15,6 +15,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DivergedError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.state import sum_topics
@@ -25,8 +26,7 @@ CONFIG = TrainConfig(
 
 
 def method(config, corpus, additions=None):
-    sizes = {"n_docs": corpus.n_docs, "n_tokens": max(20, corpus.n_tokens)}
-    config = resolve(config, **sizes, n_words=corpus.n_words)
+    config = resolve(config, Extent(corpus.n_docs, max(20, corpus.n_tokens), corpus.n_words))
     return KeptAssignments(
         config, corpus, LocalTransport(config.workers), Threads(config.threads), additions=additions
     )

@@ -10,12 +10,13 @@ from test_training import StopAfter, kept_bits, opened, train
 
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.memory import Sizes, terms
 from topicmc.models.lda.minibatches.subset import SubsetStart, _tokens
 from topicmc.models.lda.minibatches.target import CHAINS
 from topicmc.models.lda.model import look_of
 from topicmc.models.lda.planning.defaults import resolve
-from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.pace import Machine, Pace
 from topicmc.models.lda.planning.plan import expected_samples
 from topicmc.models.lda.planning.starts import (
     SUBSET_SWEEPS,
@@ -32,8 +33,8 @@ CONFIG = TrainConfig(
     anneal_updates=BURN_IN, updates=SWEEPS + 24, batch_size=20, trajectory=1, alpha=0.3, beta=0.1,
     seed=3, threads=1, balance=False, evaluate_every="10m", checkpoint_every="10m",
 )  # fmt: skip
-ARXIV = {"n_docs": 93_095, "n_tokens": 11_439_595, "n_words": 20_367}
-PUBMED = {"n_docs": 8_200_000, "n_tokens": 730_000_000, "n_words": 39_987}
+ARXIV = Extent(93_095, 11_439_595, 20_367)
+PUBMED = Extent(8_200_000, 730_000_000, 39_987)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -140,9 +141,9 @@ def test_threads_change_nothing(small_corpus, tmp_path):
     assert kept_bits(runs[0]) == kept_bits(runs[1])
 
 
-def chosen(size, **given):
+def chosen(size, memory=None, **given):
     config = TrainConfig(**{"topics": 100, "sampler": "scir", "remember": False, **given})
-    return resolve(config, **size, cores=2)
+    return resolve(config, size, Machine(2, memory))
 
 
 def test_it_is_chosen_where_the_corpus_is_large():
@@ -152,7 +153,7 @@ def test_it_is_chosen_where_the_corpus_is_large():
     assert 31e6 < tokens < 33e6
     fewer = chosen(PUBMED, time_budget=50.0).start_documents
     assert 10e6 < fewer * 89 < 14e6
-    assert chosen(ARXIV, time_budget=600.0).start_documents == ARXIV["n_docs"]
+    assert chosen(ARXIV, time_budget=600.0).start_documents == ARXIV.n_docs
     for size, given in (
         (PUBMED, {"time_budget": 7.0}),  # too few documents would fit in
         (ARXIV, {"time_budget": 7.0}),
@@ -164,51 +165,49 @@ def test_it_is_chosen_where_the_corpus_is_large():
         assert config.start == "stream", given
         assert (config.start_sweeps, config.start_documents) == ("auto", "auto")
     assert chosen(PUBMED, time_budget=600.0, sampler="sgrld").start == "plain"
-    assert chosen(PUBMED | {"memory": 300_000_000}, time_budget=600.0).start_documents * 89 < 1e7
+    assert chosen(PUBMED, 300_000_000, time_budget=600.0).start_documents * 89 < 1e7
     told = chosen(ARXIV, start="subset", start_sweeps=30)
-    assert (told.start_sweeps, told.start_documents) == (30, ARXIV["n_docs"])
+    assert (told.start_sweeps, told.start_documents) == (30, ARXIV.n_docs)
     short = chosen(ARXIV, start="subset", time_budget=5.0)
     assert 8_000 < short.start_documents < 12_000  # though that is few
-    assert chosen(ARXIV, start_documents=200_000).start_documents == ARXIV["n_docs"]
-    again = resolve(TrainConfig(**minutes.as_dict()), **PUBMED)
+    assert chosen(ARXIV, start_documents=200_000).start_documents == ARXIV.n_docs
+    again = resolve(TrainConfig(**minutes.as_dict()), PUBMED)
     assert (again.step_size, again.start_documents) == (minutes.step_size, minutes.start_documents)
 
 
 def test_its_memory_is_stated():
     """Words and topics of the tokens in two bytes each, their order in two more, and counts."""
     config = chosen(PUBMED, time_budget=600.0, topics=500)
-    sizes = Sizes(*PUBMED.values(), 0, 0, 0, 0, 0, 0)._replace(
-        n_words=PUBMED["n_words"], n_tokens=PUBMED["n_tokens"], id_bytes=2
+    sizes = Sizes(*PUBMED, 0, 0, 0, 0, 0, 0)._replace(
+        n_words=PUBMED.n_words, n_tokens=PUBMED.n_tokens, id_bytes=2
     )
     found = {term.name: term for term in terms(config, sizes, 1)}
-    tokens = config.start_documents / PUBMED["n_docs"] * PUBMED["n_tokens"]
+    tokens = config.start_documents / PUBMED.n_docs * PUBMED.n_tokens
     assert found["tokens of the subset, and their topics"].n_bytes == 8 * tokens
-    assert found["counts over the subset"].n_bytes == 4 * PUBMED["n_words"] * 512
+    assert found["counts over the subset"].n_bytes == 4 * PUBMED.n_words * 512
     assert {found[name].phase for name in found if "subset" in name} == {"starting"}
     other = chosen(PUBMED, time_budget=600.0, topics=500, start="stream")
     assert not any("subset" in term.name for term in terms(other, sizes, 1))
 
 
 def test_the_subset_is_the_largest_that_fits_in():
-    size = PUBMED | {"n_topics": 100}
     for within in (1.2e9, 1.3e9, 1.7e9):
-        documents = subset_documents(within, 100, (0, np.inf), **size)
-        draws = [subset_draws(n, 100, **size) for n in (documents, round(1.16 * documents))]
+        documents = subset_documents(within, 100, (0, np.inf), PUBMED, 100)
+        draws = [subset_draws(n, 100, PUBMED, 100) for n in (documents, round(1.16 * documents))]
         assert draws[0] <= within < draws[1]
-    assert subset_draws(0, 100, **size) == 0
+    assert subset_draws(0, 100, PUBMED, 100) == 0
 
 
 def test_the_smallest_subset_is_tried_too():
     """And not only sizes 15 % apart from the largest, which may miss it by as much."""
-    size = PUBMED | {"n_topics": 100}
     least = 1.1 * 32e6 / 1.15**10
-    documents = math.ceil(least * PUBMED["n_docs"] / PUBMED["n_tokens"])
-    within = subset_draws(documents, 100, **size)
-    assert subset_documents(within, 100, (least, np.inf), **size) == documents
-    assert subset_documents(0.99 * within, 100, (least, np.inf), **size) == 0
-    assert subset_documents(np.inf, 100, (33e6, np.inf), **size) == 0
-    fixed = subset_documents(np.inf, 100, (5e6, 5e6), **size)
-    assert fixed == math.ceil(5e6 * PUBMED["n_docs"] / PUBMED["n_tokens"])
+    documents = math.ceil(least * PUBMED.n_docs / PUBMED.n_tokens)
+    within = subset_draws(documents, 100, PUBMED, 100)
+    assert subset_documents(within, 100, (least, np.inf), PUBMED, 100) == documents
+    assert subset_documents(0.99 * within, 100, (least, np.inf), PUBMED, 100) == 0
+    assert subset_documents(np.inf, 100, (33e6, np.inf), PUBMED, 100) == 0
+    fixed = subset_documents(np.inf, 100, (5e6, 5e6), PUBMED, 100)
+    assert fixed == math.ceil(5e6 * PUBMED.n_docs / PUBMED.n_tokens)
 
 
 def test_a_run_of_few_updates_or_epochs_does_not_end_on_the_subset():
@@ -219,11 +218,11 @@ def test_a_run_of_few_updates_or_epochs_does_not_end_on_the_subset():
     assert chosen(PUBMED).start == "subset"
     assert chosen(PUBMED, epochs=1.0).start == "stream"
     many = chosen(PUBMED, epochs=5.0)
-    drawn = subset_draws(many.start_documents, many.start_sweeps, n_topics=100, **PUBMED)
-    assert many.start == "subset" and 1.3 < drawn / PUBMED["n_tokens"] <= 5 / 3
+    drawn = subset_draws(many.start_documents, many.start_sweeps, PUBMED, 100)
+    assert many.start == "subset" and 1.3 < drawn / PUBMED.n_tokens <= 5 / 3
     large = chosen(PUBMED, epochs=2.0, batch_size=100_000)
-    drawn = subset_draws(large.start_documents, large.start_sweeps, n_topics=100, **PUBMED)
-    left = (2 - drawn / PUBMED["n_tokens"]) * PUBMED["n_docs"] / large.batch_size
+    drawn = subset_draws(large.start_documents, large.start_sweeps, PUBMED, 100)
+    left = (2 - drawn / PUBMED.n_tokens) * PUBMED.n_docs / large.batch_size
     assert large.anneal_updates == int(2 / 3 * left) < 100
 
 
@@ -234,7 +233,7 @@ def test_a_run_of_few_updates_or_epochs_does_not_end_on_the_subset():
 def test_the_smallest_subset_of_minibatches_grows_with_words_and_topics(
     n_words, topics, short, enough
 ):
-    size = {"n_docs": 3_000_000, "n_tokens": 150_000_000, "n_words": n_words}
+    size = Extent(3_000_000, 150_000_000, n_words)
     starts = [chosen(size, topics=topics, time_budget=float(s)).start for s in (short, enough)]
     assert starts == ["stream", "subset"]
 
@@ -242,10 +241,10 @@ def test_the_smallest_subset_of_minibatches_grows_with_words_and_topics(
 def test_burn_in_leaves_a_third_of_the_time_for_samples():
     """Half for the subset, and three tenths of the rest for the updates after it."""
     config = chosen(PUBMED, time_budget=100.0)
-    pace = Pace.reckoned(config, PUBMED["n_words"], 2)
-    drawn = subset_draws(config.start_documents, 100, n_topics=100, **PUBMED)
-    tokens = config.batch_size * PUBMED["n_tokens"] / PUBMED["n_docs"]
-    update = pace.minibatch_update(tokens, config.sweeps, 100 * PUBMED["n_words"])
+    pace = Pace.reckoned(config, PUBMED.n_words, 2)
+    drawn = subset_draws(config.start_documents, 100, PUBMED, 100)
+    tokens = config.batch_size * PUBMED.n_tokens / PUBMED.n_docs
+    update = pace.minibatch_update(tokens, config.sweeps, 100 * PUBMED.n_words)
     start = drawn * pace.token(config) + config.anneal_updates * update
     assert 60 < start <= 65
 
@@ -255,34 +254,35 @@ def test_what_was_asked_for_begins_on_the_smallest_where_none_fits():
     for asked in ({"start": "subset"}, {"start_sweeps": 100}):
         config = chosen(ARXIV, topics=400, epochs=0.1, **asked)
         assert (config.start, config.start_sweeps) == ("subset", 100)
-        assert config.start_documents == math.ceil(4_000 * ARXIV["n_docs"] / ARXIV["n_tokens"])
+        assert config.start_documents == math.ceil(4_000 * ARXIV.n_docs / ARXIV.n_tokens)
 
 
 @pytest.mark.parametrize(("updates", "trajectory", "samples"), [(SWEEPS + 24, 1, 15), (40, 2, 12)])
 def test_what_is_expected_is_what_is_kept(small_corpus, tmp_path, updates, trajectory, samples):
     """Sweeps over the subset are positions, as trajectories are."""
-    size = {name: getattr(small_corpus, name) for name in ("n_docs", "n_tokens", "n_words")}
-    config = resolve(replace(CONFIG, updates=updates, trajectory=trajectory), **size)
+    size = Extent.of(small_corpus)
+    config = resolve(replace(CONFIG, updates=updates, trajectory=trajectory), size)
     pace = Pace.reckoned(config, small_corpus.n_words, 1)
     _, outcome = train(config, small_corpus, tmp_path / "run")
-    assert expected_samples(config, **size, pace=pace) == outcome.samples == samples
+    assert expected_samples(config, size, pace) == outcome.samples == samples
 
 
 def test_sweeps_over_the_subset_leave_no_sample():
     config = chosen(ARXIV, start="subset", updates=110)
-    assert expected_samples(config, **ARXIV, pace=Pace.reckoned(config, 20_367, 2)) == 0
+    pace = Pace.reckoned(config, ARXIV.n_words, 2)
+    assert expected_samples(config, ARXIV, pace) == 0
     epochs = replace(config, updates=None, epochs=0.9)
-    assert expected_samples(epochs, **ARXIV, pace=Pace.reckoned(config, 20_367, 2)) == 0
+    assert expected_samples(epochs, ARXIV, pace) == 0
 
 
 def test_what_is_expected_counts_the_subset_in():
     config = chosen(PUBMED, time_budget=600.0)
-    pace = Pace.reckoned(config, PUBMED["n_words"], 2)
+    pace = Pace.reckoned(config, PUBMED.n_words, 2)
     more = replace(config, start="stream", start_sweeps="auto", start_documents="auto")
-    fewer, samples = (expected_samples(c, **PUBMED, pace=pace) for c in (config, more))
+    fewer, samples = (expected_samples(c, PUBMED, pace) for c in (config, more))
     assert 0 < fewer <= samples
     short = replace(config, time_budget=10.0)  # in which a start that is cut leaves too little
-    assert expected_samples(short, **PUBMED, pace=pace) == 0
+    assert expected_samples(short, PUBMED, pace) == 0
     looks = [look_of(replace(c, time_budget=None, updates=400), 10**6) for c in (config, more)]
     assert looks == [2 * (SUBSET_SWEEPS + config.anneal_updates), 2 * config.anneal_updates]
 

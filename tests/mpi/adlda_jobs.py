@@ -10,6 +10,7 @@ from topicmc.corpora import Corpus
 from topicmc.engine.transport.base import abort_on_error
 from topicmc.engine.transport.open import open_transport
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
@@ -22,8 +23,7 @@ def opened(sampler, corpus, transport, **settings):
         sampler=sampler, alpha=0.1, beta=0.05, seed=3, threads=1, epochs=20,
         workers=transport.n_workers, **{"topics": 5, **settings},
     )  # fmt: skip
-    sizes = {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
-    return open_method(resolve(config, **sizes), corpus, transport, Threads(1))
+    return open_method(resolve(config, Extent.of(corpus)), corpus, transport, Threads(1))
 
 
 def job_consistent(path):

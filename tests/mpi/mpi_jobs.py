@@ -160,12 +160,12 @@ def job_fails(how):
     with abort_on_error(transport):
         transport.barrier()
         if how == "everywhere":
-            raise DataError("shards/00000/counts.npy is short: prepare the corpus again.")
+            raise DataError("shards/00000/counts.npy is short: prepare the corpus again")
         if transport.rank == 1:
             if how == "raise":
                 raise ZeroDivisionError("one rank divided by zero")
             if how == "data":
-                raise DataError("shards/00001/counts.npy is short: prepare the corpus again.")
+                raise DataError("shards/00001/counts.npy is short: prepare the corpus again")
             os.kill(os.getpid(), signal.SIGKILL)
         transport.average({transport.rank: np.ones(9, np.float32)}, [range(transport.n_workers)])
 

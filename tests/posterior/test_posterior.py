@@ -10,7 +10,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import add_phi, write_sample
-from topicmc.posterior.thinning import evenly, is_kept, number_kept, reached
+from topicmc.posterior.thinning import evenly, is_kept, longest_kept, number_kept
 from topicmc.samplers.state import Chain
 from topicmc.storage import runs
 
@@ -42,7 +42,7 @@ def test_what_is_kept_later_was_kept_all_along(now, samples):
 def test_what_is_reached_at_a_jump_is_the_position_kept_longest(before, step):
     """Workers that do not wait may complete several sweeps between two looks."""
     now = before + step
-    found = reached(before, now)
+    found = longest_kept(before, now)
     assert before < found <= now
     power = found & -found
     assert all(number & -number <= power for number in range(before + 1, now + 1))

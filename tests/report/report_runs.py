@@ -6,6 +6,7 @@ import numpy as np
 from synthetic import lda_documents, write_docword
 
 from topicmc.corpora import Corpus, prepare
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
@@ -49,7 +50,7 @@ def made_up_run(
     another order."""
     workers = {"workers": chains, "chains": chains, "groups": chains}
     config = TrainConfig(topics=n_topics, sampler="scir", updates=40, seed=seed, **workers)
-    sizes = {"n_docs": 1000, "n_tokens": 100_000, "n_words": len(words)}
+    size = Extent(1000, 100_000, len(words))
     facts = {
         "topicmc": "0.1.0",
         "created": "2026-01-01T00:00:00+00:00",
@@ -57,11 +58,11 @@ def made_up_run(
         "corpus": {
             "path": str(corpus.path) if corpus else str(folder / "gone"),
             "fingerprint": corpus.fingerprint if corpus else "0" * 32,
-            "documents": sizes["n_docs"],
-            "tokens": sizes["n_tokens"],
-            "words": sizes["n_words"],
+            "documents": size.n_docs,
+            "tokens": size.n_tokens,
+            "words": size.n_words,
         },
-        "config": resolve(config, **sizes, cores=1).as_dict(),
+        "config": resolve(config, size).as_dict(),
     }
     run = TopicRun.create(folder / "run", facts)
     run.update_facts(vocabulary=run.write_vocabulary(words))

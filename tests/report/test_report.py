@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from report_runs import HOSTILE, hostile_corpus, made_up_run
+from scipy.stats import t
 from synthetic import documents_of
 
 from topicmc.corpora import Corpus, prepare
@@ -27,7 +28,7 @@ from topicmc.report.runs import run_of
 from topicmc.report.topics import SHOWN, STEP, reachable
 from topicmc.report.trends import trends_of
 from topicmc.topics.layout import plane
-from topicmc.topics.prevalence import Draw, _batches, _counted, prevalence
+from topicmc.topics.prevalence import Draw, _batches, _counted, prevalence, randomly_chosen
 from topicmc.topics.ranking import relevance
 from topicmc.topics.reading import describe
 from topicmc.topics.uncertainty import posterior_of
@@ -374,3 +375,31 @@ def test_a_trend_is_of_the_tokens_of_each_period(run, corpus, monkeypatch):
     assert trends[1, 0] > 2 * trends[1, -1]
     times[others[5:]] = "NaT"  # five documents of 1950 are too few
     assert gather([run], corpus)["periods"]["names"] == ["2001"]
+
+
+def test_a_trend_of_some_of_many_documents_tells_what_the_others_leave_open(
+    run, corpus, monkeypatch
+):
+    """By hand: the error of a ratio of sums, less the part of the documents that are read."""
+    monkeypatch.setattr(corpus, "times", np.full(corpus.n_docs, np.datetime64("2001-07-01")))
+    monkeypatch.setattr("topicmc.topics.prevalence.MOST_DOCUMENTS", 80)
+    posterior = posterior_of([run])
+    facts, rows = trends_of(posterior, np.arange(4), corpus)
+    assert facts["documents"] == [facts["dated"]] == [corpus.n_docs] and facts["read"] == 80
+
+    numbers = randomly_chosen(np.arange(corpus.n_docs))
+    of_documents = prevalence(posterior, corpus, numbers, np.arange(80), 80, Threads(1))
+    n = of_documents.sizes
+    shares = [tokens.sum(axis=2) / n.sum() for tokens in of_documents.tokens]
+    errors = [
+        ((tokens - share[:, :, None] * n) ** 2).sum(axis=2)
+        for tokens, share in zip(of_documents.tokens, shares, strict=True)
+    ]
+    matrix = n[:, None] * (np.eye(80) - n / n.sum())  # of shares, which makes errors
+    variance = posterior.mean(errors) / (matrix**2).sum() * (n**2).sum() / n.sum() ** 2
+    freedom = (n**2).sum() ** 2 / (n**4).sum() - 1
+    sampled = t.ppf(0.95, freedom) * np.sqrt(variance * (1 - 80 / corpus.n_docs))
+    mean, low, high = posterior.pooled(shares)
+    low, high = mean - np.hypot(mean - low, sampled), mean + np.hypot(high - mean, sampled)
+    expected = np.clip([mean, low, high], 0, 1)
+    np.testing.assert_allclose(np.array(rows, float)[:, 0].T, expected, rtol=2e-3)

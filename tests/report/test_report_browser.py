@@ -268,6 +268,22 @@ def test_a_trend_has_gaps_intervals_and_numbers_of_documents(browser, page_and_p
     assert all("–" in row[2] for row in rows)
 
 
+def test_a_trend_of_some_of_many_documents_says_so(
+    browser, page_and_posterior, tmp_path, monkeypatch
+):
+    corpus = Corpus.open(page_and_posterior[0].parent / "corpus")
+    run = TopicRun.open(page_and_posterior[0].parent / "run")
+    corpus.times = np.arange(corpus.n_docs).astype("datetime64[h]").astype("datetime64[D]")
+    monkeypatch.setattr("topicmc.topics.prevalence.MOST_DOCUMENTS", 50)
+    write_report(gather([run], corpus, by="year"), tmp_path / "report.html")
+    browser.get((tmp_path / "report.html").as_uri())
+    wait(browser, "return document.querySelector('.trend figcaption p')")
+    (note,) = text(browser, ".trend figcaption p")
+    assert "of each year of at least 10 documents that were read, with" in note
+    told = f"50 of {corpus.n_docs} documents with a time were read, drawn at random"
+    assert note.endswith(told)
+
+
 def test_names_on_the_map_tell_topics_apart(browser, tmp_path):
     """Two topics whose most relevant word is one get a second, or their number."""
     words = [f"word{i}" for i in range(6)]

@@ -17,6 +17,7 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.batch import gather
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda import jobs
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.minibatches import estimates
 from topicmc.models.lda.minibatches.estimates import (
     AnchoredChain,
@@ -236,4 +237,4 @@ def test_remembered_is_the_name_of_kept_assignments():
 )
 def test_what_does_not_go_together_is_said(settings, named):
     with pytest.raises(UsageError, match=named):
-        resolve(TrainConfig(**settings), n_docs=300, n_tokens=9_000, n_words=99)
+        resolve(TrainConfig(**settings), Extent(300, 9_000, 99))

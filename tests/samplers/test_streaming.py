@@ -10,6 +10,7 @@ from topicmc.errors import UsageError
 from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda import jobs
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.model import training_of
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.priors.learned import learned_beta
@@ -101,20 +102,18 @@ def test_states_of_the_start_have_no_noise_and_the_first_sample_has(small_corpus
     start, chain = (
         trained(small_corpus, tmp_path / str(n), n).method.chains[0].theta for n in (11, 12)
     )
-    beta = resolve(
-        TrainConfig(sampler="scir"), n_docs=300, n_tokens=small_corpus.n_tokens, n_words=120
-    ).beta
+    beta = resolve(TrainConfig(sampler="scir"), Extent(300, small_corpus.n_tokens, 120)).beta
     assert start.min() > beta  # which an annealed β has come down to
     assert chain.min() < 0.01 * beta
 
 
 def test_it_is_of_minibatch_scir_alone():
     minibatches = TrainConfig(sampler="scir", remember=False)
-    assert resolve(minibatches, n_docs=999, n_tokens=9_999, n_words=99).start == "stream"
+    assert resolve(minibatches, Extent(999, 9_999, 99)).start == "stream"
     for settings in ({"sampler": "sgrld"}, {"sampler": "adlda"}, {"remember": True}):
         config = TrainConfig(start="stream", **{"sampler": "scir", **settings})
         with pytest.raises(UsageError, match="--start stream"):
-            resolve(config, n_docs=999, n_tokens=99_999, n_words=99)
+            resolve(config, Extent(999, 99_999, 99))
 
 
 def test_beta_is_learned_from_words_that_are_up_to_date(small_corpus, tmp_path, monkeypatch):

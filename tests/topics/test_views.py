@@ -71,7 +71,7 @@ def test_topics_that_not_all_chains_have_found(made, tmp_path):
     with pytest.raises(UsageError, match="has one chain, which cannot know"):
         unstable(other, [])
     early = make_run(tmp_path / "early", {0: theta[1]}, burn_in=True)
-    for runs in ((other, early), (early, other)):
+    for runs in ((other, early), (early, other), (run, early), (early, run)):
         with pytest.raises(UsageError, match="no posterior sample yet of .*early, which cannot te"):
             unstable(runs[0], [runs[1]])
 

@@ -309,7 +309,7 @@ class Dsgld:
             f"This run was made on {n_before} workers and goes on with {n_workers}: the"
             f" data are shared out anew, {self.config.chains} of"
             f" {self._n_chains(saved)} chains go on from their last state, and the result is as"
-            f" valid but not bit for bit what the {n_before} workers would have given."
+            f" valid but not bit for bit what the {n_before} workers would have given"
         )
 
     def _n_chains(self, saved: Mapping[str, Mapping[int, Any]]) -> int:

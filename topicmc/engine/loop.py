@@ -25,6 +25,7 @@ from topicmc.engine.transport.base import Transport
 from topicmc.errors import DivergedError
 from topicmc.host.interrupts import Interrupt
 from topicmc.settings.groups import Run
+from topicmc.settings.values import AUTO
 from topicmc.storage.checkpoints import INDEX, believed
 from topicmc.storage.runs import RunDirectory
 
@@ -236,13 +237,13 @@ class Training:
         for later, where the verdict looks."""
         free = EVALUATION_SECONDS + EVALUATION_SHARE * self.clock.seconds
         spent = self._evaluating.seconds * (1 + states / max(1, self._states_scored))
-        return self.config.evaluate_every != "auto" or spent <= self._fraction() * free
+        return self.config.evaluate_every != AUTO or spent <= self._fraction() * free
 
     def _affords_checkpoint(self) -> bool:
         """Whether to save when it is due: always, unless when was left to the program, and what
         this process has saved took its share of the time."""
         free = CHECKPOINT_SHARE * (self.clock.seconds - self._begun)
-        return self.config.checkpoint_every != "auto" or self._saving.seconds <= free
+        return self.config.checkpoint_every != AUTO or self._saving.seconds <= free
 
     def _scores_samples(self) -> bool:
         """Whether an evaluation scores the samples too: the last one does."""

@@ -59,7 +59,7 @@ def reached(
     return Reached(done, seconds, told)
 
 
-def has_converged(run: RunDirectory, config: RunSettings[Any]) -> bool:
+def ended_converged(run: RunDirectory, config: RunSettings[Any]) -> bool:
     """Whether a run that trains until then has ended, as its checkpoint says."""
     return config.until == "converged" and _is_at_rest(run)
 
@@ -90,14 +90,14 @@ def unfinished(run: RunDirectory, at: Reached | None, command: str | None = None
     return [f"{run.path} had done {at.told} when it was last evaluated; go on with {command}"]
 
 
-def train_on(
+def advice_to_train(
     runs: Sequence[RunDirectory],
     each: Sequence[Reached | None],
     commands: Sequence[str] = (),
     options: Sequence[str] = (),
 ) -> str:
-    """The advice to do what was asked for, or where all is done, twice as much, and at least twice
-    the start; and how long that takes.
+    """The advice to do what was asked for, or where all is done, twice as much, of a run that has
+    converged twice what it has made, and at least twice the start; and how long that takes.
 
     Args:
         runs: at least one.
@@ -119,7 +119,9 @@ def _command(
 ) -> tuple[str, float]:
     """What goes on with a run, and the seconds that it takes by the pace so far."""
     times = 2.0 if twice else 1.0
-    if twice and at and at.of_start:
+    if twice and at and at.has_converged:  # past the start, and short of the length asked for
+        times *= at.done
+    elif twice and at and at.of_start:
         times *= max(1.0, round(at.done, 1), ceil(at.done / at.of_start))
     length = _length(run, times) if twice else ""
     if run.facts().get("saved"):  # from Python, which knows no options
@@ -136,7 +138,7 @@ def _length(run: RunDirectory, times: float) -> str:
     if config["time_budget"]:
         told += f" --time-budget {times * config['time_budget']:.10g}s"
     if config["epochs"]:
-        told += f" --epochs {times * config['epochs']:.10g}"
+        told += f" --epochs {times * config['epochs']:.6g}"
     elif config["updates"]:
         told += f" --updates {round(times * config['updates'])}"
     until = config.get("until") == "converged" and not _is_at_rest(run)

@@ -12,7 +12,7 @@ from typing import Any
 
 from topicmc.engine.method import Entry, Method
 from topicmc.engine.transport.base import Transport
-from topicmc.posterior.thinning import is_kept, reached
+from topicmc.posterior.thinning import is_kept, longest_kept
 from topicmc.posterior.traces import Recorded
 from topicmc.posterior.truncation import at_rest
 from topicmc.storage.runs import RunDirectory, files_of
@@ -72,7 +72,7 @@ class KeptSamples:
         before, self._position = self._position, method.position
         if self._position == before:
             return
-        position = reached(before, self._position)
+        position = longest_kept(before, self._position)
         if not method.in_burn_in and is_kept(position, self._position, self._n_samples):
             new = self._write(method, position, round_number, burn_in=False)
             self._replace([*self.entries, *new])

@@ -40,13 +40,13 @@ def worker_of(
     if not 1 <= n_chains <= n_workers:
         raise UsageError(
             f"{n_chains} chains cannot travel among {n_workers} workers: "
-            f"choose --chains between 1 and {n_workers}."
+            f"choose --chains between 1 and {n_workers}"
         )
     if schedule == "rotate":
         return tuple((chain + turn(round, n_workers)) % n_workers for chain in range(n_chains))
     if schedule == "permute":
         return _permutation(round, n_workers, seed)[:n_chains]
-    raise UsageError(f"unknown schedule {schedule!r}: choose one of {', '.join(SCHEDULES)}.")
+    raise UsageError(f"unknown schedule {schedule!r}: choose one of {', '.join(SCHEDULES)}")
 
 
 def turn(round: int, n: int) -> int:
@@ -90,7 +90,7 @@ def split_groups(n_chains: int, n_groups: int) -> list[list[int]]:
     if not 1 <= n_groups <= n_chains:
         raise UsageError(
             f"{n_chains} chains cannot form {n_groups} groups: "
-            f"choose --groups between 1 and {n_chains}."
+            f"choose --groups between 1 and {n_chains}"
         )
     edges = [n_chains * g // n_groups for g in range(n_groups + 1)]
     return [list(range(first, last)) for first, last in itertools.pairwise(edges)]

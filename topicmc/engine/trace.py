@@ -9,7 +9,7 @@ from typing import Any
 
 from topicmc.engine.method import Model
 from topicmc.engine.transport.base import Transport
-from topicmc.posterior.thinning import is_kept, reached
+from topicmc.posterior.thinning import is_kept, longest_kept
 from topicmc.storage.runs import RunDirectory
 
 _RECORDS = 256  # in the second half of a run, at most
@@ -55,13 +55,13 @@ class Tracer:
         method, unit = self._model.method, self._model.trace_unit
         before, now = self._position // unit, method.position // unit
         self._position = method.position
-        if now == before or not is_kept(reached(before, now), now, _RECORDS):
+        if now == before or not is_kept(longest_kept(before, now), now, _RECORDS):
             return
         local = {str(number): scalars for number, scalars in self._model.scalars().items()}
         everyone = self._transport.exchange(local)
         chains = {name: scalars for part in everyone for name, scalars in part.items()}
         record = {
-            "position": reached(before, now) * unit,
+            "position": longest_kept(before, now) * unit,
             **facts,
             "burn_in": method.in_burn_in,
             "chains": dict(sorted(chains.items(), key=lambda item: int(item[0]))),

@@ -1,4 +1,4 @@
-"""LDA for scikit-learn: what it reads, trains by and shows."""
+"""Estimators for scikit-learn: what they read, train by and show."""
 
 from topicmc.estimator.lda import LDA
 from topicmc.estimator.watching import Evaluation

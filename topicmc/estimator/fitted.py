@@ -24,7 +24,8 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     _record: Record
     _seed: int
 
-    # Made when they are read: a stream would copy and average all samples at every call.
+    # Made when they are read: a stream would copy and average all samples at every call, and make a
+    # prior of all words where few have their own.
 
     @property
     def components_(self) -> np.ndarray:
@@ -35,6 +36,11 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def samples_(self) -> np.ndarray:
         check_is_fitted(self, "_record")
         return self._record.samples
+
+    @property
+    def topic_word_prior_(self) -> float | np.ndarray:
+        check_is_fitted(self, "_record")
+        return self._record.prior.matrix(*self._record.phis[0].shape)
 
     def transform(self, X, return_std=False):
         """The topic mixes of documents: float64 (n_documents, n_components), rows sum to one.
@@ -94,7 +100,7 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         mixer = Mixer(self.components_, self.doc_topic_prior_, self._threads())
         logs = []
         for documents in inputs.again(self, X, heldout=True):
-            whole = inputs.whole(documents, self._seed)
+            whole = inputs.whole(documents, SPLIT_SEED)  # the same tokens for every model
             split = split_documents(select(whole, whole.lengths > 0), seed=SPLIT_SEED)
             logs.append(np.log(plug_in_probabilities(split, self.components_, mixer)))
         scored = np.concatenate(logs)
@@ -111,16 +117,13 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _draw(self, i: int) -> np.ndarray:
         """φ of a sample as a draw from the posterior: float32 (K, W)."""
-        from topicmc.kernels.random import stream_key
         from topicmc.models.lda.draws import gamma_draw, keeps_counts
 
         phi = self.samples_[i]
         if not keeps_counts(self._record.config):
             return phi
-        # Other seeds and other documents, which have other sums, are other random numbers.
-        sums = self._record.sums[i]
-        key = stream_key(self._seed, f"draw {i} {sums.tobytes().hex()}")
-        theta = gamma_draw(phi.T * sums.astype(np.float32), key, self._threads())
+        shapes = phi.T * self._record.sums[i].astype(np.float32)
+        theta = gamma_draw(shapes, self._record.key_of_draw(i), self._threads())
         return (theta / theta.sum(axis=0, dtype=np.float64).astype(np.float32)).T
 
     @property

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import gettempdir
@@ -13,17 +15,19 @@ from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
 from topicmc.corpora.index import write_index
 from topicmc.corpora.making.emission import write_parts
-from topicmc.corpora.of_runs import IN_MEMORY
 from topicmc.corpora.shards import count_dtype, id_dtype
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
-from topicmc.estimator.priors import IN_MEMORY as IN_MEMORY_PRIOR
-from topicmc.estimator.stored import Record, read
+from topicmc.estimator.priors import NO_FILE
+from topicmc.estimator.stored import Record, Visits, read
 from topicmc.estimator.watching import Watcher
 from topicmc.host.interrupts import on_ctrl_c, unwound
 from topicmc.host.machine import available_memory
 from topicmc.models.lda import jobs
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.model import training_of
+from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.plan import expected_samples
 from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.storage.files import temporary_folder, write_words
 
@@ -40,19 +44,23 @@ class Trained:
 
 
 def train(
-    corpus: Corpus, config: TrainConfig, watcher: Watcher, prior: np.ndarray | None = None
+    corpus: Corpus,
+    config: TrainConfig,
+    watch: Callable[[int], Watcher],
+    prior: np.ndarray | None = None,
 ) -> Trained:
-    """A whole run, with a ``prior`` of every topic and word (K, W) if there is one. The first
-    Ctrl-C ends it, the next raises KeyboardInterrupt; what the loop raises passes through."""
+    """A whole run, with a ``prior`` of every topic and word (K, W) if there is one. ``watch`` makes
+    the one who is told how it goes, of so many documents, when all arguments are found sound. The
+    first Ctrl-C ends it, the next raises KeyboardInterrupt; what the loop raises passes through."""
     transport = LocalTransport(1)
     with unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
+        if prior is not None:
+            np.save(folder / "prior.npy", prior)
+            config = replace(config, topic_prior=str(folder / "prior.npy"))
+        resolved, corpus, run = jobs.start(config, corpus.path, folder / "run", transport)
+        _check_memory(resolved, Extent.of(corpus))
+        watcher = watch(corpus.n_docs)
         try:
-            place = folder / "run"
-            if prior is not None:
-                np.save(folder / "prior.npy", prior)
-                config = replace(config, topic_prior=str(folder / "prior.npy"))
-            resolved, corpus, run = jobs.start(config, corpus.path, place, transport)
-            _check_memory(resolved, corpus.n_words)
             training = training_of(resolved, corpus, run, transport, watcher)
             with on_ctrl_c(watcher.interrupt):
                 outcome = training.train(watcher.interrupt)
@@ -61,49 +69,58 @@ def train(
             watcher.close()
         record = read(run)
         record.passes = outcome.items / corpus.n_docs
+        record.visits = Visits(corpus.n_docs, record.passes)
         if prior is not None:
-            record.config["topic_prior"] = IN_MEMORY_PRIOR
+            record.config["topic_prior"] = NO_FILE
         return Trained(record, outcome.interrupted and not watcher.stopped)
 
 
-def _check_memory(config: Resolved, n_words: int) -> None:
+def _check_memory(config: Resolved, size: Extent) -> None:
     """UsageError where the samples, of which a run holds one at a time, do not fit all together."""
-    held = config.samples + 2  # with one as it is read, or their mean in float64
-    needed, free = 4.0 * held * config.topics * n_words, available_memory()
+    kept = _most_kept(config, size)
+    held = kept + 2  # with one as it is read, or their mean in float64
+    needed, free = 4.0 * held * config.topics * size.n_words, available_memory()
     if free is not None and needed > free:
         raise UsageError(
-            f"--samples {config.samples} of --topics {config.topics} over {n_words:,} words need"
-            f" about {needed / 1e9:.1f} GB of memory when training has ended, and"
-            f" {free / 1e9:.1f} GB are free; keep fewer --samples"
+            f"{kept} samples of --topics {config.topics} over {size.n_words:,} words need about"
+            f" {needed / 1e9:.1f} GB of memory when training has ended, and {free / 1e9:.1f} GB are"
+            " free; keep fewer --samples"
         )
 
 
-def train_on(
-    documents: Documents,
-    n_words: int,
-    config: TrainConfig,
-    watcher: Watcher,
-    prior: np.ndarray | None = None,
-) -> Trained:
-    """The same for documents in memory, those without words left out. Copies of some are held out:
-    by their likelihood it is told when the chain has come to rest, and how it goes."""
-    filled = select(documents, documents.lengths > 0)
-    dtypes = id_dtype(n_words), count_dtype(int(filled.counts.max(initial=1)))
-    copies = _spread(filled, _HELD_OUT)
+def _most_kept(config: Resolved, size: Extent) -> int:
+    """How many samples a run keeps at most, about: fewer than ``samples`` where it is short."""
+    if config.epochs is None:  # it is long, or only time tells
+        return config.samples
+    longest = replace(config, time_budget=None)
+    kept = expected_samples(longest, size, Pace.reckoned(config, size.n_words, config.threads))
+    # A longer run has between half of them and all, wherever it ends.
+    return config.samples if 2 * kept >= config.samples else max(1, kept)
+
+
+@contextmanager
+def written(documents: Documents, n_words: int) -> Iterator[Corpus]:
+    """Documents that all have words, as a corpus that is there within the block; they themselves
+    are given up. Copies of some are held out: by their likelihood it is told when the chain has
+    come to rest, and how it goes."""
     with unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
-        tables = write_parts(
-            iter([copies, filled]),
-            folder,
-            dtypes=dtypes,
-            chosen=np.arange(copies.n_docs),
-            bounds=[0, filled.n_docs],
-        )
-        # The words stay with who knows them; here they only need to be as many.
-        write_words(folder / "vocabulary.txt", [str(w) for w in range(n_words)])
-        write_index(folder, n_words=n_words, provenance={"tokenizer": None}, **tables)
-        trained = train(Corpus.open(folder), config, watcher, prior)
-    corpus = {**trained.record.corpus, "path": IN_MEMORY}
-    return replace(trained, record=replace(trained.record, corpus=corpus))
+        _write(documents, n_words, folder)
+        del documents
+        yield Corpus.open(folder)
+
+
+def _write(documents: Documents, n_words: int, folder: Path) -> None:
+    copies = _spread(documents, _HELD_OUT)
+    tables = write_parts(
+        iter([copies, documents]),
+        folder,
+        dtypes=(id_dtype(n_words), count_dtype(int(documents.counts.max(initial=1)))),
+        chosen=np.arange(copies.n_docs),
+        bounds=[0, documents.n_docs],
+    )
+    # The words stay with who knows them; here they only need to be as many.
+    write_words(folder / "vocabulary.txt", [str(w) for w in range(n_words)])
+    write_index(folder, n_words=n_words, provenance={"tokenizer": None}, **tables)
 
 
 def _spread(documents: Documents, n: int) -> Documents:

@@ -17,7 +17,7 @@ from topicmc.corpora.documents import from_entries, kept_lengths, remap, select
 from topicmc.corpora.offsets import offsets
 from topicmc.corpora.text.vocabulary import ids_in
 from topicmc.estimator.kinds import check_once, check_tokens, check_words, kind, rows_of
-from topicmc.settings.warning import warn
+from topicmc.estimator.warning import warn
 
 _MOST = (1 << 31) - 1
 

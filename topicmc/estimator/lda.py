@@ -5,31 +5,35 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from topicmc.corpora import Corpus
+from topicmc.corpora.of_runs import NO_CORPUS
 from topicmc.errors import UsageError
 from topicmc.estimator import inputs
+from topicmc.estimator.parameters import PARAMETERS, WORDS, in_own_words, plain, seed_of
 from topicmc.estimator.partial import PartialFit
 from topicmc.estimator.priors import (
-    IN_MEMORY,
+    NO_FILE,
     alpha_of,
     found_seeds,
     in_numbers,
     is_matrix,
     matrix_of,
 )
-from topicmc.estimator.settings import PARAMETERS, WORDS
-from topicmc.estimator.stored import Record, Visits, read, write
+from topicmc.estimator.stored import Record, columns_of, read, write
+from topicmc.estimator.warning import warn
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.settings.parameters import in_own_words, plain, seed_of
-from topicmc.settings.warning import warn
+from topicmc.settings.values import AUTO, learns
 
 
 class LDA(PartialFit):
@@ -181,38 +185,34 @@ class LDA(PartialFit):
         read, such as texts, DataError for a prepared corpus that is missing or damaged, and
         DivergedError when the chain diverges. The model is as it was then.
         """
-        from topicmc.estimator.fitting import train, train_on
+        from topicmc.estimator.fitting import train
         from topicmc.estimator.notebook import listener
         from topicmc.estimator.watching import Watcher, logger
+
+        def watch(n_docs: int) -> Watcher:
+            return Watcher(listener(self.verbose), self.callback, n_docs)
 
         with self._as_it_was():
             X = inputs.rows_of(X)
             self._seed = seed_of(self.random_state)
             watched = bool(self.verbose or self.callback) or logger.isEnabledFor(logging.INFO)
             with in_own_words(WORDS):
-                config = self._config(evaluate_every="auto" if watched else "24h")
+                config = self._config(evaluate_every=AUTO if watched else "24h")
+                parameters = self._parameters(config)
                 if inputs.kind(X) == "corpus":
                     corpus = inputs.first_corpus(self, X)
-                    n_docs = corpus.n_docs
-                    watcher = Watcher(listener(self.verbose), self.callback, n_docs)
                     found_seeds(self, corpus.vocabulary)  # warns of unknown words
-                    trained = train(corpus, config, watcher, matrix_of(self))
+                    trained = train(corpus, config, watch, matrix_of(self))
                 else:
-                    documents = inputs.filled(inputs.whole(inputs.first(self, X), self._seed))
-                    n_docs = documents.n_docs
-                    watcher = Watcher(listener(self.verbose), self.callback, n_docs)
-                    found = found_seeds(self, self.vocabulary_)
-                    if found is not None:
-                        config = replace(config, seeds=in_numbers(found))
-                    trained = train_on(
-                        documents,
-                        self.n_features_in_,
-                        config,
-                        watcher,
-                        matrix_of(self),
-                    )
+                    with self._written(X) as corpus:
+                        found = found_seeds(self, self.vocabulary_)
+                        if found is not None:
+                            config = replace(config, seeds=in_numbers(found))
+                        trained = train(corpus, config, watch, matrix_of(self))
+                    trained.record.corpus["path"] = NO_CORPUS
             trained.record.name(self.seeds, trained.record.config.get("seed_weight"))
-            self._set_trained(trained.record, n_docs)
+            trained.record.parameters = parameters
+            self._set_trained(trained.record)
         if trained.interrupted:
             self._warn(
                 f"training was interrupted after {self._record.passes:.1f} passes: what there is is"
@@ -258,8 +258,8 @@ class LDA(PartialFit):
             beta = record.prior.matrix(config["topics"], len(run.vocabulary()))
         model = cls(
             config["topics"],
-            doc_topic_prior=None if learned in ("alpha", "both") else config["alpha"],
-            topic_word_prior=beta if is_matrix_prior or learned in ("none", "alpha") else None,
+            doc_topic_prior=None if learns("alpha", learned) else config["alpha"],
+            topic_word_prior=beta if is_matrix_prior or not learns("beta", learned) else None,
             seeds=config.get("seeds"),
             seed_weight=config.get("seed_weight"),
             sampler=config["sampler"],
@@ -273,22 +273,26 @@ class LDA(PartialFit):
         model._seed = seed_of(model.random_state)
         model.vocabulary_ = run.vocabulary()
         model.n_features_in_ = len(model.vocabulary_)
-        model._set_trained(record, record.corpus.get("documents", 1))
+        columns = columns_of(run)
+        if columns is not None:
+            model.feature_names_in_ = np.array(columns, object)
+        model._set_trained(record)
         if record.is_starting:
             model._warn(f"{path}: the run is in its start, without a sample of the posterior yet")
         return model
 
     def save(self, path, *, vocabulary=None, force=False):
         """Writes the model as a run directory, which `from_run` and the `topicmc` command read:
-        plain files without pickle. A model that `partial_fit` has changed goes on with it, once it
-        is read, as this one would; `topicmc train` cannot resume it.
+        plain files without pickle. Once it is read, it goes on as this one would, with the same
+        random numbers, `total_samples` and `batch_size`; `topicmc train` cannot resume it.
 
         ``vocabulary`` names the columns of a model that does not know their names, for instance
         ``vectorizer.get_feature_names_out()``; ``force`` replaces a run, and waits for up to five
         minutes where a job on another machine that may still write it has fallen silent.
 
         Raises NotFittedError before `fit`; ValueError when the names of the columns are missing or
-        not as many as the columns; UsageError when ``path`` exists and may not be replaced.
+        not as many as the columns; UsageError when ``path`` exists and may not be replaced, as a
+        run that holds the corpus of this model.
         """
         check_is_fitted(self, "_record")
         words = self.vocabulary_ if vocabulary is None else inputs.vocabulary_of(vocabulary)
@@ -301,9 +305,17 @@ class LDA(PartialFit):
             raise ValueError(
                 f"vocabulary has {len(words)} words, and the model {self.n_features_in_} columns"
             )
-        write(self._record, words, Path(path), force)
+        columns = getattr(self, "feature_names_in_", None)
+        write(self._record, words, Path(path), force, None if columns is None else list(columns))
 
     # ---- inside
+
+    def _written(self, X: Any) -> AbstractContextManager[Corpus]:
+        """X as a corpus on disk within the block, and no longer in memory."""
+        from topicmc.estimator.fitting import written
+
+        documents = inputs.filled(inputs.whole(inputs.first(self, X), self._seed))
+        return written(documents, self.n_features_in_)
 
     def _config(self, evaluate_every: str = "24h") -> TrainConfig:
         """The settings of a run; UsageError for a parameter out of range."""
@@ -311,7 +323,7 @@ class LDA(PartialFit):
         given["alpha"] = alpha_of(self.doc_topic_prior)
         given["topic_prior"] = None
         if is_matrix(self.topic_word_prior):
-            given |= {"beta": None, "topic_prior": IN_MEMORY}
+            given |= {"beta": None, "topic_prior": NO_FILE}
         return TrainConfig(
             **{name: value for name, value in given.items() if value is not None},
             seed=self._seed,
@@ -332,18 +344,16 @@ class LDA(PartialFit):
             self.__dict__.update(before)
             raise
 
-    def _set_trained(self, record: Record, n_docs: int) -> None:
+    def _set_trained(self, record: Record) -> None:
         """What `fit` leaves behind, and what `partial_fit` goes on from."""
         self._set(record)
         self.n_iter_ = math.ceil(record.passes)
-        self._stream = record.stream
-        self._visits = Visits(n_docs, record.passes) if record.stream is None else record.visits
+        self._stream, self._visits = record.stream, record.visits
 
     def _set(self, record: Record) -> None:
         self._record = record
         self.doc_topic_prior_ = record.alphas[record.at_rest].mean(axis=0)
         self.topic_names_ = [record.labels.get(k) for k in range(len(self.doc_topic_prior_))]
-        self.topic_word_prior_ = record.prior.matrix(*record.phis[0].shape)
 
     def _warn(self, text: str) -> None:
         warn(text, ConvergenceWarning)

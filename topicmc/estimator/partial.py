@@ -13,13 +13,12 @@ from topicmc.corpora import Documents
 from topicmc.corpora.documents import select
 from topicmc.estimator import inputs
 from topicmc.estimator.fitted import Fitted
-from topicmc.estimator.priors import IN_MEMORY, is_matrix, row_prior
-from topicmc.estimator.settings import WORDS, whole_number
-from topicmc.estimator.stored import Visits, of_stream
+from topicmc.estimator.parameters import WORDS, in_own_words, seed_of, whole_number
+from topicmc.estimator.priors import NO_FILE, is_matrix, row_prior
+from topicmc.estimator.stored import Record, Visits, of_stream
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.priors.seeds import usual_weight
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.settings.parameters import in_own_words, seed_of
 from topicmc.settings.values import AUTO, or_default
 
 MINIBATCH = 1000  # documents
@@ -33,14 +32,12 @@ class PartialFit(Fitted):
     topic_word_prior: Any
     seeds: Any
     _seed_weight: float | None
-    topic_word_prior_: float | np.ndarray
     n_features_in_: int
     total_samples: int | None
     vocabulary: Any
     random_state: Any
     n_iter_: int
     _visits: Visits
-    _total: int | None
     _stream: Any
 
     def partial_fit(self, X, y=None):
@@ -69,8 +66,6 @@ class PartialFit(Fitted):
 
     def _go_on(self, X: Any) -> None:
         """`partial_fit` but for what it warns of."""
-        total = self.total_samples
-        self._total = None if total is None else whole_number("total_samples", total)
         X = inputs.rows_of(X)
         is_new = not hasattr(self, "_record")
         if is_new:
@@ -81,6 +76,7 @@ class PartialFit(Fitted):
         threads = self._threads()
         with in_own_words(WORDS):
             config = self._config()
+            parameters = self._parameters(config)
             minibatch = or_default(config.batch_size, MINIBATCH)
             for documents in self._first(X) if is_new else inputs.again(self, X):
                 whole = inputs.whole(documents, self._seed + self._visits.seen)
@@ -97,21 +93,33 @@ class PartialFit(Fitted):
         self.n_iter_ = math.ceil(passes)
         if stream is None:
             self._record.passes = passes
-            return
-        record = of_stream(stream, self._total or visits.seen, passes)
-        record.visits = visits
-        batch_size = or_default(config.batch_size, None)
-        record.parameters = {"total_samples": self._total, "batch_size": batch_size}
+        else:
+            self._set(self._record_of(stream, passes, is_new))
+        self._record.visits, self._record.parameters = visits, parameters
+
+    def _record_of(self, stream: Any, passes: float, is_new: bool) -> Record:
+        """What is known of the samples of a stream."""
+        record = of_stream(stream, self._total or self._visits.seen, passes)
         if is_new:
             record.name(self.seeds, self._seed_weight)
             if is_matrix(self.topic_word_prior):
-                record.config["topic_prior"] = IN_MEMORY
+                record.config["topic_prior"] = NO_FILE
         else:  # what the topics began with, whatever is set by now
             begun = self._record
             record.labels, record.inherited = begun.labels, begun.inherited
             names = ("seeds", "seed_weight", "topic_prior")
             record.config.update({name: begun.config.get(name) for name in names})
-        self._set(record)
+        return record
+
+    @property
+    def _total(self) -> int | None:
+        """`total_samples`; ValueError where it is no whole number."""
+        total = self.total_samples
+        return None if total is None else whole_number("total_samples", total)
+
+    def _parameters(self, config: TrainConfig) -> dict[str, int | None]:
+        """Those that `partial_fit` goes by and that a run does not say."""
+        return {"total_samples": self._total, "batch_size": or_default(config.batch_size, None)}
 
     def _first(self, X: Any) -> Iterator[Documents]:
         """The documents of the first `partial_fit`."""

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.estimator.parameters import plain
+from topicmc.estimator.warning import warn
 from topicmc.models.lda.priors.given import MOST_PRIOR, over_base
 from topicmc.models.lda.priors.seed_settings import Seeds, checked_seeds
 from topicmc.models.lda.priors.seeds import SeedWords, found_in
 from topicmc.models.lda.settings import LEAST_PRIOR
 from topicmc.samplers.row_prior import RowPrior
-from topicmc.settings.parameters import plain
-from topicmc.settings.warning import warn
 
-IN_MEMORY = "an array in memory"
+NO_FILE = "an array in memory"
 """Where a prior lies that was never in a file."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cached_property
@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicmc.corpora.of_runs import EMBEDDED, IN_MEMORY, PACKAGES
+from topicmc.corpora.of_runs import EMBEDDED, NO_CORPUS, PACKAGES, holds_extract
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
 from topicmc.estimator.incremental import Stream
 from topicmc.export.places import staging
-from topicmc.models.lda.draws import keeps_counts
+from topicmc.models.lda.draws import keeps_counts, key_of
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.planning.plan import passes
 from topicmc.models.lda.priors.seed_settings import checked_seeds
@@ -28,11 +29,13 @@ from topicmc.posterior.truncation import at_rest
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.state import Chain, is_finite, sum_topics
+from topicmc.settings.values import MAX_WORKERS
 from topicmc.storage.fields import SHA256
 from topicmc.storage.fields import Record as Fields
 from topicmc.storage.files import real_path, write_arrays
 from topicmc.storage.lease import NAME as LEASE
 from topicmc.storage.lease import held
+from topicmc.storage.run_fields import settings_in
 from topicmc.storage.runs import made_by
 from topicmc.topics.reading import write_topics
 
@@ -79,9 +82,10 @@ class Record:
             (`topicmc.posterior.truncation`); None: of all.
         mean: φ float64 (K, W) and the topics' shares (K,) by the running mean of the chain
             (`topicmc.samplers.running_mean`); None where it keeps none.
+        chain: its number in the run that it was first read from, by which its draws are named.
         stream: what `partial_fit` goes on with; None of a chain of `fit` or of a run.
-        visits: with a stream, how many documents it and `fit` have seen.
-        parameters: with a stream, those of `LDA` that it was led by and ``config`` does not say.
+        visits: the documents that `fit` and `partial_fit` have seen.
+        parameters: those of `LDA` that `partial_fit` goes by and ``config`` does not say.
     """
 
     phis: list[np.ndarray] | np.ndarray
@@ -97,6 +101,7 @@ class Record:
     inherited: dict[str, Any] = field(default_factory=dict)
     n_at_rest: int | None = None
     mean: tuple[np.ndarray, np.ndarray] | None = None
+    chain: int = 0
     stream: Stream | None = None
     visits: Visits = field(default_factory=Visits)
     parameters: dict[str, int | None] = field(default_factory=dict)
@@ -141,6 +146,10 @@ class Record:
         """Whether the start was not over, so that there is no posterior sample."""
         return all(entry["burn_in"] for entry in self.entries)
 
+    def key_of_draw(self, i: int) -> np.uint64:
+        """Names the random numbers of the draw at a sample."""
+        return key_of(self.config, self.corpus, {**self.entries[i], "chain": self.chain})
+
     def sums_for_scir(self) -> list[np.ndarray]:
         """Σ_w θ_wk of each sample as SCIR has it, a topic's tokens and its prior: float64 (K,).
         SGRLD on minibatches leaves that sum to the prior alone."""
@@ -174,7 +183,7 @@ def read(run: TopicRun, chain: int = 0) -> Record:
     """
     facts, index, samples = run.facts(), samples_of(run), samples_of(run, chain)
     corpus = facts["corpus"]
-    if corpus["path"] != IN_MEMORY:  # as of one that the run holds
+    if corpus["path"] != NO_CORPUS:  # as of one that the run holds
         corpus["path"] = str(real_path(run.path / corpus["path"]))
     entries, sums, phis = [], [], np.empty(0, np.float32)
     for place, entry in enumerate(samples):
@@ -212,9 +221,32 @@ def read(run: TopicRun, chain: int = 0) -> Record:
     )
     if all(entry["chain"] == 0 for entry in index):
         record.metrics = run.metrics()
+    record.chain, record.visits = chain, Visits(corpus.get("documents", 1), record.passes)
+    _read_model(Fields(run.path / "run.json", facts), record)
     if "stream" in facts:
         _read_stream(run, record)
     return record
+
+
+def _read_model(facts: Fields, record: Record) -> None:
+    """What only a model that was saved says: whose draws it has, and what `partial_fit` goes by.
+    Earlier versions said the latter of a stream alone."""
+    if "visits" in facts:
+        record.chain = facts.whole("chain", most=MAX_WORKERS)
+        seen, given = facts.record("visits"), facts.record("parameters")
+    elif "stream" in facts:
+        seen = facts.record("stream")
+        given = seen.record("parameters")
+    else:
+        return
+    record.visits = Visits(
+        seen.whole("fitted"), seen.number("passes", least=0), seen.whole("streamed")
+    )
+    record.parameters = {
+        name: given.whole(name, least=1)
+        for name in ("total_samples", "batch_size")
+        if given.value.get(name) is not None
+    }
 
 
 def _read_stream(run: TopicRun, record: Record) -> None:
@@ -240,15 +272,6 @@ def _read_stream(run: TopicRun, record: Record) -> None:
         samples=list(record.phis),
         sums=list(record.sums),
     )
-    record.visits = Visits(
-        told.whole("fitted"), told.number("passes", least=0), told.whole("streamed")
-    )
-    given = told.record("parameters")
-    record.parameters = {
-        name: given.whole(name, least=1)
-        for name in ("total_samples", "batch_size")
-        if given.value.get(name) is not None
-    }
 
 
 def _write_stream(run: TopicRun, record: Record, stream: Stream) -> None:
@@ -259,8 +282,6 @@ def _write_stream(run: TopicRun, record: Record, stream: Stream) -> None:
             "checksum": write_arrays(run.path / STREAM, {"theta": stream.chain.theta}),
             "update": stream.chain.update,
             **place,
-            **record.visits._asdict(),
-            "parameters": record.parameters,
         }
     )
 
@@ -272,7 +293,7 @@ def _passes_of(run: TopicRun) -> float:
         return facts["passes"]
     visited = metrics[-1].get("documents", 0) if metrics else 0
     n_docs = facts["corpus"].get("documents", 1)
-    return visited / n_docs / passes(TrainConfig.from_dict(facts["config"]))
+    return visited / n_docs / passes(settings_in(run.path / "run.json", facts, TrainConfig))
 
 
 def of_stream(stream: Stream, n_docs: int, n_passes: float) -> Record:
@@ -305,16 +326,28 @@ def of_stream(stream: Stream, n_docs: int, n_passes: float) -> Record:
         stream.samples,
         np.stack(stream.sums),
         entries,
-        resolve(config, n_docs=n_docs, n_tokens=n_tokens, n_words=n_words).as_dict(),
-        {"path": IN_MEMORY, "fingerprint": "none", "tokenizer": None, **size},
+        resolve(config, Extent(n_docs, n_tokens, n_words)).as_dict(),
+        {"path": NO_CORPUS, "fingerprint": "none", "tokenizer": None, **size},
         n_passes,
         additions=stream.prior.additions,
         stream=stream,
     )
 
 
-def write(record: Record, words: list[str], path: Path, force: bool) -> None:
-    """A run directory, whole or not at all.
+def columns_of(run: TopicRun) -> list[str] | None:
+    """The names of the columns by which a model that was saved knows a data frame, if it does;
+    DataError when they are damaged."""
+    facts = Fields(run.path / "run.json", run.facts())
+    if "columns" not in facts:
+        return None
+    return run.vocabulary() if facts.value["columns"] is True else facts.strings("columns")
+
+
+def write(
+    record: Record, words: list[str], path: Path, force: bool, columns: list[str] | None = None
+) -> None:
+    """A run directory, whole or not at all. ``columns`` are the names by which the model knows the
+    columns of a data frame, if it does.
 
     Raises ValueError for words that no line can hold, UsageError where ``path`` is taken.
     """
@@ -324,13 +357,24 @@ def write(record: Record, words: list[str], path: Path, force: bool) -> None:
     if not force and (path / "run.json").is_file():
         raise UsageError(f"{path}: a run is there already; give another path, or force=True")
     _check_place(path, force)
+    corpus = Path(record.corpus["path"])
+    if corpus.is_relative_to(real_path(path)) and corpus.exists():
+        raise UsageError(
+            f"{path}: the run there holds the corpus that the model was made on, which would be"
+            " lost; give another path"
+        )
     facts: dict[str, Any] = {
         **made_by(*PACKAGES),
         "corpus": record.corpus,
         "config": record.config,
         "saved": True,
         "passes": record.passes,
+        "chain": record.chain,
+        "visits": record.visits._asdict(),
+        "parameters": record.parameters,
     }
+    if columns is not None:
+        facts["columns"] = columns == words or columns
     if record.labels:
         facts["labels"] = {str(k): name for k, name in record.labels.items()}
     if record.inherited:
@@ -365,9 +409,8 @@ def _check_place(path: Path, force: bool) -> None:
     holds what is no part of one, which would be lost with it."""
     TopicRun.check_free(path, force)
     own = [*TopicRun.files, *TopicRun.drafts(), *TopicRun.folders, f"{LEASE}*", f".{LEASE}.*.tmp"]
-    with suppress(DataError):  # what is damaged may be replaced
-        if TopicRun.open(path).facts()["corpus"].get("path") == EMBEDDED:
-            own.append(EMBEDDED)
+    if holds_extract(path):
+        own.append(EMBEDDED)
     for name in sorted(child.name for child in path.iterdir()) if path.is_dir() else []:
         if not any(fnmatch(name, pattern) for pattern in own):
             raise UsageError(

@@ -1,7 +1,7 @@
-"""Topics of runs as files that other programs read; one module for each format.
+"""Topics of runs, and samples of factors, as files that other programs read.
 
-A module of this package has the name of its format and a function ``write(source, path)``. Some
-also make the object itself that a library knows: `gensim.lda_model`,
+A module of this package that `FORMATS` names has a function ``write(source, path)``. Some also
+make the object itself that a library knows: `gensim.lda_model`,
 `sklearn.latent_dirichlet_allocation`, `pyldavis.prepared_data` and `arviz.inference_data`.
 """
 
@@ -78,7 +78,7 @@ def export(source: Source, format: str, path: Path | str, force: bool = False) -
         known = " or ".join(kind.suffixes)
         raise UsageError(f"-o {path}: the name of a file of --to {format} ends in {known}")
     for run in source.runs:
-        run.check_no_part(path)
+        run.check_no_part(path, source.corpus)
         check_no_source(path, [run.place / VIEW])  # also where there is none yet
     write = import_module(f"topicmc.export.{format}").write
     with staging(path, is_folder=bool(kind.files)) as target:

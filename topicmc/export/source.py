@@ -33,7 +33,7 @@ CHUNK = 100_000  # entries (distinct words of documents) that are sampled at a t
 
 @dataclass(frozen=True)
 class Topics:
-    """The topics of a chain: the mean over its kept samples.
+    """The topics of a chain (`posterior_mean`).
 
     Attributes:
         phi: float64 (K, W), rows sum to one.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -51,9 +50,7 @@ def _gigabytes(n_bytes: int | None) -> str:
 
 
 def _kernel_cache() -> str:
-    folder = os.environ.get("NUMBA_CACHE_DIR")
-    place = Path(folder) if folder else Path(__file__).parents[1] / "kernels" / "__pycache__"
-    kernels = len(list(place.rglob("*.nbc")))
-    writable = os.access(place if place.exists() else place.parent, os.W_OK)
-    note = "" if writable else ", not writable: kernels compile in each run"
-    return f"{kernels} kernels in {place}{note}"
+    from topicmc.kernels.gather import gather
+
+    place = gather.stats.cache_path  # of several folders numba takes one that it can write
+    return "none" if place is None else f"{len(list(Path(place).glob('*.nbc')))} kernels in {place}"

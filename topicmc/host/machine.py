@@ -91,12 +91,15 @@ def boot() -> str:
     return ""
 
 
-def mpiexec() -> Path | None:
-    """mpiexec beside this Python (the MPI from wheels), else on the PATH; None if there is none."""
+def own_mpiexec() -> Path | None:
+    """mpiexec beside this Python, of the MPI from wheels; None if there is none."""
     beside = Path(sys.executable).with_name("mpiexec")
-    if beside.exists():
-        return beside
-    found = shutil.which("mpiexec")
+    return beside if beside.exists() else None
+
+
+def mpiexec() -> Path | None:
+    """`own_mpiexec`, else that on the PATH; None if there is none."""
+    found = own_mpiexec() or shutil.which("mpiexec")
     return None if found is None else Path(found)
 
 

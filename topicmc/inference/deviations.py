@@ -29,7 +29,7 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
 DRAWS = 32
-"""Draws of z in all, shared out among the draws of the topics."""
+"""Draws of z in all at most, shared out among the draws of the topics."""
 MOST = DRAWS // 2
 """Draws of the topics at most, for each has two of z."""
 _THIN = 2  # sweeps from one draw to the next
@@ -60,7 +60,7 @@ def deviations(
     """Posterior standard deviations of the mixes of some documents: float64 (n, K), or of sums of
     shares, which ``summed`` makes of (n, K).
 
-    They are estimates from `DRAWS` draws of z, under at most `MOST` samples, evenly spread. The
+    They are estimates from 22 to 32 draws of z, under at most `MOST` samples, evenly spread. The
     randomness of a document is keyed by the seed and its number; the documents are numbered from
     ``first``.
     """

@@ -43,7 +43,7 @@ def infer_under(
     seed: int = 0,
     threads: Threads | None = None,
 ) -> Iterator[Rows]:
-    """The mixes of documents in the words of a run, under the mean of a chain's kept samples.
+    """The mixes of documents in the words of a run, under the topics of a chain (`posterior_mean`).
 
     Those of a view are of its run, and then add up: topics that a view does not touch have the
     same shares in both, and what is dropped is missing from the sum of a row.

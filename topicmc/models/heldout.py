@@ -46,8 +46,8 @@ class Split:
 def split_documents(heldout: Documents, *, seed: int, known: np.ndarray | None = None) -> Split:
     """Cuts held-out documents in two, the same way for every model over the same vocabulary.
 
-    Each document of N ≥ 2 tokens has max(1, round(N / 10)) of them scored; one of a single token
-    has none.
+    Of each document of N ≥ 2 tokens N / 10 are scored, to the nearest and halves down, but at least
+    1; one of a single token has none.
 
     Args:
         heldout: the documents.

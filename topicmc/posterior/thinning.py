@@ -29,7 +29,7 @@ def number_kept(first: int, now: int, samples: int) -> int:
     return max(0, now // apart - before // apart)
 
 
-def reached(before: int, now: int) -> int:
+def longest_kept(before: int, now: int) -> int:
     """The position that a state stands for when a run has gone from ``before`` to ``now``: the one
     of those passed that is kept longest, a multiple of the greatest power of two."""
     power = 1

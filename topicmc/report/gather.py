@@ -17,7 +17,7 @@ from topicmc.corpora import Corpus
 from topicmc.host.version import VERSION
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
-from topicmc.posterior.judgement import Convergence
+from topicmc.posterior.verdict import Convergence
 from topicmc.report.citation import citation
 from topicmc.report.documents import documents_of
 from topicmc.report.numbers import digits

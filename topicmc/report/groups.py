@@ -15,7 +15,7 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.corpora.documents import take
 from topicmc.corpora.periods import periods_of
-from topicmc.engine.progress import train_on
+from topicmc.engine.progress import advice_to_train
 from topicmc.errors import UsageError
 from topicmc.inference.groups import log_memberships, memberships
 from topicmc.models.mixture.matching import group_samples
@@ -23,7 +23,7 @@ from topicmc.models.mixture.model import training_documents
 from topicmc.models.mixture.reading import numbers_of_groups
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.posterior.intervals import credible_interval
-from topicmc.posterior.judgement import convergence
+from topicmc.posterior.verdict import convergence
 from topicmc.report.citation import mixture_citation
 from topicmc.report.documents import tell
 from topicmc.report.gather import Trends, about, largest, notes, page_of, verdict_of
@@ -166,7 +166,7 @@ def gather_groups(
         topic["stable"] = bool(posterior.stable[k])  # told by its samples of one chain, too
     name = corpus_name(runs[0])
     named = zip(runs, names_of([run.place for run in runs]), strict=True)
-    advice = train_on(runs, [run.reached() for run in runs])
+    advice = advice_to_train(runs, [run.reached() for run in runs])
     return {
         **page,
         **about(runs[0], title or f"Groups of {name}"),
@@ -245,4 +245,4 @@ def _trends(posterior: GroupPosterior, shown: np.ndarray, corpus: Corpus, by: st
         values = shares[:, enough, k]
         mean = np.concatenate(samples.of_group(k, values)).mean(axis=0)
         rows[:, enough, k] = mean, *posterior.interval(k, values)
-    return told(found, span, shown, *rows[:, span])
+    return told(found, span, shown, rows[:, span], int(sizes.sum()))

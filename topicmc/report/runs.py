@@ -15,6 +15,7 @@ from topicmc.models.lda.samples import alpha_of, beta_of, samples_of
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.posterior.traces import trace_errors
 from topicmc.report.numbers import digits
+from topicmc.settings.values import AUTO, learns
 from topicmc.storage.run_fields import scored
 from topicmc.storage.runs import RunDirectory
 
@@ -55,9 +56,10 @@ def run_of(run: TopicRun, name: str) -> dict[str, Any]:
 def mixture_run_of(run: MixtureRun, name: str) -> dict[str, Any]:
     """The same of a mixture, and what was traced of its chains."""
     entries, config = run.states_to_read(), run.facts()["config"]
+    learn = config.get("learn", "none")
     learned = {
         name: f"learned: {_range(np.array([entry[name] for entry in entries]))}"
-        for name, how in (("alpha", config["alpha"] == "auto"), ("beta", _learns_beta(config)))
+        for name, how in (("alpha", config["alpha"] == AUTO), ("beta", learns("beta", learn)))
         if how
     }
     first = min(entry["round"] for entry in entries)
@@ -68,10 +70,6 @@ def mixture_run_of(run: MixtureRun, name: str) -> dict[str, Any]:
         "metrics": {**columns, "step_size": [], "log_likelihood": []},
         "traces": _traces(run),
     }
-
-
-def _learns_beta(config: Mapping[str, Any]) -> bool:
-    return config.get("learn") in ("beta", "both")
 
 
 _TRACED = {
@@ -132,9 +130,9 @@ def _learned(run: TopicRun) -> dict[str, str]:
     with."""
     learn, samples = run.facts()["config"].get("learn", "none"), samples_of(run)
     found = {}
-    if learn in ("alpha", "both"):
+    if learns("alpha", learn):
         found["alpha"] = np.array([alpha_of(run, entry) for entry in samples])
-    if learn in ("beta", "both"):
+    if learns("beta", learn):
         found["beta"] = np.array([beta_of(run, entry) for entry in samples])
     return {name: f"learned: {_range(values)}" for name, values in found.items()}
 

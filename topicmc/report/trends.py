@@ -2,7 +2,9 @@
 
 Each draw of the topics gives every period shares of its tokens (`topicmc.topics.prevalence`). Their
 mean over the draws of the chains that found a topic is its trend, and credible intervals follow
-from them as those of its share (`topicmc.topics.uncertainty`).
+from them as those of its share (`topicmc.topics.uncertainty`). Where documents are so many that
+only some are read, intervals also tell what these leave open of the others of a period
+(`topicmc.topics.effects`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from topicmc.corpora.periods import Periods, periods_of
 from topicmc.host.machine import available_cores
 from topicmc.kernels.threads import Threads
 from topicmc.report.numbers import digits
+from topicmc.topics.effects import Sums, shares_of
 from topicmc.topics.prevalence import LEAST_DOCUMENTS, prevalence, randomly_chosen
 from topicmc.topics.uncertainty import Posterior
 
@@ -37,19 +40,27 @@ def trends_of(
     if found is None:
         return None, [[] for _ in shown]
     period, n = found.of, len(found.names)
-    numbers = randomly_chosen(np.flatnonzero(period >= 0))
-    read = np.bincount(period[numbers], minlength=n)
+    dated = np.flatnonzero(period >= 0)
+    numbers = randomly_chosen(dated)
+    documents, read = (np.bincount(period[of], minlength=n) for of in (dated, numbers))
     span = span_of(read)
     if span is None:
         return None, [[] for _ in shown]
     threads = threads or Threads(available_cores())
-    of_periods = prevalence(posterior, corpus, numbers, period[numbers], n, threads)
+    some = len(numbers) < len(dated)
+    of_periods = prevalence(posterior, corpus, numbers, period[numbers], n, threads, some)
     enough = np.flatnonzero(read >= LEAST_DOCUMENTS)
-    shares = [chain[:, :, enough] / of_periods.sizes[enough] for chain in of_periods.tokens]
+    ends: tuple[np.ndarray, ...]
+    if some:
+        sums = Sums.of(of_periods, read).only(enough)
+        ends = shares_of(posterior, sums, 1 - read[enough] / documents[enough])
+    else:
+        shares = [chain[:, :, enough] / of_periods.sizes[enough] for chain in of_periods.tokens]
+        ends = posterior.pooled(shares)
     rows = np.full((3, n, len(posterior.phi)), np.nan)
-    for row, value in zip(rows, posterior.pooled(shares), strict=True):
+    for row, value in zip(rows, ends, strict=True):
         row[enough] = value.T
-    return told(found, span, shown, *rows[:, span])
+    return told(found, span, shown, rows[:, span], len(numbers))
 
 
 def span_of(read: np.ndarray) -> slice | None:
@@ -60,20 +71,17 @@ def span_of(read: np.ndarray) -> slice | None:
 
 
 def told(
-    found: Periods,
-    span: slice,
-    shown: np.ndarray,
-    mean: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
+    found: Periods, span: slice, shown: np.ndarray, rows: np.ndarray, n_read: int
 ) -> tuple[dict[str, Any], list[list[list[float | None]]]]:
-    """What `trends_of` returns, of means and ends of the periods of a span, float64 (T, K)."""
+    """What `trends_of` returns, of mean, low and high end of the periods of a span, float64
+    (3, T, K), of so many of the documents that have a time."""
     documents = np.bincount(found.of[found.of >= 0], minlength=len(found.names))
     facts = {
         "unit": found.unit,
         "names": found.names[span],
         "documents": documents[span].tolist(),
         "least": LEAST_DOCUMENTS,
+        "read": n_read,
+        "dated": int(documents.sum()),
     }
-    rows = np.stack([mean, low, high], axis=2)
-    return facts, [[digits(row) for row in rows[:, k]] for k in shown]
+    return facts, [[digits(row) for row in rows[:, :, k].T] for k in shown]

@@ -71,7 +71,7 @@ class RowPrior:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.base) and self.base > 0):
-            raise UsageError(f"beta must be a positive number, not {self.base}.")
+            raise UsageError(f"beta must be a positive number, not {self.base}")
 
     def with_base(self, base: float) -> RowPrior:
         """The same additions over another base."""

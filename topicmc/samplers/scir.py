@@ -113,10 +113,11 @@ class Scir:
         chain.topic_sums = sum_topics(chain.theta, threads)
 
 
-def compiling_moves(n_workers: int) -> AbstractContextManager[None]:
+def compiling_moves(n_workers: int, prior: RowPrior) -> AbstractContextManager[None]:
     """Has another interpreter compile the moves while the block compiles what draws: on an empty
-    cache they take as long as all else. Not among several workers, which keep the cores busy."""
-    if n_workers > 1:
+    cache they take as long as all else. Not among several workers, which keep the cores busy, nor
+    under a prior with additions, for which other kernels are compiled."""
+    if n_workers > 1 or prior.additions is not None:
         return nullcontext()
     return compiled_elsewhere(cir._cir_blocks, compile_moves)
 

@@ -122,7 +122,7 @@ def is_finite(chain: Chain) -> bool:
 def check_step(step: float) -> None:
     """Raises UsageError unless the step is positive and finite."""
     if not (math.isfinite(step) and step > 0):
-        raise UsageError(f"The step size must be a positive number, not {step}.")
+        raise UsageError(f"The step size must be a positive number, not {step}")
 
 
 def word_slots(counts: TopicCounts, n_words: int) -> np.ndarray:

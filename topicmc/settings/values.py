@@ -12,6 +12,7 @@ from typing import Any
 from topicmc.errors import UsageError
 
 AUTO: Any = "auto"  # in place of a value that will be decided
+LEARN = ("none", "alpha", "beta", "both")
 MAX_WORKERS = 100_000
 
 
@@ -50,6 +51,11 @@ def or_default(value: Any, default: Any) -> Any:
     return default if value == AUTO else value
 
 
+def learns(prior: str, learn: str) -> bool:
+    """Whether a value of --learn has α ("alpha") or β ("beta") learned."""
+    return learn in (prior, "both")
+
+
 _KINDS: dict[str, tuple[type, str]] = {
     "int": (Integral, "a whole number"),
     "float": (Real, "a number"),
@@ -59,23 +65,25 @@ _KINDS: dict[str, tuple[type, str]] = {
 }
 
 
-def of_type(option: str, value: Any, annotation: str, default: Any) -> None:
+def of_type(name: str, value: Any, annotation: str, default: Any) -> None:
     """UsageError unless ``value`` is of the annotated type, or the default, as "auto" or None."""
     kind, wanted = _KINDS[annotation.partition(" ")[0]]
     is_default = value is None if default is None else isinstance(value, str) and value == default
     truth = isinstance(value, bool) and kind is not bool
     if not is_default and (truth or not isinstance(value, kind)):
-        raise UsageError(f"{option} {value!r} is not {wanted}")
+        raise UsageError(f"{name} {value!r} is not {wanted}")
 
 
-def one_of(option: str, value: str, choices: tuple[str, ...]) -> None:
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """UsageError unless the value is one of the choices; ``name`` is the option."""
     if value not in choices:
-        raise UsageError(f"{option} {value!r} is not one of {', '.join(choices)}")
+        raise UsageError(f"{name} {value!r} is not one of {', '.join(choices)}")
 
 
 def in_range(
-    option: str, value: Any, low: float, high: float, why: str = "", exclusive: bool = False
+    name: str, value: Any, low: float, high: float, why: str = "", exclusive: bool = False
 ) -> None:
+    """UsageError unless the value is left open, or a number within the bounds; ``why`` is told."""
     if value == AUTO:
         return
     too_low = value <= low if exclusive else value < low
@@ -86,4 +94,4 @@ def in_range(
         elif value == math.inf:
             bound += " and finite"
         reason = f" ({why})" if why else ""
-        raise UsageError(f"{option} {value} is out of range: it must be {bound}{reason}")
+        raise UsageError(f"{name} {value} is out of range: it must be {bound}{reason}")

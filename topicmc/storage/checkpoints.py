@@ -36,7 +36,7 @@ from topicmc.storage.files import (
     write_json,
 )
 
-FORMAT = 2
+FORMAT = 2  # of a manifest
 CURRENT, PREVIOUS = "current.json", "previous.json"
 INDEX = "samples"  # what is no process's part of a checkpoint, but the index of samples
 _FILE = r"[a-z0-9]+(-[a-z0-9]+)*\.(npy|json)"

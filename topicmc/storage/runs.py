@@ -43,6 +43,7 @@ from topicmc.storage.files import (
     check_no_source,
     own_checksum,
     read_json,
+    real_path,
     sync_file,
     sync_folder,
     user_errors_for,
@@ -54,8 +55,11 @@ from topicmc.storage.lease import NAME as LEASE
 from topicmc.storage.lease import Lease
 from topicmc.storage.run_fields import check_facts, check_line, check_samples
 
-FORMAT = checkpoints.FORMAT
+# Of run.json; raised when an older version would misread a run. See also
+# `topicmc.models.lda.run.PRIOR_FORMAT`.
+FORMAT = 2
 READS = 1, 2, 3  # formats; `topicmc.models.lda.formats` says what the first one meant
+INDEX_FORMAT = 2  # of samples/index.json
 FIRST_MODEL = "lda"  # of runs that name none
 OUTLIVES = 2.0  # seconds by which a file of a sample outlives its entry in the index, in training
 
@@ -218,14 +222,18 @@ class RunDirectory:
         run._adopt(run.facts())
         return run
 
-    def check_no_part(self, path: Path) -> None:
+    def check_no_part(self, path: Path, corpus: Path | None = None) -> None:
         """UsageError where an output would take the place of a file of the run, or lie among its
-        samples and checkpoints, or in a corpus that it holds."""
+        samples and checkpoints, or in its corpus: where that was, or ``corpus``. A run that lies in
+        its corpus may have outputs beside its files, too."""
         places = [self.path / name for name in (*self.folders, LEASE)]
-        corpus = Path(self.facts().get("corpus", {}).get("path") or "/")
-        if not corpus.is_absolute() and ".." not in corpus.parts:
-            places.append(self.path / corpus)
-        check_no_source(path, [*self._places_of_files(), *places])
+        known = self.facts().get("corpus", {}).get("path")
+        corpora = [self.path / known] if known else []
+        corpora += [] if corpus is None else [Path(corpus)]
+        own = real_path(self.path)
+        if real_path(path).is_relative_to(own):
+            corpora = [place for place in corpora if not own.is_relative_to(real_path(place))]
+        check_no_source(path, [*self._places_of_files(), *places, *corpora])
 
     def _adopt(self, facts: Mapping[str, Any]) -> None:
         """Takes note of what is in ``run.json``; DataError when readers need more."""
@@ -396,7 +404,7 @@ class RunDirectory:
         entries = sorted(entries, key=lambda entry: (entry["round"], entry["chain"]))
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
         with atomic_write(self.path / "samples" / "index.json") as stream:
-            stream.write(f'{{"format": {json.dumps(FORMAT)}, "samples": [\n{lines}\n]}}\n')
+            stream.write(f'{{"format": {INDEX_FORMAT}, "samples": [\n{lines}\n]}}\n')
         named, now = set(files_of(entries)), time.monotonic()
         known = dict.fromkeys(dropped, now) | self._dropped
         self._dropped = {name: since for name, since in known.items() if name not in named}

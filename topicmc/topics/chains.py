@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.corpora.of_runs import IN_MEMORY
+from topicmc.corpora.of_runs import NO_CORPUS
 from topicmc.errors import DataError, UsageError
 from topicmc.host.machine import available_cores, available_memory
 from topicmc.kernels.threads import Threads
@@ -142,7 +142,7 @@ def _are_of_other_documents(*runs: TopicRun) -> bool:
     """As far as it is known. A corpus in other shards has another fingerprint, but is as large; of
     what was in memory the one is none that others could have, and counts may have been rounded."""
     corpora = [run.facts()["corpus"] for run in runs]
-    known = [corpus for corpus in corpora if corpus["path"] != IN_MEMORY]
+    known = [corpus for corpus in corpora if corpus["path"] != NO_CORPUS]
     sizes = {
         tuple(corpus.get(name) for name in ("documents", "tokens", "words")) for corpus in known
     }

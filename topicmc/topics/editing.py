@@ -64,7 +64,7 @@ def unstable(run: TopicRun, others: Sequence[TopicRun]) -> list[int]:
     """
     matched = TopicRun.open(run.path) if others else run
     posterior = posterior_of([matched, *others])
-    if posterior.n_chains == 1 < len(posterior.chains):
+    if posterior.in_their_start and (others or posterior.n_chains == 1 < len(posterior.chains)):
         young = ", ".join(str(other.place) for other in posterior.in_their_start)
         raise UsageError(
             f"--stable: no posterior sample yet of {young}, which cannot tell what it finds; train"

@@ -22,15 +22,38 @@ so that Σ_d e_dk² / c_g has the mean σ²_gk. A long document draws R_gk to it
 small: c_g is then far less than Σ_d N_d². Of D_g documents of one length N it is (D_g − 1) N², and
 v_gk the usual variance of a ratio of sums (Cochran 1977, "Sampling Techniques", 6.4).
 
-In a small group all documents may lack a rare topic by chance, and σ²_gk would be 0. So it is at
-least what the documents of all groups let expect, Σ_g Σ_d e_dk² / Σ_g c_g, which has the mean σ²_gk
-if that is the same in all groups. Short documents vary more than long ones, as they are drawn from
-fewer tokens: where the lengths of a group differ much, its intervals are rather too wide.
-
 Where a few documents have nearly all tokens of a group, σ²_gk is known from these alone: Σ_d e_dk²
-has about (Σ_d N_d²)² / Σ_d N_d⁴ − 1 degrees of freedom (Satterthwaite 1946), which is D_g − 1 for
-documents of one length, and never counts for less than 1. With that t the interval has half width
-√(h² + t² v).
+has about (Σ_d N_d²)² / Σ_d N_d⁴ − 1 degrees of freedom ν_g (Satterthwaite 1946), which is D_g − 1
+for documents of one length, and never counts for less than 1. With that t the interval has half
+width √(h² + t² v).
+
+In a small group all documents may lack a rare topic by chance, and s_gk = Σ_d e_dk² / c_g is 0. So
+σ²_gk is taken to be at least each of two figures. If the variance of a topic is the same in all
+groups,
+
+    Σ_h Σ_d e_dk² / Σ_h c_h
+
+has the mean σ²_gk. Where lengths differ it is nearly the variance of the longest documents, which
+have most of Σ_h c_h, and short documents vary more. Drawn from one Dirichlet law with means m_k and
+concentration a, shares in documents of N tokens have the variances
+
+    m_k (1 − m_k) (1 + a / N) / (1 + a),
+
+the product of a factor λ_k of the topic and one that depends on the length. Wherever σ²_gk is λ_k
+times a factor of the group, S_g = Σ_k s_gk has the mean Σ_k σ²_gk, which no topic's lack makes 0;
+the part s_hk / S_h of any group h is about λ_k / Σ_j λ_j; and
+
+    S_g · Σ_h≠g ν_h (s_hk / S_h) / Σ_h≠g ν_h
+
+is about σ²_gk, whatever the lengths here and there; for the others of g together, h is g. Parts are
+weighed by degrees of freedom because their variances are about as 1 / ν_h, and the mean is known
+best with weights that are inverse to these. The s_hk themselves are not pooled so: a few long
+documents would get the variance of the short ones, and every difference from documents that they
+are among an interval as wide.
+
+What remains: long documents that vary more than short ones make intervals of these too wide, and so
+does a topic that groups have in unlike parts. And where topics are few, S_g may be 0 by chance as
+well: then intervals of short documents are too narrow beside long ones.
 
 A difference is that of a group from all documents of the others, and of groups in an order the
 change is from the first to the last; there t² v is the sum of two.
@@ -55,7 +78,13 @@ from topicmc.corpora.naming import whole_line
 from topicmc.corpora.periods import UNITS, periods_of
 from topicmc.errors import UsageError
 from topicmc.kernels.threads import Threads
-from topicmc.topics.prevalence import LEAST_DOCUMENTS, Prevalence, prevalence, randomly_chosen
+from topicmc.topics.prevalence import (
+    LEAST_DOCUMENTS,
+    Prevalence,
+    of_others,
+    prevalence,
+    randomly_chosen,
+)
 from topicmc.topics.uncertainty import Posterior
 
 MOST_GROUPS = 1000
@@ -161,7 +190,7 @@ def effects_of(posterior: Posterior, corpus: Corpus, groups: Groups, threads: Th
     chosen = groups.numbers[told], groups.of[told]
     found = prevalence(posterior, corpus, *chosen, len(groups.names), threads, want_moments=True)
     documents = np.bincount(groups.of[told], minlength=len(groups.names))
-    sums = _Sums.of(found, documents)
+    sums = Sums.of(found, documents)
     change = None
     if groups.is_ordered:
         last = len(documents) - 1
@@ -170,7 +199,7 @@ def effects_of(posterior: Posterior, corpus: Corpus, groups: Groups, threads: Th
         groups,
         documents=documents,
         tokens=found.sizes.astype(np.int64),
-        share=_shares(posterior, sums),
+        share=shares_of(posterior, sums),
         difference=_difference(posterior, sums, sums.others()),
         change=change,
     )
@@ -201,13 +230,13 @@ def _values(corpus: Corpus, by: str, numbers: np.ndarray) -> tuple[np.ndarray, l
         value = row.get(by)
         if value is not None and (line := whole_line(value)):
             codes[place] = seen.setdefault(line, len(seen))
+            if len(seen) > MOST_GROUPS:  # before all are held, which may be texts
+                raise UsageError(
+                    f"--by {by}: has more than {MOST_GROUPS:,} values; keep a column that has"
+                    " fewer, of classes say"
+                )
     if by not in known:
         raise UsageError(_unknown(by, list(known), _has_times(corpus)))
-    if len(seen) > MOST_GROUPS:
-        raise UsageError(
-            f"--by {by}: has {len(seen):,} values, and {MOST_GROUPS:,} are the most; keep a column"
-            " that has fewer, of classes say"
-        )
     names, is_ordered = _in_order(set(seen))
     order = np.argsort([seen[name] for name in names])
     return np.append(order, -1)[codes], names, is_ordered
@@ -246,9 +275,10 @@ def _unknown(by: str, names: Sequence[str], has_times: bool) -> str:
 
 
 def _in_order(values: set[str]) -> tuple[list[str], bool]:
-    """By value where all are numbers, and by name otherwise."""
+    """By value where all are numbers, and by name otherwise. Codes as 1_10 are no numbers, though
+    Python reads them."""
     try:
-        numbers = {value: float(value) for value in values}
+        numbers = {value: float(value.replace("_", "x")) for value in values}
     except ValueError:
         return sorted(values, key=lambda name: (name.casefold(), name)), False
     if not all(map(math.isfinite, numbers.values())):
@@ -259,19 +289,24 @@ def _in_order(values: set[str]) -> tuple[list[str], bool]:
 # --- intervals ------------------------------------------------------------------------------------
 
 
-class _Sums(NamedTuple):
+class Sums(NamedTuple):
     """Of groups of documents, for each chain float64 (n, K, G) but for the last:
 
-    shares   of the topics
-    own      variance of a document's share, by the group's own errors; 0 where they tell none
-    usual    the same by the errors of all groups, (n, K, 1); NaN where they tell none
-    weights  Σ N² / N_g², (G,): times them it is the variance of the group's share; NaN where it
-             has no token
-    freedom  degrees of freedom of ``own``, (G,)
+    shares     of the topics
+    own        variance of a document's share, by the group's own errors; 0 where they tell none
+    parts      of its sum over topics what each topic has in documents outside of the group; 0 where
+               they tell none
+    usual      the variance by the errors of all groups, (n, K, 1); NaN where they tell none
+    weights    Σ N² / N_g², (G,): times them it is the variance of the group's share; NaN where it
+               has no token
+    freedom    degrees of freedom of ``own``, (G,)
+    found      what all is made of
+    documents  int64 (G,), their numbers
     """
 
     shares: list[np.ndarray]
     own: list[np.ndarray]
+    parts: list[np.ndarray]
     usual: list[np.ndarray]
     weights: np.ndarray
     freedom: np.ndarray
@@ -279,8 +314,8 @@ class _Sums(NamedTuple):
     documents: np.ndarray
 
     @classmethod
-    def of(cls, found: Prevalence, documents: np.ndarray, among: _Sums | None = None) -> _Sums:
-        """``among``: other groups of the same documents, whose ``usual`` is taken."""
+    def of(cls, found: Prevalence, documents: np.ndarray, beside: Sums | None = None) -> Sums:
+        """``beside``: groups that these are all other documents of."""
         sizes, moments = np.maximum(found.sizes, 1), found.moments
         assert moments is not None
         shares = [tokens / sizes for tokens in found.tokens]
@@ -291,28 +326,56 @@ class _Sums(NamedTuple):
         expected = expected_errors(sizes, moments.squares, moments.cubes)
         worth = moments.squares**2 / np.maximum(moments.fourths, 1) - 1
         freedom = np.clip(worth, 1, np.maximum(documents - 1, 1))
-        if among is None:
-            total = expected.sum() or np.nan
-            usual = [of_chain.sum(axis=2, keepdims=True) / total for of_chain in errors]
-        else:
-            usual = among.usual
         tell = np.where(expected > 0, expected, np.inf)  # one document tells of no variance
         own = [of_chain / tell for of_chain in errors]
+        if beside is None:
+            total = expected.sum() or np.nan
+            usual = [of_chain.sum(axis=2, keepdims=True) / total for of_chain in errors]
+            parts = [_mean_of_others(_parts(of_chain), freedom) for of_chain in own]
+        else:
+            usual, parts = beside.usual, [_parts(of_chain) for of_chain in beside.own]
         weights = np.where(found.sizes > 0, moments.squares / sizes**2, np.nan)
-        return cls(shares, own, usual, weights, freedom, found, documents)
+        return cls(shares, own, parts, usual, weights, freedom, found, documents)
 
-    def only(self, groups: Sequence[int]) -> _Sums:
+    def only(self, groups: Sequence[int] | np.ndarray) -> Sums:
         """Some of the groups."""
-        shares, own = ([a[:, :, groups] for a in arrays] for arrays in self[:2])
+        shares, own, parts = ([a[:, :, groups] for a in arrays] for arrays in self[:3])
         weights, freedom = self.weights[groups], self.freedom[groups]
         documents = self.documents[groups]
         return self._replace(
-            shares=shares, own=own, weights=weights, freedom=freedom, documents=documents
+            shares=shares,
+            own=own,
+            parts=parts,
+            weights=weights,
+            freedom=freedom,
+            documents=documents,
         )
 
-    def others(self) -> _Sums:
+    def others(self) -> Sums:
         """In place of each group all others together."""
-        return _Sums.of(self.found.others(), self.documents.sum() - self.documents, self)
+        return Sums.of(self.found.others(), self.documents.sum() - self.documents, self)
+
+    def variances(self) -> list[np.ndarray]:
+        """Of the groups' shares."""
+        return [
+            np.maximum(np.maximum(own, usual), own.sum(axis=1, keepdims=True) * parts)
+            * self.weights
+            for own, parts, usual in zip(self.own, self.parts, self.usual, strict=True)
+        ]
+
+
+def _parts(own: np.ndarray) -> np.ndarray:
+    """Of variances (n, K, G) what each topic has of their sum over topics; 0 where that is 0."""
+    total = own.sum(axis=1, keepdims=True)
+    return np.divide(own, total, out=np.zeros_like(own), where=total > _ROUNDING)
+
+
+def _mean_of_others(parts: np.ndarray, freedom: np.ndarray) -> np.ndarray:
+    """In place of the parts of each group, (n, K, G), the mean of those of all others that have
+    any, weighed by degrees of freedom."""
+    weights = np.where(parts.any(axis=1, keepdims=True), freedom, 0)
+    total = of_others(weights)
+    return np.divide(of_others(weights * parts), total, out=np.zeros_like(parts), where=total > 0)
 
 
 def squared_errors(
@@ -329,12 +392,15 @@ def expected_errors(sizes: np.ndarray, squares: np.ndarray, cubes: np.ndarray) -
     return np.where(expected > _ROUNDING * squares, expected, 0)
 
 
-def _shares(posterior: Posterior, groups: _Sums) -> Interval:
+def shares_of(posterior: Posterior, groups: Sums, unread: np.ndarray | float = 1.0) -> Interval:
+    """The shares of some groups, of documents that there might be; or of all their documents, of
+    which the part ``unread``, (G,), was not read: chosen at random, these leave that part of the
+    variance (Cochran 1977, 6.4)."""
     mean, low, high = posterior.pooled(groups.shares)
     half = posterior.half_width(groups.shares)  # 0 where all draws are equal
     below = np.where(np.isnan(low), half, mean - low)
     above = np.where(np.isnan(high), half, high - mean)
-    sampled = _sampled(posterior, groups)
+    sampled = _sampled(posterior, groups) * np.sqrt(unread)
     return Interval(
         mean,
         np.maximum(mean - np.hypot(below, sampled), 0),
@@ -342,7 +408,7 @@ def _shares(posterior: Posterior, groups: _Sums) -> Interval:
     )
 
 
-def _difference(posterior: Posterior, groups: _Sums, others: _Sums) -> Interval:
+def _difference(posterior: Posterior, groups: Sums, others: Sums) -> Interval:
     """The shares of groups less those of others."""
     apart = [a - b for a, b in zip(groups.shares, others.shares, strict=True)]
     mean = posterior.mean(apart)
@@ -351,19 +417,15 @@ def _difference(posterior: Posterior, groups: _Sums, others: _Sums) -> Interval:
         + _sampled(posterior, groups) ** 2
         + _sampled(posterior, others) ** 2
     )
-    return Interval(mean, mean - half, mean + half)
+    return Interval(mean, np.maximum(mean - half, -1), np.minimum(mean + half, 1))
 
 
-def _sampled(posterior: Posterior, groups: _Sums) -> np.ndarray:
+def _sampled(posterior: Posterior, groups: Sums) -> np.ndarray:
     """t √v, (K, G)."""
     from scipy.stats import t
 
-    variances = [
-        np.maximum(own, usual) * groups.weights
-        for own, usual in zip(groups.own, groups.usual, strict=True)
-    ]
     factor = t.ppf((1 + posterior.level) / 2, groups.freedom)
-    return factor * np.sqrt(posterior.mean(variances))
+    return factor * np.sqrt(posterior.mean(groups.variances()))
 
 
 def rows_of(effects: Effects, k: int) -> list[dict[str, Any]]:

@@ -85,19 +85,20 @@ class Prevalence(NamedTuple):
 
     def others(self) -> Prevalence:
         """In place of each group all others together."""
-
-        def rest(sums: np.ndarray) -> np.ndarray:
-            # Of the total less that of a group little but rounding might be left.
-            none = np.zeros((*sums.shape[:-1], 1))
-            before = np.concatenate([none, sums[..., :-1].cumsum(axis=-1)], axis=-1)
-            after = np.concatenate([none, sums[..., :0:-1].cumsum(axis=-1)], axis=-1)
-            return before + after[..., ::-1]
-
-        tokens, moments = [rest(chain) for chain in self.tokens], self.moments
+        tokens, moments = [of_others(chain) for chain in self.tokens], self.moments
         if moments is not None:
-            own, cross = ([rest(chain) for chain in chains] for chains in moments[:2])
-            moments = Moments(own, cross, *map(rest, moments[2:]))
-        return Prevalence(tokens, rest(self.sizes), moments)
+            own, cross = ([of_others(chain) for chain in chains] for chains in moments[:2])
+            moments = Moments(own, cross, *map(of_others, moments[2:]))
+        return Prevalence(tokens, of_others(self.sizes), moments)
+
+
+def of_others(sums: np.ndarray) -> np.ndarray:
+    """In place of what each group has, (…, G), the sum of what all others have. It is added up: of
+    the total less that of a group little but rounding might be left."""
+    none = np.zeros((*sums.shape[:-1], 1))
+    before = np.concatenate([none, sums[..., :-1].cumsum(axis=-1)], axis=-1)
+    after = np.concatenate([none, sums[..., :0:-1].cumsum(axis=-1)], axis=-1)
+    return before + after[..., ::-1]
 
 
 def randomly_chosen(numbers: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from topicmc.engine.progress import train_on
+from topicmc.engine.progress import advice_to_train
 from topicmc.models.lda.draws import keeps_counts
 from topicmc.models.lda.progress import reached, resume_command
 from topicmc.models.lda.run import TopicRun
@@ -65,7 +65,7 @@ def _starting(evidence: Evidence) -> tuple[bool, str] | None:
     for chain in evidence.chains:
         if chain.entries[-1]["burn_in"]:
             path = chain.run.path
-            return False, f"Not converged: {path} has not left its start; {_train_on([chain.run])}."
+            return False, f"Not converged: {path} has not left its start; {_advice([chain.run])}."
     return None
 
 
@@ -87,7 +87,7 @@ def _moving(evidence: Evidence) -> tuple[bool, str] | None:
             change = abs(np.expm1(-gain))
             return False, (
                 f"Not converged: the perplexity of {chain.run.path} {how}, by {change:.1%} over the"
-                f" second half of the run; {_train_on([chain.run])}."
+                f" second half of the run; {_advice([chain.run])}."
             )
     return None
 
@@ -103,7 +103,7 @@ def _apart(evidence: Evidence) -> tuple[bool, str] | None:
     if not (modes and each_at_rest(evidence.draws)):
         if evidence.posterior.n_chains > 1:
             told = f"{told}, and the chains agree in {_stable(evidence)}"
-        return False, f"Not converged: {told}; {_train_on(evidence.runs)}."
+        return False, f"Not converged: {told}; {_advice(evidence.runs)}."
     return False, (
         f"Not converged: each chain is at rest, but in a mode of its own ({told}"
         f"{_difference(evidence)}), and they agree in {_stable(evidence)}; believe the stable"
@@ -121,12 +121,12 @@ def _too_few(evidence: Evidence) -> tuple[None, str] | None:
     if n >= needed:
         return None, (
             f"Cannot tell whether it has converged: since burn-in the {name} is the same throughout"
-            f" or no number; {_train_on(evidence.runs)}."
+            f" or no number; {_advice(evidence.runs)}."
         )
     if evidence.traced:
-        advice = _train_on(evidence.runs)
+        advice = _advice(evidence.runs)
     elif name == FIT:
-        advice = _train_on(evidence.runs, [_evaluate_often(run) for run in evidence.runs])
+        advice = _advice(evidence.runs, [_evaluate_often(run) for run in evidence.runs])
     else:
         advice = "train anew with more --samples"
     return None, (
@@ -143,7 +143,7 @@ def _in_doubt(evidence: Evidence) -> tuple[None, str] | None:
     return None, (
         f"Cannot tell whether it has converged: R̂ of the {worst} is {evidence.rhat[worst]:.2f},"
         f" which {evidence.draws[worst].shape[1]} draws of a chain do not tell from chance;"
-        f" {_train_on(evidence.runs)}."
+        f" {_advice(evidence.runs)}."
     )
 
 
@@ -214,9 +214,9 @@ def _states_of_origin(run: TopicRun) -> list[str]:
     return [state["checksum"] for state in (run.facts().get("origin") or {}).get("states", ())]
 
 
-def _train_on(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:
-    """What `train_on` advises."""
-    return train_on(runs, [*map(reached, runs)], [*map(resume_command, runs)], options)
+def _advice(runs: Sequence[TopicRun], options: Sequence[str] = ()) -> str:
+    """What `advice_to_train` advises."""
+    return advice_to_train(runs, [*map(reached, runs)], [*map(resume_command, runs)], options)
 
 
 def _evaluate_often(run: TopicRun) -> str:

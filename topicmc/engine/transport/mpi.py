@@ -49,7 +49,7 @@ class MpiTransport:
         except ImportError as error:
             raise UsageError(
                 f"MPI is not available ({error}): pip install 'topicmc[mpi]', "
-                "or use --transport local."
+                "or use --transport local"
             ) from None
         self._mpi = MPI
         # Of its own, so that messages never mix with those of a program that calls us.

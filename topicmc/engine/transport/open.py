@@ -5,7 +5,7 @@ import os
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
-from topicmc.host.machine import mpiexec
+from topicmc.host.machine import own_mpiexec
 
 _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
 
@@ -38,23 +38,23 @@ def open_transport(kind: str = "auto", n_workers: int | None = None) -> Transpor
         if launched > 1:
             raise UsageError(
                 f"--transport local would run {launched} copies of the same job: "
-                "start it without mpiexec."
+                "start it without mpiexec"
             )
         return LocalTransport(n_workers or 1)
     if kind not in ("auto", "mpi"):
-        raise UsageError(f"unknown transport {kind!r}: choose auto, mpi or local.")
+        raise UsageError(f"unknown transport {kind!r}: choose auto, mpi or local")
     from topicmc.engine.transport.mpi import MpiTransport
 
     transport = MpiTransport()
     if transport.n_processes < launched:
-        own = mpiexec() or "its own mpiexec"
+        own = own_mpiexec() or "the mpiexec of mpi4py's own library"
         raise UsageError(
             f"mpiexec started {launched} ranks, but mpi4py sees {transport.n_processes}: they "
-            f"belong to different MPI libraries; use {own} or rebuild mpi4py for yours."
+            f"belong to different MPI libraries; use {own} or rebuild mpi4py for yours"
         )
     if n_workers not in (None, transport.n_processes):
         raise UsageError(
             f"--workers {n_workers}, but {transport.n_processes} MPI ranks are here: "
-            f"start with mpiexec -n {n_workers}."
+            f"start with mpiexec -n {n_workers}"
         )
     return transport

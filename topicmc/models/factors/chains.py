@@ -30,7 +30,7 @@ from topicmc.models.factors.rows import (
     settle,
     sum_squares,
 )
-from topicmc.models.factors.settings import Resolved
+from topicmc.models.factors.settings import FactorSettings, Resolved
 from topicmc.models.factors.sgld import Sgld, block_of, rates
 from topicmc.samplers.steps import step_size
 from topicmc.storage.checkpoints import Checkpoint
@@ -323,5 +323,9 @@ class FactorChains:
 def remedy(config: Resolved) -> str:
     """What to do when a chain has diverged."""
     if config.sampler == "gibbs":
-        return "raise --precision-rate or --precision-shape"
+        told = f"lower --noise-precision (now {config.noise_precision:g})"
+        usual = FactorSettings.precision_shape, FactorSettings.precision_rate
+        if (config.precision_shape, config.precision_rate) == usual:
+            return told
+        return f"{told}, or raise --precision-rate or --precision-shape"
     return f"lower --step-size (now {config.step_size:g}) or raise --batch-size"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora.pipes import readable
+from topicmc.engine.resuming import go_on, lease, settings_facts, take_up
 from topicmc.engine.transport.base import Transport
-from topicmc.engine.transport.open import kind_of
 from topicmc.errors import UsageError
 from topicmc.host import machine
 from topicmc.models.factors import memory
@@ -24,9 +24,7 @@ from topicmc.models.factors.settings import (
     check_honoured,
     resolve,
 )
-from topicmc.settings.groups import threads_told
-from topicmc.storage.lease import held
-from topicmc.storage.runs import FORMAT, made_by
+from topicmc.storage.runs import made_by
 
 
 def start(
@@ -80,14 +78,11 @@ def start(
     else:
         sizes = memory.Sizes(*transport.exchange(None)[0])
     resolved = _decided(config, sizes, transport)
-    run.lease = leases.enter_context(held(run_path, transport))
+    lease(run, transport, leases)
     if transport.is_root:
         facts = {
             **made_by("pyarrow"),
-            "config": resolved.as_dict(),
-            "asked": resolved.asked_otherwise(config.as_dict()),
-            "threads": config.threads,
-            "transport": kind_of(transport),
+            **settings_facts(resolved, config, transport),
             "ratings": about,
         }
         FactorRun.create(run_path, facts, data, force)
@@ -115,10 +110,7 @@ def resume(
     Raises UsageError when a change would make it another run, DataError when it is damaged.
     """
     run = FactorRun.open(run_path)
-    run.lease = leases.enter_context(held(run.path, transport))
-    if transport.is_root:
-        run.recover()
-    transport.barrier()
+    take_up(run, transport, leases)
     config, data, facts = run.config(), run.data(), run.facts()
     checkpoint = run.checkpoint()
     if checkpoint is not None:  # a job that saved none has given up no chains
@@ -128,13 +120,9 @@ def resume(
     left = FactorConfig.from_dict(config.as_dict()).on_these_cores(facts)
     left = _on_workers(left.without_lengths(changes), transport.n_workers)
     resolved = _decided(replace(left, **changes), memory.sizes_of(data), transport)
-    if transport.is_root:
-        run.remove_temporaries()
-        before = resolved.asked_otherwise({"chains": config.chains})
-        asked = {**before, **asked, **resolved.asked_otherwise(told)}
-        now = {"asked": asked, "transport": kind_of(transport), **threads_told(changes)}
-        run.update_facts(format=FORMAT, config=resolved.as_dict(), **now)
-    transport.barrier()
+    before = resolved.asked_otherwise({"chains": config.chains})
+    asked = {**before, **asked, **resolved.asked_otherwise(told)}
+    go_on(run, transport, resolved, changes, asked=asked)
     return resolved, data, run
 
 

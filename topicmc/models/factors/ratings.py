@@ -1,4 +1,4 @@
-"""Ratings in coordinates, their scale, and the blocks that workers hold."""
+"""Ratings in coordinates, and their scale."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from topicmc.corpora.strings import Strings
-from topicmc.engine.progress import Reached, has_converged, last_evaluation, reached
+from topicmc.engine.progress import Reached, ended_converged, last_evaluation, reached
 from topicmc.errors import DataError
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.ratings import Ratings, Scale
@@ -99,7 +99,7 @@ class FactorRun(RunDirectory):
         config = self.config()
         epoch = self.facts()["ratings"]["training"] * config.chains
         at = reached(self, last, config, epoch)
-        return at._replace(has_converged=has_converged(self, config))
+        return at._replace(has_converged=ended_converged(self, config))
 
     def scale(self) -> Scale:
         """Of the ratings."""

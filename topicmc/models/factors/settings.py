@@ -40,7 +40,7 @@ class FactorSettings(DsgldSettings[Open]):
     step_size: float = 4.0
     step_offset: float = 10_000.0
     step_decay: float = 0.51
-    split: str = "auto"
+    split: str = AUTO
     balance: bool = False
     samples: int = 64
 
@@ -50,8 +50,8 @@ class FactorSettings(DsgldSettings[Open]):
         one_of("--sampler", self.sampler, SAMPLERS)
         if self.sampler == "sgd" and self.learn_noise:
             raise UsageError("--learn-noise: sgd samples nothing; use --sampler sgld or gibbs")
-        one_of("--split", self.split, ("auto", *SPLITS))
-        if self.sampler == "gibbs" and self.split not in ("auto", "none"):
+        one_of("--split", self.split, (AUTO, *SPLITS))
+        if self.sampler == "gibbs" and self.split not in (AUTO, "none"):
             raise UsageError(
                 f"--split {self.split}: a Gibbs sweep needs all ratings; leave it out, or use"
                 " --sampler sgld"

@@ -26,6 +26,8 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import COLLAPSED
 from topicmc.samplers.state import blockwise
+from topicmc.settings.values import MAX_WORKERS
+from topicmc.storage.fields import Record
 
 _SINCE = ("seeds", "seed_weight", "topic_prior", "from_run")  # for life, where they are given
 _FOR_LIFE = ("seed", "sampler", "topics", "alpha", "beta", "remember", "learn", "start")
@@ -36,9 +38,13 @@ def draw_of(run: TopicRun, entry: Mapping[str, Any], threads: Threads) -> np.nda
 
     Raises DataError when its file is missing or damaged.
     """
-    theta = run.read_state(entry)
-    if keeps_counts(run.facts()["config"]):
-        theta = gamma_draw(theta, _key(run, entry), threads)
+    theta, facts = run.read_state(entry), run.facts()
+    if keeps_counts(facts["config"]):
+        chain = entry["chain"]
+        if "chain" in facts:  # of a model that was saved: that of the run that it was read from
+            chain = Record(run.path / "run.json", facts).whole("chain", most=MAX_WORKERS)
+        key = key_of(facts["config"], facts["corpus"], {**entry, "chain": chain})
+        theta = gamma_draw(theta, key, threads)
     return run.viewed(theta, entry)
 
 
@@ -63,11 +69,13 @@ def gamma_draw(shapes: np.ndarray, key: np.uint64, threads: Threads) -> np.ndarr
     return theta
 
 
-def _key(run: TopicRun, entry: Mapping[str, Any]) -> np.uint64:
-    facts = run.facts()
-    config = facts["config"]
+def key_of(
+    config: Mapping[str, Any], corpus: Mapping[str, Any], entry: Mapping[str, Any]
+) -> np.uint64:
+    """Names the random numbers of the draw at one index entry of a run with these settings, whose
+    ``run.json`` says this of its corpus."""
     settings = [config.get(name) for name in _FOR_LIFE]
     settings += [config[name] for name in _SINCE if config.get(name) is not None]
     place = entry["chain"], entry.get("position", entry["round"])
-    identity = json.dumps([settings, facts["corpus"].get("fingerprint"), *place])
+    identity = json.dumps([settings, corpus.get("fingerprint"), *place])
     return stream_key(config["seed"], f"draw {identity}", entry["chain"])

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.of_runs import EMBEDDED, PACKAGES, corpus_facts, open_corpus
+from topicmc.corpora.of_runs import (
+    EMBEDDED,
+    PACKAGES,
+    corpus_facts,
+    corpus_facts_of,
+    holds_extract,
+    open_corpus,
+    place_of,
+)
 from topicmc.engine.compiling import compiling
+from topicmc.engine.resuming import go_on, lease, settings_facts, take_up
 from topicmc.engine.schedule import split_groups
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.engine.transport.open import kind_of
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import UsageError
 from topicmc.host import machine
 from topicmc.host.machine import available_memory
 from topicmc.models.lda import memory
 from topicmc.models.lda.collapsed.growing import Schedule
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.formats import config_of_format_1
 from topicmc.models.lda.origin import draft, inherited, with_topics_of_origin
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.planning.calibration import measured
 from topicmc.models.lda.planning.defaults import needs_pace, resolve
-from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.pace import Machine, Pace
 from topicmc.models.lda.planning.plan import remarks
 from topicmc.models.lda.planning.sampler_choice import check_averages, check_honoured
 from topicmc.models.lda.priors.given import Given, given_prior
@@ -36,16 +45,9 @@ from topicmc.models.views import is_view, run_of
 from topicmc.settings import groups
 from topicmc.settings.values import AUTO
 from topicmc.storage.checkpoints import Checkpoint
-from topicmc.storage.files import (
-    put_in_place,
-    read_json,
-    real_path,
-    temporary_folder,
-    user_errors_for,
-)
-from topicmc.storage.lease import Lease, held
+from topicmc.storage.files import put_in_place, real_path, temporary_folder, user_errors_for
 from topicmc.storage.run_fields import settings_in
-from topicmc.storage.runs import FORMAT, made_by
+from topicmc.storage.runs import made_by
 
 NOTHING_GIVEN = Given()
 RESUMABLE = (*groups.RESUMABLE, "average_until")
@@ -73,34 +75,28 @@ def start(
             raise UsageError(f"--from {config.from_run}: is the run to be made; give it another -o")
     run = TopicRun(run_path)
     if corpus_path is None:
-        run.lease = _lease(run_path, transport, leases)
+        lease(run, transport, leases)
         _create_with_extract(config, run_path, transport, force)
         return Resolved.of(saved(run)), Corpus.open(run_path / EMBEDDED), run
     corpus = Corpus.open(corpus_path)
-    asked, (config, given) = config, given_of(config, corpus)
-    plan = planned(config, corpus, transport, tell=tell, given=given)
-    check_honoured(config, plan.config)
-    verify_share(corpus, plan.config, transport)
+    new = _new_run(config, corpus, transport, tell=tell)
+    resolved = new.plan.config
+    verify_share(corpus, resolved, transport)
     transport.barrier()
-    run.lease = _lease(run_path, transport, leases)
+    lease(run, transport, leases)
     if transport.is_root:
-        location = str(Path(corpus_path).resolve())
-        is_read = Path(location).is_relative_to(real_path(run_path / EMBEDDED))
-        kind = _InPlaceOfExtract if _holds_extract(run_path) and not is_read else TopicRun
-        _create(run_path, asked, plan, corpus, location, force, given, transport, kind)
+        is_read = real_path(corpus_path).is_relative_to(real_path(run_path / EMBEDDED))
+        kind = _InPlaceOfExtract if holds_extract(run_path) and not is_read else TopicRun
+        location = place_of(corpus_path, run_path)
+        _create(kind, run_path, new, corpus, location, transport, force)
     transport.barrier()
-    return plan.config, corpus, run
+    return resolved, corpus, run
 
 
 def _shows(origin: Path, run_path: Path) -> bool:
     """Whether a run, or the one that a view shows, is at a path."""
     runs = [origin, run_of(origin)] if is_view(origin) else [origin]
     return real_path(run_path) in map(real_path, runs)
-
-
-def _lease(run_path: Path, transport: Transport, leases: ExitStack | None) -> Lease | None:
-    """The root's; UsageError on every process when another job has it."""
-    return None if leases is None else leases.enter_context(held(run_path, transport))
 
 
 def saved(run: TopicRun) -> TrainConfig:
@@ -128,26 +124,21 @@ def _create_with_extract(
                 beside = temporary_folder(run_path.parent, f".{run_path.name}-")
                 folder = stack.enter_context(beside)
             corpus = prepare([wikipedia_extract()], folder / EMBEDDED, seed=0)
-            asked, (config, given) = config, given_of(config, corpus)
-            plan = planned(config, corpus, transport, share, given=given)
-            check_honoured(config, plan.config)
-            place = str(corpus.path)
-            _create(run_path, asked, plan, corpus, place, force, given, transport, _OnExtract)
+            new = _new_run(config, corpus, transport, share)
+            _create(_OnExtract, run_path, new, corpus, str(corpus.path), transport, force)
     transport.barrier()
 
 
-def _holds_extract(run_path: Path) -> bool:
-    """Whether a run is there that says that its corpus is the extract, which it holds."""
-    with suppress(DataError):
-        return read_json(run_path / "run.json", corpus=dict)["corpus"].get("path") == EMBEDDED
-    return False
-
-
 class _InPlaceOfExtract(TopicRun):
-    """A new run in place of one that holds the extract, which goes with it."""
+    """A new run in place of one that holds the extract, which goes with it; of one that lies
+    elsewhere, the link to it goes."""
 
-    def _clear(self) -> None:
-        shutil.rmtree(self.path / EMBEDDED, ignore_errors=True)  # while run.json says whose it is
+    def _clear(self) -> None:  # while run.json says whose it is
+        extract = self.path / EMBEDDED
+        if extract.is_symlink():
+            extract.unlink()
+        else:
+            shutil.rmtree(extract, ignore_errors=True)
         super()._clear()
 
 
@@ -161,7 +152,7 @@ class _OnExtract(_InPlaceOfExtract):
         super().check_free(path, force)
         place = Path(path) / EMBEDDED
         is_run = (Path(path) / "run.json").is_file()  # one that was killed has no facts yet
-        if place.exists() and is_run and not _holds_extract(Path(path)):
+        if place.exists() and is_run and not holds_extract(Path(path)):
             raise UsageError(
                 f"{place}: is no part of the run there, and would be lost; name the CORPUS to train"
                 " on, or give another -o"
@@ -182,16 +173,15 @@ def given_of(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
 
 
 def _create(
+    kind: type[TopicRun],
     run_path: Path,
-    asked: LdaSettings,
-    plan: Plan,
+    new: _NewRun,
     corpus: Corpus,
     location: str,
-    force: bool,
-    given: Given,
     transport: Transport,
-    kind: type[TopicRun] = TopicRun,
+    force: bool,
 ) -> None:
+    asked, given, plan = new.asked, new.given, new.plan
     origin, remarks = None, plan.remarks
     if plan.config.from_run is not None:  # before its prior is asked for as many topics
         origin = draft(asked, plan.config, corpus)
@@ -203,10 +193,7 @@ def _create(
     facts = {
         **made_by(*PACKAGES),
         "corpus": corpus_facts(corpus, location),
-        "config": plan.config.as_dict(),
-        "asked": plan.config.asked_otherwise(asked.as_dict()),
-        "threads": asked.threads,
-        "transport": kind_of(transport),
+        **settings_facts(plan.config, asked, transport),
         "plan": {"remarks": remarks, "pace": plan.pace and asdict(plan.pace)},
         **({"labels": labels} if labels else {}),
         **({"seeds": dict(given.inherited)} if given.inherited else {}),
@@ -242,10 +229,7 @@ def resume(
             f"{run_path}: is a view, which cannot be trained; train its run ({run.resume_command}),"
             " and the view shows that"
         )
-    run.lease = _lease(run.path, transport, leases)
-    if transport.is_root:
-        run.recover()
-    transport.barrier()
+    take_up(run, transport, leases)
     facts, config = run.facts(), _with_saved_chains(saved(run), run.checkpoint())
     if facts.get("saved"):
         raise UsageError(
@@ -261,7 +245,7 @@ def resume(
                 f"--{name} {told[name]}: the run in {run_path} learns {name}, which --resume"
                 " cannot change; start a new run instead"
             )
-    corpus = open_corpus(run, corpus_path)
+    corpus, found = open_corpus(run, corpus_path), corpus_facts_of(run, corpus_path)
     config = _in_epochs(config, corpus, transport)
     config = _with_usual_blocks(config, corpus, transport, told).on_these_cores(facts)
     names = ("chains", "groups", "average_until", "batch_size", "trajectory")
@@ -273,14 +257,8 @@ def resume(
     is_repeated = until in (before["average_until"], asked.get("average_until"))
     check_averages(None if is_repeated else until, resolved)
     verify_share(corpus, resolved, transport)
-    if transport.is_root:
-        run.remove_temporaries()
-        asked = {**resolved.asked_otherwise(before), **asked, **resolved.asked_otherwise(told)}
-        now = {"asked": asked, "transport": kind_of(transport), **groups.threads_told(changes)}
-        run.update_facts(format=FORMAT, config=resolved.as_dict(), **now)
-        if corpus_path is not None:
-            run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
-    transport.barrier()
+    asked = {**resolved.asked_otherwise(before), **asked, **resolved.asked_otherwise(told)}
+    go_on(run, transport, resolved, changes, asked=asked, corpus=found)
     return resolved, corpus, run
 
 
@@ -300,7 +278,7 @@ def _in_epochs(config: TrainConfig, corpus: Corpus, transport: Transport) -> Tra
         return config
     if config.updates is None or config.epochs is None:  # some of earlier versions have no epochs
         return config
-    whole = resolve(config, **_size_of(corpus))
+    whole = resolve(config, Extent.of(corpus))
     return replace(config, epochs=Schedule(whole, corpus).passes(config.updates))
 
 
@@ -314,19 +292,14 @@ def _with_usual_blocks(
     of_blocks = config.updates is not None and config.epochs is None  # so long the run is
     if is_same or not config.keeps_assignments or of_blocks:
         return config
-    size = _size_of(corpus)
+    size = Extent.of(corpus)
     usual = [
         name
         for name in ("batch_size", "trajectory")
         if told.get(name, AUTO) == AUTO
-        and getattr(resolve(replace(config, **{name: AUTO}), **size), name) == getattr(config, name)
+        and getattr(resolve(replace(config, **{name: AUTO}), size), name) == getattr(config, name)
     ]
     return replace(config, **dict.fromkeys(usual, AUTO))
-
-
-def _size_of(corpus: Corpus) -> dict[str, Any]:
-    """What `resolve` has to know of a corpus."""
-    return {"n_docs": corpus.n_docs, "n_tokens": corpus.n_tokens, "n_words": corpus.n_words}
 
 
 def on_workers(config: TrainConfig, n_workers: int) -> TrainConfig:
@@ -391,24 +364,45 @@ def planned(
     alone, share = share is not None, share or machine.share(transport)
     threads = share.cores if config.threads == AUTO else config.threads
     config = with_topics_of_origin(config)
-    bounds = _bounds(corpus, transport, share)
-    resolved, pace = resolve(config, **bounds), None
+    size, each = Extent.of(corpus), _of_each(transport, share)
+    resolved = resolve(config, size, each)
     _check_memory(resolved, corpus, transport, share, given)
     if not alone and needs_pace(config):
         with compiling(tell):
-            pace = measured(corpus, resolved, threads, transport)
-        resolved = resolve(config, **bounds, pace=pace)
+            each = each._replace(pace=measured(corpus, resolved, threads, transport))
+        resolved = resolve(config, size, each)
         _check_memory(resolved, corpus, transport, share, given)
     resolved = replace(resolved, threads=threads)
-    return Plan(resolved, remarks(config, resolved, bounds, pace), pace)
+    return Plan(resolved, remarks(config, resolved, size, each), each.pace)
+
+
+@dataclass(frozen=True)
+class _NewRun:
+    """A new run as it was asked for, what is given of its prior, and its plan."""
+
+    asked: LdaSettings
+    given: Given
+    plan: Plan
+
+
+def _new_run(
+    asked: LdaSettings,
+    corpus: Corpus,
+    transport: Transport,
+    share: machine.Share | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> _NewRun:
+    """Arguments and errors as of `given_of` and `planned`; and UsageError for a setting that cannot
+    be honoured."""
+    config, given = given_of(asked, corpus)
+    plan = planned(config, corpus, transport, share, tell, given)
+    check_honoured(config, plan.config)
+    return _NewRun(asked, given, plan)
 
 
 def checked(config: LdaSettings, corpus: Corpus, transport: Transport) -> Resolved:
     """The settings that a new run would have; UsageError where `start` raises one of them."""
-    config, given = given_of(config, corpus)
-    resolved = planned(config, corpus, transport, given=given).config
-    check_honoured(config, resolved)
-    return resolved
+    return _new_run(config, corpus, transport).plan.config
 
 
 def _check_memory(
@@ -437,7 +431,8 @@ def memory_of(config: LdaSettings, corpus: Corpus) -> tuple[Resolved, int]:
     """The settings that a run on this machine would use, and the bytes of memory that it would
     need at most; UsageError when the corpus cannot bear them."""
     transport = LocalTransport(config.workers)
-    config = resolve(config, **_bounds(corpus, transport, machine.share(transport)))
+    each = _of_each(transport, machine.share(transport))
+    config = resolve(config, Extent.of(corpus), each)
     sizes = memory.sizes_of(corpus, config.batch_size)
     return config, memory.needed(config, sizes, config.workers)
 
@@ -458,14 +453,8 @@ def _remarks_on_disk(run_path: Path, needed: int) -> list[str]:
     ]
 
 
-def _bounds(corpus: Corpus, transport: Transport, share: machine.Share) -> dict[str, Any]:
-    """What settings are decided by: the size of a corpus, and what each worker has, if those of a
-    process share what it has."""
+def _of_each(transport: Transport, share: machine.Share) -> Machine:
+    """What each worker has, if those of a process share what it has."""
     memory, hosted = share.least_memory, len(transport.workers)
-    return {
-        "n_docs": corpus.n_docs,
-        "n_tokens": corpus.n_tokens,
-        "n_words": corpus.n_words,
-        "cores": max(1, share.least_cores // hosted),
-        "memory": None if memory is None else memory // hosted,
-    }
+    cores = max(1, share.least_cores // hosted)
+    return Machine(cores, None if memory is None else memory // hosted)

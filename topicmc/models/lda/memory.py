@@ -55,6 +55,7 @@ class Sizes(NamedTuple):
     heldout_docs: int
     heldout_tokens: int
     heldout_words: int
+    commonest: int = 0  # tokens of the commonest word, by how often it comes in that minibatch
     prior_rows: int = 0  # of words whose prior is not β alone
 
 
@@ -69,15 +70,14 @@ class Term(NamedTuple):
 def sizes_of(corpus: Corpus, batch_size: int) -> Sizes:
     """The sizes of a corpus, and of a minibatch of its first documents; reads those, and the
     held-out ones, and checks them: DataError names a file that is damaged."""
-    batch_tokens, seen = 0, np.zeros(corpus.n_words, bool)
+    of_words = np.zeros(corpus.n_words)
     left = batch_size
     for number, n_docs in enumerate(corpus.shard_sizes):
         if not (corpus.path / corpus.index["shards"][number]["name"]).is_dir():
             continue  # another rank's, on another machine
         corpus.check([number])
         documents = corpus.shard(number).part(0, min(left, n_docs))
-        seen[documents.word_ids] = True
-        batch_tokens += int(documents.counts.sum(dtype=np.int64))
+        of_words += np.bincount(documents.word_ids, documents.counts, corpus.n_words)
         left -= documents.n_docs
         if left == 0:
             break
@@ -87,11 +87,12 @@ def sizes_of(corpus: Corpus, batch_size: int) -> Sizes:
         n_words=corpus.n_words,
         n_tokens=corpus.n_tokens,
         id_bytes=heldout.word_ids.dtype.itemsize,
-        batch_tokens=batch_tokens,
-        batch_words=int(seen.sum()),
+        batch_tokens=int(of_words.sum()),
+        batch_words=int(np.count_nonzero(of_words)),
         heldout_docs=heldout.n_docs,
         heldout_tokens=int(heldout.counts.sum(dtype=np.int64)),
         heldout_words=len(np.unique(heldout.word_ids)),
+        commonest=round(corpus.n_tokens * of_words.max() / max(1, of_words.sum())),
     )
 
 
@@ -149,8 +150,8 @@ def disk(config: Resolved, sizes: Sizes) -> int:
         own = _in_files(n_bytes * of_worker) + _in_files(2 * of_worker)  # topics, and orders
         files = config.workers * (_in_files(sizes.id_bytes * of_worker) + config.chains * own)
     else:
-        # A topic of many tokens has a word of so many that two bytes a weight tell too little.
-        sample = (2 if n_tokens / config.topics < MOST_TOKENS else 4) * cells
+        # No weight has more tokens behind it than the commonest word has.
+        sample = (2 if sizes.commonest <= MOST_TOKENS else 4) * cells
         has_mean = issubclass(sampler_of(config.sampler).state, MeanChain)
         mean = sample * has_mean
         state = 4 * cells * (1 + has_mean + {"cv": 2, "saga": 1}.get(config.estimate, 0))

@@ -113,7 +113,7 @@ def inherited(config: LdaSettings, corpus: Corpus) -> tuple[LdaSettings, Given]:
     if additions is None:
         return config, Given(labels=labels)
     settings = run.facts()["config"]
-    if config.beta == AUTO and config.learn == "auto" and settings.get("learn") in _GIVEN_BETA:
+    if config.beta == AUTO and config.learn == AUTO and settings.get("learn") in _GIVEN_BETA:
         config = replace(config, beta=settings["beta"])
     rows = _rows(run.vocabulary(), corpus)
     row_of = np.where(rows < 0, 0, additions.row_of[rows]).astype(np.int32)

@@ -70,7 +70,7 @@ def partition(
     if n_docs < n_workers:
         raise UsageError(
             f"{n_docs} training documents cannot be shared out among {n_workers} workers: "
-            f"use at most {n_docs} workers."
+            f"use at most {n_docs} workers"
         )
     token_starts = _running([shard_tokens[i] for i in files])
     n_tokens = int(token_starts[-1])

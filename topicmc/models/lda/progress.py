@@ -6,13 +6,12 @@ from typing import Any
 
 from topicmc.engine import progress
 from topicmc.engine.progress import Reached, last_evaluation, unfinished
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.plan import burn_in_updates, passes, work_of_start
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.values import AUTO
-from topicmc.storage.files import read_json
-
-_SIZES = {"docs": "documents", "tokens": "tokens", "words": "words"}
+from topicmc.storage.run_fields import settings_in
 
 
 def resume_command(run: TopicRun) -> str:
@@ -29,14 +28,16 @@ def reached(run: TopicRun) -> Reached | None:
     if last is None:
         return None
     facts = run.facts()
-    config = TrainConfig.from_dict(facts["config"])
+    config = settings_in(run.path / "run.json", facts, TrainConfig)
     epoch = facts["corpus"]["documents"] * passes(config)
     update, epochs = last["update"], last["documents"] / epoch
     sweeps = last.get("subset_sweeps", config.start_sweeps)  # a late start leaves some out
     of_start = _of_start(config, facts["corpus"], sweeps, update=update, epochs=epochs)
     if any(not entry["burn_in"] for entry in run.sample_index()):  # one that was late is shorter
         of_start = max(1.0, of_start)
-    has_converged = _has_converged(run, config, update)
+    has_converged = progress.ended_converged(run, config)
+    if facts.get("saved"):  # from Python: it has no checkpoint, and was trained to its end
+        has_converged = config.until == "converged"
     at = progress.reached(run, last, config, epoch)
     return at._replace(of_start=of_start, has_converged=has_converged)
 
@@ -50,17 +51,9 @@ def _of_start(
     if length == AUTO:
         return 1.0
     if config.keeps_assignments:
-        size = {f"n_{name}": corpus[of] for name, of in _SIZES.items()}
-        return epochs / max(1.0, work_of_start(config, **size).draws)
+        size = Extent(corpus["documents"], corpus["tokens"], corpus["words"])
+        return epochs / max(1.0, work_of_start(config, size).draws)
     return update / max(1, (sweeps if config.start == "subset" else 0) + burn_in_updates(config))
-
-
-def _has_converged(run: TopicRun, config: TrainConfig, update: int) -> bool:
-    """Whether a run that trains until then has ended, at that update."""
-    place = run.path / "topics.json"
-    if config.until != "converged" or not place.exists():
-        return False
-    return read_json(place, update=int)["update"] == update
 
 
 def remarks(run: TopicRun) -> list[str]:

@@ -9,14 +9,13 @@ from topicmc.errors import UsageError
 from topicmc.models.lda.priors.seed_settings import MOST_WEIGHT, checked_seeds
 from topicmc.samplers.registry import SAMPLERS as MOVES
 from topicmc.settings.groups import DsgldSettings, Open
-from topicmc.settings.values import AUTO, in_range, of_type, one_of, option
+from topicmc.settings.values import AUTO, LEARN, in_range, learns, of_type, one_of, option
 
 ESTIMATES = ("plain", "remembered", "cv", "saga")
 WHOLE = ("cv", "saga")  # estimates of the counts of all words, by one worker
 COLLAPSED = ("adlda", "asynclda")  # samplers that keep the topic of every token
 SAMPLERS = (*MOVES, *COLLAPSED)
 STARTS = ("plain", "anneal", "stream", "subset", "grow", "consensus", "warm")
-LEARN = ("none", "alpha", "beta", "both")
 MAX_TOPICS = 65_535
 LEAST_PRIOR = 1e-20  # of α, β and what is given of them: kernels have them in float32
 _MOST_START_WEIGHT = 1e6
@@ -27,7 +26,7 @@ class LdaSettings(DsgldSettings[Open]):
     """What is modelled, by which sampler, and how a chain begins."""
 
     topics: int | Open = AUTO
-    sampler: str = "auto"
+    sampler: str = AUTO
     alpha: float | list[float] | Open = AUTO
     beta: float | Open = AUTO
     topic_prior: str | None = None
@@ -39,14 +38,14 @@ class LdaSettings(DsgldSettings[Open]):
     step_size: float | Open = AUTO
     step_offset: float | Open = AUTO
     step_decay: float | Open = AUTO
-    start: str = "auto"
+    start: str = AUTO
     start_weight: float | None = None
     anneal_updates: int | Open = AUTO
     start_sweeps: int | Open = AUTO
     start_documents: int | Open = AUTO
     remember: bool | Open = AUTO
-    estimate: str = "auto"
-    learn: str = "auto"
+    estimate: str = AUTO
+    learn: str = AUTO
     learn_until: str = "burn-in"
     from_run: str | None = None
 
@@ -55,13 +54,13 @@ class LdaSettings(DsgldSettings[Open]):
             if field.name != "alpha" or not isinstance(self.alpha, list):
                 value = getattr(self, field.name)
                 of_type(option(field.name), value, str(field.type), field.default)
-        one_of("--sampler", self.sampler, ("auto", *MOVES, *COLLAPSED))
-        one_of("--estimate", self.estimate, ("auto", *ESTIMATES))
+        one_of("--sampler", self.sampler, (AUTO, *MOVES, *COLLAPSED))
+        one_of("--estimate", self.estimate, (AUTO, *ESTIMATES))
         self._check_estimate()
-        one_of("--start", self.start, ("auto", *STARTS))
-        one_of("--learn", self.learn, ("auto", *LEARN))
+        one_of("--start", self.start, (AUTO, *STARTS))
+        one_of("--learn", self.learn, (AUTO, *LEARN))
         one_of("--learn-until", self.learn_until, ("burn-in", "end"))
-        if self.from_run is not None and self.start not in ("auto", "warm"):
+        if self.from_run is not None and self.start not in (AUTO, "warm"):
             raise UsageError(
                 f"--from begins with the topics of a run, which --start {self.start} would undo;"
                 " give one of them"
@@ -94,7 +93,7 @@ class LdaSettings(DsgldSettings[Open]):
         self.check_dsgld()
 
     def _check_estimate(self) -> None:
-        if self.estimate != "auto":  # which says whether topics are kept, too
+        if self.estimate != AUTO:  # which says whether topics are kept, too
             kept = self.estimate == "remembered"
             if self.remember not in (AUTO, kept):
                 flag = "--remember" if self.remember else "--no-remember"
@@ -102,7 +101,7 @@ class LdaSettings(DsgldSettings[Open]):
             object.__setattr__(self, "remember", kept)
         elif self.remember != AUTO:
             object.__setattr__(self, "estimate", "remembered" if self.remember else "plain")
-        if self.estimate in WHOLE and self.sampler not in ("auto", "scir"):
+        if self.estimate in WHOLE and self.sampler not in (AUTO, "scir"):
             raise UsageError(
                 f"--estimate {self.estimate} is of --sampler scir, not {self.sampler}; leave one"
                 " of them out"
@@ -146,12 +145,12 @@ class LdaSettings(DsgldSettings[Open]):
     @property
     def learns_alpha(self) -> bool:
         """Whether α is learned."""
-        return self.learn in ("alpha", "both")
+        return learns("alpha", self.learn)
 
     @property
     def learns_beta(self) -> bool:
         """Whether β is learned."""
-        return self.learn in ("beta", "both")
+        return learns("beta", self.learn)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.of_runs import PACKAGES, corpus_facts, open_corpus
+from topicmc.corpora.of_runs import (
+    PACKAGES,
+    corpus_facts,
+    corpus_facts_of,
+    open_corpus,
+    place_of,
+)
+from topicmc.engine.resuming import go_on, lease, settings_facts, take_up
 from topicmc.engine.transport.base import Transport
-from topicmc.engine.transport.open import kind_of
 from topicmc.errors import UsageError
 from topicmc.host import machine
 from topicmc.models.mixture import memory
@@ -23,9 +29,8 @@ from topicmc.models.mixture.settings import (
     check_honoured,
     resolve,
 )
-from topicmc.settings.groups import threads_told
-from topicmc.storage.lease import held
-from topicmc.storage.runs import FORMAT, made_by
+from topicmc.models.mixture.state import MOST_TOKENS
+from topicmc.storage.runs import made_by
 
 
 def start(
@@ -50,15 +55,12 @@ def start(
     corpus.check(range(corpus.n_shards))
     transport.barrier()
     run = MixtureRun(run_path)
-    run.lease = leases.enter_context(held(run_path, transport))
+    lease(run, transport, leases)
     if transport.is_root:
         facts = {
             **made_by(*PACKAGES),
-            "corpus": corpus_facts(corpus, str(Path(corpus_path).resolve())),
-            "config": resolved.as_dict(),
-            "asked": resolved.asked_otherwise(config.as_dict()),
-            "threads": config.threads,
-            "transport": kind_of(transport),
+            "corpus": corpus_facts(corpus, place_of(corpus_path, run_path)),
+            **settings_facts(resolved, config, transport),
         }
         MixtureRun.create(run_path, facts, corpus.vocabulary, force)
     transport.barrier()
@@ -83,34 +85,30 @@ def resume(
         raise UsageError(
             f"{run_path}: is a view, which cannot be trained; train its run ({run.resume_command})"
         )
-    run.lease = leases.enter_context(held(run.path, transport))
-    if transport.is_root:
-        run.recover()
-    transport.barrier()
+    take_up(run, transport, leases)
     config, facts = run.config(), run.facts()
     changes = config.changes_of(changes, run_path, facts.get("asked", {}))
-    corpus = open_corpus(run, corpus_path)
+    corpus, found = open_corpus(run, corpus_path), corpus_facts_of(run, corpus_path)
     asked = MixtureConfig.from_dict(config.as_dict()).on_these_cores(facts)
     asked = asked.without_lengths(changes)
     changed = replace(asked, **{"workers": transport.n_workers, **changes})
     resolved = decided(changed, corpus, transport)
     corpus.check(range(corpus.n_shards))
-    if transport.is_root:
-        run.remove_temporaries()
-        told = {"transport": kind_of(transport), **threads_told(changes)}
-        run.update_facts(format=FORMAT, config=resolved.as_dict(), **told)
-        if corpus_path is not None:
-            run.update_facts(corpus={**facts["corpus"], "path": str(Path(corpus_path).resolve())})
-    transport.barrier()
+    go_on(run, transport, resolved, changes, corpus=found)
     return resolved, corpus, run
 
 
 def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Resolved:
-    """The settings resolved; UsageError when the corpus is empty or memory cannot bear it.
-    Collective."""
+    """The settings resolved; UsageError when the corpus is empty, or larger than memory or counts
+    can bear. Collective."""
     share = machine.share(transport)
     if corpus.n_docs == 0:
         raise UsageError(f"{corpus.path}: has no documents to train on; prepare more")
+    if corpus.n_tokens > MOST_TOKENS:
+        raise UsageError(
+            f"{corpus.path}: has {corpus.n_tokens:,} tokens, and a mixture counts {MOST_TOKENS:,}"
+            " at most; prepare fewer documents, or counts in larger units"
+        )
     resolved = resolve(config, corpus.n_docs, share.cores)
     sizes = memory.sizes_of(corpus)
     needed = memory.needed(resolved, sizes, transport.n_processes, share.processes)

@@ -96,7 +96,7 @@ class Score:
 
     nats_per_document           of the newest sample, in the mean over chains
     nats_per_document_averaged  of the predictions averaged over all samples of all chains
-    nats_per_token              the same, by their tokens
+    nats_per_token              the same, by their tokens; these two are None without a sample
     samples                     posterior samples behind it
     documents, tokens           how many are scored
     unknown_documents           documents of which the run knows no word, which are left out
@@ -199,7 +199,7 @@ def score(run: MixtureRun, corpus: Corpus, threads: Threads) -> Score:
     return Score(
         abs(float(np.mean([found.mean() for found in newest.values()]))),
         together / n if kept else None,
-        together / max(tokens, 1),
+        together / max(tokens, 1) if kept else None,
         kept,
         n,
         tokens,

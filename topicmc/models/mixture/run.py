@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from topicmc.engine.progress import Reached, has_converged, last_evaluation, reached
+from topicmc.engine.progress import Reached, ended_converged, last_evaluation, reached
 from topicmc.errors import DataError
 from topicmc.models.mixture.settings import Resolved
 from topicmc.models.mixture.state import Mixture
@@ -122,7 +122,7 @@ class MixtureRun(RunDirectory):
         config = self.config()
         epoch = self.facts()["corpus"]["documents"] * config.chains
         at, of_start = reached(self, last, config, epoch), last["update"] / config.start
-        return at._replace(of_start=of_start, has_converged=has_converged(self, config))
+        return at._replace(of_start=of_start, has_converged=ended_converged(self, config))
 
     def vocabulary(self) -> list[str]:
         """The words in the order of columns; DataError when the file is missing or damaged."""

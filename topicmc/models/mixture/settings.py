@@ -7,7 +7,17 @@ from typing import Any, Never
 
 from topicmc.errors import UsageError
 from topicmc.settings.groups import Open, RunSettings
-from topicmc.settings.values import AUTO, MAX_WORKERS, in_range, of_type, one_of, option, or_default
+from topicmc.settings.values import (
+    AUTO,
+    LEARN,
+    MAX_WORKERS,
+    in_range,
+    learns,
+    of_type,
+    one_of,
+    option,
+    or_default,
+)
 
 SAMPLERS = ("scir", "sgrld")
 COUNTS = ("all", "minibatch")
@@ -41,7 +51,7 @@ class MixtureSettings(RunSettings[Open]):
             of_type(option(field.name), getattr(self, field.name), str(field.type), field.default)
         one_of("--sampler", self.sampler, SAMPLERS)
         one_of("--counts", self.counts, COUNTS)
-        one_of("--learn", self.learn, (AUTO, "none", "alpha", "beta", "both"))
+        one_of("--learn", self.learn, (AUTO, *LEARN))
         if self.learns_beta and self.counts == "minibatch":
             raise UsageError(
                 f"--learn {self.learn}: β is drawn given the groups of all documents; use --counts"
@@ -67,12 +77,12 @@ class MixtureSettings(RunSettings[Open]):
     @property
     def learns_alpha(self) -> bool:
         """Whether the concentration is learned."""
-        return self.learn in ("alpha", "both")
+        return learns("alpha", self.learn)
 
     @property
     def learns_beta(self) -> bool:
         """Whether β is learned."""
-        return self.learn in ("beta", "both")
+        return learns("beta", self.learn)
 
 
 @dataclass(frozen=True, kw_only=True)

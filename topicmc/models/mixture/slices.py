@@ -22,6 +22,7 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.settings import Resolved
 from topicmc.models.mixture.state import Mixture, bags_of
+from topicmc.settings.values import AUTO
 
 SHAPE, RATE = 1.0, 1.0
 """Of the Gamma prior of a concentration that is learned."""
@@ -64,7 +65,7 @@ class SliceSampler:
         self._documents, self._n_words, self._config = documents, n_words, config
         self._bags = bags_of(documents)
         self._threads, self._share = threads, share
-        self._learns = config.alpha == "auto"
+        self._learns = config.alpha == AUTO
 
     def initial(self, index: int) -> Mixture:
         """A chain after a few collapsed sweeps, which begin with many groups at random: groups that

@@ -10,6 +10,9 @@ from topicmc.corpora import Documents
 from topicmc.kernels import mixture as kernels
 from topicmc.kernels.mixture import Bags
 
+MOST_TOKENS = 2**31 - 1
+"""Of a corpus: those of a word in a group are counted in int32."""
+
 
 @dataclass
 class Mixture:

@@ -91,12 +91,14 @@ function topicDocuments(topic) {
 
 function topicTrend(topic) {
   if (!data.periods) return [];
-  const { unit, names: periods, least, documents } = data.periods;
+  const { unit, names: periods, least, documents, read, dated } = data.periods;
+  const seen = read < dated ? " that were read" : "";
+  const drawn = seen ? `. ${whole.format(read)} of ${whole.format(dated)} documents with a time were read, drawn at random` : "";
   const known = topic.trend.flatMap((row, i) => (row[0] === null ? [] : [[i, ...row]]));
   return [
     lineChart({
       title: "Trend",
-      note: `Share of the ${data.terms.of} of each ${unit} of at least ${least} documents, with ${levelOf(data)} intervals`,
+      note: `Share of the ${data.terms.of} of each ${unit} of at least ${least} documents${seen}, with ${levelOf(data)} intervals${drawn}`,
       x: { name: unit, names: periods },
       y: { name: "share", format: percent, zero: true },
       series: [{ name: "share", points: known.map(([i, share]) => [i, share]) }],

@@ -21,8 +21,9 @@ from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved, TrainConfig
 from topicmc.settings.groups import LENGTHS
-from topicmc.settings.values import option
+from topicmc.settings.values import AUTO, option
 from topicmc.storage.files import read_json, user_errors_for, write_json
+from topicmc.storage.run_fields import settings_in
 from topicmc.topics.reading import write_topics
 
 FORMAT = 1
@@ -38,12 +39,13 @@ class Grid:
         topics: the numbers of topics K.
         seeds: of the runs with each K.
         settings: other fields of TrainConfig, the same for all; several workers are those of this
-            process. Without a sampler or a length all have that of the longest run that is there,
-            or else that of the largest K.
+            process. Those that are not given are as the runs that are there were asked for. Without
+            a sampler or a length all have that of the longest of these runs, or else that of the
+            largest K.
 
     Raises:
-        UsageError: a setting cannot be honoured, memory is too small for the largest K, or the
-            folder holds something else.
+        UsageError: a setting cannot be honoured or is not that of a run that is there, memory is
+            too small for the largest K, or the folder holds something else.
         DataError: the corpus has no held-out documents, or is not the one of the folder.
     """
 
@@ -59,34 +61,53 @@ class Grid:
         self.corpus = Corpus.open(corpus)
         self.topics = sorted(set(topics))
         self.seeds = list(seeds)
-        self._settings = {name: value for name, value in settings.items() if value != "auto"}
+        given = {name: value for name, value in settings.items() if value != AUTO}
         if self.corpus.n_heldout == 0:
             raise DataError(f"{corpus}: has no held-out documents; prepare it with --heldout N")
-        self._settings.setdefault("until", "end")  # the same length for all K
+        kept, begun = self._kept(), self._begun(given)
+        # The same length for all K, and of runs that are there what they were asked for.
+        self._settings = {"until": "end", **(kept if begun else {}), **given}
         self._decided: dict[str, Any] = {}
         # What is left open is the same for all K: as runs have it that are there, whatever time and
         # memory would allow by now, or else as the largest K bears it.
-        model = self._longest() or self._config(max(self.topics), self.seeds[0])
+        longest = max(begun, key=_how_long, default=None)
+        model = longest or self._config(max(self.topics), self.seeds[0])
         self._decided["sampler"] = model.sampler
+        is_told = not {"remember", "estimate"}.isdisjoint(self._settings)
+        is_same = self._settings.get("sampler", model.sampler) == model.sampler
+        if is_same and not is_told and model.sampler not in COLLAPSED:
+            self._decided["remember"] = model.remember  # which says what an update is
         if not any(self._settings.get(name) is not None for name in LENGTHS):
             self._settings |= _length(model)
-            is_told = not {"remember", "estimate"}.isdisjoint(self._settings)
-            is_same = self._settings.get("sampler", model.sampler) == model.sampler
-            if is_same and not is_told and model.sampler not in COLLAPSED:
-                self._decided["remember"] = model.remember  # which says what an update is
         for n_topics in self.topics:  # each of which has to be possible
             self._config(n_topics, self.seeds[0])
-        self._claim()
+        self._claim(is_new=not begun)
 
-    def _longest(self) -> LdaSettings | None:
-        """The settings of the longest of the runs that are there."""
+    def _kept(self) -> dict[str, Any]:
+        """The settings that the runs of the folder were asked for, but their lengths; old folders
+        have none."""
+        result = self.folder / RESULT
+        if not result.is_file():
+            return {}
+        told = read_json(result, corpus=str)
+        if told["corpus"] != self.corpus.fingerprint:
+            raise DataError(f"{self.folder}: its runs are on another corpus; give another -o")
+        kept = told.get("settings", {})
+        if not isinstance(kept, dict):
+            raise DataError(f"{result}: damaged, it has no 'settings'; restore or remake it")
+        settings_in(result, {"config": kept}, TrainConfig)
+        return kept
 
-        def length(config: LdaSettings) -> tuple[float, ...]:
-            return config.epochs or 0, config.updates or 0, config.time_budget or 0
-
-        places = sorted(self.folder.glob("k*-seed*/run.json"))
-        begun = [jobs.saved(TopicRun.open(place.parent)) for place in places]
-        return max(begun, key=length, default=None)
+    def _begun(self, given: Mapping[str, Any]) -> list[TrainConfig]:
+        """The settings of the runs that are there; UsageError where they began with others than
+        those that are ``given``."""
+        begun = []
+        for place in sorted(self.folder.glob("k*-seed*/run.json")):
+            run = TopicRun.open(place.parent)
+            begun.append(jobs.saved(run))
+            asked = run.facts().get("asked", {})
+            begun[-1].changes_of(given, place.parent, asked, jobs.RESUMABLE)
+        return begun
 
     def path(self, n_topics: int, seed: int) -> Path:
         """Where the run with so many topics and this seed lies."""
@@ -155,14 +176,12 @@ class Grid:
 
     def write(self, **facts: Any) -> None:
         """Writes what is known of the grid to its ``choice.json``."""
-        write_json(
-            self.folder / RESULT,
-            {"format": FORMAT, "corpus": self.corpus.fingerprint, **facts},
-        )
+        kept = {name: value for name, value in self._settings.items() if name not in LENGTHS}
+        known = {"format": FORMAT, "corpus": self.corpus.fingerprint, "settings": kept}
+        write_json(self.folder / RESULT, {**known, **facts})
 
-    def _claim(self) -> None:
-        result = self.folder / RESULT
-        if not result.is_file():
+    def _claim(self, is_new: bool) -> None:
+        if not (self.folder / RESULT).is_file():
             if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
                 raise UsageError(
                     f"{self.folder}: holds something else than runs of topicmc choose; give"
@@ -170,9 +189,12 @@ class Grid:
                 )
             with user_errors_for(self.folder):
                 self.folder.mkdir(parents=True, exist_ok=True)
+        if is_new:
             self.write()
-        elif read_json(result, corpus=str)["corpus"] != self.corpus.fingerprint:
-            raise DataError(f"{self.folder}: its runs are on another corpus; give another -o")
+
+
+def _how_long(config: LdaSettings) -> tuple[float, ...]:
+    return config.epochs or 0, config.updates or 0, config.time_budget or 0
 
 
 def _length(config: LdaSettings) -> dict[str, Any]:

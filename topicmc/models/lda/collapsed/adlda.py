@@ -32,11 +32,12 @@ from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.consensus import consensus
 from topicmc.models.lda.collapsed.consensus import warm_up as warm_up_consensus
-from topicmc.models.lda.collapsed.growing import Extent, Schedule, Worker
+from topicmc.models.lda.collapsed.growing import Schedule, Worker
 from topicmc.models.lda.collapsed.parts import Part
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
 from topicmc.models.lda.collapsed.word_orders import FEW_TOPICS, WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.origin import Origin, padded
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.planning.starts import is_late, latest, told_late
@@ -450,7 +451,7 @@ class Adlda:
             made = "The workers have other documents than when this run was saved"
         return (
             f"{made}: every token keeps its topic and the next sweep begins; the result is as valid"
-            " but not bit for bit what it would have been."
+            " but not bit for bit what it would have been"
         )
 
     def _on_the_same_clock(self, facts: dict[str, Any]) -> bool:

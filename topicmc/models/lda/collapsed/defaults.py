@@ -9,6 +9,7 @@ from math import inf
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.collapsed.consensus import member_bytes, seconds_to_compare
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.chain_defaults import (
     LONGEST,
     LONGEST_WARM,
@@ -18,7 +19,7 @@ from topicmc.models.lda.planning.chain_defaults import (
     usual_start,
     usual_steps,
 )
-from topicmc.models.lda.planning.pace import Pace, documents_of_round
+from topicmc.models.lda.planning.pace import Machine, Pace, documents_of_round
 from topicmc.models.lda.planning.plan import rounds_per_sweep
 from topicmc.models.lda.planning.starts import (
     ANNEALED,
@@ -60,15 +61,92 @@ _CONSENSUS_MEMORY = 0.25  # of a worker's, that their comparison may take
 _GLADLY, _RUN_EPOCHS = 30.0, (150, 3_000)
 
 
-def resolve_collapsed(
-    config: LdaSettings, n_docs: int, n_tokens: int, n_words: int, cores: int,
-    memory: int | None, pace: Pace | None,
-) -> Resolved:  # fmt: skip
+def resolve_collapsed(config: LdaSettings, size: Extent, machine: Machine) -> Resolved:
     """``config``, in which K, β and the sampler are decided, with the rest decided as well.
 
     Raises UsageError for what these samplers do not have.
     """
     chains = or_default(config.chains, 1)
+    _refuse(config, chains)
+    mine = -(-size.n_docs // config.workers)
+    steps: tuple[float, ...] = (3.0, 1.0, 0.0)  # of no meaning to samplers without moves
+    if config.remember:
+        steps = usual_steps(config, size)
+    n_blocks = blocks_of_sweep(size.n_tokens / config.workers)
+    batch_size = min(mine, or_default(config.batch_size, max(1, round(mine / n_blocks))))
+    per_round = documents_of_round(size.n_docs, config.workers) if config.workers > 1 else 1
+    config = replace(
+        config,
+        alpha=or_default(config.alpha, 0.1),
+        batch_size=batch_size,
+        sweeps=1,
+        burn_in=0,
+        step_size=or_default(config.step_size, steps[0]),
+        step_offset=or_default(config.step_offset, steps[1]),
+        step_decay=or_default(config.step_decay, steps[2]),
+        threads=or_default(config.threads, machine.cores),
+        chains=chains,
+        groups=1,
+        trajectory=or_default(config.trajectory, max(1, per_round // batch_size)),
+    )
+    per_sweep = config.trajectory * rounds_per_sweep(config, size.n_docs)
+    warm, epochs = config.from_run is not None, config.epochs
+    sweeps = inf  # that there is time for
+    if config.updates is not None:
+        epochs = config.updates / per_sweep  # which holds on any number of workers
+    elif epochs is None and config.time_budget is None:
+        usual = Pace.reckoned(replace(config, threads=2, workers=1), size.n_words, 2)
+        sweep = chains * sum(usual.sweep(replace(config, workers=1), size))
+        sweeps = round(between(_GLADLY / sweep, _RUN_EPOCHS))
+        epochs = (LONGEST_WARM if warm else LONGEST) * sweeps
+    sweeps = min(sweeps, inf if epochs is None else epochs)
+    compared = 0.0  # of a consensus start, in sweeps
+    if config.time_budget is not None:
+        pace = machine.usual_pace(config, size.n_words)
+        sweep = sum(pace.sweep(config, size))
+        within = config.time_budget / (chains * sweep)
+        sweeps = min(sweeps, within)
+        compared = seconds_to_compare(size.n_words, config.topics) / sweep
+    may = BURN_IN_SHARE * sweeps - compared
+    longest = longest_consensus(may, _CONSENSUS_SWEEPS[1], size, config.topics)
+    begins, documents = "grow", 0
+    if config.start == "subset" or _suits_subset(config, sweeps, size):
+        documents = _documents_of_start(config, sweeps, size)
+        begins = "subset" if documents else "grow"
+    elif _suits_consensus(config, longest, size, machine.memory):
+        begins = "consensus"
+    config = replace(config, start=usual_start(config, begins))
+    start = _WARM_SWEEPS if warm else longest if config.start == "consensus" else _START_SWEEPS
+    if config.start == "subset":
+        config = replace(config, start_documents=documents)
+        share = documents / size.n_docs
+        spent = start_work("subset", SUBSET_SWEEPS + LEAST_START, size, config.topics, share).cost
+        left = BURN_IN_SHARE * sweeps - spent + LEAST_START
+        start = SUBSET_SWEEPS + int(between(left, (LEAST_START, _SETTLED)))
+    if config.anneal_updates != AUTO:
+        start = max(1, round(config.anneal_updates / per_sweep))
+    elif config.start not in ("consensus", "subset"):
+        if config.time_budget is not None:
+            most = start if warm else _LONGEST_START
+            may = BURN_IN_SHARE * within
+            if config.start in ANNEALED:
+                may = start_within(within, config.topics)
+            start = longest_start(config.start, may, most, size, config.topics)
+        if epochs is not None:
+            start = longest_start_of_epochs(config.start, epochs, start, size, config.topics)
+    start = max(LEAST_START, start)
+    return Resolved.of(
+        replace(
+            config,
+            epochs=epochs,
+            start_sweeps=or_default(config.start_sweeps, start),
+            average_until=0,
+        )
+    )
+
+
+def _refuse(config: LdaSettings, chains: int) -> None:
+    """UsageError for what these samplers do not have."""
     if config.start == "stream":
         raise UsageError("--start stream is of minibatches: leave it out, or use --sampler scir")
     if config.start != "subset" and config.start_documents != AUTO:
@@ -97,81 +175,6 @@ def resolve_collapsed(
     if chains > 1 and (config.sampler != "adlda" or config.remember):
         remember = " --remember" if config.remember else ""
         raise UsageError(f"--sampler {config.sampler}{remember} has one chain: leave out --chains")
-    mine = -(-n_docs // config.workers)
-    steps: tuple[float, ...] = (3.0, 1.0, 0.0)  # of no meaning to samplers without moves
-    if config.remember:
-        steps = usual_steps(config, n_words, n_tokens)
-    n_blocks = blocks_of_sweep(n_tokens / config.workers)
-    batch_size = min(mine, or_default(config.batch_size, max(1, round(mine / n_blocks))))
-    per_round = documents_of_round(n_docs, config.workers) if config.workers > 1 else 1
-    config = replace(
-        config,
-        alpha=or_default(config.alpha, 0.1),
-        batch_size=batch_size,
-        sweeps=1,
-        burn_in=0,
-        step_size=or_default(config.step_size, steps[0]),
-        step_offset=or_default(config.step_offset, steps[1]),
-        step_decay=or_default(config.step_decay, steps[2]),
-        threads=or_default(config.threads, cores),
-        chains=chains,
-        groups=1,
-        trajectory=or_default(config.trajectory, max(1, per_round // batch_size)),
-    )
-    per_sweep = config.trajectory * rounds_per_sweep(config, n_docs)
-    warm, epochs = config.from_run is not None, config.epochs
-    sweeps = inf  # that there is time for
-    if config.updates is not None:
-        epochs = config.updates / per_sweep  # which holds on any number of workers
-    elif epochs is None and config.time_budget is None:
-        usual = Pace.reckoned(replace(config, threads=2, workers=1), n_words, 2)
-        sweep = chains * sum(usual.sweep(replace(config, workers=1), n_docs, n_tokens))
-        sweeps = round(between(_GLADLY / sweep, _RUN_EPOCHS))
-        epochs = (LONGEST_WARM if warm else LONGEST) * sweeps
-    sweeps = min(sweeps, inf if epochs is None else epochs)
-    compared = 0.0  # of a consensus start, in sweeps
-    if config.time_budget is not None:
-        pace = pace or Pace.reckoned(config, n_words, cores)
-        sweep = sum(pace.sweep(config, n_docs, n_tokens))
-        within = config.time_budget / (chains * sweep)
-        sweeps = min(sweeps, within)
-        compared = seconds_to_compare(n_words, config.topics) / sweep
-    size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
-    longest = longest_consensus(BURN_IN_SHARE * sweeps - compared, _CONSENSUS_SWEEPS[1], **size)
-    begins, documents = "grow", 0
-    if config.start == "subset" or _suits_subset(config, sweeps, **size):
-        documents = _documents_of_start(config, sweeps, n_docs=n_docs, **size)
-        begins = "subset" if documents else "grow"
-    elif _suits_consensus(config, longest, memory, **size):
-        begins = "consensus"
-    config = replace(config, start=usual_start(config, begins))
-    start = _WARM_SWEEPS if warm else longest if config.start == "consensus" else _START_SWEEPS
-    if config.start == "subset":
-        config = replace(config, start_documents=documents)
-        share = documents / n_docs
-        spent = start_work("subset", SUBSET_SWEEPS + LEAST_START, share=share, **size).cost
-        left = BURN_IN_SHARE * sweeps - spent + LEAST_START
-        start = SUBSET_SWEEPS + int(between(left, (LEAST_START, _SETTLED)))
-    if config.anneal_updates != AUTO:
-        start = max(1, round(config.anneal_updates / per_sweep))
-    elif config.start not in ("consensus", "subset"):
-        if config.time_budget is not None:
-            most = start if warm else _LONGEST_START
-            may = BURN_IN_SHARE * within
-            if config.start in ANNEALED:
-                may = start_within(within, config.topics)
-            start = longest_start(config.start, may, most, **size)
-        if epochs is not None:
-            start = longest_start_of_epochs(config.start, epochs, start, **size)
-    start = max(LEAST_START, start)
-    return Resolved.of(
-        replace(
-            config,
-            epochs=epochs,
-            start_sweeps=or_default(config.start_sweeps, start),
-            average_until=0,
-        )
-    )
 
 
 def blocks_of_sweep(n_tokens: float) -> float:
@@ -180,7 +183,7 @@ def blocks_of_sweep(n_tokens: float) -> float:
     return between(n_tokens / _LARGE_BLOCK, (few, _MOST_BLOCKS))
 
 
-def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **size: int) -> bool:
+def _suits_consensus(config: LdaSettings, longest: int, size: Extent, memory: int | None) -> bool:
     """Whether a start of a run of a collapsed sampler that may be so long, in sweeps, had better be
     a consensus of short chains: where sweeps are cheap, nothing tells topics apart at first, the
     topics of all members fit into memory, and their documents grow no faster than others have to.
@@ -192,41 +195,38 @@ def _suits_consensus(config: LdaSettings, longest: int, memory: int | None, **si
         and told == (None, None, None)
         and (config.start_sweeps, config.anneal_updates) == (AUTO, AUTO)
         and config.topics <= _CONSENSUS_TOPICS
-        and member_bytes(size["n_words"], config.topics) <= _CONSENSUS_MEMORY * free
+        and member_bytes(size.n_words, config.topics) <= _CONSENSUS_MEMORY * free
         and longest >= _CONSENSUS_SWEEPS[0]
-        and Members.of(longest, **size).growth.factor <= GROWTH
+        and Members.of(longest, size, config.topics).growth.factor <= GROWTH
     )
 
 
-def _suits_subset(config: LdaSettings, sweeps: float, **size: int) -> bool:
+def _suits_subset(config: LdaSettings, sweeps: float, size: Extent) -> bool:
     """Whether a run of so many sweeps had better start on a subset, if one fits in: where all
     documents could not join slowly, and nothing else is asked of the start."""
     return (
         open_to_subset(config)
         and config.sampler != "asynclda"
-        and sweeps < run_of_slow_growth(**size)
+        and sweeps < run_of_slow_growth(size, config.topics)
     )
 
 
-def _documents_of_start(
-    config: LdaSettings, sweeps: float, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int
-) -> int:
+def _documents_of_start(config: LdaSettings, sweeps: float, size: Extent) -> int:
     """Documents of a start on a subset, of a run of so many sweeps: as many as were told, or as
     suit the run; 0 if no subset does."""
-    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    enough = min(SURE_DOCUMENTS, n_docs)
+    enough = min(SURE_DOCUMENTS, size.n_docs)
     if config.start_documents != AUTO:
-        documents = told_documents(config, n_docs, n_tokens)
+        documents = told_documents(config, size)
         if documents < enough:
             raise UsageError(
                 f"--start-documents {documents}: they are drawn at random; give {enough} or more"
             )
         return documents
     if config.start == "subset":  # which was asked for, however few documents fit in
-        least = 10.0 * n_topics
-        fitting = fitting_subset(SUBSET_SHARE * sweeps, least, **size)
-        return max(enough, fitting or math.ceil(least * n_docs / n_tokens))
-    return usual_subset(sweeps, **size)
+        least = 10.0 * config.topics
+        fitting = fitting_subset(SUBSET_SHARE * sweeps, least, size, config.topics)
+        return max(enough, fitting or math.ceil(least * size.n_docs / size.n_tokens))
+    return usual_subset(sweeps, size, config.topics)
 
 
 def _pools(config: LdaSettings) -> bool:

@@ -19,12 +19,12 @@ the sweep alone. How many updates a sweep has depends on the number of workers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.origin import GIVEN_SWEEPS
 from topicmc.models.lda.planning.pace import ROUNDS
 from topicmc.models.lda.planning.plan import rounds_per_sweep
@@ -39,15 +39,6 @@ from topicmc.models.lda.planning.starts import (
 from topicmc.models.lda.settings import Resolved
 
 FIRST_BETA = 1.0  # what an annealed start begins with
-
-
-@dataclass(frozen=True)
-class Extent:
-    """How large a corpus is, or a part of one."""
-
-    n_docs: int
-    n_tokens: int
-    n_words: int
 
 
 class Schedule:
@@ -65,19 +56,17 @@ class Schedule:
         self._rounds = rounds_per_sweep(config, corpus.n_docs)
         self.per_sweep = config.trajectory * self._rounds
         self.start_sweeps = config.start_sweeps
-        size = {
-            "n_tokens": corpus.n_tokens, "n_topics": config.topics, "n_words": corpus.n_words
-        }  # fmt: skip
+        size = Extent.of(corpus)
         self.members, grows = NO_MEMBERS, config.start == "grow"
         if config.start == "consensus":
-            self.members = Members.of(self.start_sweeps, **size)
+            self.members = Members.of(self.start_sweeps, size, config.topics)
         elif config.start == "subset":
-            share = config.start_documents / corpus.n_docs
-            self.members = Members.on_subset(self.start_sweeps, share, **size)
+            share = config.start_documents / size.n_docs
+            self.members = Members.on_subset(self.start_sweeps, share, size, config.topics)
         given = self.members.number > 0 or config.start == "warm"
         self.given = range(self.members.end, self.members.end + GIVEN_SWEEPS * given)
         """The sweeps that are drawn given topics, of members or of another run."""
-        self._growth = Growth.over(self.start_sweeps, **size) if grows else NO_GROWTH
+        self._growth = Growth.over(self.start_sweeps, size, config.topics) if grows else NO_GROWTH
         if self.members.growth is not NO_GROWTH:
             self._annealed = self.members.sweeps
         else:

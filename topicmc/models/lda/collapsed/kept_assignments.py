@@ -35,10 +35,10 @@ from topicmc.kernels.padding import padded_size
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.simplex import FLOOR
 from topicmc.models.lda.collapsed.adlda import Adlda
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.chain_defaults import initial_total
 from topicmc.models.lda.planning.plan import rounds_per_sweep
 from topicmc.samplers.registry import sampler_of
-from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.scir import FORGETTING, Scir, compiling_moves
 from topicmc.samplers.state import Chain, TopicCounts, initial_chain, sum_topics
 from topicmc.samplers.steps import step_size
@@ -55,7 +55,7 @@ class KeptAssignments(Adlda):
         more = {"additions": additions, "origin": origin}
         super().__init__(config, corpus, transport, threads, slow, scratch, **more)
         self._sampler = sampler_of(config.sampler)
-        self._total = initial_total(config, corpus.n_words, corpus.n_tokens)
+        self._total = initial_total(config, Extent.of(corpus))
         # Topics are padded for the kernels; the padding moves like a topic without tokens.
         self._chain = initial_chain(
             0, corpus.n_words, padded_size(config.topics), prior=self.prior, total=self._total,
@@ -177,18 +177,18 @@ class KeptAssignments(Adlda):
         return notice
 
     def warm_up(self) -> None:
-        """Compiles what a round needs, on a copy of the topics of a few words."""
-        with compiling_moves(self.config.workers):
+        """Compiles what a round needs, on a copy of the topics of one word."""
+        with compiling_moves(self.config.workers, self.prior):
             for by_counts in sorted({False, self._starts_by_counts}):
                 self._by_counts = by_counts
                 super().warm_up()
-        few = self._chain.theta[:32].copy()
+        one = self._chain.theta[:1].copy()
         samplers: tuple[type[Any], ...] = (Scir, self._sampler.whole())
         for sampler in dict.fromkeys(samplers):
-            tiny = dataclasses.replace(self._chain, theta=few, topic_sums=sum_topics(few))
-            sampler(RowPrior(self.prior.base)).move(
+            tiny = dataclasses.replace(self._chain, theta=one, topic_sums=sum_topics(one))
+            sampler(self.prior.summed(1)).move(
                 tiny,
-                TopicCounts(self._words[: len(few)], np.zeros(few.shape, np.float32)),
+                TopicCounts(self._words[:1], np.zeros(one.shape, np.float32)),
                 scale=1.0,
                 step=1e-3,
                 key=np.uint64(0),

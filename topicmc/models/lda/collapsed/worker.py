@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,18 @@ _LEARN_FROM = 100_000  # documents that priors are learned from
 _TRACED = 20_000  # documents that the log joint is estimated from
 _CHECKED = 1 << 24  # assignments at a time
 _ADOPTED = 65_536  # documents, or tokens, that are counted at a time
+
+
+class _Under(NamedTuple):
+    """What the tokens of documents are drawn under."""
+
+    alpha: np.ndarray
+    """Padded: float32 (Kp,)."""
+    beta: Beta
+    sweep: int
+    threads: Threads
+    topics: tuple[np.ndarray, np.ndarray] | None
+    """θ and its sums, in place of the counts."""
 
 
 class CollapsedWorker:
@@ -186,40 +198,42 @@ class CollapsedWorker:
         """
         if len(docs) == 0:
             return 0
-        mixes = padded_topics(alpha)
+        under = _Under(padded_topics(alpha), self._beta(prior), sweep, threads, topics)
         old, new = docs[self.joined[docs]], docs[~self.joined[docs]]
         if one_by_one and topics is None:
-            self._draw_one_by_one(old, new, mixes, prior, sweep, sweep > begins)
+            self._draw_one_by_one(old, new, under, sweep > begins)
         else:
             # What tokens of their own the counts have is to be known of all documents of a block.
-            apart = topics is None and len(mixes) > FEW_TOPICS and len(old) > 0 and len(new) > 0
+            many = len(under.alpha) > FEW_TOPICS
+            apart = topics is None and many and len(old) > 0 and len(new) > 0
             at_random = sweep == begins and topics is None
             for some in (old, new) if apart else (docs,):
-                self._draw_block(some, mixes, prior, sweep, threads, topics, at_random)
+                self._draw_block(some, under, at_random)
         self.joined[new] = True
         return int((self.offsets[docs + 1] - self.offsets[docs]).sum())
 
-    def _draw_block(self, docs, mixes, prior, sweep, threads, topics, at_random) -> None:
+    def _draw_block(self, docs: np.ndarray, under: _Under, at_random: bool) -> None:
         part, new = Part(docs, self.offsets), docs[~self.joined[docs]]
-        tiles = self._tiles(part, new, threads, topics, at_random)
+        tiles = self._tiles(part, new, under.threads, under.topics is not None, at_random)
         if not tiles:
-            old = docs[self.joined[docs]]
-            self._draw_frozen(part, old, new, mixes, prior, sweep, threads, topics, at_random)
+            self._draw_frozen(part, docs[self.joined[docs]], new, under, at_random)
         elif len(new):
-            self._begin_by_word(part, tiles, mixes, prior, sweep, threads, topics)
+            self._begin_by_word(part, tiles, under)
         else:
-            self._draw_by_word(part, tiles, mixes, prior, sweep, threads, topics)
+            self._draw_by_word(part, tiles, under)
 
     def _beta(self, prior: RowPrior) -> Beta:
         return prior.rows(len(self.word_topic), self.n_topics)
 
-    def _draw_one_by_one(self, old, new, mixes, prior, sweep, sequential) -> None:
+    def _draw_one_by_one(
+        self, old: np.ndarray, new: np.ndarray, under: _Under, sequential: bool
+    ) -> None:
         state = (
-            self.offsets, self.tokens, self.z, self.word_topic, self.topic_totals, mixes,
-            self._beta(prior),
+            self.offsets, self.tokens, self.z, self.word_topic, self.topic_totals, under.alpha,
+            under.beta,
         )  # fmt: skip
         self._held = None
-        key, first_id = self.key, self.first_id
+        key, first_id, sweep = self.key, self.first_id, under.sweep
         if len(old):
             collapsed_sweep(*state, docs=old, sweep=sweep, key=key, first_id=first_id)
         if len(new):
@@ -228,52 +242,62 @@ class CollapsedWorker:
     def is_by_word(self, docs: np.ndarray, threads: Threads) -> bool:
         """Whether these documents, ascending int64 (n,), are drawn word by word in a sweep."""
         part = Part(docs, self.offsets)
-        return bool(self._tiles(part, docs[:0], threads, None, at_random=False))
+        return bool(self._tiles(part, docs[:0], threads, given=False, at_random=False))
 
-    def _tiles(self, part: Part, new, threads, topics, at_random) -> list[Tile]:
+    def _tiles(
+        self, part: Part, new: np.ndarray, threads: Threads, given: bool, at_random: bool
+    ) -> list[Tile]:
         """The documents in the order of words, if they had better be drawn so. First topics are,
-        given topics, or under counts where there are many."""
+        where topics are ``given``, or under counts where there are many."""
         n_padded = self.word_topic.shape[1]
-        first_of_few = len(new) > 0 and topics is None and (at_random or n_padded <= FEW_TOPICS)
+        first_of_few = len(new) > 0 and not given and (at_random or n_padded <= FEW_TOPICS)
         if first_of_few or n_padded > by_word_slots.MOST_TOPICS:
             return []
         return self._orders.tiles(part, n_padded, threads)
 
-    def _given(self, mixes, prior, topics) -> tuple[tuple[Any, ...], bool]:
-        """What tokens are drawn under, the counts or topics; and whether that counts them."""
-        given = (self.word_topic, self.topic_totals, mixes, self._beta(prior))
-        if topics is not None:
-            given = (*topics, mixes, no_prior(len(mixes)))
-        return given, topics is None
+    def _given(self, under: _Under) -> tuple[tuple[Any, ...], bool]:
+        """What kernels draw tokens under, the counts or topics; and whether that counts them."""
+        given = (self.word_topic, self.topic_totals, under.alpha, under.beta)
+        if under.topics is not None:
+            given = (*under.topics, under.alpha, no_prior(len(under.alpha)))
+        return given, under.topics is None
 
-    def _begin_by_word(self, part, tiles, mixes, prior, sweep, threads, topics) -> None:
+    def _begin_by_word(self, part: Part, tiles: list[Tile], under: _Under) -> None:
         """Documents of which some join, and nothing is in what they are drawn under."""
-        given, _ = self._given(mixes, prior, topics)
+        given, _ = self._given(under)
         z = part.of(self.z)
         before = z.copy()
 
         def begin(i: int) -> None:
             by_word_start.start(
                 tiles[i], part.offsets, z, *given,
-                doc_ids=self._doc_ids(part, tiles[i]), key=self.key, update=sweep,
+                doc_ids=self._doc_ids(part, tiles[i]), key=self.key, update=under.sweep,
             )  # fmt: skip
 
-        threads.run(begin, len(tiles))
-        self._redraw(part, z, tiles, given, False, sweep, threads)
+        under.threads.run(begin, len(tiles))
+        self._redraw(part, z, tiles, given, False, under)
         part.put(z, self.z)
-        self._count(part, before, threads, threads.n_threads)
+        self._count(part, before, under.threads, under.threads.n_threads)
 
     def _doc_ids(self, part: Part, tile: Tile) -> np.ndarray:
         return self.first_id + part.docs[tile.first : tile.last]
 
-    def _draw_by_word(self, part, tiles, mixes, prior, sweep, threads, topics) -> None:
-        given, counted = self._given(mixes, prior, topics)
+    def _draw_by_word(self, part: Part, tiles: list[Tile], under: _Under) -> None:
+        given, counted = self._given(under)
         z = part.of(self.z)
-        changed = self._redraw(part, z, tiles, given, counted, sweep, threads)
+        changed = self._redraw(part, z, tiles, given, counted, under)
         part.put(z, self.z)
-        self._count_by_word(tiles, changed, threads)
+        self._count_by_word(tiles, changed, under.threads)
 
-    def _redraw(self, part, z, tiles, given, counted, sweep, threads) -> list[Any]:
+    def _redraw(
+        self,
+        part: Part,
+        z: np.ndarray,
+        tiles: list[Tile],
+        given: tuple[Any, ...],
+        counted: bool,
+        under: _Under,
+    ) -> list[Any]:
         """A sweep over tiles, whose tokens all have topics; what the kernel returns for each."""
         changed: list[Any] = [None] * len(tiles)
         redraw_tile: Callable[..., Any] = by_word.redraw
@@ -289,10 +313,10 @@ class CollapsedWorker:
         def draw(i: int) -> None:
             changed[i] = redraw_tile(
                 tiles[i], part.offsets, z, *given, doc_ids=self._doc_ids(part, tiles[i]),
-                key=self.key, update=sweep, counted=counted,
+                key=self.key, update=under.sweep, counted=counted,
             )  # fmt: skip
 
-        threads.run(draw, len(tiles))
+        under.threads.run(draw, len(tiles))
         return changed
 
     def _count_by_word(self, tiles: list[Tile], changed: list[Any], threads: Threads) -> None:
@@ -309,22 +333,24 @@ class CollapsedWorker:
         for _, _, totals in changed:
             self.topic_totals += totals
 
-    def _draw_frozen(self, part, old, new, mixes, prior, sweep, threads, topics, at_random) -> None:
+    def _draw_frozen(
+        self, part: Part, old: np.ndarray, new: np.ndarray, under: _Under, at_random: bool
+    ) -> None:
         before = part.copy_of(self.z)
         # More pieces than threads, so that a long document does not keep the others waiting; but
         # a small block is not worth the threads.
-        n_parts = min(threads.n_threads, 1 + part.n_tokens // _PIECE)
-        given, counted = self._given(mixes, prior, topics)
-        state = (self.offsets, self.tokens, self.z, *given)
-        options = {
-            "first_id": self.first_id, "key": self.key, "update": sweep,
-            "threads": threads if n_parts > 1 else Threads(),
+        n_parts = min(under.threads.n_threads, 1 + part.n_tokens // _PIECE)
+        given, counted = self._given(under)
+        tokens = self.offsets, self.tokens, self.z
+        options: dict[str, Any] = {
+            "first_id": self.first_id, "key": self.key, "update": under.sweep,
+            "threads": under.threads if n_parts > 1 else Threads(),
         }  # fmt: skip
         if len(old):
-            redraw(old, *state, counted=counted, **options)
+            redraw(old, *tokens, *given, counted=counted, **options)
         if len(new) and at_random:
-            state = (*state[:6], self._beta(_FLAT))
-            redraw(new, *state, counted=False, sweeps=0, **options)
+            flat = *given[:-1], self._beta(_FLAT)
+            redraw(new, *tokens, *flat, counted=False, sweeps=0, **options)
         elif len(new):
-            redraw(new, *state, counted=False, **options)
-        self._count(part, before, threads, n_parts)
+            redraw(new, *tokens, *given, counted=False, **options)
+        self._count(part, before, under.threads, n_parts)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import ceil, inf
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.chain_defaults import (
     LONGEST,
     LONGEST_WARM,
@@ -14,7 +15,7 @@ from topicmc.models.lda.planning.chain_defaults import (
     usual_start,
     usual_steps,
 )
-from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.pace import Machine, Pace
 from topicmc.models.lda.planning.starts import (
     BURN_IN_SHARE,
     FIRST_TOKENS,
@@ -51,40 +52,36 @@ _AFTER_SUBSET = 0.3  # of the time that is left, which burn-in takes
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
 
 
-def resolve_minibatches(
-    config: LdaSettings, n_docs: int, n_tokens: int, n_words: int, cores: int,
-    memory: int | None, pace: Pace | None,
-) -> Resolved:  # fmt: skip
+def resolve_minibatches(config: LdaSettings, size: Extent, machine: Machine) -> Resolved:
     """``config``, in which K, β and the sampler are decided, with the rest decided as well.
 
     Raises UsageError for what these samplers do not have.
     """
     begins, open_to_subset = _checked_start(config)
-    batch_size = _batch_size(config, n_docs, n_tokens)
+    batch_size = _batch_size(config, size)
     sweeps = or_default(config.sweeps, _SWEEPS)
-    step_size, step_offset, step_decay = usual_steps(config, n_words, n_tokens)
+    step_size, step_offset, step_decay = usual_steps(config, size)
     chains = or_default(config.chains, config.workers)
     groups = or_default(config.groups, 1)
     updates = config.updates
     if updates is None and config.epochs is None and config.time_budget is None:
         longest = LONGEST_WARM if config.from_run is not None else LONGEST
-        updates = round(longest * min(20_000, max(600, 20 * n_docs / batch_size)) / chains)
+        updates = round(longest * min(20_000, max(600, 20 * size.n_docs / batch_size)) / chains)
     planned: float | None = updates
     if planned is None and config.epochs is not None:
-        planned = config.epochs * n_docs / (chains * batch_size)
-    pace = pace or Pace.reckoned(config, n_words, cores)
-    tokens = n_tokens / n_docs * batch_size
+        planned = config.epochs * size.n_docs / (chains * batch_size)
+    pace = machine.usual_pace(config, size.n_words)
+    tokens = size.n_tokens / size.n_docs * batch_size
     within = inf if planned is None else _SUBSET_SHARE * planned * chains * tokens * (sweeps + 1)
     if config.epochs is not None:  # of which a sweep over the subset takes its share, too
-        within = min(within, _EPOCHS_SHARE * config.epochs * n_tokens)
+        within = min(within, _EPOCHS_SHARE * config.epochs * size.n_tokens)
     if config.time_budget is not None:
         within = min(within, _SUBSET_SHARE * config.time_budget / pace.token(config))
     start_sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
-    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
     subset = 0
     if open_to_subset:
         asked = replace(config, groups=groups, updates=updates)
-        subset = _documents_of_start(asked, within, memory, **size)
+        subset = _documents_of_start(asked, within, size, machine.memory)
     begins = "subset" if subset else begins
     most = _ANNEAL_UPDATES
     if begins in ("subset", "warm"):  # the steps of a chain whose start is over
@@ -92,13 +89,13 @@ def resolve_minibatches(
         step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
         step_offset += _ANNEAL_UPDATES
     start = max(1, most * groups // chains)
-    drawn = subset_draws(subset, start_sweeps, n_topics=config.topics, **size)
+    drawn = subset_draws(subset, start_sweeps, size, config.topics)
     if planned is not None:
         if subset:  # a sweep over which is an update, and its documents are drawn
             planned -= start_sweeps if updates is not None else drawn / (chains * tokens)
         start = min(start, max(LEAST_UPDATES, int(_START_SHARE * planned)))
     if config.time_budget is not None:
-        update = pace.minibatch_update(tokens, sweeps, n_words * config.topics)
+        update = pace.minibatch_update(tokens, sweeps, size.n_words * config.topics)
         left = config.time_budget - pace.token(config) * drawn
         share = _AFTER_SUBSET if subset else BURN_IN_SHARE
         start = min(start, max(LEAST_UPDATES, int(share * left / update)))
@@ -118,11 +115,11 @@ def resolve_minibatches(
             step_decay=or_default(config.step_decay, step_decay),
             start=begins,
             anneal_updates=start,
-            start_sweeps=start_sweeps if subset else "auto",
-            start_documents=subset or "auto",
+            start_sweeps=start_sweeps if subset else AUTO,
+            start_documents=subset or AUTO,
             average_until=average_until,
             updates=updates,
-            threads=or_default(config.threads, cores),
+            threads=or_default(config.threads, machine.cores),
             chains=chains,
             groups=groups,
             trajectory=or_default(config.trajectory, 1 if config.workers == 1 else 10),
@@ -130,14 +127,13 @@ def resolve_minibatches(
     )
 
 
-def minibatch_tokens(
-    config: LdaSettings, seconds: float, pace: Pace, *, n_docs: int, n_tokens: int, n_words: int
-) -> float:
+def minibatch_tokens(config: LdaSettings, seconds: float, pace: Pace, size: Extent) -> float:
     """Tokens of the minibatches that a chain may be expected to draw in so many seconds; K is
     decided."""
-    tokens = n_tokens / n_docs * _batch_size(config, n_docs, n_tokens)
+    tokens = size.n_tokens / size.n_docs * _batch_size(config, size)
     sweeps = or_default(config.sweeps, _SWEEPS)
-    return seconds / pace.minibatch_update(tokens, sweeps, n_words * int(config.topics)) * tokens
+    update = pace.minibatch_update(tokens, sweeps, size.n_words * int(config.topics))
+    return seconds / update * tokens
 
 
 def _checked_start(config: LdaSettings) -> tuple[str, bool]:
@@ -167,17 +163,16 @@ def _checked_start(config: LdaSettings) -> tuple[str, bool]:
     return begins, open_to_subset
 
 
-def _batch_size(config: LdaSettings, n_docs: int, n_tokens: int) -> int:
+def _batch_size(config: LdaSettings, size: Extent) -> int:
     """Documents of a minibatch: as told, or by their tokens; every worker has as many."""
-    tokens = between(n_tokens * _BATCH_SHARE, _BATCH_TOKENS)
-    usual = round(between(tokens * n_docs / max(1, n_tokens), _BATCH_DOCUMENTS))
-    return max(1, min(or_default(config.batch_size, usual), n_docs // config.workers))
+    tokens = between(size.n_tokens * _BATCH_SHARE, _BATCH_TOKENS)
+    usual = round(between(tokens * size.n_docs / max(1, size.n_tokens), _BATCH_DOCUMENTS))
+    return max(1, min(or_default(config.batch_size, usual), size.n_docs // config.workers))
 
 
 def _documents_of_start(
-    config: LdaSettings, within: float, memory: int | None, *, n_docs: int, n_tokens: int,
-    n_words: int,
-) -> int:  # fmt: skip
+    config: LdaSettings, within: float, size: Extent, memory: int | None
+) -> int:
     """Documents of a start on a subset of them, which may draw ``within`` tokens: as many as were
     told, or as suit the run; 0 where it had better begin in another way."""
     told = config.start == "subset" or (config.start_sweeps, config.start_documents) != (AUTO, AUTO)
@@ -187,16 +182,17 @@ def _documents_of_start(
             " for chains that know nothing of each other: leave one of them out"
         )
     if config.start_documents != AUTO:
-        return told_documents(config, n_docs, n_tokens)
+        return told_documents(config, size)
     sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
     short = config.updates is not None and sweeps > _SUBSET_SHARE * config.updates
     if not told and (config.groups != 1 or config.anneal_updates != AUTO or short):
         return 0
-    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words, "n_topics": config.topics}
-    most = float(n_tokens)
+    most = float(size.n_tokens)
     if memory is not None:
         most = min(most, _SUBSET_MEMORY * memory / _TOKEN_OF_START)
-    usual = max(_SUBSET_TOKENS, FIRST_TOKENS * config.topics, _SUBSET_WORD_TOKENS * n_words)
+    usual = max(_SUBSET_TOKENS, FIRST_TOKENS * config.topics, _SUBSET_WORD_TOKENS * size.n_words)
     least = float(10 * config.topics if told else usual)
-    smallest = min(n_docs, ceil(least * n_docs / n_tokens)) if told else 0  # however long it takes
-    return subset_documents(within, sweeps, (least, most), **size) or smallest
+    smallest = 0
+    if told:  # however long it takes
+        smallest = min(size.n_docs, ceil(least * size.n_docs / size.n_tokens))
+    return subset_documents(within, sweeps, (least, most), size, config.topics) or smallest

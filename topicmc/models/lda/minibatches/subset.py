@@ -26,10 +26,11 @@ from topicmc.corpora import Corpus
 from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.adlda import Adlda
-from topicmc.models.lda.collapsed.growing import Extent
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.minibatches.chains import MinibatchChains
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.planning.defaults import resolve
+from topicmc.models.lda.planning.pace import Machine
 from topicmc.models.lda.planning.starts import LATEST
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.models.lda.workers import WorkerDocuments
@@ -232,11 +233,9 @@ def _settings(config: Resolved, subset: Extent) -> Resolved:
         learn=config.learn, learn_until="end", start_sweeps=sweeps, epochs=float(sweeps),
         seed=config.seed, workers=config.workers, threads=config.threads,
     )  # fmt: skip
-    return resolve(
-        # The smallest subsets have as many tokens as they need in the mean only.
-        asked, n_docs=subset.n_docs, n_tokens=max(subset.n_tokens, 10 * config.topics),
-        n_words=subset.n_words, cores=config.threads,
-    )  # fmt: skip
+    # The smallest subsets have as many tokens as they need in the mean only.
+    size = subset._replace(n_tokens=max(subset.n_tokens, 10 * config.topics))
+    return resolve(asked, size, Machine(config.threads))
 
 
 def _tokens(corpus: Corpus, n_docs: int, n_workers: int, transport: Transport) -> dict[int, Tokens]:

@@ -18,6 +18,7 @@ from topicmc.engine.schedule import batch_items, worker_of
 from topicmc.engine.state import ReadOnDemand, Table
 from topicmc.kernels.simplex import FLOOR
 from topicmc.kernels.threads import Threads
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.minibatches.estimates import ESTIMATORS, Estimator, Saga, WholeChain, plain
 from topicmc.models.lda.minibatches.updates import Updates, state_of
@@ -103,7 +104,7 @@ class TopicChains:
 
     def initial(self, part: str, index: int) -> Chain:
         config, corpus = self._config, self._corpus
-        total = initial_total(config, corpus.n_words, corpus.n_tokens)
+        total = initial_total(config, Extent.of(corpus))
         chain = initial_chain(
             index, corpus.n_words, config.topics, prior=self.prior, total=total, seed=config.seed
         )

@@ -18,11 +18,12 @@ from topicmc.kernels.histograms import mix_histogram
 from topicmc.kernels.padding import padded_topics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
+from topicmc.kernels.word_order import LONGEST
 from topicmc.models.lda.minibatches.estimates import STATES, Estimator, plain
 from topicmc.models.lda.priors.learned import learned_alpha, learned_beta
 from topicmc.models.lda.settings import Resolved
 from topicmc.samplers.registry import Sampler, sampler_of
-from topicmc.samplers.row_prior import RowPrior
+from topicmc.samplers.row_prior import Additions, RowPrior
 from topicmc.samplers.running_mean import MeanChain, note
 from topicmc.samplers.scir import Scir, compiling_moves
 from topicmc.samplers.state import Chain, initial_chain, sum_topics
@@ -34,6 +35,7 @@ from topicmc.samplers.streaming import StreamingScir
 _ALPHA_RATE, _BETA_RATE, _BETA_EVERY = 0.2, 0.5, 10
 _LEARN_FROM = 0.8
 _FORGET = 0.1  # weight of the newest minibatch in a topic's share of the tokens
+_WARM_WORDS = 256  # of what kernels are compiled on: θ of all words takes memory
 
 
 class Updates:
@@ -132,12 +134,19 @@ class Updates:
 
     def warm_up(self, document_tokens: int, tokens_a_word: float) -> None:
         """Compiles every kernel of an update, on throw-away data of the same types: a document of
-        so many tokens, and of so many of each word, for which the same kernel is chosen. As many
-        words wait."""
+        so many tokens, or of fewer words where it has many, and of so many tokens of each word, for
+        which the same kernel is chosen. As many words wait."""
         config = self.config
         topics = config.topics
-        prior = RowPrior(0.1)
         n_words = max(1, round(document_tokens / tokens_a_word))
+        if n_words > _WARM_WORDS:
+            n_words = _WARM_WORDS
+            if document_tokens <= LONGEST:  # a longer one has a kernel of its own
+                document_tokens = round(n_words * tokens_a_word)
+        prior = RowPrior(0.1)
+        if self._prior.additions is not None:  # of which kernels are compiled anew
+            nothing = np.zeros((1, topics))
+            prior = RowPrior(0.1, Additions.of_words(np.zeros(1, np.int64), nothing, 2 * n_words))
         chain = initial_chain(0, 2 * n_words, topics, prior=prior, total=float(n_words), seed=0)
         tiny = state_of(config)(**vars(chain))
         tiny.update = config.anneal_updates + (config.average_until or 0) + 1
@@ -147,9 +156,13 @@ class Updates:
         batch = Minibatch(np.zeros(1, np.int64), np.array([0, document_tokens]), tokens, words)
         updates = Updates(config, self._n_tokens, self.threads, prior)
         if sampler_of(config.sampler).whole() is Scir:
-            with compiling_moves(config.workers):
+            # A streamed start ends with a move under one number, whatever the prior.
+            streams = config.start == "stream"
+            with compiling_moves(config.workers, RowPrior(0.1) if streams else prior):
                 draws = _MinibatchDraws(config, tiny, self.threads, updates.learns(tiny.update))
                 draws.counts(tiny.theta, tiny.topic_sums, batch)
+                if config.estimate == "saga":
+                    draws.kept(tiny.theta, tiny.topic_sums, batch)
         updates.move(tiny, batch, 1.0, mean_update=0)
         if config.learn != "none":
             z = np.zeros(document_tokens, np.uint16)
@@ -157,7 +170,7 @@ class Updates:
             updates._learn(tiny, batch, z, updates._sampler(tiny))
         updates.settle(tiny)
         if config.start == "stream":
-            tiny.update = 0
+            tiny.update = config.anneal_updates - 1  # the last one of it, which ends it
             updates.move(tiny, batch, 1.0, mean_update=0)
 
     def _sampler(self, chain: Chain) -> Sampler:

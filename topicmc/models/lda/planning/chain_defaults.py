@@ -4,6 +4,7 @@ its steps are."""
 from __future__ import annotations
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.settings import LdaSettings
 from topicmc.samplers.registry import sampler_of
 from topicmc.settings.values import AUTO
@@ -13,19 +14,19 @@ from topicmc.settings.values import AUTO
 LONGEST, LONGEST_WARM = 3, 1
 
 
-def initial_total(config: LdaSettings, n_words: int, n_tokens: int) -> float:
+def initial_total(config: LdaSettings, size: Extent) -> float:
     """Σ_w θ_wk of a topic when its chain begins, as told or by its sampler; K and β decided."""
     if config.start_weight is not None:
-        return config.start_weight * n_words
+        return config.start_weight * size.n_words
     sampler = sampler_of(config.sampler)
-    return sampler.initial_total(config.beta, n_words, config.topics, n_tokens)
+    return sampler.initial_total(config.beta, size.n_words, config.topics, size.n_tokens)
 
 
-def usual_steps(config: LdaSettings, n_words: int, n_tokens: int) -> tuple[float, ...]:
+def usual_steps(config: LdaSettings, size: Extent) -> tuple[float, ...]:
     """a, b and c of the step size, with kept assignments or not; K and β decided."""
-    total = initial_total(config, n_words, n_tokens)
+    total = initial_total(config, size)
     sampler = sampler_of(config.sampler)
-    return sampler.steps(total, config.topics, n_tokens, kept=config.remember)
+    return sampler.steps(total, config.topics, size.n_tokens, kept=config.remember)
 
 
 def usual_start(config: LdaSettings, usual: str) -> str:
@@ -46,14 +47,14 @@ def open_to_subset(config: LdaSettings) -> bool:
     return config.start in (AUTO, "subset") and asked == (AUTO, AUTO, None)
 
 
-def told_documents(config: LdaSettings, n_docs: int, n_tokens: int) -> int:
+def told_documents(config: LdaSettings, size: Extent) -> int:
     """Documents of a start on a subset, as told; UsageError for too few."""
-    if config.start_documents * n_tokens < 10 * config.topics * n_docs:
+    if config.start_documents * size.n_tokens < 10 * config.topics * size.n_docs:
         raise UsageError(
             f"--start-documents {config.start_documents} have too few tokens for"
             f" {config.topics} topics; give more"
         )
-    return min(config.start_documents, n_docs)
+    return min(config.start_documents, size.n_docs)
 
 
 def between(value: float, bounds: tuple[float, float]) -> float:

@@ -9,12 +9,12 @@ paragraphs.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.collapsed.defaults import resolve_collapsed
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.minibatches.defaults import resolve_minibatches
-from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.pace import ONE_CORE, Machine
 from topicmc.models.lda.planning.sampler_choice import choose, default_topics, remembers
 from topicmc.models.lda.priors.seeds import usual_weight
 from topicmc.models.lda.settings import COLLAPSED, LdaSettings, Resolved
@@ -31,42 +31,30 @@ def default_beta(n_words: int, n_tokens: int) -> float:
     return min(0.1, max(0.01, n_words / n_tokens))
 
 
-def resolve(
-    config: LdaSettings,
-    *,
-    n_docs: int,
-    n_tokens: int,
-    n_words: int,
-    cores: int = 1,
-    memory: int | None = None,
-    pace: Pace | None = None,
-) -> Resolved:
-    """``config`` with every ``"auto"`` decided for a corpus of that size, so many cores and bytes
-    of memory of each worker, and a machine of that pace, or of the usual where none was measured.
+def resolve(config: LdaSettings, size: Extent, machine: Machine = ONE_CORE) -> Resolved:
+    """``config`` with every ``"auto"`` decided for a corpus of that size and a machine like that.
 
     Raises UsageError when the corpus cannot bear what was asked.
     """
-    known = len(config.alpha) if isinstance(config.alpha, list) else default_topics(n_docs)
+    known = len(config.alpha) if isinstance(config.alpha, list) else default_topics(size.n_docs)
     config = replace(config, topics=or_default(config.topics, known))
     topics = config.topics
     if config.seeds is not None and config.seed_weight is None:
-        config = replace(config, seed_weight=usual_weight(n_tokens, topics))
-    if n_tokens < 20:
-        raise UsageError(f"{n_tokens} tokens are too few for topics; give more text")
-    if topics > n_tokens // 10:
+        config = replace(config, seed_weight=usual_weight(size.n_tokens, topics))
+    if size.n_tokens < 20:
+        raise UsageError(f"{size.n_tokens} tokens are too few for topics; give more text")
+    if topics > size.n_tokens // 10:
         raise UsageError(
-            f"--topics {topics} is more than a corpus of {n_tokens:,} tokens can bear:"
-            f" use at most {n_tokens // 10}"
+            f"--topics {topics} is more than a corpus of {size.n_tokens:,} tokens can bear:"
+            f" use at most {size.n_tokens // 10}"
         )
-    machine: Any = {"cores": cores, "memory": memory, "pace": pace}
-    machine |= {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
     sampler = config.sampler
     if sampler == AUTO:
-        sampler = choose(config, **machine)[0]
+        sampler = choose(config, size, machine)[0]
     if sampler in COLLAPSED:  # which remember in any case
         config = replace(config, remember=False, estimate="plain")
     if config.remember == AUTO:
-        config = replace(config, remember=remembers(config, **machine) is not None)
+        config = replace(config, remember=remembers(config, size, machine) is not None)
     if config.start_weight is not None and not _keeps_scale(sampler):
         raise UsageError(
             f"--start-weight: weights of --sampler {sampler} do not keep the scale on which they"
@@ -83,10 +71,10 @@ def resolve(
     config = replace(config, learn=_learned(config), until=until)
     kept = sampler in COLLAPSED or config.remember
     learned = kept and config.learns_beta
-    beta = or_default(config.beta, LEARNED_FROM if learned else default_beta(n_words, n_tokens))
-    config = replace(config, beta=beta, sampler=sampler)
+    usual = LEARNED_FROM if learned else default_beta(size.n_words, size.n_tokens)
+    config = replace(config, beta=or_default(config.beta, usual), sampler=sampler)
     of_sampler = resolve_collapsed if kept else resolve_minibatches
-    return of_sampler(config, n_docs, n_tokens, n_words, cores, memory, pace)
+    return of_sampler(config, size, machine)
 
 
 def _keeps_scale(sampler: str) -> bool:

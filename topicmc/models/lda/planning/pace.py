@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.settings import LdaSettings
 from topicmc.settings.values import or_default
 
@@ -34,11 +36,12 @@ class Pace:
         sent = 2 * (config.workers - 1) / config.workers * 4 * n_words * config.topics
         return cls(nanoseconds / threads / 1e9, sent / _NETWORK, MOVE / threads / 1e9)
 
-    def sweep(self, config: LdaSettings, n_docs: int, n_tokens: int) -> tuple[float, float]:
+    def sweep(self, config: LdaSettings, size: Extent) -> tuple[float, float]:
         """What a sweep over all documents may be expected to take: to draw, and to exchange
         counts."""
-        rounds = -(-n_docs // (config.workers * documents_of_round(n_docs, config.workers)))
-        return n_tokens * self.token(config), rounds * self.exchange
+        per_round = config.workers * documents_of_round(size.n_docs, config.workers)
+        rounds = -(-size.n_docs // per_round)
+        return size.n_tokens * self.token(config), rounds * self.exchange
 
     def token(self, config: LdaSettings) -> float:
         """Seconds in which all workers together draw a token."""
@@ -59,3 +62,19 @@ def documents_of_round(n_docs: int, n_workers: int) -> int:
     """How many of its documents one of several workers draws before workers synchronise."""
     mine = -(-n_docs // n_workers)
     return min(_SYNCHRONISE, -(-mine // ROUNDS))
+
+
+class Machine(NamedTuple):
+    """What each worker has: cores, bytes of memory (None: the system does not say), and its pace,
+    where that was measured."""
+
+    cores: int = 1
+    memory: int | None = None
+    pace: Pace | None = None
+
+    def usual_pace(self, config: LdaSettings, n_words: int) -> Pace:
+        """The pace that was measured, or that of a machine of the usual speed."""
+        return self.pace or Pace.reckoned(config, n_words, self.cores)
+
+
+ONE_CORE = Machine()

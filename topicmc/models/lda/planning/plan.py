@@ -3,9 +3,8 @@ there is to say of that before it begins."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.extent import Extent
+from topicmc.models.lda.planning.pace import Machine, Pace
 from topicmc.models.lda.planning.sampler_choice import choose, remembers
 from topicmc.models.lda.planning.starts import (
     LATEST,
@@ -49,23 +48,19 @@ def expected_updates(config: LdaSettings, n_docs: int) -> float | None:
     return config.epochs * n_docs / (config.batch_size * together)
 
 
-def work_of_start(config: LdaSettings, *, n_docs: int, n_tokens: int, n_words: int) -> Work:
+def work_of_start(config: LdaSettings, size: Extent) -> Work:
     """What the start of a run that keeps assignments comes to, by its resolved settings."""
-    size = {"n_tokens": n_tokens, "n_topics": config.topics, "n_words": n_words}
-    share = config.start_documents / n_docs if config.start == "subset" else 1.0
-    return start_work(config.start, config.start_sweeps, **size, share=share)
+    share = config.start_documents / size.n_docs if config.start == "subset" else 1.0
+    return start_work(config.start, config.start_sweeps, size, config.topics, share)
 
 
-def expected_samples(
-    config: Resolved, *, n_docs: int, n_tokens: int, n_words: int, pace: Pace
-) -> int:
+def expected_samples(config: Resolved, size: Extent, pace: Pace) -> int:
     """About how many posterior samples of a chain a run will keep, from its resolved settings."""
     positions = []
     if config.keeps_assignments:
         start = config.start_sweeps
-        corpus = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
-        sweep = config.chains * sum(pace.sweep(config, n_docs, n_tokens))
-        work = work_of_start(config, **corpus)
+        sweep = config.chains * sum(pace.sweep(config, size))
+        work = work_of_start(config, size)
         if config.epochs is not None:
             positions.append(config.epochs + start - work.draws)
         if config.time_budget is not None:
@@ -74,14 +69,13 @@ def expected_samples(
             positions.append(sweeps + start - min(work.cost, late))
     else:
         start = burn_in_updates(config) // config.trajectory
-        tokens = n_tokens / n_docs * config.batch_size
-        update = pace.minibatch_update(tokens, config.sweeps, n_words * config.topics)
+        tokens = size.n_tokens / size.n_docs * config.batch_size
+        update = pace.minibatch_update(tokens, config.sweeps, size.n_words * config.topics)
         sweeps, drawn = 0, 0.0  # of a subset, and tokens of these
         if config.start == "subset":
-            size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_words": n_words}
             sweeps = config.start_sweeps
-            drawn = subset_draws(config.start_documents, sweeps, n_topics=config.topics, **size)
-        updates = [expected_updates(config, n_docs)]
+            drawn = subset_draws(config.start_documents, sweeps, size, config.topics)
+        updates = [expected_updates(config, size.n_docs)]
         if updates[0] is not None:  # a sweep is an update, and its documents are drawn
             of_epochs = drawn / (config.chains * tokens)
             updates[0] -= sweeps if config.updates is not None else of_epochs
@@ -97,21 +91,17 @@ def expected_samples(
     return number_kept(start + 1, last, config.samples)
 
 
-def remarks(
-    asked: LdaSettings, config: Resolved, bounds: dict[str, Any], pace: Pace | None
-) -> list[str]:
+def remarks(asked: LdaSettings, config: Resolved, size: Extent, machine: Machine) -> list[str]:
     """What there is to say of settings once they are resolved, before training begins."""
     told = []
     if asked.sampler == AUTO:
-        told.append(f"--sampler auto: {', '.join(choose(asked, **bounds, pace=pace))}")
+        told.append(f"--sampler auto: {', '.join(choose(asked, size, machine))}")
     elif asked.remember == AUTO and config.remember:
-        why = remembers(asked, **bounds, pace=pace)
+        why = remembers(asked, size, machine)
         told.append(f"--sampler {config.sampler} {why}; --no-remember learns from minibatches")
-    size = {name: bounds[name] for name in ("n_docs", "n_tokens", "n_words")}
-    pace = pace or Pace.reckoned(config, bounds["n_words"], bounds["cores"])
-    if config.topics > bounds["n_docs"]:
+    if config.topics > size.n_docs:
         told.append(
-            f"{config.topics} topics are more than there are documents ({bounds['n_docs']:,}): few"
+            f"{config.topics} topics are more than there are documents ({size.n_docs:,}): few"
             " of them can be told from chance"
         )
     if asked.until == AUTO and config.until == "converged":
@@ -119,7 +109,7 @@ def remarks(
             f"trains until it has converged, {_target(config)} at most; --updates, --epochs or"
             " --time-budget set another length"
         )
-    samples = expected_samples(config, **size, pace=pace)
+    samples = expected_samples(config, size, machine.usual_pace(config, size.n_words))
     if samples < ENOUGH_SAMPLES:
         what = "too short for any posterior sample" if samples < 1 else (
             f"long enough for {samples} posterior sample{'s' * (samples > 1)} or so"

@@ -4,15 +4,15 @@ SCIR remembers."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from topicmc.errors import UsageError
+from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.minibatches.defaults import minibatch_tokens
 from topicmc.models.lda.planning.chain_defaults import open_to_subset, usual_start
-from topicmc.models.lda.planning.pace import Pace
+from topicmc.models.lda.planning.pace import Machine
 from topicmc.models.lda.planning.starts import run_of_slow_growth, usual_subset
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.settings.values import AUTO, or_default
+from topicmc.settings.values import AUTO, option, or_default
 
 # What `choose` reckons with: the part of the memory that assignments may take, and how much there
 # is where the system does not say; how long a run is that has no budget; and the sweeps over all
@@ -42,16 +42,7 @@ _NEUTRAL = {"groups": 1, "average_until": 0}  # what every sampler can honour
 _OF_STEPS = ("step_size", "step_offset", "step_decay")  # kept assignments have moves, too
 
 
-def choose(
-    config: LdaSettings,
-    *,
-    n_docs: int,
-    n_tokens: int,
-    n_words: int,
-    cores: int,
-    memory: int | None,
-    pace: Pace | None = None,
-) -> tuple[str, str]:
+def choose(config: LdaSettings, size: Extent, machine: Machine) -> tuple[str, str]:
     """The sampler for a corpus, and why, as a phrase that follows its name.
 
     Remembering every assignment (AD-LDA) finds better topics than minibatches wherever the
@@ -60,34 +51,32 @@ def choose(
     one on a subset as large as theirs: for the more sweeps, the longer workers exchange their
     counts, since chains would draw more meanwhile. Nor are minibatches taken that would leave
     topics all but empty. Settings that only chains have are honoured.
-    ``pace`` is that of the machine, if it was measured.
     """
     asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(LdaSettings, name)]
     if config.workers == 1 and "schedule" in asked:  # a chain that stays has none
         asked.remove("schedule")
     if asked:
-        return "scir", f"because --{asked[0].replace('_', '-')} is a setting of its chains"
-    config = replace(config, topics=or_default(config.topics, default_topics(n_docs)))
-    tokens = f"{n_tokens / 1e6:,.1f} million tokens"
+        return "scir", f"because {option(asked[0])} is a setting of its chains"
+    config = replace(config, topics=or_default(config.topics, default_topics(size.n_docs)))
+    tokens = f"{size.n_tokens / 1e6:,.1f} million tokens"
     chains = or_default(config.chains, 1)
-    needed = chains * token_bytes(n_words, config.topics) * n_tokens / config.workers
-    if needed > _MEMORY_SHARE * (_MEMORY if memory is None else memory):
+    needed = chains * token_bytes(size.n_words, config.topics) * size.n_tokens / config.workers
+    if needed > _MEMORY_SHARE * (_MEMORY if machine.memory is None else machine.memory):
         return "scir", f"because the topics of {tokens} would take too much memory to remember"
-    pace = pace or Pace.reckoned(config, n_words, cores)
-    draw, exchange = pace.sweep(config, n_docs, n_tokens)
+    pace = machine.usual_pace(config, size.n_words)
+    draw, exchange = pace.sweep(config, size)
     seconds = config.time_budget or _UNTIMED
     sweeps = seconds / (chains * (draw + exchange))
     topics = int(config.topics)
-    size = {"n_tokens": n_tokens, "n_words": n_words}
-    least = max(LEAST_SWEEPS, GROWTH_SHARE * run_of_slow_growth(**size, n_topics=topics))
-    if open_to_subset(config) and usual_subset(sweeps, n_docs=n_docs, n_topics=topics, **size):
+    least = max(LEAST_SWEEPS, GROWTH_SHARE * run_of_slow_growth(size, topics))
+    if open_to_subset(config) and usual_subset(sweeps, size, topics):
         least = min(least, SUBSET_LEAST)
     why = "which remembers the topic of every token, because "
     if sweeps < least * (draw + exchange) / draw:
         if exchange > draw:
             return "scir", f"because {config.workers} workers would mostly exchange counts"
-        seen = minibatch_tokens(config, seconds, pace, n_docs=n_docs, **size)
-        if seen >= _FILLED * topics * n_words:
+        seen = minibatch_tokens(config, seconds, pace, size)
+        if seen >= _FILLED * topics * size.n_words:
             return "scir", f"because the time is too short for sweeps over {tokens}"
         return "adlda", why + f"the time is too short for minibatches to fill {topics:,} topics"
     why += f"those of {tokens} fit in memory"
@@ -96,12 +85,11 @@ def choose(
     return "adlda", why
 
 
-def remembers(config: LdaSettings, **machine: Any) -> str | None:
+def remembers(config: LdaSettings, size: Extent, machine: Machine) -> str | None:
     """Why SCIR keeps the topic of every token, as a phrase that follows its name; None where it
     does not. It does where ``auto`` would take AD-LDA if that did not start on a subset, as
     minibatches do in so short a run, and nothing is asked of minibatches, in one place: several
-    workers are there for chains that meet seldom. ``machine`` is as of `choose`, and the size of
-    the corpus.
+    workers are there for chains that meet seldom.
     """
     asked = any(getattr(config, n) != getattr(LdaSettings, n) for n in _OF_MINIBATCHES)
     if config.sampler != "scir" or config.workers > 1 or asked:
@@ -109,7 +97,7 @@ def remembers(config: LdaSettings, **machine: Any) -> str | None:
     if config.start not in (AUTO, "grow", "consensus", "warm"):
         return None
     start = usual_start(config, "grow")
-    sampler, why = choose(replace(config, sampler=AUTO, start=start), **machine)
+    sampler, why = choose(replace(config, sampler=AUTO, start=start), size, machine)
     return why.removeprefix("which ") if sampler == "adlda" else None
 
 
@@ -142,7 +130,7 @@ def check_honoured(asked: LdaSettings, resolved: LdaSettings) -> None:
         value = getattr(asked, name)
         if name not in honoured and value not in (getattr(LdaSettings, name), _NEUTRAL.get(name)):
             raise UsageError(
-                f"--{name.replace('_', '-')} is a setting of chains of minibatches, which {sampler}"
+                f"{option(name)} is a setting of chains of minibatches, which {sampler}"
                 " does not have; leave it out, or use --sampler scir"
             )
 

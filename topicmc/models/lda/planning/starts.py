@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from topicmc.models.lda.extent import Extent
+
 # The subset that a growing start begins with has at least so many tokens for each topic, and for
 # each word: fewer find poor topics, more take longer to find the same.
 FIRST_TOKENS, FIRST_WORD_TOKENS = 9_000, 75
@@ -63,11 +65,11 @@ class Growth:
     last: float = 1.0
 
     @classmethod
-    def over(cls, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int) -> Growth:
+    def over(cls, sweeps: int, size: Extent, n_topics: int) -> Growth:
         """That of a start of so many sweeps on a corpus."""
         least = math.sqrt(n_topics * min(n_topics, _SPARED_TOPICS))
         topics = max(least, n_topics * min(1.0, sweeps / _FULL_SWEEPS))
-        first = _first_share(n_tokens, topics, n_words)
+        first = _first_share(size, topics)
         return cls(first, max(GROWTH, first ** (-1 / max(1.0, GROWN_BY * sweeps))))
 
     def share(self, sweep: int) -> float:
@@ -92,9 +94,10 @@ NO_GROWTH = Growth(1.0, GROWTH)
 _WORTH_GROWING = 1 / 2  # the first share of the documents of a member, below which they grow
 
 
-def _first_share(n_tokens: int, n_topics: float, n_words: int) -> float:
+def _first_share(size: Extent, n_topics: float) -> float:
     """The share of the documents that a growing start begins with."""
-    return min(1.0, max(FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words) / n_tokens)
+    least = max(FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * size.n_words)
+    return min(1.0, least / size.n_tokens)
 
 
 @dataclass(frozen=True)
@@ -107,27 +110,24 @@ class Members:
     growth: Growth = NO_GROWTH
 
     @classmethod
-    def of(cls, start_sweeps: int, *, n_tokens: int, n_topics: int, n_words: int) -> Members:
+    def of(cls, start_sweeps: int, size: Extent, n_topics: int) -> Members:
         """Those of a consensus start of so many sweeps on a corpus. Their documents grow as slowly
         as they can."""
         together = int(GROWN_BY * start_sweeps)
         number = min(MEMBERS, together)
         sweeps = together // max(1, number)
-        first = _first_share(n_tokens, n_topics, n_words)
+        first = _first_share(size, n_topics)
         growing = int(GROWN_BY * sweeps)
         grows = first < _WORTH_GROWING and growing > 0
         return cls(number, sweeps, Growth(first, first ** (-1 / growing)) if grows else NO_GROWTH)
 
     @classmethod
-    def on_subset(
-        cls, start_sweeps: int, share: float, *, n_tokens: int, n_topics: int, n_words: int
-    ) -> Members:
+    def on_subset(cls, start_sweeps: int, share: float, size: Extent, n_topics: int) -> Members:
         """The one of a start of so many sweeps on a share of the documents: all but the last few
         sweeps, which are over all documents."""
         sweeps = max(1, min(SUBSET_SWEEPS, start_sweeps - LEAST_START))
-        tokens = max(1, round(share * n_tokens))
-        size = {"n_tokens": tokens, "n_topics": n_topics, "n_words": n_words}
-        growth = Growth.over(sweeps, **size)
+        tokens = max(1, round(share * size.n_tokens))
+        growth = Growth.over(sweeps, size._replace(n_tokens=tokens), n_topics)
         return cls(1, sweeps, Growth(share * growth.first, growth.factor, share))
 
     @property
@@ -151,14 +151,11 @@ class Members:
 NO_MEMBERS = Members(0, 0)
 
 
-def start_work(
-    start: str, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int, share: float = 1.0
-) -> Work:
+def start_work(start: str, sweeps: int, size: Extent, n_topics: int, share: float = 1.0) -> Work:
     """What the sweeps of a start of that name come to; ``share`` is that of the documents of a
     subset."""
-    size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     draws = cost = 0.0
-    for times, growth, n in _parts(start, sweeps, share=share, **size):
+    for times, growth, n in _parts(start, sweeps, size, n_topics, share):
         work = growth.work(n)
         draws += times * work.draws
         cost += times * work.cost
@@ -166,25 +163,24 @@ def start_work(
 
 
 def _parts(
-    start: str, sweeps: int, *, n_tokens: int, n_topics: int, n_words: int, share: float
+    start: str, sweeps: int, size: Extent, n_topics: int, share: float
 ) -> list[tuple[int, Growth, int]]:
     """What a start consists of: how often, growing how, so many sweeps."""
-    size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     if start == "grow":
-        return [(1, Growth.over(sweeps, **size), sweeps)]
+        return [(1, Growth.over(sweeps, size, n_topics), sweeps)]
     members = NO_MEMBERS
     if start == "consensus":
-        members = Members.of(sweeps, **size)
+        members = Members.of(sweeps, size, n_topics)
     elif start == "subset":
-        members = Members.on_subset(sweeps, share, **size)
+        members = Members.on_subset(sweeps, share, size, n_topics)
     whole = (1, NO_GROWTH, sweeps - members.end)
     return [(members.number, members.growth, members.sweeps), whole]
 
 
-def run_of_slow_growth(*, n_tokens: int, n_topics: int, n_words: int) -> float:
+def run_of_slow_growth(size: Extent, n_topics: int) -> float:
     """Sweeps over all documents of the shortest run of which a start in which the subset grows no
     faster than it has to takes no more than one on a subset may."""
-    growth = Growth.over(1 << 30, n_tokens=n_tokens, n_topics=n_topics, n_words=n_words)
+    growth = Growth.over(1 << 30, size, n_topics)
     return growth.work(math.ceil(growth.n_growing / GROWN_BY)).cost / SUBSET_SHARE
 
 
@@ -223,42 +219,36 @@ def told_late(made: int, left_out: int, planned: int, unit: str = "sweeps") -> s
     )
 
 
-def longest_start(
-    start: str, within: float, most: int, *, n_tokens: int, n_topics: int, n_words: int
-) -> int:
+def longest_start(start: str, within: float, most: int, size: Extent, n_topics: int) -> int:
     """Sweeps, from 1 to ``most``, of the longest start of that name that costs at most ``within``
     sweeps over all documents. Lengths are some 15 % apart: a pace measured anew mostly gives the
     same one."""
-    size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     lengths = sorted({round(most / 1.15**i) for i in range(64)} - {0})
-    return max((n for n in lengths if start_work(start, n, **size).cost <= within), default=1)
+    fitting = (n for n in lengths if start_work(start, n, size, n_topics).cost <= within)
+    return max(fitting, default=1)
 
 
 def longest_start_of_epochs(
-    start: str, epochs: float, most: int, *, n_tokens: int, n_topics: int, n_words: int
+    start: str, epochs: float, most: int, size: Extent, n_topics: int
 ) -> int:
     """Sweeps, from 1 to ``most``, of the start of that name of a run that draws so many documents:
     as of one with time for as many sweeps, or half of them if β does not fall over it."""
     if start not in ANNEALED:
         return max(1, min(most, int(epochs / 2)))
-    size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
 
     def draws(sweeps: int) -> float:
-        return start_work(start, sweeps, **size).draws
+        return start_work(start, sweeps, size, n_topics).draws
 
     within = start_within(epochs, n_topics, _SHARE_OF_EPOCHS)
     return max(1, bisect_right(range(1, most + 1), within, key=draws))
 
 
-def longest_consensus(
-    within: float, most: int, *, n_tokens: int, n_topics: int, n_words: int
-) -> int:
+def longest_consensus(within: float, most: int, size: Extent, n_topics: int) -> int:
     """Sweeps, from 1 to ``most``, of a consensus start that costs ``within`` sweeps over all
     documents, or somewhat less."""
-    size = {"n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
 
     def cost(sweeps: int) -> float:
-        return start_work("consensus", sweeps, **size).cost
+        return start_work("consensus", sweeps, size, n_topics).cost
 
     return max(1, bisect_right(range(1, most + 1), within, key=cost))
 
@@ -275,16 +265,14 @@ _MANY_SWEEPS, _TOKENS_OF_FEW = 36, 3_000_000
 
 
 def subset_documents(
-    within: float, sweeps: int, bounds: tuple[float, float], *, n_docs: int, n_tokens: int,
-    n_topics: int, n_words: int,
-) -> int:  # fmt: skip
+    within: float, sweeps: int, bounds: tuple[float, float], size: Extent, n_topics: int
+) -> int:
     """Documents of the largest subset over which so many sweeps draw at most ``within`` tokens, of
     as many tokens as lie within the bounds; 0 if there is none. Sizes are some 15 % apart, as in
     `longest_start`, down to the least."""
-    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     for tokens in _sizes(min(_LARGEST_SUBSET, bounds[1]), bounds[0]):
-        documents = max(1, math.ceil(tokens * n_docs / n_tokens))
-        if subset_draws(documents, sweeps, **size) <= within:
+        documents = max(1, math.ceil(tokens * size.n_docs / size.n_tokens))
+        if subset_draws(documents, sweeps, size, n_topics) <= within:
             return documents
     return 0
 
@@ -299,31 +287,25 @@ def _sizes(most: float, least: float) -> Iterator[float]:
         yield least
 
 
-def usual_subset(sweeps: float, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int) -> int:
+def usual_subset(sweeps: float, size: Extent, n_topics: int) -> int:
     """Documents of the start of a run that keeps assignments and makes so many sweeps over all
     documents, of which some are left for samples; 0 where no subset suits it."""
-    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
     usual = max(_TOKENS_OF_FEW, _SUBSET_TOKENS * min(1.0, sweeps / _MANY_SWEEPS))
-    least = max(usual, FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * n_words)
+    least = max(usual, FIRST_TOKENS * n_topics, FIRST_WORD_TOKENS * size.n_words)
     left = sweeps - LEAST_START - _LEFT_FOR_SAMPLES
-    documents = fitting_subset(min(SUBSET_SHARE * sweeps, left), least, **size)
+    documents = fitting_subset(min(SUBSET_SHARE * sweeps, left), least, size, n_topics)
     return documents if documents >= SURE_DOCUMENTS else 0
 
 
-def fitting_subset(
-    sweeps: float, least: float, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int
-) -> int:
+def fitting_subset(sweeps: float, least: float, size: Extent, n_topics: int) -> int:
     """Documents of the largest subset, of at least so many tokens, that such a run has, if its
     sweeps may draw what ``sweeps`` over all documents do; 0 if none fits in."""
-    size = {"n_docs": n_docs, "n_tokens": n_tokens, "n_topics": n_topics, "n_words": n_words}
-    bounds = least, _SUBSET_PART * n_tokens
-    return subset_documents(sweeps * n_tokens, SUBSET_SWEEPS, bounds, **size)
+    bounds = least, _SUBSET_PART * size.n_tokens
+    return subset_documents(sweeps * size.n_tokens, SUBSET_SWEEPS, bounds, size, n_topics)
 
 
-def subset_draws(
-    documents: int, sweeps: int, *, n_docs: int, n_tokens: int, n_topics: int, n_words: int
-) -> float:
+def subset_draws(documents: int, sweeps: int, size: Extent, n_topics: int) -> float:
     """Tokens that so many sweeps over a growing subset of some documents draw."""
-    tokens = round(documents * n_tokens / max(1, n_docs))
-    size = {"n_tokens": max(1, tokens), "n_topics": n_topics, "n_words": n_words}
-    return tokens * Growth.over(sweeps, **size).work(sweeps).draws
+    tokens = round(documents * size.n_tokens / max(1, size.n_docs))
+    growth = Growth.over(sweeps, size._replace(n_tokens=max(1, tokens)), n_topics)
+    return tokens * growth.work(sweeps).draws

@@ -29,7 +29,12 @@ def checked_seeds(seeds: Any) -> Seeds:
             raise UsageError(f"--seeds: {shown(name)} is no name of a topic; {_SHAPE}")
         if fault := fault_of_name(name):
             raise UsageError(f"--seeds: {fault}; give another")
-        if isinstance(words, str) or not isinstance(words, Mapping | Sequence) or not len(words):
+        if isinstance(words, str) or not isinstance(words, Mapping | Sequence):
+            kind = type(words).__name__
+            raise UsageError(
+                f"--seeds: the words of topic {shown(name)} are of type {kind}, not list; {_SHAPE}"
+            )
+        if not words:
             raise UsageError(f"--seeds: topic {shown(name)} has no words; {_SHAPE}")
         weights = found[name] = {}
         for word, weight in words.items() if isinstance(words, Mapping) else map(_pair, words):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fake_runs import make_run
 
-from topicmc.posterior.judgement import convergence
+from topicmc.posterior.verdict import convergence
 
 
 def judged(tmp_path, draws):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Integral, Real
 from pathlib import Path
 from tempfile import gettempdir
@@ -15,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from topicmc.engine.listeners import Terms, listener
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.estimator.parameters import in_own_words, plain, seed_of
+from topicmc.estimator.warning import warn
 from topicmc.host.interrupts import Interrupt, on_ctrl_c, unwound
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.jobs import run_on
@@ -24,8 +27,7 @@ from topicmc.models.factors.rating_files import Columns, Table
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.scoring import states_of
 from topicmc.models.factors.settings import FactorConfig
-from topicmc.settings.parameters import in_own_words, plain, seed_of
-from topicmc.settings.warning import warn
+from topicmc.settings.values import AUTO
 from topicmc.storage.files import temporary_folder
 
 _PARAMETERS = {
@@ -150,17 +152,12 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, 2)
-            Users and items, text or whole numbers, compared as text; 31.0 is 31. No pair may come
-            twice.
+            Users and items, text (str, or bytes in UTF-8) or whole numbers, compared as text; 31.0
+            is 31. No pair may come twice.
         y : array-like of shape (n,)
             Ratings, finite numbers.
         """
-        users, items = _pairs(X)
-        values = _values(y, len(users))
-        table = _table(users, items, values)
-        low, high = self._ends(values)
-        config = self._config()
-        data = RatingData.of(table, 0.0, low, high)
+        data, config = self._data(X, y), self._config()
         transport = LocalTransport(config.workers)
         interrupt = Interrupt()
         told = listener("auto" if self.verbose else "none", Terms.of(FactorRun))
@@ -193,10 +190,10 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         item, and the noise of ratings. New users and items are drawn from the prior.
         """
         check_is_fitted(self, "samples_")
-        users, items = _pairs(X)
+        encoded, known = map(_encoded, _columns(X)), (self._user_rows, self._item_rows)
         rows = [
-            np.array([known.get(id, -1) for id in ids], np.int64)
-            for ids, known in ((users, self._user_rows), (items, self._item_rows))
+            np.array([row_of.get(id, -1) for id in ids], np.int64)[numbers]
+            for (numbers, ids), row_of in zip(encoded, known, strict=True)
         ]
         found = predict(self.samples_, rows[0], rows[1], self._scale)
         return (found.mean, found.deviation) if return_std else found.mean
@@ -253,9 +250,15 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
                 **{name: value for name, value in given.items() if value is not None},
                 seed=seed_of(self.random_state),
                 threads=effective_n_jobs(self.n_jobs),
-                evaluate_every="auto",
+                evaluate_every=AUTO,
                 checkpoint_every="24h",
             )
+
+    def _data(self, X: Any, y: Any) -> RatingData:
+        """The ratings; what they are made of goes with this call."""
+        columns = _columns(X)
+        values = _values(y, columns.shape[1])
+        return RatingData.of(_table(columns, values), 0.0, *self._ends(values))
 
     def _ends(self, values: np.ndarray) -> tuple[float | None, float | None]:
         if self.scale is None:
@@ -271,21 +274,44 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         return low, high
 
 
-def _pairs(X: Any) -> tuple[list[str], list[str]]:
-    """Users and items as text; ValueError unless X is (n, 2)."""
+def _columns(X: Any) -> np.ndarray:
+    """Users and items, (2, n); ValueError unless X is (n, 2)."""
     array = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"X must hold pairs of user and item, (n, 2), and has shape {array.shape}")
-    users, items = array.T.tolist()
-    was_text = array.dtype.kind in "UT"
-    return [_id(value, was_text) for value in users], [_id(value, was_text) for value in items]
+    return array.T
+
+
+def _encoded(column: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """The numbers of the ids in a column, int32 (n,), and the distinct ones as text."""
+    values, places = _distinct(column)
+    was_text = column.dtype.kind in "SUT"
+    numbers: dict[str, int] = {}
+    number_of = [numbers.setdefault(_id(value, was_text), len(numbers)) for value in values]
+    return np.array(number_of, np.int32)[places], list(numbers)
+
+
+def _distinct(column: np.ndarray) -> tuple[Iterable[Any], np.ndarray]:
+    """The values that stand in a column, and the place among them of each entry, int64 (n,)."""
+    if column.dtype.kind not in "OSUT":
+        values, places = np.unique(column, return_inverse=True)
+        return values.tolist(), places
+    place_of: dict[Any, int] = {}
+    found = (place_of.setdefault(value, len(place_of)) for value in column)
+    try:
+        return place_of, np.fromiter(found, np.int64, len(column))
+    except TypeError:  # as of lists, which have no hash
+        raise ValueError("X holds what is no id; ids are text or whole numbers") from None
 
 
 def _id(value: Any, was_text: bool) -> str:
     """An id as text, of a number without a point; ValueError where it is missing, or no whole
     number. In an array that was made text what is missing was, too."""
-    text = str(value)
-    if not text or (text in _MISSING and (was_text or not isinstance(value, str))):
+    try:
+        text = value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError:
+        raise ValueError("X holds bytes that are not UTF-8; ids are text or numbers") from None
+    if not text or (text in _MISSING and (was_text or not isinstance(value, str | bytes))):
         raise ValueError("X lacks ids: a user or an item is missing")
     if not isinstance(value, Real) or isinstance(value, Integral):
         return text
@@ -312,20 +338,12 @@ def _values(y: Any, n: int) -> np.ndarray:
     return values
 
 
-def _table(users: list[str], items: list[str], values: np.ndarray) -> Table:
-    user_ids, user_of = np.unique(np.array(users), return_inverse=True)
-    item_ids, item_of = np.unique(np.array(items), return_inverse=True)
-    cells = user_of * len(item_ids) + item_of
+def _table(columns: np.ndarray, values: np.ndarray) -> Table:
+    (users, user_ids), (items, item_ids) = map(_encoded, columns)
+    cells = users.astype(np.int64) * len(item_ids) + items
     _, first, counts = np.unique(cells, return_index=True, return_counts=True)
     if (counts > 1).any():
         row = int(first[np.argmax(counts > 1)])
-        raise ValueError(f"X holds the pair {users[row]!r}, {items[row]!r} twice")
-    return Table(
-        user_of.astype(np.int32),
-        item_of.astype(np.int32),
-        values.astype(np.float32),
-        user_ids.tolist(),
-        item_ids.tolist(),
-        Columns(),
-        "X",
-    )
+        pair = f"{user_ids[users[row]]!r}, {item_ids[items[row]]!r}"
+        raise ValueError(f"X holds the pair {pair} twice")
+    return Table(users, items, values.astype(np.float32), user_ids, item_ids, Columns(), "X")

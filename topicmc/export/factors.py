@@ -1,4 +1,5 @@
-"""The kept samples of a run for other programs.
+"""The kept samples of a run of matrix factorisation for other programs; the help of
+`topicmc factors export` names the formats.
 
 On the scale of the ratings, every sample predicts
 

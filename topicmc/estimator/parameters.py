@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,22 @@ from topicmc.settings.values import option
 
 _SEEDS = 2**31 - 1
 _OF_ALL = {"seed": "random_state", "threads": "n_jobs"}
+PARAMETERS = {
+    "topics": "n_components",
+    "alpha": "doc_topic_prior",
+    "beta": "topic_word_prior",
+    "topic_prior": "topic_word_prior",
+    "seeds": "seeds",
+    "seed_weight": "seed_weight",
+    "sampler": "sampler",
+    "epochs": "max_iter",
+    "time_budget": "time_budget",
+    "batch_size": "batch_size",
+    "samples": "n_samples",
+}
+"""Those of `LDA`, by setting. ``topic_word_prior`` becomes one of two: a number is β."""
+WORDS = PARAMETERS | {"step_size": "the step size"}
+"""What errors of `LDA` say in place of options."""
 
 
 @contextmanager
@@ -42,3 +59,12 @@ def seed_of(random_state: Any) -> int:
 def plain(value: Any) -> Any:
     """Numbers of NumPy's types as Python's own, which JSON knows."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def whole_number(name: str, value: Any) -> int:
+    """A parameter as a whole number from 1 on; ValueError where it is none."""
+    value = plain(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 1 <= value < math.inf or value % 1 != 0:
+        raise ValueError(f"{name} {value!r} is not a whole number from 1 on")
+    return int(value)
