@@ -10,7 +10,7 @@ equally unkind to both. Blocks have as many documents as those of a run on the c
 whole rounds of training, minibatches gathered and counted as by default, past their start.
 "arithmetic" is the bound that the machine sets: pieces that share nothing, each on numbers in the
 nearest cache, handed out to threads as those of a sweep are. Printed are medians over the turns of
-all seeds, and of the ratio of the wall times of each pair of turns, with the least and the most.
+all seeds, and of the ratio of the wall times of each pair of turns, with its quartiles.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--batches", nargs="+", default=["100", "1000", "default"])
     parser.add_argument("--docs", type=int, default=10_000, help="documents of a sweep")
     parser.add_argument("--warm-up", type=int, default=12, help="sweeps or turns before the clock")
-    parser.add_argument("--repeats", type=int, default=5, help="pairs of turns of a seed")
+    parser.add_argument("--repeats", type=int, default=10, help="pairs of turns of a seed")
     parser.add_argument("--tokens", type=int, default=200_000, help="of a turn of updates, about")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--results", type=Path, help="a file to keep the turns in")
@@ -195,7 +195,8 @@ def table(found: dict[str, Any]) -> list[list[str]]:
         ratio = one / two
         row = [name_of(run)]
         row += [f"{1e3 * np.median(seconds):.1f}" for seconds in (one, two)]
-        rows.append([*row, f"{np.median(ratio):.2f} ({ratio.min():.2f}–{ratio.max():.2f})"])
+        lower, middle, upper = np.quantile(ratio, [0.25, 0.5, 0.75])
+        rows.append([*row, f"{middle:.2f} ({lower:.2f}–{upper:.2f})"])
     return rows
 
 
