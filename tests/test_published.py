@@ -155,7 +155,7 @@ def test_tables_of_single_files():
     turns = [[2.0, 1.0], [3.0, 2.0], [4.0, 2.0]]
     run = {"kind": "scir", "topics": 1000, "batch": 100, "asked": "100", "turns": turns}
     assert threads.table({"runs": [run]})[1] == [
-        "scir, updates, K = 1,000, 100 documents", "3000.0", "2000.0", "2.00 (1.50–2.00)",
+        "scir, updates, K = 1,000, 100 documents", "3000.0", "2000.0", "2.00 (1.75–2.00)",
     ]  # fmt: skip
     pairs = [[[100.0, 200.0, 1], [50.0, 80.0, 1]]] * 3
     (_, row) = versions.table({"runs": [{"corpus": "c", "topics": 100, "turns": pairs}]})
