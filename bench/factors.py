@@ -27,9 +27,9 @@ import quiet
 from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
+from topicmc.models.factors.data import RatingFile
 from topicmc.models.factors.jobs import start
 from topicmc.models.factors.model import training_of
-from topicmc.models.factors.rating_files import Columns
 from topicmc.models.factors.scoring import score
 from topicmc.models.factors.settings import FactorConfig
 from topicmc.storage.files import write_json
@@ -64,11 +64,9 @@ def measured(ratings: Path, heldout: float, settings: dict[str, Any]) -> dict[st
     with TemporaryDirectory() as folder, ExitStack() as leases:
         config, data, run = start(
             FactorConfig(evaluate_every="24h", checkpoint_every="24h", **settings),
-            ratings,
+            RatingFile(ratings, heldout=heldout),
             Path(folder) / "run",
             transport,
-            columns=Columns(),
-            heldout=heldout,
             leases=leases,
         )
         training = training_of(config, data, run, transport, Silent())

@@ -37,6 +37,7 @@ from topicmc.models.lda.minibatches.estimates import plain
 from topicmc.models.lda.minibatches.updates import _MinibatchDraws
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import Resolved, TrainConfig
+from topicmc.models.lda.task import Task
 from topicmc.samplers.state import Chain, sum_topics
 from topicmc.samplers.steps import step_size
 
@@ -101,7 +102,7 @@ def main() -> None:
     whole = remembering(settings, options.sweeps, size)
     per_sweep = -(-corpus.n_docs // whole.batch_size)
 
-    remembered = KeptAssignments(whole, corpus, LocalTransport(1), Threads(1))
+    remembered = KeptAssignments(Task(whole, corpus, LocalTransport(1), Threads(1)))
     while remembered.sweep < options.sweeps:
         remembered.round()
     state = state_of(remembered, options.topics)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import resource
 import signal
 import sys
 import threading
@@ -43,6 +44,9 @@ COMMANDS = {
     "factors": ("factors", "Bayesian matrix factorisation: ratings of items by users."),
     "doctor": ("doctor", "Versions, cores, MPI, kernel cache: what a bug report needs."),
 }
+
+
+_FILES = 1 << 16  # that may be open
 
 
 class ClosedPipe(Exception):
@@ -118,6 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits: 0 done, 1 failure, 2 usage, 3 bad data, 4 diverged, 130
     interrupted, 141 when whoever reads the output has closed it, 143 ended by SIGTERM."""
     _prepare_streams()
+    _allow_many_files()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -152,6 +157,14 @@ def _prepare_streams() -> None:
             setattr(sys, name, stream)
         elif name == "stdout" and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _allow_many_files() -> None:
+    """As a corpus of many shards has them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if 0 <= soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:

@@ -73,6 +73,12 @@ def warn_of_reading(told: dict[str, Any]) -> None:
             "--duplicates drop keeps one of each.",
             err=True,
         )
+    if n := told.get("files_left_out"):
+        like, file = f"named like {told['format']}", told["file_left_out"]
+        if n == 1:
+            note(f"1 file is left out that is not {like}: {file}")
+        else:
+            note(f"{n:,} files are left out that are not {like}, the first {file}")
     warn_of_ids(told)
 
 

@@ -22,6 +22,7 @@ from topicmc.cli.options import (
 )
 from topicmc.cli.printing import echo
 from topicmc.cli.tables import UNTOLD, print_table
+from topicmc.cli.training import stopping
 from topicmc.errors import UsageError
 from topicmc.models.lda.settings import SAMPLERS
 from topicmc.settings.values import AUTO
@@ -48,7 +49,9 @@ class Numbers(click.ParamType):
 @click.argument("corpus", type=click.Path(path_type=Path))
 @output_option("The folder of the runs, the table and the plot.")
 @click.option("--topics", type=Numbers(), required=True, help="Numbers of topics: 20,50,100.")
-@click.option("--seeds", type=click.IntRange(1), default=1, help="Runs with each, 0, 1, … [1].")
+@click.option(
+    "--seeds", type=click.IntRange(1, 1000), default=1, help="Runs with each, 0, 1, … [1]."
+)
 @setting("--sampler", click.Choice([AUTO, *SAMPLERS]), "Sampler [auto: by corpus and time].")
 @setting("--alpha", Number(float), "Dirichlet prior of a document's topic mix [auto: learned].")
 @setting("--beta", Number(float), "Dirichlet prior of a topic's words [auto: learned].")
@@ -92,7 +95,7 @@ def choose(
         if name in settings:
             raise UsageError(f"{config_file}: leave out {name}, which topicmc choose varies")
     grid = Grid(output, corpus, topics, range(seeds), settings)
-    with interruptible() as interrupt:
+    with interruptible(stopping(as_json=progress == "json")) as interrupt:
         ended = grid.train(interrupt, lambda: listener(progress, Terms.of(TopicRun)))
     if not ended:
         echo(

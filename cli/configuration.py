@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from topicmc.cli.training import check_length
-from topicmc.errors import UsageError
+from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.mixture.settings import MixtureConfig
-from topicmc.settings.values import AUTO, MAX_WORKERS, parse_duration
+from topicmc.settings.groups import LENGTHS
+from topicmc.settings.values import AUTO, MAX_WORKERS, option, parse_duration
+
+_COMMAND_ONLY = (
+    "output", "model", "transport", "slow", "resume", "force", "progress", "dry_run", "json",
+    "config",
+)  # fmt: skip
 
 
 def settings_of(
@@ -19,15 +25,29 @@ def settings_of(
     config_file: Path | None,
     check: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
-    """Options over the config file; names of options that were not given are absent. ``check``
-    raises UsageError for those that cannot be [of LDA]."""
+    """Options over the config file, and a length over all lengths of the file; names of options
+    that were not given are absent. ``check`` raises UsageError for those that cannot be [of LDA].
+    The error names the file, unless the options alone are refused for the same reason."""
     check = check or _check
-    settings = _from_toml(config_file, check) if config_file is not None else {}
-    settings.update({name: value for name, value in given.items() if value is not None})
-    settings = _converted(settings)
-    check_length(settings)
-    check(settings)
+    told = _converted({name: value for name, value in given.items() if value is not None})
+    instead = {*told, *(() if told.keys().isdisjoint(LENGTHS) else LENGTHS)}
+    kept = _from_toml(config_file, instead) if config_file is not None else {}
+    settings = {**kept, **told}
+    refusal = _refusal(settings, check)
+    if refusal is not None:
+        is_of_options = refusal == _refusal(told, check)
+        raise UsageError(refusal if is_of_options else f"{config_file}: {refusal}")
     return settings
+
+
+def _refusal(settings: dict[str, Any], check: Callable[[dict[str, Any]], None]) -> str | None:
+    """Why settings cannot be; None where they can."""
+    try:
+        check_length(settings)
+        check(settings)
+    except UsageError as error:
+        return str(error)
+    return None
 
 
 def _check(settings: dict[str, Any]) -> None:
@@ -35,33 +55,39 @@ def _check(settings: dict[str, Any]) -> None:
     TrainConfig.from_dict({"workers": MAX_WORKERS, **settings})
 
 
-def _from_toml(path: Path, check: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+def _from_toml(path: Path, instead: Collection[str]) -> dict[str, Any]:
+    """The settings of a file, but those that are told ``instead``."""
     import tomllib
 
-    from topicmc.errors import DataError
-
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: not a TOML file ({error})") from None
-    settings = {_field(name): value for name, value in settings.items()}
     both = (*fields(MixtureConfig), *fields(TrainConfig))
     kinds = {field.name: str(field.type) for field in both}
-    for name, value in settings.items():
+    settings: dict[str, Any] = {}
+    for key, value in content.items():
+        name = _field(key)
+        if name in _COMMAND_ONLY:
+            raise UsageError(
+                f"{path}: {option(name)} is for the command line only; leave it out of the file"
+            )
         if name not in kinds:
             raise UsageError(f"{path}: unknown setting {name!r}; see topicmc train --help")
+        if name in settings:
+            raise UsageError(f"{path}: {option(name)} is there in two spellings; keep one")
         has_file = name in ("alpha", "seeds")
         told_later = has_file or "str" in kinds[name] or "bool" in kinds[name]
         text_is_fine = told_later or name == "time_budget" or value == AUTO
-        if isinstance(value, str) and not text_is_fine:
+        if isinstance(value, str) and not text_is_fine and name not in instead:
             raise UsageError(f"{path}: {name} = {value!r} is not a number")
+        settings[name] = value
     try:
-        check(_converted(settings))
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
-    return settings
+        return _converted({name: value for name, value in settings.items() if name not in instead})
+    except (DataError, UsageError) as error:
+        raise type(error)(f"{path}: {error}") from None
 
 
 def _field(name: str) -> str:
@@ -78,10 +104,10 @@ def _converted(settings: dict[str, Any]) -> dict[str, Any]:
     from topicmc.storage.files import real_path
 
     settings = dict(settings)
-    for name, option in (("from_run", "--from"), ("topic_prior", "--topic-prior")):
+    for name in ("from_run", "topic_prior"):
         if isinstance(settings.get(name), str | Path):
             if "\0" in str(settings[name]):
-                raise UsageError(f"{option}: holds a character that no path can; mend it")
+                raise UsageError(f"{option(name)}: holds a character that no path can; mend it")
             settings[name] = str(real_path(Path(settings[name])))
     if isinstance(settings.get("seeds"), str | Path):
         settings["seeds"] = read_seeds(Path(settings["seeds"]))

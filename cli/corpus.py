@@ -28,6 +28,7 @@ from topicmc.cli.options import (
 )
 from topicmc.cli.printing import echo, in_units
 from topicmc.cli.tables import bar
+from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
@@ -100,7 +101,7 @@ def merge(corpora: tuple[Path, ...], output: Path, union: bool, force: bool, as_
     from topicmc.corpora.making import maintenance
 
     if len(corpora) < 2:
-        raise click.UsageError("Give two corpora or more.")
+        raise UsageError("merge: name two corpora or more")
     made = maintenance.merge(corpora, output, union=union, force=force)
     step = made.provenance["history"][-1]
     warn_of_ids(step)
@@ -158,12 +159,12 @@ def add(
     With --new-words the words that CORPUS lacks come in behind its own, if its pruning would keep
     them in SOURCES.
     """
-    from topicmc.corpora.making import maintenance
+    from topicmc.corpora.making.addition import add as add_to
 
     if output is None:
         refuse({"--force": options["force"]}, "goes with -o: CORPUS itself is added to")
     options["columns"] = columns_of(keep)
-    made = maintenance.add(corpus, sources, output, n_heldout=heldout, **options)
+    made = add_to(corpus, sources, output, n_heldout=heldout, **options)
     step = made.provenance["history"][-1]
     warn_of_reading(step)
     _warn_of_equals(step)
@@ -199,7 +200,7 @@ def reshard(
     from topicmc.corpora.making import maintenance
 
     if seed is not None and not shuffle:
-        raise click.UsageError("--seed decides the order of --shuffle: give both or neither.")
+        raise UsageError(f"--seed {seed} decides the order of --shuffle; give both or neither")
     made = maintenance.reshard(corpus, output, shards, shuffle=shuffle, seed=seed or 0, force=force)
     _print_made(made, as_json)
 
@@ -227,7 +228,6 @@ def _print_made(made: Corpus, as_json: bool) -> None:
 def _needs(corpus: Corpus, topics: int | None) -> dict[str, Any]:
     """What a run needs here, if only its number of topics is given, if that; None where the
     corpus is too small for any."""
-    from topicmc.errors import UsageError
     from topicmc.models.lda.jobs import disk_of, memory_of
     from topicmc.models.lda.settings import TrainConfig
     from topicmc.settings.values import AUTO

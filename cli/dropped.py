@@ -89,7 +89,7 @@ def _records(corpus: Corpus) -> Iterator[dict[str, Any]]:
     if not corpus.n_dropped:
         return
     metadata, reasons = listed(corpus)
-    for i in metadata.rows.argsort(kind="stable").tolist():
+    for i in map(int, metadata.rows.argsort(kind="stable")):
         place = corpus.places.place(int(metadata.rows[i]))
         yield {
             "id": metadata.ids[i] or None,

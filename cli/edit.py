@@ -71,7 +71,7 @@ def edit(
     from topicmc.topics.editing import Edits, name_groups, unstable
     from topicmc.topics.editing import edit as make
     from topicmc.topics.labels import read_labels
-    from topicmc.topics.shown import facts_of, sentences
+    from topicmc.topics.of_views import facts_of, sentences
 
     if stable and merges:
         raise UsageError("--stable: does not go with --merge; merge topics in an edit of the view")

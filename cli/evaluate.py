@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _BARS = "▁▂▃▄▅▆▇█"
 VIEWED = (
     "the perplexity is that of the topics as {} shows them: a merged topic is one topic of all its"
-    " words, and the mix of a document is made of the topics that are left; that of the model is in"
-    " topicmc evaluate {}"
+    " words, and the mix of a document is made of the topics that are left; for that of the model"
+    " evaluate the run (topicmc evaluate {})"
 )
 _WIDTH = 40  # bars of a trace
 
@@ -171,9 +171,10 @@ def _print_split(score: Score) -> None:
 
 def _print_diagnostics(diagnostics: Diagnostics) -> None:
     for name, trace in diagnostics.traces.items():
-        shown = name.startswith(("perplexity", "step_size")) and "averaged" not in name
+        kind, of, run = name.partition(" of ")
+        shown = kind.startswith(("perplexity", "step_size")) and kind != "perplexity_averaged"
         if shown and len(trace) > 1:
-            _print_trace(name.replace("_", " "), trace)
+            _print_trace(kind.replace("_", " ") + of + run, trace)
     echo()
     rows = [
         (name, *(UNTOLD if x != x else f"{x:.{digits}f}" for x, digits in ((rhat, 2), (ess, 0))))

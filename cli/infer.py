@@ -94,7 +94,7 @@ def infer(
     facts = opened.facts()
     known = _corpus(opened, corpus, needed=not sources)
     sources = sources or (known.path,) if known else sources
-    check_no_source(output, sources)
+    check_no_source(output, sources if vocab is None else (*sources, vocab))
     opened.check_no_part(output, corpus)
     told = _told(facts["corpus"], known)
     columns = columns_of(keep)
@@ -130,17 +130,15 @@ def infer(
                 opened, stream, totals, chain=chain, sd=se, seed=seed or 0, threads=workers
             )
         write_mixes(output, labels.columns(), rows, sd=se)
-    if stream.ids and not totals.named:
-        note(f"no document has an id (--id {fields.id})")
-    warn_of_ids({"ids_repeated": tally.ids_repeated})
-    if tally.cut:
-        echo(f"Warning: {tally.cut}.", err=True)
-    if groups is None and opened.view is not None and opened.view.dropped:
-        note("shares are of all topics; those of the dropped are left out")
-    if as_json:
-        print_json(_summary(output, labels, tally, totals))
-    else:
-        _print_summary(output, labels, tally, totals)
+    _tell(
+        output,
+        labels,
+        tally,
+        totals,
+        lacking=fields.id if stream.ids and not totals.named else None,
+        drops=groups is None and opened.view is not None and bool(opened.view.dropped),
+        as_json=as_json,
+    )
 
 
 def _opened(
@@ -198,6 +196,31 @@ def _stop_words(told: dict[str, Any]) -> frozenset[str]:
         return stop_words(choice if isinstance(choice, str) else "none")
     except (UsageError, DataError):  # their file has gone
         return frozenset()
+
+
+def _tell(
+    output: Path,
+    labels: Labels,
+    tally: Tally,
+    totals: Totals,
+    *,
+    lacking: str | None,
+    drops: bool,
+    as_json: bool,
+) -> None:
+    """What was written, and what is to be known of it: ``lacking`` is the field of ids where no
+    document has one, and ``drops`` whether a view leaves topics out."""
+    if lacking is not None:
+        note(f"no document has an id (--id {lacking})")
+    warn_of_ids({"ids_repeated": tally.ids_repeated})
+    if tally.cut:
+        echo(f"Warning: {tally.cut}.", err=True)
+    if drops:
+        note("shares are of all topics; those of the dropped are left out")
+    if as_json:
+        print_json(_summary(output, labels, tally, totals))
+    else:
+        _print_summary(output, labels, tally, totals)
 
 
 def _summary(output: Path, labels: Labels, tally: Tally, totals: Totals) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from topicmc.cli.options import (
     tokenizer_options,
 )
 from topicmc.cli.printing import echo
+from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
     from topicmc.corpora import Corpus
@@ -158,7 +159,7 @@ def _kept(values: Sequence[str]) -> tuple[int | None, tuple[str, ...]]:
     """What --keep asks for: a number of words, and names of fields."""
     numbers = [int(value) for value in values if _NUMBER.fullmatch(value.strip())]
     if len(numbers) > 1:
-        raise click.UsageError("--keep: give one number of words.")
+        raise UsageError("--keep: give one number of words")
     fields = [value for value in values if not _NUMBER.fullmatch(value.strip())]
     return (numbers[0] if numbers else None), names_of(fields)
 
@@ -191,7 +192,8 @@ def _print_summary(corpus: Corpus, facts: dict[str, Any]) -> None:
         + (f", {told['words_left_out']:,} left out" if told["words_left_out"] else "")
         + (f", {told['words_unused']:,} in no document" if told["words_unused"] else ""),
         "tokens": f"{corpus.n_tokens:,} kept"
-        + (f", {told['tokens_left_out']:,} of words left out" if told["tokens_left_out"] else ""),
+        + (f", {told['tokens_left_out']:,} of words left out" if told["tokens_left_out"] else "")
+        + (f", {told['tokens_repeated']:,} of duplicates" if told.get("tokens_repeated") else ""),
     }
     if told["entries_merged"]:
         rows["merged"] = f"{told['entries_merged']:,} entries that repeated a word"

@@ -26,7 +26,7 @@ from topicmc.cli.options import (
     transport_option,
 )
 from topicmc.cli.printing import in_units
-from topicmc.cli.topics import print_topics
+from topicmc.cli.topic_table import print_topics
 from topicmc.cli.training import (
     carry_out,
     check_resume,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,12 @@ NO_SAMPLE = (
     "there is no posterior sample yet: the newest state stands in for samples, so train on"
     " (--resume) with more --epochs, --updates or --time-budget"
 )
+
+
+def stopping(*, as_json: bool) -> str:
+    """The line that answers the first Ctrl-C; a JSON object among others, if need be."""
+    told = "Stopping after this round, with a checkpoint; a further Ctrl-C stops at once"
+    return json.dumps({"message": told}) if as_json else f"\n{told}"  # a bar may be in its line
 
 
 def check_resume(resume: bool, force: bool) -> None:
@@ -68,24 +75,31 @@ def heard(kind: type[RunDirectory], progress: str, channel: Transport) -> Iterat
     """The listener of a job, which is closed in the end."""
     from topicmc.engine.listeners import Terms, listener
 
-    found = listener(progress if channel.is_root else "none", Terms.of(kind))
-    try:
+    with closing(listener(progress if channel.is_root else "none", Terms.of(kind))) as found:
         yield found
-    finally:
-        found.close()
 
 
 def _as_before(
     kind: type[RunDirectory], path: Path, workers: int | None, transport: str
 ) -> tuple[int | None, str]:
     """Workers and transport of a run that goes on: as told or launched, or else as it last had
-    them."""
+    them. UsageError where this machine is too small to start so many unasked."""
+    from topicmc.engine.transport.launch import must_launch
     from topicmc.engine.transport.open import launched_size
+    from topicmc.host.machine import available_cores
 
     if workers is not None or launched_size() != 1:
         return workers, transport
     workers, last = kind.last_had(path)
-    return workers, last if transport == "auto" else transport
+    transport = last if transport == "auto" else transport
+    cores = available_cores()
+    if workers is not None and workers > max(64, 4 * cores) and must_launch(workers, transport):
+        here = f"{cores} core{'s' * (cores > 1)}"
+        raise UsageError(
+            f"{path}: had {workers:,} workers, and this machine has {here}; say by --workers N how"
+            " many to start"
+        )
+    return workers, transport
 
 
 def carry_out(
@@ -111,9 +125,11 @@ def carry_out(
         what came out, whether there was anything to do, and the exit status; None where there is
         a result to print.
     """
+    from topicmc.engine.listeners import JsonLines
     from topicmc.host.interrupts import interruptible
 
-    with interruptible() as interrupt:
+    line = stopping(as_json=isinstance(listener, JsonLines)) if channel.is_root else ""
+    with interruptible(line) as interrupt:
         training = prepare()
         if channel.is_root:
             for sentence in opening():

@@ -145,7 +145,7 @@ def from_entries(
     sums = np.add.reduceat(counts.astype(np.int64), np.flatnonzero(first))
     if sums.max() > np.iinfo(np.uint32).max:
         raise DataError(
-            "The counts of one word in one document sum to more than 2³² − 1: mend the source"
+            "counts of one word in one document sum to more than 2³² − 1; mend the source"
         )
     indptr = offsets(np.bincount(rows[first], minlength=len(lengths)))
     documents = Documents(indptr, word_ids[first].astype(np.uint32), sums.astype(np.uint32))

@@ -38,7 +38,10 @@ class Dropped(NamedTuple):
     reasons: np.ndarray
 
     def each(self) -> tuple[Metadata, np.ndarray]:
-        """Of every row by itself: its metadata, and its reason."""
+        """Of every row by itself: its metadata, and its reason. They are copied only where some run
+        has several rows, as in counts of words, of which little more is known than the rows."""
+        if (self.spans == 1).all():
+            return self.metadata, self.reasons
         places = np.repeat(np.arange(len(self.spans)), self.spans)
         found = self.metadata.take(places)
         further = np.arange(len(places)) - offsets(self.spans)[places]

@@ -1,57 +1,31 @@
 """Files written so that they are whole or absent."""
 
 import errno
-import os
-import re
-import shutil
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
-from numpy.lib import format as npy
 
 from topicmc.errors import DataError, TopicmcError, UsageError
-from topicmc.host.interrupts import unwound
-from topicmc.storage.files import (
-    check_elsewhere,
-    checksum,
-    put_in_place,
-    raw_atomic_write,
-    real_path,
-    sync_tree,
-)
+from topicmc.storage.arrays import GrowingArray
+from topicmc.storage.files import check_elsewhere, checksum, raw_atomic_write, real_path, sync_tree
+from topicmc.storage.staging import clear_up, draft_of, staged
 
 
-class NpyWriter:
+class NpyWriter(GrowingArray):
     """A one-dimensional .npy file that grows; its header is set right when it is closed."""
 
     def __init__(self, path: Path, dtype: np.typing.DTypeLike) -> None:
-        self.dtype = np.dtype(dtype)
-        self.size = 0
-        self._file = path.open("wb")
-        self._write_header()
-
-    def append(self, values: np.ndarray) -> None:
-        values = np.ascontiguousarray(values, dtype=self.dtype)
-        self._file.write(values.view(np.uint8).data)  # dates lend no buffer of their own
-        self.size += len(values)
+        super().__init__(path.open("wb"), dtype)
 
     def close(self) -> None:
-        """NumPy pads the header so that a longer first axis fits into the same bytes."""
-        self._file.seek(0)
-        self._write_header()
-        self._file.close()
+        self.finish()
+        self._stream.close()
 
     def abandon(self) -> None:
-        self._file.close()
-
-    def _write_header(self) -> None:
-        descr = npy.dtype_to_descr(self.dtype)
-        header = {"descr": descr, "fortran_order": False, "shape": (self.size,)}
-        npy.write_array_header_1_0(self._file, header)
+        self._stream.close()
 
 
 def sha256(path: Path) -> str:
@@ -67,26 +41,19 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def staging(output: Path, *, names: Sequence[str], force: bool) -> Iterator[Path]:
-    """A temporary sibling folder that becomes ``output`` when the block ends well.
-
-    On any exception, Ctrl-C included, and on SIGTERM unless the program handles it, it is removed
-    and ``output`` is as it was. What exists is replaced only with ``force``, and only when it holds
-    the first of ``names``, and nothing that none of these patterns fits.
-    """
+    """A temporary sibling folder that becomes ``output`` as `staged` has it. What exists by then is
+    replaced only with ``force``, and only when it holds the first of ``names``, and nothing that
+    none of these patterns fits."""
     output = real_path(output) if output.is_symlink() else output
-    prefix = f".{output.name}.{socket.gethostname()}-"
-    folder = output.parent / f"{prefix}{os.getpid()}.partial"
+    folder = draft_of(output)
     check_elsewhere(output)
     try:
-        _clear_up(output, prefix)
+        clear_up(output)
         _check_free(output, names, force)
-        with unwound():
-            output.parent.mkdir(parents=True, exist_ok=True)
-            folder.mkdir()
+        with staged(output, replace=force):
             yield folder
+            sync_tree(folder)  # which takes minutes
             _check_free(output, names, force)
-            sync_tree(folder)
-            _replace(folder, output)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DataError(
@@ -98,8 +65,6 @@ def staging(output: Path, *, names: Sequence[str], force: bool) -> Iterator[Path
         if ours:
             raise TopicmcError(f"{output}: cannot be written ({why})") from error
         raise DataError(f"{named}: cannot be used ({why})") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_free(output: Path, names: Sequence[str], force: bool) -> None:
@@ -117,42 +82,3 @@ def _check_free(output: Path, names: Sequence[str], force: bool) -> None:
                 f"{output}: holds {name}, which is no part of a corpus and would be lost: move it "
                 "elsewhere, or choose another name with -o"
             )
-
-
-def _replace(folder: Path, output: Path) -> None:
-    if not output.exists():
-        put_in_place(folder, output)
-        return
-    old = folder.with_suffix(".old")
-    output.rename(old)
-    try:
-        put_in_place(folder, output)
-    except BaseException:
-        old.rename(output)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _clear_up(output: Path, prefix: str) -> None:
-    """Of what killed processes of this machine left beside ``output``: halves go, and what one had
-    put aside to replace it comes back if nothing took its place."""
-    for path in output.parent.glob(re.sub(r"([\[*?])", r"[\1]", prefix) + "*"):
-        number, _, kind = path.name[len(prefix) :].partition(".")
-        if kind not in ("partial", "old") or not re.fullmatch(r"[0-9]{1,9}", number):
-            continue
-        if int(number) != os.getpid() and _alive(int(number)):
-            continue
-        if kind == "old" and not output.exists():
-            path.rename(output)
-        else:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -21,7 +21,7 @@ from topicmc.corpora.files import sha256, write_text
 from topicmc.corpora.metadata import FILES
 from topicmc.corpora.shards import ARRAYS
 from topicmc.errors import DataError
-from topicmc.storage.fields import MOST, Record, shown
+from topicmc.storage.fields import MOST, Record, quoted
 from topicmc.storage.files import own_checksum, unreadable
 
 INDEX = "corpus.json"
@@ -56,7 +56,7 @@ def read_index(path: Path) -> dict[str, Any]:
         raise DataError(f"{file} does not describe a corpus of topicmc: check the path")
     if version not in _VERSIONS:
         raise DataError(
-            f"{file} has version {shown(version)}, this topicmc reads 1 to {VERSION}: prepare the "
+            f"{file} has version {quoted(version)}, this topicmc reads 1 to {VERSION}: prepare the "
             "corpus again or use the topicmc that made it"
         )
     if index.get("checksum") != own_checksum(index):
@@ -138,7 +138,7 @@ def _check_dropped(part: Record) -> None:
     reasons = part.record("reasons")
     total = sum(reasons.whole(name) for name in reasons.value)
     if unknown := reasons.value.keys() - {*REASONS.values()}:
-        raise DataError(f"{part.path}: {shown(min(unknown))} is no reason; restore or remake it")
+        raise DataError(f"{part.path}: {quoted(min(unknown))} is no reason; restore or remake it")
     part.whole("n_rows", total, total)
     _check_arrays(part, tuple(DROPPED))
 

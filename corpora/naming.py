@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import PurePosixPath
@@ -113,10 +114,15 @@ def read_columns(text: str) -> dict[str, Any]:
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """Paths without the folders that they have in common; bytes that are no UTF-8 become question
-    marks."""
+    """Paths without the folders that they have in common, numbered where they are equal; bytes that
+    are no UTF-8 become question marks."""
     names = [PurePosixPath(path).name or path for path in paths]
     if len(set(names)) < len(set(paths)):
         shared = os.path.commonpath(map(os.path.abspath, set(paths)))
         names = [os.path.relpath(path, shared) for path in paths]
-    return [name.encode("utf-8", "replace").decode() for name in names]
+    seen: Counter[str] = Counter()
+    told = []
+    for name in (name.encode("utf-8", "replace").decode() for name in names):
+        seen[name] += 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return told

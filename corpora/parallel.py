@@ -16,7 +16,7 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -164,12 +164,27 @@ def serve() -> None:
 def _windowed(
     pool: Executor, function: Callable[[T], R], items: Iterator[T], window: int
 ) -> Iterator[R]:
-    waiting = deque(pool.submit(function, item) for item in islice(items, window))
+    futures = _submitted(pool, function, items)
+    waiting = deque(islice(futures, window))
     try:
         while waiting:
             result = waiting.popleft().result()
-            waiting.extend(pool.submit(function, item) for item in islice(items, 1))
+            waiting.extend(islice(futures, 1))
             yield result
     finally:
         for future in waiting:
             future.cancel()
+
+
+def _submitted(
+    pool: Executor, function: Callable[[T], R], items: Iterator[T]
+) -> Iterator[Future[R]]:
+    """An error of the items comes behind the results of those before it, however many are computed
+    ahead."""
+    try:
+        for item in items:
+            yield pool.submit(function, item)
+    except Exception as error:
+        failed: Future[R] = Future()
+        failed.set_exception(error)
+        yield failed

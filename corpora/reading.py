@@ -15,19 +15,20 @@ import numpy as np
 from topicmc.corpora.documents import Documents, remap
 from topicmc.corpora.index import INDEX
 from topicmc.corpora.making.duplicates import text_digests
-from topicmc.corpora.making.ingestion import counted, numbered, spelled
+from topicmc.corpora.making.ingestion import counted, numbered
 from topicmc.corpora.making.ordering import in_source_order
-from topicmc.corpora.making.preparation import given_vocabulary
-from topicmc.corpora.naming import Place, short_names
+from topicmc.corpora.metadata import NO_ROW
+from topicmc.corpora.naming import Place, Places, short_names
 from topicmc.corpora.pipes import readable
 from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.named_fields import ALL, Fields
 from topicmc.corpora.readers.records import RecordReader
 from topicmc.corpora.readers.sources import FIELD_READERS, GAPPED, ID_READERS, open_sources
+from topicmc.corpora.readers.vocabularies import given_vocabulary
 from topicmc.corpora.store import Corpus
 from topicmc.corpora.text.phrases import phrases_among
 from topicmc.corpora.text.tokenizer import Tokenizer
-from topicmc.corpora.text.vocabulary import ids_in
+from topicmc.corpora.text.vocabulary import ids_in, spelled
 from topicmc.errors import DataError, UsageError
 
 
@@ -121,9 +122,10 @@ def read_known(
             joined = phrases_among(words) if phrases else None
             stream = _of_text(readers, cut, words, tally, stop, joined)
         has_fields = format in FIELD_READERS
+        has_ids = fields.id_name is not None if has_fields else any(p.is_dir() for p in paths)
         return Reading(
             _told(stream, opened, paths[0], tally, progress),
-            ids=(has_fields and fields.id_name is not None) or any(p.is_dir() for p in paths),
+            ids=has_ids,
             files=len(readers) > 1,
             columns=_columns(readers, format, fields) if has_fields else (),
         )
@@ -185,14 +187,14 @@ def _of_text(
     tokenizer.load()
     index = spelled(words)
     places = _files(readers)
-    for batch, documents, _ in counted(readers, tokenizer, tally, phrases):
+    for batch, documents, _, source in counted(readers, tokenizer, tally, phrases):
         new_ids = np.array([index.get(word, -1) for word in batch.words], dtype=np.int64)
         known = _known(documents, new_ids)
         if stop:
             is_stop = [i < 0 and w in stop for w, i in zip(batch.words, new_ids, strict=True)]
             places_of_stop = np.where(np.array(is_stop, dtype=bool), 0, -1)
             known = known._replace(stop=remap(documents, places_of_stop).sizes)
-        yield known._replace(places=places[len(tally.sources)](documents, tally))
+        yield known._replace(places=places[source.number](documents, source.rows_before))
 
 
 def _of_ids(
@@ -202,7 +204,8 @@ def _of_ids(
     options = {"gaps": True} if gapped else {}
     for reader, places in zip(readers, _files(readers), strict=True):
         for documents in numbered([reader], len(own), tally, **options):
-            yield _known(documents, new_ids)._replace(places=places(documents, tally))
+            known = _known(documents, new_ids)
+            yield known._replace(places=places(documents, tally.rows_before))
 
 
 def _reading_of_corpora(
@@ -229,24 +232,29 @@ def _reading_of_corpora(
 
 
 def _of_corpora(corpora: list[Corpus], words: Sequence[str], tally: Tally) -> Iterator[Known]:
+    # Together, so that files of different corpora have different names.
+    places = Places([s for corpus in corpora for s in corpus.index.get("sources", [])])
+    before = 0
     for corpus in corpora:
         corpus.check(range(corpus.n_shards), metadata=True)
         new_ids = ids_in(words, corpus.vocabulary)
         for documents, heldout, reasons in in_source_order(corpus):
             tally.n_read += documents.n_docs
             assert documents.metadata is not None
-            places = [corpus.places.place(row) for row in documents.metadata.rows.tolist()]
+            rows = documents.metadata.rows.tolist()
+            found = [places.place(before + row if row else NO_ROW) for row in rows]
             known = _known(documents, new_ids)
-            yield known._replace(places=places, heldout=heldout, reasons=reasons)
+            yield known._replace(places=found, heldout=heldout, reasons=reasons)
+        before += corpus.places.n_rows
 
 
-def _files(readers: Sequence[Any]) -> list[Callable[[Documents, Tally], list[Place | None]]]:
-    """For each reader what tells the places of its documents."""
+def _files(readers: Sequence[Any]) -> list[Callable[[Documents, int], list[Place | None]]]:
+    """For each reader what tells the places of its documents, given the rows before its own."""
     names = short_names([str(reader.path) for reader in readers])
 
-    def places(name: str, unit: str, documents: Documents, tally: Tally) -> list[Place | None]:
+    def places(name: str, unit: str, documents: Documents, before: int) -> list[Place | None]:
         assert documents.metadata is not None
-        rows = documents.metadata.rows - tally.rows_before
+        rows = documents.metadata.rows - before
         return [Place(name, unit, row) for row in rows.tolist()]
 
     return [

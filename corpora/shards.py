@@ -12,7 +12,8 @@ from topicmc.corpora.files import NpyWriter, sha256
 from topicmc.corpora.metadata import FILES, NO_DAY, NO_ROW, TEXTS, TIME, Metadata, kinds
 from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
-from topicmc.storage.files import load_array, unreadable, within
+from topicmc.storage.arrays import load_array
+from topicmc.storage.files import unreadable, within
 
 ARRAYS = ("indptr", "word_ids", "counts")
 _DTYPES: dict[str, tuple[np.dtype, ...]] = {"times": (TIME,), "rows": (np.dtype(np.int64),)}

@@ -6,6 +6,7 @@ comes from anybody is read once before it is used (`topicmc.corpora.stamps` reme
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import numpy as np
 
 from topicmc.corpora import dropped
 from topicmc.corpora.documents import Documents, blocks
-from topicmc.corpora.metadata import TEXTS
+from topicmc.corpora.metadata import FILES, NO_DAY, TEXTS, parse_day
 from topicmc.corpora.shards import map_documents, map_metadata
 from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
+
+_DAYS = parse_day("0001"), parse_day("9999-12-31")
 
 
 def check_documents(
@@ -26,7 +29,7 @@ def check_documents(
     as many tokens as ``table`` says. DataError names the file; memory stays bounded."""
     folder = root / table["name"]
     documents = map_documents(root, table, dtypes)
-    if (np.diff(documents.indptr) < 1).any():
+    if (documents.indptr[1:] <= documents.indptr[:-1]).any():  # differences may wrap
         raise damaged(folder / "indptr.npy", "a document is empty or ends before it starts")
     n_tokens = 0
     for block in blocks(documents):
@@ -36,21 +39,25 @@ def check_documents(
         raise damaged(folder / "counts.npy", f"{n_tokens} tokens, not {table['n_tokens']}")
 
 
-def check_metadata(root: Path, table: dict[str, Any], n_rows: int) -> None:
-    """Texts in UTF-8, none of which begins inside a character, and rows of the ``n_rows`` that the
-    sources have. DataError as above."""
+def check_metadata(root: Path, table: dict[str, Any], arrays: Collection[str], n_rows: int) -> None:
+    """Of the kinds of metadata that some ``arrays`` belong to: texts in UTF-8, none of which begins
+    inside a character, times that are days or unknown, and rows of the ``n_rows`` that the sources
+    have; and why and how many rows were left out. DataError as above."""
     folder = root / table["name"]
-    metadata = map_metadata(root, table, [*TEXTS, "rows"])
+    is_dropped = table["name"] == dropped.NAME
+    wanted = [kind for kind, files in FILES.items() if not {*files}.isdisjoint(arrays)]
+    metadata = map_metadata(root, table, [*wanted, "rows"] if is_dropped else wanted)
     for kind, (text, offsets) in TEXTS.items():
         strings = getattr(metadata, kind)
-        if (strings.lengths < 0).any():
+        if (strings.offsets[1:] < strings.offsets[:-1]).any():
             raise damaged(folder / f"{offsets}.npy", "a text ends before it starts")
-        step = 1 << 16
-        for start in range(0, len(strings), step):
-            part = strings.part(start, min(start + step, len(strings)))
+        for part in strings.pieces():
             _check_texts(part, folder / f"{text}.npy", folder / f"{offsets}.npy")
+    days = metadata.times.view(np.int64)
+    if not ((days == NO_DAY) | ((days >= _DAYS[0]) & (days <= _DAYS[1]))).all():
+        raise damaged(folder / "times.npy", "a time that is no day")
     last = rows = metadata.rows
-    if table["name"] == dropped.NAME:
+    if is_dropped:
         last = last + _checked_spans(root, table) - 1
     if len(rows) and not (rows.min() >= 0 and max(rows.max(), last.max()) <= n_rows):
         raise damaged(folder / "rows.npy", "a row that no source has")
@@ -61,6 +68,8 @@ def _checked_spans(root: Path, table: dict[str, Any]) -> np.ndarray:
     total = table["n_rows"]
     if len(found.spans) and not (found.spans.min() >= 1 and found.spans.max() <= total):
         raise damaged(root / table["name"] / "spans.npy", "a run of no row, or of too many")
+    if not np.isin(found.reasons, [*dropped.REASONS]).all():
+        raise damaged(root / table["name"] / "reasons.npy", "a reason that is none")
     for code, told in dropped.REASONS.items():
         if found.spans[found.reasons == code].sum() != table["reasons"].get(told, 0):
             raise damaged(

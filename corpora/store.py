@@ -11,7 +11,7 @@ dropped/         spans.npy  reasons.npy, and what is known of the rows that made
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ from topicmc.corpora.dropped import ARRAYS as DROPPED
 from topicmc.corpora.dropped import Dropped, map_dropped
 from topicmc.corpora.files import sha256
 from topicmc.corpora.index import INDEX, VOCABULARY, read_index
-from topicmc.corpora.metadata import FILES, Metadata, kinds
+from topicmc.corpora.metadata import FILES, kinds
 from topicmc.corpora.naming import Named, Places, read_columns
 from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.shards import ARRAYS, file_of, map_documents, map_metadata
@@ -145,24 +145,31 @@ class Corpus:
         )
 
     def _texts(self, kind: str, read: Callable[[str], T]) -> Texts[T] | None:
-        shards = self._metadata(kind)
-        return Texts([getattr(shard, kind) for shard in shards], read) if shards else None
+        tables = self._checked(kind)
+        sizes = [table["n_docs"] for table in tables]
+        return Texts(sizes, partial(_mapped, self.path, tables, kind), read) if tables else None
 
     def _array(self, kind: str) -> np.ndarray | None:
-        parts = [getattr(shard, kind) for shard in self._metadata(kind)]
-        if len(parts) < 2:
-            return parts[0] if parts else None
-        joined = np.concatenate(parts)
+        tables = self._checked(kind)
+        if not tables:
+            return None
+        first = _mapped(self.path, tables, kind, 0)
+        if len(tables) == 1:
+            return first
+        joined = np.empty(self.n_docs, first.dtype)
+        parts = np.split(joined, np.cumsum(self.shard_sizes)[:-1])
+        for number, part in enumerate(parts):  # one by one, as a process may open few files
+            part[:] = _mapped(self.path, tables, kind, number)
         joined.flags.writeable = False
         return joined
 
-    def _metadata(self, kind: str) -> list[Metadata]:
-        """One a shard, found sound; none at all when no shard has any of this kind."""
+    def _checked(self, kind: str) -> list[dict[str, Any]]:
+        """The shards, whose metadata of a kind are sound; none at all when no shard has any."""
         tables = self.index["shards"]
         if not any(kind in kinds(table) for table in tables):
             return []
         self._check(tables, FILES[kind])
-        return [map_metadata(self.path, table, [kind]) for table in tables]
+        return tables
 
     def shard(self, number: int) -> Documents:
         """Training documents of one shard, memory-mapped and read-only, without their metadata.
@@ -212,8 +219,10 @@ class Corpus:
                     f"{self.path / name} was changed or damaged: prepare the corpus again"
                 )
         # Once for the documents of a part, and once for what is known of them.
-        new = {(files[n][0]["name"], files[n][1] in ARRAYS): files[n] for n in names}.values()
-        for _ in thread_map(self._check_content, new, available_cores()):
+        new: dict[tuple[str, bool], tuple[dict[str, Any], list[str]]] = {}
+        for table, array in (files[name] for name in names):
+            new.setdefault((table["name"], array in ARRAYS), (table, []))[1].append(array)
+        for _ in thread_map(self._check_content, new.values(), available_cores()):
             pass
         stamps.stamp(self.path, sums, names)
 
@@ -223,9 +232,14 @@ class Corpus:
             raise DataError(f"{path} is missing: prepare the corpus again")
         return sha256(path)
 
-    def _check_content(self, file: tuple[dict[str, Any], str]) -> None:
-        table, array = file
-        if array in ARRAYS:
+    def _check_content(self, part: tuple[dict[str, Any], list[str]]) -> None:
+        table, arrays = part
+        if arrays[0] in ARRAYS:
             check_documents(self.path, table, self.index["dtypes"], self.n_words)
         else:
-            check_metadata(self.path, table, self.places.n_rows)
+            check_metadata(self.path, table, arrays, self.places.n_rows)
+
+
+def _mapped(root: Path, tables: Sequence[dict[str, Any]], kind: str, number: int) -> Any:
+    """What a shard has of a kind of metadata."""
+    return getattr(map_metadata(root, tables[number], [kind]), kind)

@@ -181,8 +181,9 @@ def line_blocks(stream: Stream, size: int = 1 << 23) -> Iterator[bytes]:
         yield b"".join(rest)
 
 
-def numbered_lines(stream: Stream) -> Iterator[tuple[int, str]]:
-    """Line numbers from 1 and lines without their ends; DataError names a line not in UTF-8."""
+def numbered_lines(stream: Stream, advice: str | None = None) -> Iterator[tuple[int, str]]:
+    """Line numbers from 1 and lines without their ends; DataError names a line not in UTF-8, and
+    gives ``advice``, by default on --encoding."""
     number = 0
     for block in line_blocks(stream, 1 << 20):
         lines = block.split(b"\n")
@@ -190,17 +191,17 @@ def numbered_lines(stream: Stream) -> Iterator[tuple[int, str]]:
             lines.pop()
         for line in lines:
             number += 1
-            yield number, decode(line, stream.path, number).rstrip("\r")
+            yield number, decode(line, stream.path, number, advice).rstrip("\r")
 
 
-def decode(line: bytes, path: Path, number: int) -> str:
+def decode(line: bytes, path: Path, number: int, advice: str | None = None) -> str:
     """A line as text; a byte order mark on the first is dropped. DataError names path and line."""
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}, line {number}: not UTF-8 text (byte {error.start + 1}); "
-            f"{_advice(line, path, number)}"
+            f"{advice or _advice(line, path, number)}"
         ) from error
 
 

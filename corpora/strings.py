@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from topicmc.corpora.offsets import spans
 
 T = TypeVar("T")
 _BYTES = 1 << 20  # that are taken at a time, but for longer texts
+_MAPPED = 8  # shards at a time
 
 
 @dataclass(frozen=True)
@@ -93,20 +95,29 @@ def _pieces(offsets: np.ndarray) -> Iterable[tuple[int, int]]:
 class Texts(Sequence[T], Generic[T]):
     """The texts of several shards as one sequence, decoded one by one; "" where unknown.
 
-    ``read`` makes of a text what the sequence holds.
+    Args:
+        sizes: how many each shard has.
+        mapped: those of a shard. The last few are kept, as a process may open few files.
+        read: makes of a text what the sequence holds.
     """
 
-    def __init__(self, shards: Sequence[Strings], read: Callable[[str], T]) -> None:
-        self._shards = shards
-        self._starts = [0, *accumulate(map(len, shards))]
+    def __init__(
+        self, sizes: Iterable[int], mapped: Callable[[int], Strings], read: Callable[[str], T]
+    ) -> None:
+        self._starts = [0, *accumulate(sizes)]
+        self._mapped = lru_cache(_MAPPED)(mapped)
         self._read = read
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled without what is mapped."""
+        return Texts, (np.diff(self._starts).tolist(), self._mapped.__wrapped__, self._read)
 
     def __len__(self) -> int:
         return self._starts[-1]
 
     @property
     def n_known(self) -> int:
-        return sum(shard.n_known for shard in self._shards)
+        return sum(self._mapped(shard).n_known for shard in range(len(self._starts) - 1))
 
     @overload
     def __getitem__(self, number: int) -> T: ...
@@ -117,4 +128,4 @@ class Texts(Sequence[T], Generic[T]):
             return [self[i] for i in range(len(self))[number]]
         number = range(len(self))[number]  # IndexError; negative numbers count from the end
         shard = bisect_right(self._starts, number) - 1
-        return self._read(self._shards[shard][number - self._starts[shard]])
+        return self._read(self._mapped(shard)[number - self._starts[shard]])

@@ -48,4 +48,4 @@ def _check_files(corpus: Corpus, table: dict[str, Any]) -> None:
             raise damaged(file, "it is missing")
         if sha256(file) != digest:
             raise damaged(file, "its checksum is not the one in corpus.json")
-    check_metadata(corpus.path, table, corpus.places.n_rows)
+    check_metadata(corpus.path, table, table["sha256"], corpus.places.n_rows)

@@ -10,6 +10,7 @@ from topicmc.errors import UsageError
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.planning.plan import expected_updates
+from topicmc.models.lda.priors.given import read_alpha
 from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.settings.values import Interval, parse_duration
 
@@ -99,6 +100,25 @@ def test_more_topics_than_the_corpus_can_bear():
         resolve(TrainConfig(topics=11), Extent(20, 100, 1000))
 
 
+@pytest.mark.parametrize(
+    ("n_docs", "n_tokens", "topics"),
+    [(3, 25, 2), (3, 150, 15), (3, 1_000, 20), (5_000, 50_000, 50), (10_000, 60_000, 100)],
+)
+def test_how_many_topics_there_are_unless_told(n_docs, n_tokens, topics):
+    assert resolve(TrainConfig(), Extent(n_docs, n_tokens, 40)).topics == topics
+
+
+@pytest.mark.parametrize(("name", "text"), [("alpha.json", "[0.1]"), ("alpha.txt", "0.1\n")])
+def test_a_file_of_one_number_is_that_of_every_topic(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert read_alpha(str(tmp_path / name)) == 0.1
+
+
+def test_the_greatest_weight_of_a_seed_is_said():
+    with pytest.raises(UsageError, match="the weight 10000000.0 is no .* 0 and up to 1,000,000;"):
+        TrainConfig(seeds={"sea": [["fish", 1e7]]})
+
+
 @pytest.mark.parametrize(("workers", "chains", "updates"), [(1, 1, 200), (4, 4, 50), (4, 2, 100)])
 def test_epochs_become_updates(workers, chains, updates):
     """All chains together visit so many documents, whatever their number."""
@@ -145,10 +165,12 @@ def test_no_run_is_too_long_to_reckon_with(name, value, most):
         resolve(longest, Extent(1000, 100_000, 1000))
 
 
-@pytest.mark.parametrize("name", ["alpha", "beta", "step_size"])
+@pytest.mark.parametrize("name", ["step_size", "step_offset"])
 def test_no_setting_is_infinite(name):
     with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} inf is out of range.*finite"):
         TrainConfig(**{name: float("inf")})
+    with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} 10+ is out of range"):
+        TrainConfig(**{name: 10**400})  # which TOML and JSON have
 
 
 def test_a_file_may_name_the_run_to_go_on_from(tmp_path):

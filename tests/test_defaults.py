@@ -37,9 +37,13 @@ NODE = Machine(16, 64 * 10**9)
         (ARXIV, LAPTOP, {"workers": 2, "groups": 1}, "scir", "--groups is a setting"),
         (ARXIV, LAPTOP, {"chains": 2, "time_budget": 20.0}, "adlda", "allows for some 42 sweeps"),
         (ARXIV, LAPTOP, {"time_budget": 5.0}, "scir", "the time is too short for sweeps"),
+        # A chain of minibatches needs a worker of its own.
+        (ARXIV, LAPTOP, {"chains": 2, "time_budget": 8.0}, "adlda", "a worker holds one chain"),
+        (WIKIPEDIA, LAPTOP, {"chains": 4}, "adlda", "a worker holds one chain"),
         (ARXIV, LAPTOP, {"workers": 2, "schedule": "permute"}, "scir", "--schedule is a setting"),
         (ARXIV, LAPTOP, {"schedule": "permute"}, "adlda", "fit in memory"),
         (ARXIV, LAPTOP, {"remember": True}, "scir", "--remember is a setting"),
+        (ARXIV, LAPTOP, {"start": "stream"}, "scir", "--start stream is a setting"),
     ],
 )
 def test_the_sampler_that_suits(corpus, machine, settings, sampler, why):
@@ -97,6 +101,10 @@ def test_scir_remembers_where_nothing_speaks_against_it(corpus, settings, kept):
         ({"sampler": "scir", "remember": True, "start_sweeps": 20}, False),
         ({"sampler": "scir"}, True),
         ({"anneal_updates": 20}, True),
+        # How large a subset is follows from the time that its sweeps take.
+        ({"sampler": "adlda", "start": "subset", "start_sweeps": 60}, True),
+        ({"sampler": "adlda", "start": "subset", "start_sweeps": 60, "start_documents": 9}, False),
+        ({"sampler": "scir", "remember": False, "start_sweeps": 60, "anneal_updates": 9}, True),
     ],
 )
 def test_the_machine_is_measured_where_something_rests_on_it(settings, needed):

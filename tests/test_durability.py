@@ -18,7 +18,7 @@ from topicmc.errors import DataError
 from topicmc.models.lda import jobs
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.storage import checkpoints, files
+from topicmc.storage import arrays, checkpoints, files
 from topicmc.storage.runs import RunDirectory
 
 
@@ -159,14 +159,14 @@ def test_what_is_not_read_back_as_it_was_written_is_no_checkpoint(tmp_path, monk
     """A disk that takes a byte for another: the checkpoint before stays the newest."""
     run = TopicRun.create(tmp_path / "run", {})
     write(run, 1)
-    save = files.save_array
+    save = arrays.save_array
 
     def bad_disk(stream, array):
         save(stream, array)
         stream._stream.seek(-1, os.SEEK_CUR)
         stream._stream.write(b"\x55")
 
-    monkeypatch.setattr(files, "save_array", bad_disk)
+    monkeypatch.setattr(arrays, "save_array", bad_disk)
     with pytest.raises(DataError, match="theta-000.npy: other bytes are read back"):
         write(run, 2)
     assert found(run) == 1

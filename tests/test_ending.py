@@ -6,35 +6,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fake_runs import autoregression
-from test_resuming import begun
-from test_training import StopAfter, kept_bits
+from trained import StopAfter, begun, kept_bits, resumed
 
 from topicmc import LDA
 from topicmc.cli.training import tell_nothing_to_do
 from topicmc.engine.ending import has_converged, is_due
-from topicmc.engine.listeners import Silent
-from topicmc.engine.loop import Training
 from topicmc.engine.progress import advice_to_train
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
-from topicmc.models.lda.model import look_of, training_of
+from topicmc.models.lda.model import look_of
 from topicmc.models.lda.progress import reached, remarks
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
-from topicmc.posterior.verdict import is_final
+from topicmc.posterior.agreement import is_final
 from topicmc.topics.reading import write_topics
 
 CONFIG = TrainConfig(
     topics=2, sampler="adlda", seed=4, threads=1, batch_size=100, alpha=0.5, beta=0.3, learn="none",
     evaluate_every="20", checkpoint_every="10m", start_sweeps=6, epochs=300.0, until="converged",
 )  # fmt: skip
-
-
-def resumed(path, **changes) -> Training:
-    transport = LocalTransport(1)
-    config, corpus, run = jobs.resume(path, changes, transport, None)
-    return training_of(config, corpus, run, transport, Silent(), resume=True)
+COUPLED = {"sampler": "scir", "anneal_updates": 100, "updates": 3000, "trajectory": 10}
 
 
 def test_looks_are_half_as_far_apart_again_each_time():
@@ -48,8 +40,9 @@ def test_looks_are_half_as_far_apart_again_each_time():
         ({"sampler": "adlda", "start_sweeps": 80, "epochs": 150.0}, 160),
         ({"sampler": "adlda", "start_sweeps": 80, "epochs": 1500.0}, 500),
         ({"sampler": "adlda", "start_sweeps": 80, "epochs": None}, 160),
-        ({"sampler": "scir", "anneal_updates": 100, "updates": 3000, "trajectory": 10}, 100),
+        (COUPLED, 100),
         ({"sampler": "scir", "anneal_updates": 105, "updates": 300, "trajectory": 10}, 22),
+        ({**COUPLED, "average_until": 700}, 140),
     ],
 )
 def test_the_first_look_is_behind_twice_the_start_and_a_third_of_the_way(config, position):
@@ -65,13 +58,24 @@ def test_what_ends_a_run():
     assert is_final({"log joint": rest["log joint"] + np.array([[0.0], [9.0]])})
     assert not is_final({"log joint": rest["log joint"] + np.linspace(0, 9, 200)})
     assert not is_final({"log joint": slow})
-    assert not is_final({"log joint": rest["log joint"][:, :3]})
+    assert is_final({"log joint": rest["log joint"][:, :16]})
+    assert not is_final({"log joint": rest["log joint"][:, :15]})
     few = np.array([[0.0, 1.0, 0.0, 1.0], [2.0, 3.0, 2.0, 3.0]])  # R̂ of 1.78, and 2.97 by chance
     assert not is_final({**rest, "held-out log-likelihood": few})
     assert not is_final({})
     assert is_final({"groups": np.full((2, 200), 3.0), **rest})  # a constant has no R̂
     assert not is_final({"groups": np.full((2, 200), 3.0)})
     assert not is_final({"groups": np.full((2, 200), 3.0), "log joint": slow})
+
+
+def test_what_stands_still_does_not_keep_a_run_from_ending():
+    """As a given concentration, or a number of groups: it tells nothing of rest."""
+    joint = autoregression(0.1, (2, 200), np.random.default_rng(5)) + np.array([[0.0], [9.0]])
+    apart, same = {"log joint": joint}, np.full((2, 200), 3.0)
+    for groups in (same, same + np.array([[0.0], [1.0]])):
+        assert is_final({"groups": groups, **apart})
+        assert is_final({**apart, "groups": groups})
+    assert not is_final({**apart, "groups": np.stack([same[0], np.linspace(3, 9, 200)])})
 
 
 def test_a_run_ends_once_it_has_converged_and_a_resumed_one_at_the_same_state(

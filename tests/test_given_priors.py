@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import io, sparse
-from test_training import train
+from trained import train
 
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError

@@ -6,16 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from synthetic import lda_documents
-from test_training import StopAfter, kept_bits, train
+from trained import StopAfter, ended, kept_bits, resumed, train
 
 from topicmc.corpora import prepare
-from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
-from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
 from topicmc.models.lda.extent import Extent
-from topicmc.models.lda.model import training_of
 from topicmc.models.lda.origin import Origin, carried
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
@@ -150,10 +147,8 @@ def test_it_needs_its_own_folder_alone_and_equals_an_uninterrupted_run(halves, t
     train(config, second, tmp_path / "stopped", StopAfter(2))
     shutil.rmtree(source)
     for name in ("killed", "stopped"):
-        transport = LocalTransport(config.workers)
-        again = jobs.resume(tmp_path / name, {}, transport, None)
-        training_of(*again, transport, Silent(), resume=True).train(Interrupt())
-        assert kept_bits(again[2]) == kept_bits(whole), name
+        again = ended(resumed(tmp_path / name, config.workers))
+        assert kept_bits(again.run) == kept_bits(whole), name
 
 
 def test_words_are_matched_by_spelling(halves, tmp_path):
@@ -258,6 +253,8 @@ def test_what_cannot_be_gone_on_from_is_refused(halves, tmp_path):
     for source in (run, seeded):
         with pytest.raises(UsageError, match="--topics 4: .* has 5, and all of them go on; give 5"):
             start(going_on(source, topics=4))
+        with pytest.raises(UsageError, match="--topics 4: .* has 5"):
+            jobs.checked(going_on(source, topics=4), second, LocalTransport(1))
     with pytest.raises(DataError, match="no run here"):
         start(going_on(run, from_run=str(tmp_path / "nowhere")))
     with pytest.raises(UsageError, match="is the run to be made; give it another -o"):
@@ -284,7 +281,6 @@ def test_a_damaged_beginning_is_named(halves, tmp_path):
     jobs.start(going_on(run), second.path, tmp_path / "on", LocalTransport(1))
     path = tmp_path / "on" / "origin-000.npz"
     path.write_bytes(path.read_bytes()[:-50])
-    config, corpus, made = jobs.resume(tmp_path / "on", {}, LocalTransport(1), None)
-    training = training_of(config, corpus, made, LocalTransport(1), Silent(), resume=True)
+    training = resumed(tmp_path / "on")
     with pytest.raises(DataError, match="origin-000.npz: damaged"):
-        training.train(Interrupt())
+        ended(training)

@@ -19,6 +19,7 @@ from topicmc.storage import lease
 from topicmc.storage.lease import NAME, STALE, Holder, Lease
 
 UPTIME = 100.0  # seconds, for the tests
+HIDDEN, GONE = 1 << 23, 1 << 40  # no process has so high a number
 HOLD = """
 import sys, time
 from pathlib import Path
@@ -83,9 +84,20 @@ def test_a_zombie_is_dead(tmp_path):
         ({"host": "elsewhere", "boot": "another"}, STALE + 30, True),
         ({"space": "pid:[1]"}, 0, False),  # a container of this machine
         ({"space": "pid:[1]"}, STALE + 30, True),
+        ({"process": GONE}, 0, True),
+        ({"process": HIDDEN}, 0, False),  # another user's, where /proc shows nobody's but one's own
+        ({"process": HIDDEN}, STALE + 30, True),  # or another process, which has its number now
     ],
 )
 def test_what_counts_as_dead(tmp_path, monkeypatch, changes, age, free):
+    kill = os.kill
+
+    def refused(process, signum):
+        if process == HIDDEN:
+            raise PermissionError
+        kill(process, signum)
+
+    monkeypatch.setattr(os, "kill", refused)
     monkeypatch.setattr(lease, "HEARTBEAT", STALE)  # who has missed none is not waited for
     monkeypatch.setattr(lease, "_uptime", lambda: UPTIME)
     left_behind(tmp_path, **changes)

@@ -40,17 +40,23 @@ class Ranks(LocalTransport):
             [*[["a", [0, 1, 2], 90, [1, 7]]] * 2, ["a", [0, 1, 2], 60, [1, 8]]],
             [(1, 2, 1, 45), (1, 2, 1, 45), (1, 1, 1, 45)],
         ),
+        # Two in a group that may use the time of three cores; two groups with one each.
+        ([["a", [*range(8)], 80, None, 3, [1, 9]]] * 2, [(1, 2, 1, 40)] * 2),
+        (
+            [["a", [*range(8)], 80, None, quota, [1, quota]] for quota in (6, 2)],
+            [(4, 2, 2, 40), (2, 2, 2, 40)],
+        ),
     ],
 )
 def test_what_is_shared_out(told, expected):
-    told = [[*rank, None][:4] for rank in told]  # most are in no control group
+    told = [[*rank, None, None, None][:6] for rank in told]  # most are in no control group
     found = [machine.share(Ranks(told, rank)) for rank in range(len(told))]
     assert found == [machine.Share(*share) for share in expected]
 
 
 def test_one_process_has_the_machine_for_itself():
     share = machine.share(LocalTransport(3))
-    assert share.cores == share.least_cores == len(machine.usable_cores())
+    assert share.cores == share.least_cores == machine.available_cores()
     assert share.processes == 1
     assert share.least_memory == machine.total_memory()
 
@@ -80,6 +86,33 @@ def test_limits_of_control_groups(tmp_path):
     membership.write_text("4:memory:/docker/0123\n")
     assert list(machine.group_limits(membership, root)) == [top]
     assert list(machine.group_limits(tmp_path / "none", root)) == []
+
+
+def test_cores_that_control_groups_allow(tmp_path, monkeypatch):
+    """Of both versions; for a part of a core there is a thread, too."""
+    root = control_groups(tmp_path / "cgroup", [
+        ("job/step", "cpu.max", "max 100000"),
+        ("job", "cpu.max", "150000 100000"),
+        ("cpu/job", "cpu.cfs_quota_us", "-1"),
+        ("cpu/job", "cpu.cfs_period_us", "100000"),
+        ("cpu", "cpu.cfs_quota_us", "20000"),
+        ("cpu", "cpu.cfs_period_us", "50000"),
+    ])  # fmt: skip
+    membership = tmp_path / "membership"
+    membership.write_text("1:cpu,cpuacct:/job\n0::/job/step\n")
+    limits = list(machine.core_limits(membership, root))
+    assert limits == [(root / "cpu", 1), (root / "job", 2)]
+    monkeypatch.setattr(machine, "usable_cores", lambda: set(range(64)))
+    for allowed, cores in ((limits, 1), (limits[1:], 2), ([], 64)):
+        monkeypatch.setattr(machine, "core_limits", lambda allowed=allowed: iter(allowed))
+        assert machine.available_cores() == machine.share(LocalTransport()).cores == cores
+
+
+@pytest.mark.skipif(not os.path.ismount("/dev/shm"), reason="needs a tmpfs")
+def test_files_that_are_memory():
+    assert machine.lies_in_memory(Path("/dev/shm"))
+    assert not machine.lies_in_memory(Path("/proc"))
+    assert not machine.lies_in_memory(Path("/nowhere"))
 
 
 def test_memory_is_that_of_the_group_that_allows_least(tmp_path, monkeypatch):

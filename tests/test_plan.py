@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from test_training import train
+from trained import train
 
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.models.lda import jobs
@@ -19,6 +19,7 @@ from topicmc.models.lda.planning.plan import (
     ENOUGH_SAMPLES,
     expected_samples,
     remarks,
+    seconds_of_sweeps,
     work_of_start,
 )
 from topicmc.models.lda.planning.sampler_choice import GROWTH_SHARE, SUBSET_LEAST
@@ -57,15 +58,14 @@ def test_a_budget_holds_a_start_and_samples_on_any_machine(corpus, seconds, slow
     least = GROWTH_SHARE * run_of_slow_growth(corpus, 100)
     if usual_subset(sweeps, corpus, 100):
         least = min(least, SUBSET_LEAST)
-    if chains == 2 and sweeps < least:
-        return  # two chains of minibatches need two workers
     machine = Machine(2, 10**11, pace)
     config = resolve(asked, corpus, machine)
     samples = expected_samples(config, corpus, pace)
     told = remarks(asked, config, corpus, machine)
-    assert (config.sampler == "adlda") == (sweeps >= least)
+    # Two chains of minibatches need two workers.
+    assert (config.sampler == "adlda") == (sweeps >= least or chains == 2)
     assert (samples < ENOUGH_SAMPLES) == any("past the start" in remark for remark in told)
-    if config.sampler == "adlda":
+    if sweeps >= least:
         cost = work_of_start(config, corpus).cost
         assert samples >= ENOUGH_SAMPLES
         shortest = config.start_sweeps in (LEAST_START, SUBSET_SWEEPS + LEAST_START)
@@ -165,6 +165,54 @@ def test_minibatches_that_would_leave_topics_empty_are_not_taken(topics, draw, s
     timed = replace(BUDGET, topics=topics, sampler="auto", time_budget=seconds)
     config = resolve(timed, ARXIV, Machine(2, pace=Pace(draw, 0.0, 7e-9)))
     assert config.sampler == sampler
+
+
+@pytest.mark.parametrize(
+    ("size", "seconds"),
+    [
+        (Extent(400, 60_000_000, 100_000), 20.0), (Extent(1_000, 100_000_000, 100_000), 30.0),
+        (Extent(200, 20_000_000, 60_000), 7.0), (Extent(3, 3_000_000, 40_000), 1.0),
+        (Extent(3_000, 600_000, 20_000), 0.2), (Extent(20_000, 2_000_000, 50_000), 0.7),
+    ],
+)  # fmt: skip
+def test_minibatches_that_would_come_to_no_sample_are_not_taken(size, seconds):
+    """They are a large part of the corpus; some would come after a start on a subset."""
+    pace = Pace(20e-9, 0.0, 7e-9)
+    asked, machine = TrainConfig(time_budget=seconds), Machine(2, 10**11, pace)
+    config = resolve(asked, size, machine)
+    assert config.sampler == "adlda"
+    assert expected_samples(config, size, pace) >= ENOUGH_SAMPLES
+    minibatches = resolve(replace(asked, sampler="scir", remember=False), size, machine)
+    assert expected_samples(minibatches, size, pace) == 0
+
+
+def test_moves_take_their_part_of_a_sweep():
+    """Tokens are drawn in 78 ms, and θ makes a move of 40 million weights in 300; in half of a
+    short run, which a start leaves at least, that is 3 sweeps."""
+    size, machine = Extent(20_000, 2_000_000, 100_000), Machine(2)
+    asked = TrainConfig(topics=400, sampler="scir", remember=True, time_budget=2.5)
+    config = resolve(asked, size, machine)
+    pace = machine.usual_pace(config, size.n_words)
+    assert seconds_of_sweeps(config, size, pace) == pytest.approx((0.078, 0.378))
+    plain = replace(config, start="plain")  # in which θ moves from the beginning
+    assert seconds_of_sweeps(plain, size, pace) == pytest.approx((0.378, 0.378))
+    (told,) = remarks(asked, config, size, machine)
+    assert "long enough for 3 posterior samples" in told
+    collapsed = replace(asked, sampler="adlda", remember="auto")
+    assert remarks(collapsed, resolve(collapsed, size, machine), size, machine) == []
+    untimed = resolve(replace(asked, topics=100, time_budget=None), size, machine)
+    assert untimed.epochs == 3 * round(30 / 0.117)
+
+
+def test_moves_of_some_samplers_come_more_often():
+    """Of SGRLD after 0.3 tokens a weight, here after each of 16 blocks; of SCIR after 3."""
+    size, machine = Extent(20_000, 7_000_000, 20_000), Machine(2)
+    for sampler, n_moves in (("sgrld", 16), ("scir", 16 / 14)):
+        asked = TrainConfig(topics=100, sampler=sampler, remember=True, epochs=9.0)
+        config = resolve(asked, size, machine)
+        pace = machine.usual_pace(config, size.n_words)
+        drawn, moved = seconds_of_sweeps(config, size, pace)
+        assert moved - drawn == pytest.approx(n_moves * 0.015)
 
 
 def test_the_sampler_that_was_seen_to_end_in_its_start():
@@ -284,16 +332,19 @@ def test_the_pace_that_is_measured(small_corpus, workers):
     assert pace.hosted == workers and pace.exchange == 0
 
 
-def test_the_pace_is_that_of_the_blocks_that_are_drawn(small_corpus, monkeypatch):
-    """A run on some 400,000 tokens takes a sixth longer in its four blocks than in one."""
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_the_pace_is_that_of_the_blocks_that_are_drawn(small_corpus, monkeypatch, one_by_one):
+    """A run on some 400,000 tokens takes a sixth longer in its four blocks than in one. Blocks of
+    one document have a kernel of their own, which draws all those of a round."""
     drawn = []
 
     def draw(self, docs, *_, **given):
+        assert given["one_by_one"] == one_by_one
         drawn.append((given["sweep"], docs[0], len(docs)))
 
     monkeypatch.setattr(CollapsedWorker, "draw", draw)
-    config = TrainConfig(topics=5, batch_size=40)
-    measured(small_corpus, config, 1, LocalTransport(1))
+    sizes = {"batch_size": 1, "trajectory": 40} if one_by_one else {"batch_size": 40}
+    measured(small_corpus, TrainConfig(topics=5, **sizes), 1, LocalTransport(1))
     n_docs = small_corpus.n_docs
     blocks = [(first, min(40, n_docs - first)) for first in range(0, n_docs, 40)]
     assert drawn[: 2 * len(blocks)] == [(sweep, *block) for sweep in (0, 1) for block in blocks]

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from synthetic import lda_documents, write_docword
-from test_training import StopAfter, kept_bits
+from trained import StopAfter, begun, kept_bits, resumed
 
-from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
@@ -17,7 +16,6 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.host.machine import available_cores
 from topicmc.models.lda import jobs
 from topicmc.models.lda.minibatches.target import CHAINS
-from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 
@@ -64,18 +62,6 @@ class Stand(NamedTuple):
     alpha: list[float]
     beta: float
     beta_factor: float
-
-
-def begun(config, corpus, path) -> Training:
-    transport = LocalTransport(config.workers)
-    config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    return training_of(config, corpus, run, transport, Silent())
-
-
-def resumed(path, workers, **changes) -> Training:
-    transport = LocalTransport(workers)
-    config, corpus, run = jobs.resume(path, changes, transport, None)
-    return training_of(config, corpus, run, transport, Silent(), resume=True)
 
 
 def length_of_start(training: Training) -> int:
@@ -279,7 +265,8 @@ def test_a_command_may_be_repeated(small_corpus, tmp_path):
     for sampler in ("scir", "auto", "auto"):
         again = {**told, "sampler": sampler, "start": "auto", "learn": "both", "beta": 0.3}
         config = jobs.resume(tmp_path / "run", again, LocalTransport(2), None)[0]
-        assert (config.chains, config.groups, config.batch_size) == (2, 1, begun.batch_size)
+        assert (config.chains, config.groups) == (2, 1)
+        assert config.batch_size == small_corpus.n_docs // 2
     for other in ({"batch_size": 7}, {"chains": 3}, {"sampler": "adlda"}, {"beta": 0.2}):
         with pytest.raises(UsageError, match="began with"):
             jobs.resume(tmp_path / "run", other, LocalTransport(2), None)
@@ -306,6 +293,15 @@ def test_blocks_that_more_workers_cut_down_may_be_told_again(small_corpus, tmp_p
         jobs.resume(tmp_path / "run", {"batch_size": 100}, LocalTransport(workers), None)
     with pytest.raises(UsageError, match="--batch-size 80"):
         jobs.resume(tmp_path / "run", {"batch_size": 80}, LocalTransport(1), None)
+
+
+@pytest.mark.parametrize("name", ["adlda", "scir"])
+def test_blocks_that_more_workers_cut_down_grow_back(small_corpus, tmp_path, name):
+    config, path = replace(BASE, **SAMPLERS[name] | {"batch_size": 250}), tmp_path / "run"
+    found = [jobs.start(config, small_corpus.path, path, LocalTransport(1))[0].batch_size]
+    for workers, told in ((4, {}), (2, {"batch_size": 75}), (2, {}), (1, {})):
+        found.append(jobs.resume(path, told, LocalTransport(workers), None)[0].batch_size)
+    assert found == [250, 75, 75, 75, 250]
 
 
 @pytest.mark.parametrize(

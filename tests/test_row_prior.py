@@ -62,6 +62,6 @@ def test_random_weights_lean_to_where_a_word_has_more_prior():
 
 def test_topics_may_be_added():
     b = uneven(0.1, 30, 20)
-    more = prior(b, 30).additions.padded(25)
+    more = prior(b, 30).additions.for_topics(25)
     np.testing.assert_allclose(more.of(np.s_[:])[:, :20], b - 0.1, atol=1e-12)
     assert more.values.shape[1] == 25 and not more.values[:, 20:].any()

@@ -11,7 +11,7 @@ from topicmc.export.sklearn import latent_dirichlet_allocation
 from topicmc.export.source import Source, topics_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
-from topicmc.storage.files import write_arrays
+from topicmc.storage.arrays import write_arrays
 from topicmc.topics.chains import matched_chains
 from topicmc.topics.editing import Edits, edit
 

@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 
 from topicmc.errors import DataError, TopicmcError, UsageError
-from topicmc.estimator.stored import _passes_of
+from topicmc.estimator.saved import _passes_of
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.lda.progress import reached
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.storage.arrays import read_array, write_array
 from topicmc.storage.files import (
     atomic_write,
     own_checksum,
-    read_array,
     read_json,
     temporary_folder,
     user_errors_for,
-    write_array,
     write_json,
 )
 
@@ -109,7 +108,7 @@ def test_runs_are_not_overwritten_unasked(tmp_path):
     TopicRun.create(tmp_path / "run", {"config": {}})
     with pytest.raises(UsageError, match="--resume.*--force"):
         TopicRun.create(tmp_path / "run", {})
-    new = {**FACTS, "config": {**FACTS["config"], "new": 1}}
+    new = {**FACTS, "config": {**FACTS["config"], "seed": 1}}
     TopicRun.create(tmp_path / "run", new, force=True)
     assert TopicRun.open(tmp_path / "run").facts()["config"] == new["config"]
 

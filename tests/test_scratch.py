@@ -40,3 +40,28 @@ def test_kernels_see_the_same_kind_of_array(tmp_path, monkeypatch):
     monkeypatch.setattr(scratch, "IN_MEMORY", 0)
     assert typeof(scratch_array(3, np.uint8, tmp_path)) == typeof(np.zeros(3, np.uint8))
     assert scratch_array(0, np.uint8, tmp_path).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("folder", "named", "in_memory", "found"),
+    [
+        ("tmp", False, [], "tmp"),
+        ("tmp", False, ["tmp"], "disk"),
+        ("tmp", False, ["tmp", "disk"], "tmp"),  # a machine without disks
+        ("tmp", True, ["tmp"], "tmp"),
+        ("own", True, ["own", "tmp"], "own"),
+    ],
+)
+def test_large_files_lie_on_a_disk_where_nobody_has_said_otherwise(
+    tmp_path, monkeypatch, folder, named, in_memory, found
+):
+    for name in ("tmp", "disk", "own"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(scratch, "_USUAL", tmp_path / "tmp")
+    monkeypatch.setattr(scratch, "_ON_DISK", tmp_path / "disk")
+    monkeypatch.setattr(scratch, "gettempdir", lambda: str(tmp_path / folder))
+    monkeypatch.delenv("TMPDIR", raising=False)
+    if named:
+        monkeypatch.setenv("TMPDIR", str(tmp_path / folder))
+    monkeypatch.setattr(scratch, "lies_in_memory", lambda folder: folder.name in in_memory)
+    assert scratch.aside() == tmp_path / found

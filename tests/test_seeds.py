@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_training import StopAfter, kept_bits, train
+from trained import StopAfter, kept_bits, train
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.run import TopicRun

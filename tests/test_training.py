@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from trained import StopAfter, begun, ended, kept_bits, resumed, train
 
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
@@ -14,10 +15,6 @@ from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda import jobs
 from topicmc.models.lda.evaluation import HeldOut
-from topicmc.models.lda.extent import Extent
-from topicmc.models.lda.methods import open_method
-from topicmc.models.lda.model import training_of
-from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.models.lda.scoring import score_run
@@ -42,40 +39,6 @@ SMALL = TrainConfig(
 )
 
 
-class StopAfter(Interrupt):
-    """An interruption that arrives when a run has made so many updates: it is asked for before each
-    round and after it."""
-
-    def __init__(self, updates: int) -> None:
-        super().__init__()
-        self.left = 2 * updates
-
-    @property
-    def requested(self) -> bool:
-        self.left -= 1
-        return self.left <= 0
-
-    @requested.setter
-    def requested(self, value: bool) -> None:
-        pass
-
-
-def opened(config, corpus):
-    """The method of a run on all workers in this process, at its start."""
-    config = resolve(config, Extent.of(corpus))
-    return open_method(config, corpus, LocalTransport(config.workers), Threads(config.threads))
-
-
-def train(config, corpus, path, interrupt=None, resume=False, transport=None):
-    transport = transport or LocalTransport(config.workers)
-    if resume:
-        config, corpus, run = jobs.resume(path, {}, transport, corpus.path)
-    else:
-        config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    training = training_of(config, corpus, run, transport, Silent(), resume=resume)
-    return run, training.train(interrupt or Interrupt())
-
-
 @pytest.mark.parametrize("remember", [False, True])
 def test_sgrld_begins_with_the_weight_that_is_asked_for(small_corpus, tmp_path, remember):
     """The steps of the papers are meant for Σ_w θ_wk ≈ W. After an update of next to no length the
@@ -92,10 +55,6 @@ def test_sgrld_begins_with_the_weight_that_is_asked_for(small_corpus, tmp_path, 
         sums = sum(np.load(p)[:, :5].sum() for p in run.path.glob("checkpoint/round-*/theta*.npy"))
         expected = (weight or 0.01) * small_corpus.n_words * 5
         assert abs(sums / expected - 1) < 6 / (small_corpus.n_words * 5) ** 0.5
-
-
-def kept_bits(run: TopicRun) -> list[tuple[str, str]]:
-    return [(entry["file"], entry["checksum"]) for entry in run.sample_index()]
 
 
 def checkpoint_bits(run: TopicRun) -> dict[str, str]:
@@ -263,10 +222,8 @@ def test_samples_of_before_a_checkpoint_are_not_lost(small_corpus, tmp_path):
 
     config = replace(SMALL, anneal_updates=5, evaluate_every="10", checkpoint_every="20")
     whole, _ = train(config, small_corpus, tmp_path / "whole")
-    transport = LocalTransport()
-    settings = jobs.start(config, small_corpus.path, tmp_path / "run", transport)
     with pytest.raises(KeyboardInterrupt):
-        training_of(*settings, transport, Killed()).train(Interrupt())
+        ended(begun(config, small_corpus, tmp_path / "run", Killed()))
     run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
     assert kept_bits(run) == kept_bits(whole)
     names = ("update", "samples", "averaged_over", "perplexity_averaged")
@@ -282,9 +239,7 @@ def test_a_signal_while_a_state_is_scored_is_seen_at_once(small_corpus, tmp_path
             interrupt.requested = True
 
     whole, _ = train(SMALL, small_corpus, tmp_path / "whole")
-    transport = LocalTransport()
-    settings = jobs.start(SMALL, small_corpus.path, tmp_path / "run", transport)
-    outcome = training_of(*settings, transport, Signalled()).train(interrupt)
+    outcome = begun(SMALL, small_corpus, tmp_path / "run", Signalled()).train(interrupt)
     assert outcome.interrupted and outcome.update == 15
     run, _ = train(SMALL, small_corpus, tmp_path / "run", resume=True)
     assert kept_bits(run) == kept_bits(whole)
@@ -295,9 +250,7 @@ def test_no_round_is_evaluated_twice(small_corpus, tmp_path):
     there is nothing left to do."""
     config = replace(SMALL, checkpoint_every="8")
     train(config, small_corpus, tmp_path / "run", StopAfter(15))
-    transport = LocalTransport()
-    settings = jobs.resume(tmp_path / "run", {}, transport, None)
-    training_of(*settings, transport, Silent(), resume=True)._evaluate()
+    resumed(tmp_path / "run")._evaluate()
     for _ in range(2):
         run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
     assert [record["round"] for record in run.metrics()] == [15, 30, 40]
@@ -325,6 +278,15 @@ def test_a_changed_corpus_is_refused(small_corpus, tmp_path):
         train(SMALL, other, tmp_path / "run", resume=True)
 
 
+def test_a_document_that_is_too_long_is_refused_before_anything_is_written(
+    small_corpus, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("topicmc.kernels.batch.MOST_TOKENS", 9)
+    with pytest.raises(DataError, match="a document has .* that a sampler counts exactly"):
+        jobs.start(SMALL, small_corpus.path, tmp_path / "run", LocalTransport(1))
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_damaged_checkpoint_is_refused_by_name(small_corpus, tmp_path):
     run, _ = train(SMALL, small_corpus, tmp_path / "run", StopAfter(2))
     path = next((run.path / "checkpoint").rglob("theta-000.npy"))
@@ -341,9 +303,7 @@ def test_resuming_does_not_change_the_model(small_corpus, tmp_path):
 
 def test_a_longer_run_goes_on_from_a_finished_one(small_corpus, tmp_path):
     train(SMALL, small_corpus, tmp_path / "run")
-    transport = LocalTransport()
-    config, corpus, run = jobs.resume(tmp_path / "run", {"updates": 60}, transport, None)
-    training_of(config, corpus, run, transport, Silent(), resume=True).train(Interrupt())
+    run = ended(resumed(tmp_path / "run", updates=60)).run
     whole, _ = train(replace(SMALL, updates=60), small_corpus, tmp_path / "whole")
     assert kept_bits(run) == kept_bits(whole)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -24,6 +25,7 @@ from topicmc.cli.tables import print_convergence
 if TYPE_CHECKING:
     from topicmc.models.factors.run import FactorRun
     from topicmc.models.factors.scoring import Score
+    from topicmc.posterior.verdict import Convergence
 
 FORMATS = ("npz", "csv")
 
@@ -61,11 +63,10 @@ def evaluate(
 ) -> None:
     """The error of RUN on its held-out ratings, or on RATINGS; and whether it has converged."""
     from topicmc.corpora.pipes import readable
-    from topicmc.engine.progress import advice_to_train
-    from topicmc.models.factors.rating_files import Columns, read_ratings
+    from topicmc.models.factors.rating_columns import Columns
+    from topicmc.models.factors.rating_files import read_ratings
     from topicmc.models.factors.run import FactorRun
     from topicmc.models.factors.scoring import score
-    from topicmc.posterior.verdict import convergence
 
     opened = FactorRun.open(run)
     _note_reached(opened)
@@ -82,12 +83,22 @@ def evaluate(
                 duplicates="keep",
             )
     found = score(opened, table)
-    diagnosis = convergence(opened, advice=advice_to_train([opened], [opened.reached()]))
+    diagnosis = _diagnosis(opened)
     if as_json:
         print_json({**asdict(found), **asdict(diagnosis)})
         return
     _print_score(found)
     print_convergence(diagnosis)
+
+
+def _diagnosis(run: FactorRun) -> Convergence:
+    """Whether the chains of a run have converged; of sgd none samples."""
+    from topicmc.engine.progress import advice_to_train
+    from topicmc.posterior.verdict import Convergence, convergence
+
+    if run.config().sampler == "sgd":
+        return Convergence({}, {}, None, "sgd finds a mode: only chains that sample converge.")
+    return convergence(run, advice=advice_to_train([run], [run.reached()]))
 
 
 def _print_score(found: Score) -> None:
@@ -130,7 +141,7 @@ def predict(
     """Ratings of the PAIRS of a file: a mean and a standard deviation each.
 
     The deviation is that of a rating to come: it holds what is not known of user and item, and the
-    noise of ratings. Users and items that RUN does not know are drawn from the prior.
+    noise of ratings. Users and items that RUN was not trained on are drawn from the prior.
     """
     from topicmc.models.factors.pair_files import (
         SUFFIXES,
@@ -138,7 +149,7 @@ def predict(
         write_csv,
         write_predictions,
     )
-    from topicmc.models.factors.rating_files import Columns
+    from topicmc.models.factors.rating_columns import Columns
     from topicmc.models.factors.run import FactorRun
     from topicmc.storage.files import check_new_file, check_no_source
 
@@ -155,8 +166,8 @@ def predict(
     found = predictions_of(opened, pairs, columns, delimiter=checked_delimiter(delimiter))
     if found.unknown:
         note(
-            f"{found.unknown:,} of {len(found):,} pairs have a user or an item that {run} does not"
-            " know; they are predicted from the prior"
+            f"{found.unknown:,} of {len(found):,} pairs have a user or an item that {run} was not"
+            " trained on; they are predicted from the prior"
         )
     told = {"pairs": len(found), "unknown": found.unknown}
     if output is not None:
@@ -170,7 +181,10 @@ def predict(
     else:
         text = StringIO()
         write_csv(found, text)
-        click.echo(text.getvalue().encode(), nl=False)  # UTF-8, as the file would be
+        if sys.stdout.isatty():  # which obeys what ids may hold
+            echo(text.getvalue(), nl=False)
+        else:
+            click.echo(text.getvalue().encode(), nl=False)  # UTF-8, as the file would be
 
 
 @click.command()

@@ -35,18 +35,23 @@ from topicmc.cli.training import (
     threads_of,
 )
 from topicmc.errors import UsageError
-from topicmc.models.factors.settings import SAMPLERS, SPLITS, FactorConfig
+from topicmc.models.factors.settings import (
+    DUPLICATES,
+    MOST_RATING,
+    SAMPLERS,
+    SPLITS,
+    FactorConfig,
+)
 from topicmc.settings.groups import UNTIL
-from topicmc.settings.values import AUTO, MAX_WORKERS, parse_duration
+from topicmc.settings.values import AUTO, MAX_WORKERS, option, parse_duration
 
 if TYPE_CHECKING:
     from topicmc.engine.loop import Listener, Outcome
     from topicmc.engine.transport.base import Transport
-    from topicmc.models.factors.data import RatingData
+    from topicmc.models.factors.data import RatingData, RatingFile
     from topicmc.models.factors.run import FactorRun
     from topicmc.models.factors.settings import Resolved
 
-DUPLICATES = ("refuse", "keep", "last", "mean")
 HEADINGS = {
     "Most used": (
         "output", "factors", "sampler", "heldout", "epochs", "time_budget", "chains", "workers",
@@ -64,6 +69,7 @@ HEADINGS = {
     "Workers": ("threads", "transport", "split", "trajectory", "balance"),
     "How it is called": ("force", "progress", "as_json"),
 }  # fmt: skip
+_OF_FILE = ("heldout", *HEADINGS["The file of ratings"])
 
 
 @click.command(cls=Headed, headings=HEADINGS)
@@ -127,13 +133,6 @@ HEADINGS = {
 def train(
     ratings: Path | None,
     output: Path,
-    heldout: float | None,
-    user: str | None,
-    item: str | None,
-    rating: str | None,
-    delimiter: str | None,
-    duplicates: str | None,
-    scale: tuple[float, float] | None,
     transport: str,
     resume: bool,
     progress: str,
@@ -149,29 +148,16 @@ def train(
     from topicmc.engine.transport.open import launched_size
     from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.factors import jobs
-    from topicmc.models.factors.rating_files import Columns
     from topicmc.models.factors.run import FactorRun
 
     check_resume(resume, force)
-    if not resume and ratings is None:
-        raise UsageError("RATINGS is missing: name the file of ratings")
+    of_file = {name: given.pop(name) for name in _OF_FILE}
     if resume:
         refuse(
-            {
-                "RATINGS": ratings,
-                "--heldout": heldout,
-                "--user": user,
-                "--item": item,
-                "--rating": rating,
-                "--delimiter": delimiter,
-                "--duplicates": duplicates,
-                "--scale": scale,
-            },
+            {"RATINGS": ratings, **{option(name): value for name, value in of_file.items()}},
             "does not go with --resume, which goes on with the ratings of the run",
         )
-    if scale is not None and not -math.inf < scale[0] < scale[1] < math.inf:
-        ends = f"{scale[0]:g} {scale[1]:g}"
-        raise UsageError(f"--scale {ends}: give two numbers, the first of them the lesser")
+    file = None if resume else _file(ratings, **of_file)
     settings = _settings(given)
     is_open = settings.get("workers") is None and launched_size() == 1
     if is_open and not resume and settings.get("chains", AUTO) != AUTO:
@@ -182,25 +168,46 @@ def train(
         heard(FactorRun, progress, channel) as listener,
     ):
         with exit_on_termination():
-            if resume:
+            if file is None:
                 begun = jobs.resume(output, settings, channel, leases)
             else:
-                assert ratings is not None
-                begun = jobs.start(
-                    FactorConfig(**settings),
-                    ratings,
-                    output,
-                    channel,
-                    columns=Columns(user, item, rating),
-                    delimiter=checked_delimiter(delimiter),
-                    duplicates=duplicates or "refuse",
-                    heldout=0.1 if heldout is None else heldout,
-                    scale=scale,
-                    force=force,
-                    leases=leases,
-                )
+                config = FactorConfig(**settings)
+                begun = jobs.start(config, file, output, channel, force=force, leases=leases)
         status = _train(*begun, channel, listener, resume, as_json)
     sys.exit(status)
+
+
+def _file(
+    ratings: Path | None,
+    *,
+    heldout: float | None,
+    user: str | None,
+    item: str | None,
+    rating: str | None,
+    delimiter: str | None,
+    duplicates: str | None,
+    scale: tuple[float, float] | None,
+) -> RatingFile:
+    """The file that is named, as the options say; UsageError where they cannot be."""
+    from topicmc.models.factors.data import RatingFile
+    from topicmc.models.factors.rating_columns import Columns
+
+    if ratings is None:
+        raise UsageError("RATINGS is missing: name the file of ratings")
+    if scale is not None and not -MOST_RATING <= scale[0] < scale[1] <= MOST_RATING:
+        ends = f"{scale[0]:g} {scale[1]:g}"
+        raise UsageError(
+            f"--scale {ends}: give two numbers, the first of them the lesser, from"
+            f" {-MOST_RATING:g} to {MOST_RATING:g}"
+        )
+    return RatingFile(
+        ratings,
+        Columns(user, item, rating),
+        checked_delimiter(delimiter),
+        duplicates or "refuse",
+        scale,
+        0.1 if heldout is None else heldout,
+    )
 
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:

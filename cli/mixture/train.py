@@ -75,6 +75,7 @@ def train_mixture(
     settings = decided_of(settings)
     with job(MixtureRun, output, settings, transport, resume=resume) as (channel, leases):
         if dry_run:
+            assert corpus is not None  # for --resume does not go with it
             _dry_run(corpus, settings, channel, as_json)
             return 0
         with heard(MixtureRun, progress, channel) as listener:
@@ -90,17 +91,14 @@ def train_mixture(
             return _train(*begun, channel, listener, resume, as_json)
 
 
-def _dry_run(
-    corpus: Path | None, settings: dict[str, Any], channel: Transport, as_json: bool
-) -> None:
+def _dry_run(corpus: Path, settings: dict[str, Any], channel: Transport, as_json: bool) -> None:
     from topicmc.corpora import Corpus
     from topicmc.models.mixture.jobs import decided
     from topicmc.models.mixture.settings import check_honoured
 
-    config: Any = MixtureConfig(**settings)
-    check_honoured(config)
-    if corpus is not None:
-        config = decided(config, Corpus.open(corpus), channel)
+    asked = MixtureConfig(**settings)
+    check_honoured(asked)
+    config = decided(asked, Corpus.open(corpus), channel)
     if not channel.is_root:
         return
     if as_json:

@@ -14,10 +14,10 @@ import numpy as np
 from topicmc.corpora.documents import Documents, blocks, remap, select
 from topicmc.corpora.dropped import KEPT, PRUNED, DroppedWriter
 from topicmc.corpora.files import NpyWriter, sha256
-from topicmc.corpora.making.ingestion import spelled
 from topicmc.corpora.metadata import Metadata, kinds
 from topicmc.corpora.shards import ShardWriter, file_of, id_dtype
 from topicmc.corpora.store import Corpus
+from topicmc.corpora.text.vocabulary import spelled
 from topicmc.errors import DataError
 from topicmc.storage.fields import MOST
 

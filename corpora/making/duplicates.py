@@ -64,6 +64,15 @@ def first_of_each(file: Path) -> tuple[np.ndarray | None, int]:
     return firsts, n_repeats
 
 
+def repeating(firsts: np.ndarray) -> np.ndarray:
+    """bool (n,): which documents repeat one before them, given the first of each, int64 (n,)."""
+    found = np.empty(len(firsts), dtype=bool)
+    for start in range(0, len(firsts), _CHUNK):
+        chunk = firsts[start : start + _CHUNK]
+        found[start : start + _CHUNK] = chunk != np.arange(start, start + len(chunk))
+    return found
+
+
 def _repeats(file: Path, bucket: int, n_buckets: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Positions of documents that repeat one before them, int64 (m,), and those of the first of
     their kind, among the documents whose first bits fall in a bucket."""

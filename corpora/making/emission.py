@@ -9,7 +9,7 @@ import numpy as np
 
 from topicmc.corpora.documents import Documents, kept_lengths, remap, select
 from topicmc.corpora.dropped import KEPT, PRUNED, REPEATED, DroppedWriter
-from topicmc.corpora.making.duplicates import first_of_each
+from topicmc.corpora.making.duplicates import first_of_each, repeating
 from topicmc.corpora.making.split import choose_heldout
 from topicmc.corpora.making.spool import Block, Spool
 from topicmc.corpora.metadata import TEXTS
@@ -17,7 +17,7 @@ from topicmc.corpora.shards import ShardWriter, count_dtype, id_dtype
 from topicmc.errors import UsageError
 
 _SHARD_DOCS = 1_000_000
-_SHARD_ENTRIES = 1 << 26
+_SHARD_ENTRIES = 1 << 26  # on average
 
 
 class Size(NamedTuple):
@@ -92,17 +92,23 @@ def repeated_rows(spool: Spool) -> np.ndarray | None:
     What it says of rows without words is to be passed over."""
     spool.flush()
     firsts, _ = first_of_each(spool.folder / "digests")
-    if firsts is None:
-        return None
-    return firsts != np.arange(len(firsts))
+    return None if firsts is None else repeating(firsts)
 
 
-def check_split(n_shards: int | None, n_heldout: int | None) -> None:
-    """UsageError for numbers that suit no corpus, which are refused before anything is read."""
-    if n_shards is not None and n_shards < 1:
-        raise UsageError(f"--shards {n_shards}: give a whole number, 1 or more")
-    if n_heldout is not None and n_heldout < 0:
-        raise UsageError(f"--heldout {n_heldout}: give a number of documents, 0 or more")
+class Split(NamedTuple):
+    """How documents are split: shards (None: by size), held-out documents (None: a tenth, at most
+    1,000), and the seed by which these are chosen."""
+
+    n_shards: int | None
+    n_heldout: int | None
+    seed: int
+
+    def check(self) -> None:
+        """UsageError for numbers that suit no corpus, which are refused before anything is read."""
+        if self.n_shards is not None and self.n_shards < 1:
+            raise UsageError(f"--shards {self.n_shards}: give a whole number, 1 or more")
+        if self.n_heldout is not None and self.n_heldout < 0:
+            raise UsageError(f"--heldout {self.n_heldout}: give a number of documents, 0 or more")
 
 
 def heldout_size(n_docs: int, wanted: int | None) -> int:
@@ -135,14 +141,12 @@ def check_shards(n_shards: int, n_docs: int) -> None:
 def emit(
     pruned: Pruned,
     folder: Path,
+    split: Split,
     *,
     n_words: int,
     size: Size,
     n_rows: int,
     gaps: bool,
-    n_shards: int | None,
-    n_heldout: int | None,
-    seed: int,
 ) -> tuple[dict[str, Any], bool]:
     """Writes heldout/, shards/ and dropped/ into folder; returns their tables, as ``write_index``
     takes them, and whether equal documents are on both sides of the split, because there are hardly
@@ -152,21 +156,21 @@ def emit(
     ``gaps`` those that the spool has not are empty ones.
     """
     spool = pruned.spool
-    wanted = heldout_size(size.n_docs, n_heldout)
-    chosen = choose_heldout(size.n_docs, wanted, seed, size.firsts)
-    split = 2 * len(chosen) < wanted  # hardly anything but groups too large to be held out
-    if split:
-        chosen = choose_heldout(size.n_docs, wanted, seed)
+    wanted = heldout_size(size.n_docs, split.n_heldout)
+    chosen = choose_heldout(size.n_docs, wanted, split.seed, size.firsts)
+    parted = 2 * len(chosen) < wanted  # hardly anything but groups too large to be held out
+    if parted:
+        chosen = choose_heldout(size.n_docs, wanted, split.seed)
     with DroppedWriter(folder, spool.kinds, gaps=gaps) as dropped:
         tables = write_parts(
             pruned.documents(dropped),
             folder,
             dtypes=(id_dtype(n_words), count_dtype(spool.max_count)),
             chosen=chosen,
-            bounds=shard_bounds(size.n_docs - len(chosen), size.n_entries, n_shards),
+            bounds=shard_bounds(size.n_docs - len(chosen), size.n_entries, split.n_shards),
             kinds=spool.kinds,
         )
-        return {**tables, "dropped": dropped.close(n_rows)}, split
+        return {**tables, "dropped": dropped.close(n_rows)}, parted
 
 
 def write_parts(

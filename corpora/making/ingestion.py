@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
-from unicodedata import normalize
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,12 +15,12 @@ from topicmc.corpora.making.spool import Spool
 from topicmc.corpora.metadata import Metadata
 from topicmc.corpora.parallel import WorkerProcesses
 from topicmc.corpora.readers import IdReader, Progress, Tally
-from topicmc.corpora.readers.records import Batch, RecordReader
+from topicmc.corpora.readers.records import Batch, RecordReader, Source, all_batches
 from topicmc.corpora.text.phrases import join_phrases
 from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.corpora.text.tokens import WordCounts, count_words, naming_rows
-from topicmc.corpora.text.vocabulary import WordTable
-from topicmc.errors import DataError
+from topicmc.corpora.text.vocabulary import WordTable, spelled
+from topicmc.storage.scratch import scratch_array
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,16 @@ class Ingested:
     n_ids: int  # ids in the spool are below this; some may have no word any more
     n_words: int  # distinct words met, where they were counted, else len(words)
     n_tokens: int  # tokens met, those of unknown words included
+    n_repeated: int = 0  # of them, those in the spool of rows that are left out as duplicates
+
+
+class Counted(NamedTuple):
+    """A batch of documents of a source, its words, and why those without words have none."""
+
+    words: WordCounts
+    documents: Documents
+    reasons: np.ndarray
+    source: Source
 
 
 def ingest_ids(
@@ -67,7 +76,7 @@ def numbered(
 
 
 def ingest_known(
-    readers: Iterable[RecordReader],
+    readers: Sequence[RecordReader],
     tokenizer: Tokenizer,
     words: list[str],
     spool: Spool,
@@ -79,7 +88,7 @@ def ingest_known(
     index = spelled(words)
     doc_freq = np.zeros(len(words), dtype=np.int64)
     n_tokens = 0
-    for batch, documents, reasons in counted(readers, tokenizer, tally, phrases):
+    for batch, documents, reasons, _ in counted(readers, tokenizer, tally, phrases):
         new_ids = np.fromiter((index.get(word, -1) for word in batch.words), dtype=np.int64)
         known = new_ids >= 0
         doc_freq[new_ids[known]] += batch.doc_freq[known]
@@ -91,7 +100,7 @@ def ingest_known(
 
 
 def ingest_new(
-    readers: Iterable[RecordReader],
+    readers: Sequence[RecordReader],
     tokenizer: Tokenizer,
     spool: Spool,
     tally: Tally,
@@ -103,7 +112,7 @@ def ingest_new(
     ``phrases`` of `topicmc.corpora.text.phrases` are words, too.
     """
     table = WordTable()
-    for batch, documents, reasons in counted(readers, tokenizer, tally, phrases):
+    for batch, documents, reasons, _ in counted(readers, tokenizer, tally, phrases):
         ids = table.add(batch.words, batch.doc_freq)
         spool.append(remap(documents, ids), batch.digests, reasons)
         report(tally)
@@ -111,55 +120,39 @@ def ingest_new(
     return Ingested(words, ids, doc_freq, n_ids, len(words) + table.n_forgotten, spool.n_tokens)
 
 
-def spelled(words: Sequence[str]) -> dict[str, int]:
-    """Where each word is, also by its composed spelling, which is that of words in text."""
-    composed = {normalize("NFC", word): i for i, word in enumerate(words)}
-    return composed | {word: i for i, word in enumerate(words)}
-
-
 def counted(
-    readers: Iterable[RecordReader], tokenizer: Tokenizer, tally: Tally, phrases: Any = None
-) -> Iterator[tuple[WordCounts, Documents, np.ndarray]]:
+    readers: Sequence[RecordReader], tokenizer: Tokenizer, tally: Tally, phrases: Any = None
+) -> Iterator[Counted]:
     """Batches of documents with their metadata, whose word ids are positions in the words of their
-    batch, and why those without words have none; ``phrases`` are joined."""
-    join = partial(join_phrases, phrases) if phrases is not None else None
+    batch; ``phrases`` are joined. The sources are of one format."""
+    count = partial(
+        count_words,
+        plain=readers[0].plain,
+        min_tokens=readers[0].min_tokens,
+        join=None if phrases is None else partial(join_phrases, phrases),
+        tokenizer=tokenizer,
+    )
     with WorkerProcesses() as processes:
-        for reader in readers:
-            if tally.cut is not None:
-                raise DataError(
-                    f"{tally.cut}; only the last source may be cut short: fetch this one again"
-                )
-            count = partial(
-                count_words,
-                plain=reader.plain,
-                min_tokens=reader.min_tokens,
-                join=join,
-                tokenizer=tokenizer,
-            )
-            of_batch = partial(_count, count, reader.path, reader.unit)
-            batches = processes.map(of_batch, reader.batches(tally), inline=2)
-            for batch, metadata, blank in batches:
-                tally.noticed.update(batch.noticed)
-                if batch.n_skipped:
-                    tally.skip(f"of under {reader.min_tokens} words", batch.n_skipped)
-                documents, _ = from_entries(batch.lengths, batch.word_ids, batch.counts)
-                documents = replace(documents, metadata=metadata.moved(tally.rows_before))
-                yield batch, documents, _reasons(documents, blank)
-            tally.next_source(reader.path, reader.unit)
-
-
-Counted = tuple[WordCounts, Metadata, np.ndarray]
+        batches = processes.map(partial(_count, count), all_batches(readers, tally), inline=2)
+        for words, metadata, blank, source in batches:
+            tally.noticed.update(words.noticed)
+            for why, number in words.passed_over.items():
+                tally.skip(why, number)
+            documents, _ = from_entries(words.lengths, words.word_ids, words.counts)
+            documents = replace(documents, metadata=metadata)
+            yield Counted(words, documents, _reasons(documents, blank), source)
 
 
 def _count(
-    count: Callable[[list[str]], WordCounts], path: Path, unit: str, batch: Batch
-) -> Counted:
-    """The words of a batch, its metadata, and which texts hold nothing at all."""
-    with naming_rows(batch, path, unit):
+    count: Callable[[list[str]], WordCounts], batch: Batch
+) -> tuple[WordCounts, Metadata, np.ndarray, Source]:
+    """The words of a batch, its metadata, which texts hold nothing at all, and the source."""
+    with naming_rows(batch):
         counts = count(batch.texts)
     metadata = Metadata.of(batch.titles, batch.days, np.array(batch.rows), batch.ids, batch.columns)
     blank = np.array([not text or text.isspace() for text in batch.texts], dtype=bool)
-    return counts, metadata.select(counts.kept), blank[counts.kept]
+    kept = metadata.select(counts.kept).moved(batch.source.rows_before)
+    return counts, kept, blank[counts.kept], batch.source
 
 
 def _reasons(documents: Documents, blank: np.ndarray | None = None) -> np.ndarray:
@@ -169,9 +162,10 @@ def _reasons(documents: Documents, blank: np.ndarray | None = None) -> np.ndarra
 
 
 def settle(
-    ingested: Ingested, kept: np.ndarray, *, alphabetical: bool
+    ingested: Ingested, kept: np.ndarray, folder: Path, *, alphabetical: bool
 ) -> tuple[list[str], np.ndarray | None]:
-    """The final words, and int64 (n_ids,) from ids in the spool to final ones (-1: left out).
+    """The final words, and int64 (n_ids,) from ids in the spool to final ones (-1: left out), in a
+    file of ``folder`` if they are many.
 
     None stands for ids that stay as they are. ``kept`` is bool, one for each word.
     """
@@ -180,7 +174,8 @@ def settle(
         order = sorted(order, key=ingested.words.__getitem__)
     elif len(order) == len(ingested.words):
         return ingested.words, None
-    new_ids = np.full(ingested.n_ids, -1, dtype=np.int64)
+    new_ids = scratch_array(ingested.n_ids, np.int64, folder)
+    new_ids.fill(-1)
     new_ids[ingested.ids[np.array(order, dtype=np.int64)]] = np.arange(len(order))
     return [ingested.words[i] for i in order], new_ids
 
@@ -188,13 +183,16 @@ def settle(
 def without_rows(ingested: Ingested, spool: Spool, left_out: np.ndarray) -> tuple[Ingested, int]:
     """The same, with the documents of words counted anew without some rows of the spool, bool; and
     how many documents are left."""
-    doc_freq = np.zeros(ingested.n_ids, dtype=np.int64)
-    n_docs = start = 0
+    doc_freq = scratch_array(ingested.n_ids, np.int64, spool.folder)
+    n_docs = n_tokens = start = 0
     for block in spool.blocks(texts=()):
         documents = block.documents
         stays = ~left_out[start : start + documents.n_docs] & (documents.lengths > 0)
         start += documents.n_docs
         n_docs += int(np.count_nonzero(stays))
         kept = select(documents, stays)
-        doc_freq += np.bincount(kept.word_ids, minlength=ingested.n_ids)
-    return replace(ingested, doc_freq=doc_freq[ingested.ids]), n_docs
+        n_tokens += kept.n_tokens
+        ids, frequencies = np.unique(kept.word_ids, return_counts=True)
+        doc_freq[ids] += frequencies
+    repeated = spool.n_tokens - n_tokens
+    return replace(ingested, doc_freq=doc_freq[ingested.ids], n_repeated=repeated), n_docs

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,13 @@ Keys = Callable[[np.ndarray], np.ndarray]
 """uint64 (n,) of positions, int64 (n,), in the corpus; about uniform below 2⁶⁴."""
 
 
+class _Part(NamedTuple):
+    """So many documents, mapped only while they are looked at: a process may open few files."""
+
+    n_docs: int
+    mapped: Callable[[], Documents]
+
+
 def random_keys(seed: int) -> Keys:
     """Keys that put documents in a random order: a function of the seed and their number alone."""
     return lambda positions: position_hash(positions, seed, "shuffle")
@@ -39,8 +47,9 @@ def in_order(corpus: Corpus, keys: Keys) -> Iterator[Documents]:
     documents. One bucket at a time is copied from the mapped shards, so that each is a pass over
     the corpus, and is sorted in memory.
     """
-    parts = [corpus.part(row) for row in corpus.index["shards"]]
-    n_bytes = sum(part.metadata.n_bytes for part in parts if part.metadata is not None)
+    parts = _parts(corpus, corpus.index["shards"])
+    known = (part.mapped().metadata for part in parts)
+    n_bytes = sum(metadata.n_bytes for metadata in known if metadata is not None)
     n_buckets = max(-(-corpus.n_entries // _BUCKET_ENTRIES), -(-n_bytes // _BUCKET_TEXT))
     for bucket in range(n_buckets):
         positions, found = _bucket(corpus.n_docs, keys, bucket, n_buckets)
@@ -55,13 +64,14 @@ def in_source_order(corpus: Corpus) -> Iterator[tuple[Documents, np.ndarray, np.
     Those whose rows are not known come last, training documents first. Takes some 50 bytes of
     memory a row. Raises DataError when more rows are told of than can be listed.
     """
-    parts = [corpus.part(row) for row in [*corpus.index["shards"], corpus.index["heldout"]]]
+    parts = _parts(corpus, [*corpus.index["shards"], corpus.index["heldout"]])
     reasons = np.empty(0, dtype=np.uint8)
     if corpus.n_dropped:
         lost, reasons = listed(corpus)
         nothing = np.empty(0, dtype=np.uint32)
-        parts.append(Documents(np.zeros(lost.n_docs + 1, np.int64), nothing, nothing, lost))
-    rows = np.concatenate([_rows(part) for part in parts])
+        empty = Documents(np.zeros(lost.n_docs + 1, np.int64), nothing, nothing, lost)
+        parts.append(_Part(lost.n_docs, lambda: empty))
+    rows = np.concatenate([_rows(part.mapped()) for part in parts])
     n_kept = corpus.n_docs + corpus.n_heldout
     reasons = np.concatenate([np.full(n_kept, KEPT, dtype=np.uint8), reasons])
     order = np.argsort(np.where(rows == NO_ROW, len(rows) + rows.max(), rows), kind="stable")
@@ -81,8 +91,13 @@ def listed(corpus: Corpus) -> tuple[Metadata, np.ndarray]:
     return dropped.each()
 
 
+def _parts(corpus: Corpus, tables: Sequence[dict[str, Any]]) -> list[_Part]:
+    return [_Part(table["n_docs"], partial(corpus.part, table)) for table in tables]
+
+
 def _rows(part: Documents) -> np.ndarray:
-    return np.full(part.n_docs, NO_ROW) if part.metadata is None else part.metadata.rows
+    """A copy of them."""
+    return np.full(part.n_docs, NO_ROW) if part.metadata is None else np.array(part.metadata.rows)
 
 
 def _bucket(n_docs: int, keys: Keys, bucket: int, n_buckets: int) -> tuple[np.ndarray, np.ndarray]:
@@ -97,13 +112,14 @@ def _bucket(n_docs: int, keys: Keys, bucket: int, n_buckets: int) -> tuple[np.nd
     return np.concatenate(positions), np.concatenate(found)
 
 
-def _copied(parts: Sequence[Documents], positions: np.ndarray) -> Documents:
-    """The documents at ascending positions in the parts, one part after another."""
+def _copied(parts: Sequence[_Part], positions: np.ndarray) -> Documents:
+    """The documents at ascending positions in the parts, one part after another; there are some."""
     starts = offsets(np.array([part.n_docs for part in parts]))
     edges = np.searchsorted(positions, starts)
     taken = [
-        take(part, positions[first:last] - start)
+        take(part.mapped(), positions[first:last] - start)
         for part, start, (first, last) in zip(parts, starts, pairwise(edges), strict=False)
+        if first < last
     ]
     metadata = [part.metadata or Metadata.blank(part.n_docs) for part in taken]
     return replace(joined(taken), metadata=Metadata.joined(metadata))

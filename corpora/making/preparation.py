@@ -11,14 +11,14 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from topicmc.corpora.files import staging
 from topicmc.corpora.index import INDEX, NAMES, write_index
 from topicmc.corpora.making.accounts import account, account_of_ids
-from topicmc.corpora.making.emission import Pruned, check_split, emit, repeated_rows
+from topicmc.corpora.making.emission import Pruned, Size, Split, emit, repeated_rows
 from topicmc.corpora.making.ingestion import (
     Ingested,
     ingest_ids,
@@ -32,17 +32,18 @@ from topicmc.corpora.naming import Places
 from topicmc.corpora.pipes import readable
 from topicmc.corpora.readers import Progress, Tally
 from topicmc.corpora.readers.named_fields import Fields
-from topicmc.corpora.readers.sources import ID_READERS, find_vocabulary, open_sources
+from topicmc.corpora.readers.sources import ID_READERS, files_left_out, open_sources
 from topicmc.corpora.readers.svmlight import SvmlightReader
+from topicmc.corpora.readers.vocabularies import given_vocabulary
 from topicmc.corpora.store import Corpus
 from topicmc.corpora.text.phrases import learn_phrases, phrases_among
 from topicmc.corpora.text.scripts import advice, uncut
 from topicmc.corpora.text.stopwords import resolved, stop_words
 from topicmc.corpora.text.tokenizer import EARLIER, Tokenizer
-from topicmc.corpora.text.vocabulary import Pruning, read_vocabulary
+from topicmc.corpora.text.vocabulary import Pruning, default_pruning
 from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
-from topicmc.storage.fields import shown
+from topicmc.storage.fields import quoted
 from topicmc.storage.files import check_no_source, write_words
 
 
@@ -97,18 +98,16 @@ def prepare(
     options; either way, and when interrupted, output is as it was.
     """
     paths = [Path(s) for s in ([sources] if isinstance(sources, str | Path) else sources)]
-    options = {"min_df": min_df, "max_df": max_df, "keep": keep, "stopwords": stopwords}
-    asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    Pruning(**asked)  # bad options fail before anything is read
-    finds = phrases is True
-    stop = stop_words(asked.get("stopwords", "english" if finds else "none"))
-    if "stopwords" in asked:
-        asked["stopwords"] = resolved(asked["stopwords"])
+    # Bad options fail before anything is read.
+    asked, stop = _asked_pruning(
+        phrases is True, min_df=min_df, max_df=max_df, keep=keep, stopwords=stopwords
+    )
     cut = tokenizer or Tokenizer()
     cut.load()
     if seed < 0:
         raise UsageError(f"--seed {seed}: give a whole number, 0 or more")
-    check_split(n_shards, n_heldout)
+    split = Split(n_shards, n_heldout, seed)
+    split.check()
     check_no_source(Path(output), paths)
     if duplicates not in ("keep", "drop"):
         raise UsageError(f"--duplicates {duplicates}: it is keep or drop")
@@ -119,96 +118,75 @@ def prepare(
         first_index=first_index,
     )
 
-    tally = Tally()
+    tally, report = Tally(), progress or _silent
     with ExitStack() as stack:
         folder = stack.enter_context(staging(Path(output), names=NAMES, force=force))
         paths = stack.enter_context(readable(paths))
-        format, readers = open_sources(paths, format, fields)
-        is_ids = format in ID_READERS
-        if is_ids and tokenizer not in (None, Tokenizer(), EARLIER):
-            raise UsageError(f"How words are cut is said of text, and this is {format}: word ids")
-        vocab = Path(vocab) if vocab else None
-        # The words of a prepared corpus are what they are.
-        strict = vocab is None or not (vocab.parent / INDEX).is_file()
-        given = given_vocabulary(paths if is_ids else [], vocab, strict)
+        opened = _opened(paths, format, fields, Path(vocab) if vocab else None, tokenizer)
+        left_out = files_left_out(paths, opened.format)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
-        report = progress or _silent
-        found = None if isinstance(phrases, bool) else phrases_among(_names(phrases))
-        if finds and is_ids:
-            raise UsageError(f"--phrases goes with text, and this is {format}: word ids")
-        if finds and given is not None:
-            found = phrases_among(given[1])
-            if found is None:
-                raise UsageError("--phrases: no word of the vocabulary is a phrase; leave it out")
-        elif finds:
-            found = learn_phrases(readers, cut, stop, Tally(), report)
-        ingested = _ingest(readers, is_ids, cut, given, spool, tally, report, found)
+        joined = _phrases(phrases, opened, cut, stop, report)
+        ingested = _ingested(opened, cut, spool, tally, report, joined)
         if spool.n_docs == 0:
-            if tally.cut is not None:
-                raise DataError(f"{tally.cut}: no document among them")
-            why = _why(given, cut, tally)
-            raise DataError(f"{paths[0]} holds no documents with words that count: {why}")
-        repeated = repeated_rows(spool) if duplicates == "drop" else None
-        n_docs = spool.n_docs
-        if repeated is not None:
-            ingested, n_docs = without_rows(ingested, spool, repeated)
-        pruning = replace(Pruning() if given else default_pruning(n_docs), **asked)
-        kept = pruning.mask(ingested.words, ingested.doc_freq, n_docs)
-        words, new_ids = settle(ingested, kept, alphabetical=given is None)
-        pruned = Pruned(spool, new_ids, repeated)
-        size = pruned.measure()
-        if size.n_docs == 0:
-            why = "loosen --min-df, --max-df or --stop-words"
-            if whole := uncut(tally.noticed):
-                why = advice(whole)
-            raise DataError(f"{paths[0]}: pruning leaves no words; {why}")
-        tables, split = emit(
-            pruned,
+            raise _nothing_read(opened, cut, tally)
+        settled = _settled(opened, ingested, spool, asked, drops=duplicates == "drop")
+        if settled.size.n_docs == 0:
+            raise _nothing_left(opened, tally)
+        n_words = len(settled.words)
+        tables, parted = emit(
+            settled.pruned,
             folder,
-            n_words=len(words),
-            size=size,
+            split,
+            n_words=n_words,
+            size=settled.size,
             n_rows=tally.rows_before,
-            gaps=is_ids,
-            n_shards=n_shards,
-            n_heldout=n_heldout,
-            seed=seed,
+            gaps=opened.is_ids,
         )
-        told = account(tally, ingested, len(words), tables, size.repeats)
-        told["duplicates_split"] = split
-        told["words_unused"] = int(np.count_nonzero(ingested.doc_freq[kept] == 0))
-        if fields.id_name is not None:
-            told |= account_of_ids(spool, Places(tally.sources))
+        told = account(tally, settled.ingested, n_words, tables, settled.size.repeats)
+        told |= {"duplicates_split": parted, "words_unused": settled.n_unused}
+        ids_asked = fields.id_name is not None
+        if ids_asked or "ids" in spool.kinds:
+            told |= account_of_ids(spool, Places(tally.sources), asked=ids_asked)
+        if left_out:
+            told |= {"files_left_out": len(left_out), "file_left_out": str(left_out[0])}
+        write_words(folder / "vocabulary.txt", settled.words)
+        pruning = settled.pruning
+        del settled  # its arrays may be files of the spool; NFS keeps those that are open
         spool.close()
         shutil.rmtree(folder / "spool")
-        write_words(folder / "vocabulary.txt", words)
-        provenance = {
-            "topicmc": VERSION,
-            "format": format,
-            "sources": [str(path) for path in paths],
-            "field": field,
-            "title": title,
-            "time": time,
-            "id": id,
-            "delimiter": delimiter,
-            "encoding": encoding,
-            "quote": quote,
-            **_numbering(readers),
-            "vocabulary": given[0] if given else "built",
-            "pruning": asdict(pruning),
-            **({} if cut == EARLIER else {"tokenizer": None if is_ids else cut.as_dict()}),
-            "phrases": None if found is None else len(found.phrasegrams),
-            "seed": seed,
-            **told,
-        }
         write_index(
             folder,
-            n_words=len(words),
-            provenance=provenance,
+            n_words=n_words,
+            provenance=_provenance(opened, fields, cut, pruning, joined, seed, told),
             sources=tally.sources,
-            columns=_kept_columns(readers),
+            columns=_kept_columns(opened.readers),
             **tables,
         )
     return Corpus.open(output)
+
+
+class _Opened(NamedTuple):
+    """What is read, once it is open; ``given`` is the path of a vocabulary, and its words."""
+
+    paths: Sequence[Path]
+    format: str
+    readers: list[Any]
+    given: tuple[str, list[str]] | None
+
+    @property
+    def is_ids(self) -> bool:
+        return self.format in ID_READERS
+
+
+class _Settled(NamedTuple):
+    """The vocabulary, and what it leaves; ``n_unused`` of its words are in no document."""
+
+    words: list[str]
+    pruning: Pruning
+    pruned: Pruned
+    size: Size
+    ingested: Ingested
+    n_unused: int
 
 
 def _names(given: Collection[str]) -> tuple[str, ...]:
@@ -216,55 +194,113 @@ def _names(given: Collection[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def default_pruning(n_docs: int) -> Pruning:
-    """What a vocabulary built from text goes through unless options say otherwise.
-
-    Words of very few documents teach a topic nothing; those of more than half the documents
-    belong to every topic. A handful of documents is left as it is, stop words apart.
-    """
-    if n_docs < 20:
-        return Pruning(stopwords="english")
-    min_df = min(5, max(2, n_docs // 50))
-    return Pruning(min_df=min_df, max_df=0.5, keep=50_000, stopwords="english")
-
-
-def given_vocabulary(
-    id_paths: Sequence[Path], vocab: Path | None, strict: bool = False
-) -> tuple[str, list[str]] | None:
-    """Its path and words; None when it is to be built from text."""
-    if vocab is not None:
-        with readable([vocab]) as [vocab]:
-            if vocab in id_paths:
-                raise UsageError(f"--vocab {vocab}: is a source, too; name a file of words")
-            return str(vocab), read_vocabulary(vocab, strict)
-    if not id_paths:
-        return None
-    beside = [find_vocabulary(path) for path in id_paths]
-    words = read_vocabulary(beside[0], strict)
-    for path in beside[1:]:
-        if path != beside[0] and read_vocabulary(path) != words:
-            raise DataError(
-                f"{path} and {beside[0]} differ: sources of one corpus share one vocabulary; "
-                "prepare them apart, or give it by --vocab"
-            )
-    return str(beside[0]), words
+def _asked_pruning(finds_phrases: bool, **options: Any) -> tuple[dict[str, Any], frozenset[str]]:
+    """The options of `Pruning` that are given, with files that are found from any folder, and the
+    stop words for phrases; UsageError for bad ones."""
+    asked = {name: value for name, value in options.items() if value is not None}
+    Pruning(**asked)
+    stop = stop_words(asked.get("stopwords", "english" if finds_phrases else "none"))
+    if "stopwords" in asked:
+        asked["stopwords"] = resolved(asked["stopwords"])
+    return asked, stop
 
 
-def _ingest(
-    readers: list[Any],
-    is_ids: bool,
-    tokenizer: Tokenizer,
-    given: tuple[str, list[str]] | None,
-    spool: Spool,
-    tally: Tally,
+def _opened(
+    paths: Sequence[Path],
+    format: str,
+    fields: Fields,
+    vocab: Path | None,
+    tokenizer: Tokenizer | None,
+) -> _Opened:
+    format, readers = open_sources(paths, format, fields)
+    is_ids = format in ID_READERS
+    if is_ids and tokenizer not in (None, Tokenizer(), EARLIER):
+        raise UsageError(f"How words are cut is said of text, and this is {format}: word ids")
+    # The words of a prepared corpus are what they are.
+    strict = vocab is None or not (vocab.parent / INDEX).is_file()
+    given = given_vocabulary(paths if is_ids else [], vocab, strict)
+    return _Opened(paths, format, readers, given)
+
+
+def _phrases(
+    asked: bool | Sequence[str],
+    opened: _Opened,
+    cut: Tokenizer,
+    stop: frozenset[str],
     report: Progress,
-    phrases: Any,
+) -> Any:
+    """What joins them; None for none. UsageError where there can be none, though they are asked
+    for."""
+    if not isinstance(asked, bool):
+        return phrases_among(_names(asked))
+    if not asked:
+        return None
+    if opened.is_ids:
+        raise UsageError(f"--phrases goes with text, and this is {opened.format}: word ids")
+    if opened.given is None:
+        return learn_phrases(opened.readers, cut, stop, Tally(), report)
+    found = phrases_among(opened.given[1])
+    if found is None:
+        raise UsageError("--phrases: no word of the vocabulary is a phrase; leave it out")
+    return found
+
+
+def _ingested(
+    opened: _Opened, cut: Tokenizer, spool: Spool, tally: Tally, report: Progress, phrases: Any
 ) -> Ingested:
+    readers, given = opened.readers, opened.given
     if given is None:
-        return ingest_new(readers, tokenizer, spool, tally, report, phrases)
-    if is_ids:
+        return ingest_new(readers, cut, spool, tally, report, phrases)
+    if opened.is_ids:
         return ingest_ids(readers, given[1], spool, tally, report)
-    return ingest_known(readers, tokenizer, given[1], spool, tally, report, phrases)
+    return ingest_known(readers, cut, given[1], spool, tally, report, phrases)
+
+
+def _settled(
+    opened: _Opened, ingested: Ingested, spool: Spool, asked: dict[str, Any], *, drops: bool
+) -> _Settled:
+    """``drops`` says whether duplicates are left out."""
+    n_docs = spool.n_docs
+    repeated = repeated_rows(spool) if drops else None
+    if repeated is not None:
+        ingested, n_docs = without_rows(ingested, spool, repeated)
+    pruning = replace(Pruning() if opened.given else default_pruning(n_docs), **asked)
+    kept = pruning.mask(ingested.words, ingested.doc_freq, n_docs)
+    words, new_ids = settle(ingested, kept, spool.folder, alphabetical=opened.given is None)
+    pruned = Pruned(spool, new_ids, repeated)
+    n_unused = int(np.count_nonzero(ingested.doc_freq[kept] == 0))
+    return _Settled(words, pruning, pruned, pruned.measure(), ingested, n_unused)
+
+
+def _provenance(
+    opened: _Opened,
+    fields: Fields,
+    cut: Tokenizer,
+    pruning: Pruning,
+    phrases: Any,
+    seed: int,
+    told: dict[str, Any],
+) -> dict[str, Any]:
+    """By what the corpus was made, and what was ``told`` of it."""
+    return {
+        "topicmc": VERSION,
+        "format": opened.format,
+        "sources": [str(path) for path in opened.paths],
+        "field": fields.field,
+        "title": fields.title,
+        "time": fields.time,
+        "id": fields.id,
+        "delimiter": fields.delimiter,
+        "encoding": fields.encoding,
+        "quote": fields.quote,
+        **_numbering(opened.readers),
+        "vocabulary": opened.given[0] if opened.given else "built",
+        "pruning": asdict(pruning),
+        **({} if cut == EARLIER else {"tokenizer": None if opened.is_ids else cut.as_dict()}),
+        "phrases": None if phrases is None else len(phrases.phrasegrams),
+        "seed": seed,
+        **told,
+    }
 
 
 def _kept_columns(readers: list[Any]) -> list[str]:
@@ -283,14 +319,27 @@ def _silent(tally: Tally) -> None:
     pass
 
 
+def _nothing_read(opened: _Opened, tokenizer: Tokenizer, tally: Tally) -> DataError:
+    if tally.cut is not None:
+        return DataError(f"{tally.cut}: no document among them")
+    why = _why(opened.given, tokenizer, tally)
+    return DataError(f"{opened.paths[0]} holds no documents with words that count: {why}")
+
+
 def _why(given: tuple[str, list[str]] | None, tokenizer: Tokenizer, tally: Tally) -> str:
     if whole := uncut(tally.noticed):
         return advice(whole)
     if given:
         return f"check it against the vocabulary {given[0]}"
     if tokenizer.pattern is not None:
-        return f"check what --token-pattern {shown(tokenizer.pattern)} finds in them"
+        return f"check what --token-pattern {quoted(tokenizer.pattern)} finds in them"
     if tally.noticed["letters"]:
         least, most = tokenizer.min_length, tokenizer.max_length
         return f"a word has {least} to {most} letters unless --min-length and --max-length say more"
     return "check --format and --field"
+
+
+def _nothing_left(opened: _Opened, tally: Tally) -> DataError:
+    whole = uncut(tally.noticed)
+    why = advice(whole) if whole else "loosen --min-df, --max-df or --stop-words"
+    return DataError(f"{opened.paths[0]}: pruning leaves no words; {why}")

@@ -37,6 +37,7 @@ _SUFFIXES = {
     ".libsvm": "svmlight",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "jsonl",  # as Spark names it
     ".csv": "csv",
     ".tsv": "csv",
     ".parquet": "parquet",
@@ -48,12 +49,17 @@ _SUFFIXES = {
 
 def bare_name(path: Path) -> str:
     """The file name without a suffix of compression."""
-    return path.stem if path.suffix in SUFFIXES else path.name
+    return path.stem if path.suffix.lower() in SUFFIXES else path.name
 
 
 def suffix_format(path: Path) -> str | None:
     """The format that the name of a file speaks for."""
     return _SUFFIXES.get(Path(bare_name(path)).suffix.lower())
+
+
+def endings_of(format: str) -> list[str]:
+    """How names end that speak for a format."""
+    return [suffix for suffix, own in _SUFFIXES.items() if own == format]
 
 
 def detect(path: Path, encoding: str | None = None, likely: str | None = None) -> str:

@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
+
+from topicmc.corpora.documents import Documents, from_entries
+from topicmc.corpora.readers import Tally
 from topicmc.errors import DataError
 
 MAX_COUNT = (1 << 31) - 1
@@ -9,7 +13,7 @@ MAX_COUNT = (1 << 31) - 1
 MAX_ENTRIES = 1 << 26
 
 
-def shown(raw: bytes, limit: int = 40) -> str:
+def quoted_bytes(raw: bytes, limit: int = 40) -> str:
     """Raw bytes as they go into a message."""
     text = raw.decode("utf-8", "replace")
     return repr(text if len(text) <= limit else text[:limit] + "…")
@@ -20,14 +24,14 @@ def whole(field: bytes, where: str, what: str, *, real: bool = False) -> int:
     digits = field[1:] if field[:1] in (b"+", b"-") else field
     if digits.isdigit() and len(digits) < 19:
         return int(field)
-    if real:
+    if real and b"_" not in field:
         try:
             value = float(field)
         except ValueError:
             value = 0.5
         if value.is_integer():
             return int(value)
-    raise DataError(f"{where}: {what} {shown(field)} is not a whole number; mend the line")
+    raise DataError(f"{where}: {what} {quoted_bytes(field)} is not a whole number; mend the line")
 
 
 def check_count(count: int, where: str) -> None:
@@ -40,7 +44,20 @@ def header_numbers(path: Path, line: int, fields: list[bytes], wanted: list[str]
     """The whole numbers of a header line, one for each name in wanted."""
     if len(fields) != len(wanted) or not all(f.isdigit() and len(f) < 19 for f in fields):
         raise DataError(
-            f"{path}, line {line}: {shown(b' '.join(fields))} where the number of "
+            f"{path}, line {line}: {quoted_bytes(b' '.join(fields))} where the number of "
             f"{', '.join(wanted)} should stand; check --format"
         )
     return [int(field) for field in fields]
+
+
+def documents_of(
+    path: Path, lengths: np.ndarray, word_ids: np.ndarray, counts: np.ndarray, tally: Tally
+) -> Documents:
+    """`from_entries` of a source, which the DataError names; entries that were merged are
+    counted."""
+    try:
+        documents, merged = from_entries(lengths, word_ids, counts)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    tally.merged += merged
+    return documents

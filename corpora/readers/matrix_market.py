@@ -5,7 +5,7 @@ from pathlib import Path
 
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.fields import header_numbers, shown
+from topicmc.corpora.readers.fields import header_numbers, quoted_bytes
 from topicmc.corpora.readers.triplets import Header, triplet_blocks
 from topicmc.corpora.streams import Stream
 from topicmc.errors import DataError
@@ -49,7 +49,7 @@ class MatrixMarketReader:
         words = line.lower().split()
         if words[:3] != [b"%%matrixmarket", b"matrix", b"coordinate"] or len(words) != 5:
             raise DataError(
-                f"{self.path}, line 1: {shown(line.strip())} where '%%MatrixMarket matrix "
+                f"{self.path}, line 1: {quoted_bytes(line.strip())} where '%%MatrixMarket matrix "
                 "coordinate …' should stand; check --format"
             )
         if words[3] not in _FIELDS or words[4] != b"general":

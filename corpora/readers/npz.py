@@ -12,10 +12,10 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-from topicmc.corpora.documents import Documents, from_entries
+from topicmc.corpora.documents import Documents
 from topicmc.corpora.pipes import local
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES
+from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES, documents_of
 from topicmc.corpora.streams import require_file
 from topicmc.errors import DataError
 from topicmc.storage.files import unreadable
@@ -79,16 +79,22 @@ class NpzReader:
                 f"{self.path} holds a {kind} matrix: save matrix.tocsr() with one row a document"
             )
         shape = tuple(int(n) for n in _whole(archive, "shape.npy"))
-        indptr = _whole(archive, "indptr.npy").astype(np.int64)
-        if len(shape) != 2 or len(indptr) != shape[0] + 1 or indptr[0] != 0:
+        if (size := archive.getinfo("indptr.npy").file_size) > _MAX_WHOLE:
+            raise DataError(
+                f"{self.path}: indptr.npy of {size} bytes, where {_MAX_WHOLE} are the most, for"
+                f" {_MAX_WHOLE // 8:,} documents; split the matrix"
+            )
+        indptr = _whole(archive, "indptr.npy")
+        is_csr = indptr.dtype.kind in "iu" and len(shape) == 2 and len(indptr) == shape[0] + 1
+        indptr = indptr.astype(np.int64, copy=False)
+        # Compared, since differences may wrap.
+        if not is_csr or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
             raise DataError(f"{self.path} is damaged (indptr is not one of CSR): save it again")
         if shape[1] != n_words:
             raise DataError(
                 f"{self.path} has {shape[1]} columns, but its vocabulary has {n_words} words; "
                 "give the vocabulary that belongs to it with --vocab"
             )
-        if (np.diff(indptr) < 0).any():
-            raise DataError(f"{self.path} is damaged (indptr is not one of CSR): save it again")
         return indptr
 
     def _rows(
@@ -115,8 +121,7 @@ class NpzReader:
             lengths = np.diff(indptr[row : stop + 1])
             if n_entries:
                 self._check(lengths, ids, counts, n_words, row)
-            documents, merged = from_entries(lengths, ids.astype(np.int64), counts)
-            tally.merged += merged
+            documents = documents_of(self.path, lengths, ids.astype(np.int64), counts, tally)
             tally.n_read += stop - row
             tally.row = stop
             tally.position = total * int(indptr[stop]) // max(1, int(indptr[-1]))

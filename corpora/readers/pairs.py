@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents, from_entries
+from topicmc.corpora.documents import Documents
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.fields import check_count, shown, whole
+from topicmc.corpora.readers.fields import check_count, documents_of, quoted_bytes, whole
 from topicmc.corpora.streams import Stream, line_blocks
 from topicmc.errors import DataError
 
@@ -32,12 +32,10 @@ def pair_blocks(
             n_lines += block.count(b"\n")
             ids, counts = _numbers(documents, path, n_words, base, real)
             lengths = np.array([len(pairs) for _, pairs in documents], dtype=np.int64)
-            block_documents, merged = from_entries(lengths, ids, counts)
             tally.n_read += len(documents)
             tally.row += len(documents)
-            tally.merged += merged
             tally.position = stream.position
-            yield block_documents
+            yield documents_of(path, lengths, ids, counts, tally)
 
 
 def _lines(block: bytes) -> list[bytes]:
@@ -75,7 +73,9 @@ def _by_line(
         for pair in pairs:
             left, colon, right = pair.partition(b":")
             if not colon:
-                raise DataError(f"{where}: {shown(pair)} where id:count should stand; mend it")
+                raise DataError(
+                    f"{where}: {quoted_bytes(pair)} where id:count should stand; mend it"
+                )
             word = whole(left, where, "word id")
             count = whole(right, where, "count", real=real)
             if not base <= word < n_words + base:

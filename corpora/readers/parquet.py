@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BATCH_ROWS = 256
+_MAX_ROW = 1 << 26  # letters
 
 
 class ParquetReader(FieldReader):
@@ -54,16 +55,20 @@ class ParquetReader(FieldReader):
         for i, (text, title, time, id) in enumerate(zip(*strings, strict=True)):
             tally.n_read += 1
             tally.row += 1
-            yield Record(
+            where = f"{self.path}, row {tally.row}"
+            record = Record(
                 text or "",
                 title or "",
-                read_day(time, f"{self.path}, row {tally.row}", tally),
+                read_day(time, where, tally),
                 tally.row,
                 id or "",
                 columns_text({n: values[i] for n, values in zip(columns.kept, kept, strict=True)})
                 if kept
                 else "",
             )
+            if sum(map(len, (record.text, record.title, record.id, record.columns))) > _MAX_ROW:
+                raise DataError(f"{where}: more than {_MAX_ROW >> 20} MiB of text; split it")
+            yield record
 
     def _values(self, batch: pa.RecordBatch, name: str) -> list[Any]:
         try:
@@ -102,7 +107,8 @@ def _is_text(kind: pa.DataType) -> bool:
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_one(kind) for is_one in kinds)
 
 
 def _is_list_of_texts(kind: pa.DataType) -> bool:
@@ -116,6 +122,8 @@ def _is_readable(kind: pa.DataType) -> bool:
     """Text, and what is written as text: numbers, dates, times."""
     import pyarrow as pa
 
+    if _is_text(kind):
+        return True
     try:
         pa.nulls(0, kind).cast(pa.string())
     except pa.ArrowException:
@@ -124,15 +132,25 @@ def _is_readable(kind: pa.DataType) -> bool:
 
 
 def _strings(batch: pa.RecordBatch, name: str | None) -> list[str | None]:
-    """A column as text, of which dates and times are in ISO 8601; None for null."""
-    import pyarrow as pa
-
+    """A column as text, lists of words too; None for null, and where there is no column."""
     if name is None:
         return [None] * batch.num_rows
     if _is_list_of_texts(batch.schema.field(name).type):
         lists = batch.column(name).to_pylist()
         return [None if words is None else words_as_text(filter(None, words)) for words in lists]
-    return batch.column(name).cast(pa.string()).to_pylist()
+    return _texts(batch.column(name))
+
+
+def _texts(column: pa.Array) -> list[str | None]:
+    """A column as text, of which dates and times are in ISO 8601; None for null. A value of a
+    dictionary is one in memory, however many rows have it."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        used = column.indices.drop_null().unique()
+        texts = dict(zip(used.to_pylist(), _texts(column.dictionary.take(used)), strict=True))
+        return [texts.get(place) for place in column.indices.to_pylist()]
+    return (column if _is_text(column.type) else column.cast(pa.string())).to_pylist()
 
 
 def _values(column: pa.Array) -> list[Any]:
@@ -142,5 +160,5 @@ def _values(column: pa.Array) -> list[Any]:
     kind = column.type
     plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_nested)
     if not any(is_plain(kind) for is_plain in plain) and _is_readable(kind):
-        column = column.cast(pa.string())
+        return _texts(column)
     return column.to_pylist()

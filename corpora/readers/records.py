@@ -23,9 +23,24 @@ class Record(NamedTuple):
     columns: str = ""  # a JSON object, or empty
 
 
-class Batch(NamedTuple):
-    """The fields of as many records."""
+class Source(NamedTuple):
+    """A file or folder that is read among others.
 
+    unit         what its rows are called
+    number       how many sources come before it
+    rows_before  how many rows these have
+    """
+
+    path: Path
+    unit: str
+    number: int
+    rows_before: int
+
+
+class Batch(NamedTuple):
+    """The fields of as many records of a source."""
+
+    source: Source
     texts: list[str]
     titles: list[str]
     days: list[int]
@@ -39,7 +54,7 @@ class RecordReader:
 
     unit = "line"  # what a row is called
     min_tokens = 0  # documents with fewer are skipped
-    plain: Callable[[str], str] | None = None  # strips markup, in worker processes
+    plain: Callable[[str], str | None] | None = None  # strips markup, in worker processes
     column_names: list[str] | None = None  # those that are kept, where any are
 
     def __init__(
@@ -59,24 +74,38 @@ class RecordReader:
 
     def batches(self, tally: Tally) -> Iterator[Batch]:
         """Up to 1,000 documents, or about half a million letters, at a time."""
-        return _batches(self.records(tally))
+        source = Source(self.path, self.unit, len(tally.sources), tally.rows_before)
+        return _batches(self.records(tally), source)
 
 
-def _batches(records: Iterable[Record]) -> Iterator[Batch]:
+def all_batches(readers: Iterable[RecordReader], tally: Tally) -> Iterator[Batch]:
+    """Those of all sources, one after the other. DataError where one is cut short and another
+    follows."""
+    for reader in readers:
+        if tally.cut is not None:
+            raise DataError(
+                f"{tally.cut}; only the last source may be cut short: fetch this one again"
+            )
+        yield from reader.batches(tally)
+        tally.next_source(reader.path, reader.unit)
+
+
+def _batches(records: Iterable[Record], source: Source) -> Iterator[Batch]:
     found: list[Record] = []
-    n_letters = 0
+    n_letters = n_named = 0  # apart, so that usual titles and ids change no batch
     for record in records:
         found.append(record)
         n_letters += len(record.text) + len(record.columns)
-        if len(found) == _MAX_TEXTS or n_letters >= _MAX_LETTERS:
-            yield _batch(found)
-            found, n_letters = [], 0
+        n_named += len(record.title) + len(record.id)
+        if len(found) == _MAX_TEXTS or max(n_letters, n_named) >= _MAX_LETTERS:
+            yield _batch(found, source)
+            found, n_letters, n_named = [], 0, 0
     if found:
-        yield _batch(found)
+        yield _batch(found, source)
 
 
-def _batch(records: list[Record]) -> Batch:
-    return Batch(*(list(values) for values in zip(*records, strict=True)))
+def _batch(records: list[Record], source: Source) -> Batch:
+    return Batch(source, *(list(values) for values in zip(*records, strict=True)))
 
 
 def read_title(value: Any) -> str:

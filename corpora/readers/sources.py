@@ -1,4 +1,4 @@
-"""Which reader a source needs, and where its vocabulary is."""
+"""Which reader a source needs."""
 
 import codecs
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from encodings.aliases import aliases
 from pathlib import Path
 from typing import Any
 
-from topicmc.corpora.readers.detect import bare_name, detect, suffix_format
+from topicmc.corpora.readers.detect import detect, endings_of, suffix_format
 from topicmc.corpora.readers.docword import DocwordReader
 from topicmc.corpora.readers.jsonl import JsonLinesReader
 from topicmc.corpora.readers.ldac import LdaCReader
@@ -19,7 +19,7 @@ from topicmc.corpora.readers.svmlight import SvmlightReader
 from topicmc.corpora.readers.table import DELIMITERS, CsvReader
 from topicmc.corpora.readers.text import TextReader, text_files
 from topicmc.corpora.readers.wikipedia import WikipediaReader
-from topicmc.corpora.streams import SUFFIXES, require_file
+from topicmc.corpora.streams import require_file
 from topicmc.errors import DataError, UsageError
 
 ID_READERS: dict[str, Callable[[Path], Any]] = {
@@ -58,19 +58,39 @@ def open_sources(paths: Sequence[Path], format: str, fields: Fields) -> tuple[st
     readers = [_reader(format, path, fields) for path in paths]
     if format == "svmlight":
         SvmlightReader.read_together(readers, fields.first_index)
+    if format == "jsonl":
+        JsonLinesReader.read_together(readers)
     return format, readers
 
 
 def _files_of(path: Path, format: str) -> list[Path]:
     """The path itself, or, of a folder of tables, its files of that format, which all have unless
-    it is asked for."""
+    it is asked for. DataError where it is asked for, and none has it."""
     if not path.is_dir() or format not in ("auto", *FIELD_READERS):
         return [path]
-    formats = {file: suffix_format(file) for file in text_files(path)}
-    if format == "auto" and len(set(formats.values())) == 1:
+    formats = _formats_in(path)
+    asked = format != "auto"
+    if not asked and len(set(formats.values())) == 1:
         format = next(iter(formats.values())) or "text"
     files = [file for file, own in formats.items() if own == format]
+    if asked and not files:
+        endings = " or ".join(f"*{ending}" for ending in endings_of(format))
+        raise DataError(f"{path} holds no file named {endings}: name the files themselves")
     return files if files and format in FIELD_READERS else [path]
+
+
+def files_left_out(paths: Sequence[Path], format: str) -> list[Path]:
+    """The files in folders of tables that are not read, as their names speak for no table of that
+    format."""
+    folders = [path for path in paths if path.is_dir()] if format in FIELD_READERS else []
+    formats = (_formats_in(folder) for folder in folders)
+    return [file for found in formats for file, own in found.items() if own != format]
+
+
+def _formats_in(folder: Path) -> dict[Path, str | None]:
+    """What the names of its files speak for; empty ones, as Spark leaves, may speak for nothing."""
+    formats = {file: suffix_format(file) for file in text_files(folder)}
+    return {file: own for file, own in formats.items() if own or file.stat().st_size}
 
 
 def delimiter_of(given: str | None, *marks: str) -> str | None:
@@ -169,19 +189,3 @@ def source_size(paths: Sequence[Path]) -> int:
     """Bytes on disk, for the progress bar; none of pipes."""
     files = [f for path in paths for f in (path.rglob("*") if path.is_dir() else [path])]
     return sum(file.stat().st_size for file in files if file.is_file())
-
-
-def find_vocabulary(path: Path) -> Path:
-    """The vocabulary that lies beside a file of word ids; DataError when there is none."""
-    bare = bare_name(path)
-    stem = Path(bare).stem
-    names = [bare.replace("docword", "vocab", 1)] if bare.startswith("docword") else []
-    names += [f"vocab.{stem}.txt", f"{stem}.vocab", f"{stem}.vocab.txt", "vocab.txt"]
-    for name in names:
-        for suffix in ("", *SUFFIXES):
-            if (candidate := path.with_name(name + suffix)).is_file():
-                return candidate
-    raise DataError(
-        f"{path} holds word ids and no vocabulary lies beside it ({names[0]} or vocab.txt): "
-        "give a file with one word a line by --vocab"
-    )

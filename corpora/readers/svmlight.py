@@ -7,13 +7,13 @@ from pathlib import Path
 
 from topicmc.corpora.documents import Documents
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.fields import shown
+from topicmc.corpora.readers.fields import quoted_bytes
 from topicmc.corpora.readers.pairs import pair_blocks
 from topicmc.corpora.streams import Stream, line_blocks
 from topicmc.errors import DataError
 
 _LABEL = re.compile(rb"[-+]?[\d.]+([eE][-+]?\d+)?(,[-+]?[\d.]+([eE][-+]?\d+)?)*")
-_INDEX_ZERO, _COMMENT = re.compile(rb"\s0+:"), re.compile(rb"#[^\n]*")
+_INDEX_ZERO, _COMMENT = re.compile(rb"(?:\A|\s)0+:"), re.compile(rb"#[^\n]*")
 
 
 class SvmlightReader:
@@ -65,5 +65,7 @@ def _split(line: bytes, where: str) -> list[bytes] | None:
     if b":" not in fields[0]:
         label = fields.pop(0)
         if not _LABEL.fullmatch(label):
-            raise DataError(f"{where}: {shown(label)} where a label should stand; mend the line")
+            raise DataError(
+                f"{where}: {quoted_bytes(label)} where a label should stand; mend the line"
+            )
     return [field for field in fields if not field.startswith(b"qid:")]

@@ -12,8 +12,8 @@ from topicmc.corpora.readers.records import Record, columns_text, read_day
 from topicmc.corpora.streams import Stream, numbered_lines
 from topicmc.errors import DataError
 
-# A quote that is never closed would take the rest of the file for one field.
-_MAX_FIELD = 1 << 26
+# Letters of a row: a quote that is never closed would take the rest of the file for one field.
+_MAX_ROW = 1 << 26
 DELIMITERS = ",;\t|"
 _STATED = re.compile(r"sep=(.)")  # a first line by which some spreadsheets tell the delimiter
 
@@ -23,19 +23,20 @@ class CsvReader(FieldReader):
     unit = "row"
 
     def records(self, tally: Tally) -> Iterator[Record]:
-        csv.field_size_limit(_MAX_FIELD)
+        csv.field_size_limit(_MAX_ROW)
         with self.stream(self.path) as stream:
             lines = (line for _, line in numbered_lines(stream))
-            first, n_above = next(lines, ""), 0
+            first, n_above = _first(lines)
             stated = _STATED.fullmatch(first)
-            if stated:
-                first, n_above = next(lines, ""), 1
             asked = None if "delimiter" in self.fields.optional else self.fields.delimiter
             if stated and not asked and stated[1] in ('"', "\r", "\0", self.fields.quote):
                 raise DataError(
-                    f"{self.path}, line 1: {stated[0]!r} names no delimiter; remove the line, or "
-                    "pass --delimiter"
+                    f"{self.path}, line {n_above + 1}: {stated[0]!r} names no delimiter; remove the"
+                    " line, or pass --delimiter"
                 )
+            if stated:
+                first, n_more = _first(lines)
+                n_above += 1 + n_more
             delimiter = asked or (stated and stated[1]) or self._sniffed(first)
             taken: list[str] = []  # the lines of the row at hand
             rows = csv.reader(
@@ -134,8 +135,19 @@ class CsvReader(FieldReader):
         return max(choices, key=fit)
 
 
+def _first(lines: Iterable[str]) -> tuple[str, int]:
+    """The first line that is not blank, and how many stand above it."""
+    found = ((line, n_above) for n_above, line in enumerate(lines) if line.strip(" "))
+    return next(found, ("", 0))
+
+
 def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    """The lines with their ends; those that have been taken are noted."""
+    """The lines with their ends; those that have been taken are noted. csv.Error when those of a
+    row are too long together."""
+    n_letters = 0
     for line in lines:
+        n_letters = len(line) + (n_letters if taken else 0)
+        if n_letters > _MAX_ROW:
+            raise csv.Error(f"a row of more than {_MAX_ROW >> 20} MiB")
         taken.append(line)
         yield line + "\n"

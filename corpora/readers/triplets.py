@@ -9,11 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topicmc.corpora.documents import Documents, from_entries
+from topicmc.corpora.documents import Documents
 from topicmc.corpora.metadata import Metadata
 from topicmc.corpora.parallel import thread_map
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.fields import MAX_COUNT, MAX_ENTRIES, check_count, shown, whole
+from topicmc.corpora.readers.fields import (
+    MAX_COUNT,
+    MAX_ENTRIES,
+    check_count,
+    documents_of,
+    quoted_bytes,
+    whole,
+)
 from topicmc.corpora.streams import Stream, line_blocks
 from topicmc.errors import DataError
 
@@ -73,7 +80,7 @@ def triplet_blocks(
         tally.n_read = start + tally.row
         if cut:
             lines = (docs[:cut], words[:cut], counts[:cut])
-            yield from _documents(lines, tally, done if header.gaps else None)
+            yield from _documents(header, lines, tally, done)
             done = int(docs[cut - 1])
     if n_entries != header.n_entries:
         raise DataError(
@@ -81,7 +88,7 @@ def triplet_blocks(
             f"{n_entries}; the file is cut short or its header is wrong"
         )
     if len(carry[0]):
-        yield from _documents((*carry,), tally, done if header.gaps else None)
+        yield from _documents(header, (*carry,), tally, done)
         done = int(carry[0][-1])
     if header.gaps:
         yield from _empty(header.n_docs - done)
@@ -151,7 +158,7 @@ def _row(fields: list[bytes], header: Header, number: int, last_doc: int) -> tup
     if len(fields) != header.columns:
         wanted = "document, word and count" if header.columns == 3 else "document and word"
         raise DataError(
-            f"{where}: {shown(b' '.join(fields))} where {wanted} should stand; "
+            f"{where}: {quoted_bytes(b' '.join(fields))} where {wanted} should stand; "
             "mend the line or fetch the file again"
         )
     doc = whole(fields[0], where, "document")
@@ -171,14 +178,15 @@ def _row(fields: list[bytes], header: Header, number: int, last_doc: int) -> tup
 
 
 def _documents(
-    columns: tuple[np.ndarray, ...], tally: Tally, done: int | None
+    header: Header, columns: tuple[np.ndarray, ...], tally: Tally, done: int
 ) -> Iterator[Documents]:
-    """The documents of some lines, given as document, word and count. Told where the documents
-    before have ended, it gives those without a line, too, empty."""
+    """The documents of some lines, given as document, word and count, behind the document ``done``;
+    those without a line, too, empty, where the header wants gaps."""
     docs, words, counts = columns
-    if done is None:
+    counted = partial(documents_of, header.path, tally=tally)
+    if not header.gaps:
         starts = np.flatnonzero(np.diff(docs, prepend=0))
-        found = _counted(np.diff(starts, append=len(docs)), words, counts, tally)
+        found = counted(np.diff(starts, append=len(docs)), words - 1, counts)
         yield replace(found, metadata=Metadata.blank(found.n_docs, docs[starts]))
         return
     wide = np.flatnonzero(np.diff(docs, prepend=done) > _WIDE_GAP)
@@ -187,14 +195,8 @@ def _documents(
             yield from _empty(int(docs[first]) - 1 - done)
             done = int(docs[first]) - 1
         lengths = np.bincount(docs[first:last] - done - 1)
-        yield _counted(lengths, words[first:last], counts[first:last], tally)
+        yield counted(lengths, words[first:last] - 1, counts[first:last])
         done = int(docs[last - 1])
-
-
-def _counted(lengths: np.ndarray, words: np.ndarray, counts: np.ndarray, tally: Tally) -> Documents:
-    documents, merged = from_entries(lengths, words - 1, counts)
-    tally.merged += merged
-    return documents
 
 
 def _empty(n_docs: int) -> Iterator[Documents]:

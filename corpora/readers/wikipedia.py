@@ -7,10 +7,12 @@ and cleaned by the workers of `topicmc.corpora.parallel`.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
+from topicmc.corpora.patience import OutOfPatience, patience, seconds_for
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.readers.records import Record, RecordReader, read_day
 from topicmc.corpora.streams import CutShortError, Stream
@@ -29,14 +31,19 @@ class Page(NamedTuple):
     timestamp: str | None  # of the revision
 
 
-def strip_markup(text: str) -> str:
+def strip_markup(text: str) -> str | None:
+    """By gensim's filter; None where its patterns come to no end, as they do in long runs of markup
+    that nothing closes."""
     from gensim.corpora.wikicorpus import filter_wiki
 
-    return filter_wiki(text)
+    with suppress(OutOfPatience), patience(seconds_for(text)):
+        return filter_wiki(text)
+    return None
 
 
 class WikipediaReader(RecordReader):
-    """Articles; redirects, other namespaces and stubs of under 50 words are skipped and counted.
+    """Articles; redirects, other namespaces, stubs of under 50 words and pages whose markup has no
+    end are skipped and counted.
 
     A dump that ends too early is read as far as it goes: `Tally.cut` then says where that was.
     """

@@ -16,13 +16,11 @@ from unicodedata import normalize
 
 import regex
 
+from topicmc.corpora.patience import seconds_for
 from topicmc.errors import DataError, UsageError
-from topicmc.storage.fields import UNSHOWN, shown
+from topicmc.storage.fields import UNSHOWN, quoted
 
 Cut = Callable[[str], Iterable[str]]
-
-# Seconds of a document's text that a pattern may take: the first ones, and for each letter.
-_PATIENCE = 10, 1e-5
 
 # What shows nothing and parts no words: soft hyphens, Arabic tatweel, marks of direction, variation
 # selectors.
@@ -82,12 +80,12 @@ def by_pattern(pattern: str) -> Cut:
     find = compiled(pattern).findall
 
     def cut(text: str) -> Iterable[str]:
-        patience = _PATIENCE[0] + _PATIENCE[1] * len(text)
+        seconds = seconds_for(text)
         try:
-            found = find(normal(text), timeout=patience)
+            found = find(normal(text), timeout=seconds)
         except TimeoutError:
             raise CutError(
-                f"the pattern {shown(pattern)} finds no end within {patience:.0f} seconds; write"
+                f"the pattern {quoted(pattern)} finds no end within {seconds:.0f} seconds; write"
                 " one that is not ambiguous, as (a+)+ is"
             ) from None
         return filter(None, map(clean, found))
@@ -101,12 +99,12 @@ def compiled(pattern: str) -> regex.Pattern[str]:
     try:
         found = regex.compile(pattern)
     except (regex.error, ValueError) as error:
-        raise UsageError(f"--token-pattern {shown(pattern)}: {error}") from None
+        raise UsageError(f"--token-pattern {quoted(pattern)}: {error}") from None
     except (RecursionError, OverflowError, MemoryError):
-        raise UsageError(f"--token-pattern {shown(pattern)}: too deep or large") from None
+        raise UsageError(f"--token-pattern {quoted(pattern)}: too deep or large") from None
     if found.groups > 1:
         raise UsageError(
-            f"--token-pattern {shown(pattern)}: it has {found.groups} groups; give one for what"
+            f"--token-pattern {quoted(pattern)}: it has {found.groups} groups; give one for what"
             " is the word, and write others as (?:…)"
         )
     return found

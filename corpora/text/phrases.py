@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from topicmc.corpora.parallel import WorkerProcesses
 from topicmc.corpora.readers import Progress, Tally
-from topicmc.corpora.readers.records import Batch, RecordReader
+from topicmc.corpora.readers.records import Batch, RecordReader, all_batches
 from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.corpora.text.tokens import Plain, naming_rows, token_lists
 
@@ -18,7 +17,7 @@ _MAX_COUNTS = 4_000_000
 
 
 def learn_phrases(
-    readers: Iterable[RecordReader],
+    readers: Sequence[RecordReader],
     tokenizer: Tokenizer,
     stop: frozenset[str],
     tally: Tally,
@@ -29,21 +28,19 @@ def learn_phrases(
     from gensim.models.phrases import FrozenPhrases, Phrases
 
     model = Phrases(connector_words=stop, max_vocab_size=_MAX_COUNTS)
+    split = partial(_split, readers[0].plain, readers[0].min_tokens, tokenizer)
     with WorkerProcesses() as processes:
-        for reader in readers:
-            split = partial(_split, reader.plain, tokenizer, reader.path, reader.unit)
-            for documents in processes.map(split, reader.batches(tally), inline=2):
-                model.add_vocab(words for words in documents if len(words) >= reader.min_tokens)
-                report(tally)
-            tally.next_source(reader.path, reader.unit)
+        for documents in processes.map(split, all_batches(readers, tally), inline=2):
+            model.add_vocab(documents)
+            report(tally)
     return FrozenPhrases(model)
 
 
-def _split(
-    plain: Plain, tokenizer: Tokenizer, path: Path, unit: str, batch: Batch
-) -> list[list[str]]:
-    with naming_rows(batch, path, unit):
-        return token_lists(batch.texts, plain, tokenizer)
+def _split(plain: Plain, min_tokens: int, tokenizer: Tokenizer, batch: Batch) -> list[list[str]]:
+    """Words of each document that has so many."""
+    with naming_rows(batch):
+        documents = token_lists(batch.texts, plain, tokenizer)
+    return [words for words in documents if words is not None and len(words) >= min_tokens]
 
 
 def phrases_among(words: Iterable[str]) -> Any:

@@ -96,4 +96,4 @@ def _of_file(name: str) -> list[str]:
             f"--stop-words {name}: there is no file {name}, and no such language{known}"
         )
     with Stream(path) as stream:
-        return [line.strip() for _, line in numbered_lines(stream)]
+        return [line.strip() for _, line in numbered_lines(stream, "save it as UTF-8")]

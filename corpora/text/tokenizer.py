@@ -19,7 +19,7 @@ from typing import Any
 from topicmc.corpora.text import cutting
 from topicmc.corpora.text.markup import KINDS, strip_markup
 from topicmc.errors import DataError, UsageError
-from topicmc.storage.fields import Record, shown
+from topicmc.storage.fields import Record, quoted
 
 ALLOWED = ("digits", "hyphens", "apostrophes")
 _LETTERS = 2, 40  # lengths of words by the default pattern
@@ -42,7 +42,7 @@ def _check_known(option: str, names: tuple[str, ...], known: tuple[str, ...]) ->
         if name not in known:
             close = get_close_matches(name, known, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            raise UsageError(f"--{option} {shown(name)}: it is one of {', '.join(known)}{hint}")
+            raise UsageError(f"--{option} {quoted(name)}: it is one of {', '.join(known)}{hint}")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Tokenizer:
         _check_known("allow", self.allow, ALLOWED)
         _check_known("strip", self.strip, KINDS)
         if self.function is not None and not _FUNCTION.fullmatch(self.function):
-            raise UsageError(f"--tokenizer {shown(self.function)}: give MODULE:FUNCTION")
+            raise UsageError(f"--tokenizer {quoted(self.function)}: give MODULE:FUNCTION")
         if self.pattern is not None:
             cutting.compiled(self.pattern)
         by_letters = not given or given == ["allow"]

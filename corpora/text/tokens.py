@@ -4,8 +4,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import compress
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +16,7 @@ from topicmc.corpora.text.scripts import letters_of
 from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.errors import DataError
 
-Plain = Callable[[str], str] | None
+Plain = Callable[[str], str | None] | None
 tokenize = Tokenizer()
 _LOOK = 20  # texts of a batch whose scripts are looked at
 
@@ -31,23 +29,22 @@ class WordCounts(NamedTuple):
     lengths: np.ndarray  # int64 (n,): entries of each document
     word_ids: np.ndarray  # int64 (E,): positions in words
     counts: np.ndarray  # int64 (E,)
-    kept: np.ndarray  # bool: which texts are the n documents; the others are under min_tokens
+    kept: np.ndarray  # bool: which texts are the n documents
+    passed_over: Counter[str]  # how many of the others, by why
     digests: np.ndarray  # uint64 (n,): equal for documents of the same words in the same order
     noticed: Counter[str]  # what `notice` says of the texts
-
-    @property
-    def n_skipped(self) -> int:
-        return len(self.kept) - len(self.lengths)
 
 
 def token_lists(
     texts: Sequence[str], plain: Plain = None, tokenizer: Tokenizer = tokenize
-) -> list[list[str]]:
-    """Words of each document; ``plain`` strips markup first. CutError tells its number."""
-    documents = []
+) -> list[list[str] | None]:
+    """Words of each document; ``plain`` strips markup first, and gives None where that has no end.
+    CutError tells its number."""
+    documents: list[list[str] | None] = []
     for number, text in enumerate(texts, start=1):
+        stripped = plain(text) if plain else text
         try:
-            documents.append(tokenizer(plain(text) if plain else text))
+            documents.append(None if stripped is None else tokenizer(stripped))
         except CutError as error:
             error.number = number
             raise
@@ -69,13 +66,20 @@ def count_words(
     counts: list[int] = []
     digests: list[int] = []
     documents = token_lists(texts, plain, tokenizer)
-    kept = np.array([len(words) >= min_tokens for words in documents], dtype=bool)
-    for words in compress(documents, kept):
-        digests.append(digest(words))
-        found = Counter(join(words) if join else words)
-        lengths.append(len(found))
-        word_ids.extend(index.setdefault(word, len(index)) for word in found)
-        counts.extend(found.values())
+    kept = np.zeros(len(documents), dtype=bool)
+    passed_over: Counter[str] = Counter()
+    for number, words in enumerate(documents):
+        if words is None:
+            passed_over["of markup without an end"] += 1
+        elif len(words) < min_tokens:
+            passed_over[f"of under {min_tokens} words"] += 1
+        else:
+            kept[number] = True
+            digests.append(digest(words))
+            found = Counter(join(words) if join else words)
+            lengths.append(len(found))
+            word_ids.extend(index.setdefault(word, len(index)) for word in found)
+            counts.extend(found.values())
     ids = np.array(word_ids, dtype=np.int64)
     return WordCounts(
         list(index),
@@ -84,6 +88,7 @@ def count_words(
         ids,
         np.array(counts, dtype=np.int64),
         kept,
+        passed_over,
         np.array(digests, dtype=np.uint64),
         notice(texts, tokenizer) if plain is None else Counter(),
     )
@@ -109,7 +114,7 @@ def notice(texts: Sequence[str], tokenizer: Tokenizer) -> Counter[str]:
 
 
 @contextmanager
-def naming_rows(batch: Batch, path: Path, unit: str) -> Iterator[None]:
+def naming_rows(batch: Batch) -> Iterator[None]:
     """A CutError becomes a DataError that names the row of the document, and its id if it has
     one."""
     try:
@@ -117,4 +122,5 @@ def naming_rows(batch: Batch, path: Path, unit: str) -> Iterator[None]:
     except CutError as error:
         row, id = batch.rows[error.number - 1], clean_title(batch.ids[error.number - 1])
         named = f" (id {id})" if id else ""
-        raise DataError(f"{path}, {unit} {row:,}{named}: {error}") from error
+        where = f"{batch.source.path}, {batch.source.unit} {row:,}{named}"
+        raise DataError(f"{where}: {error}") from error

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 
 from topicmc.corpora.streams import Stream, numbered_lines
 from topicmc.corpora.text.stopwords import stop_words
 from topicmc.errors import DataError, UsageError
-from topicmc.storage.fields import UNSHOWN, shown
+from topicmc.storage.fields import UNSHOWN, quoted
 
 _MAX_WORDS = 10_000_000  # each takes some 150 bytes here, and K weights in training
+_MAX_IDS = 1 << 32  # that a spool can hold
 
 
 def read_vocabulary(path: Path, strict: bool = False) -> list[str]:
@@ -20,7 +23,7 @@ def read_vocabulary(path: Path, strict: bool = False) -> list[str]:
     seen: dict[str, int] = {}
     blank = 0
     with Stream(path) as stream:
-        for number, line in numbered_lines(stream):
+        for number, line in numbered_lines(stream, "save it as UTF-8"):
             word = line.strip()
             if not word:
                 blank = blank or number
@@ -29,7 +32,7 @@ def read_vocabulary(path: Path, strict: bool = False) -> list[str]:
                 raise DataError(f"{path}, line {blank}: no word; give one word a line")
             if strict and UNSHOWN.search(word):
                 raise DataError(
-                    f"{path}, line {number}: {shown(word)} holds control characters; remove them"
+                    f"{path}, line {number}: {quoted(word)} holds control characters; remove them"
                 )
             if word in seen:
                 raise DataError(
@@ -50,6 +53,12 @@ def ids_in(vocabulary: Sequence[str], words: Iterable[str]) -> np.ndarray:
     return np.array([ids.get(word, -1) for word in words], np.int64)
 
 
+def spelled(words: Sequence[str]) -> dict[str, int]:
+    """Where each word is, also by its composed spelling, which is that of words in text."""
+    composed = {normalize("NFC", word): i for i, word in enumerate(words)}
+    return composed | {word: i for i, word in enumerate(words)}
+
+
 class WordTable:
     """Words seen so far, the id of each and the number of documents that hold it.
 
@@ -58,40 +67,53 @@ class WordTable:
     """
 
     def __init__(self, limit: int = 2_000_000) -> None:
-        self.ids: dict[str, int] = {}
         self.n_forgotten = 0
         self._limit = limit
         self._n_ids = 0
+        self._places: dict[str, int] = {}  # of the words held, in order
+        self._ids = np.zeros(1 << 12, dtype=np.int64)  # by place, as the frequencies
         self._doc_freq = np.zeros(1 << 12, dtype=np.int64)
 
+    def __len__(self) -> int:
+        return len(self._places)
+
     def add(self, words: Sequence[str], doc_freq: np.ndarray) -> np.ndarray:
-        """Ids, int64, of distinct words that are in doc_freq more documents."""
-        ids = np.fromiter(map(self._id, words), dtype=np.int64, count=len(words))
-        while self._n_ids > len(self._doc_freq):
+        """Ids, int64, of distinct words that are in doc_freq more documents. DataError when there
+        are too many ids for a spool."""
+        before = len(self)
+        known = self._places
+        places = np.fromiter((known.setdefault(w, len(known)) for w in words), np.int64, len(words))
+        while len(self) > len(self._ids):
+            self._ids = np.concatenate([self._ids, np.zeros_like(self._ids)])
             self._doc_freq = np.concatenate([self._doc_freq, np.zeros_like(self._doc_freq)])
-        self._doc_freq[ids] += doc_freq
-        if len(self.ids) > self._limit:
+        n_new = len(self) - before
+        self._ids[before : len(self)] = np.arange(self._n_ids, self._n_ids + n_new)
+        self._n_ids += n_new
+        if self._n_ids > _MAX_IDS:
+            raise DataError(
+                "The sources hold too many different words: take fewer by --token-pattern or"
+                " --max-length"
+            )
+        self._doc_freq[places] += doc_freq
+        ids = self._ids[places]
+        if len(self) > self._limit:
             self._forget()
         return ids
 
-    def _id(self, word: str) -> int:
-        number = self.ids.get(word)
-        if number is None:
-            number = self.ids[word] = self._n_ids
-            self._n_ids += 1
-        return number
-
     def _forget(self) -> None:
-        held = np.fromiter(self.ids.values(), dtype=np.int64, count=len(self.ids))
-        floor = np.partition(self._doc_freq[held], len(held) // 2)[len(held) // 2]
-        before = len(self.ids)
-        self.ids = {word: i for word, i in self.ids.items() if self._doc_freq[i] > floor}
-        self.n_forgotten += before - len(self.ids)
+        n = len(self)
+        doc_freq = self._doc_freq[:n]
+        stays = doc_freq > np.partition(doc_freq, n // 2)[n // 2]
+        self._places = {word: i for i, word in enumerate(compress(self._places, stays))}
+        self._ids[: len(self)] = self._ids[:n][stays]
+        self._doc_freq[: len(self)] = doc_freq[stays]
+        self._doc_freq[len(self) : n] = 0
+        self.n_forgotten += n - len(self)
 
     def columns(self) -> tuple[list[str], np.ndarray, np.ndarray, int]:
         """Words, their ids, their document frequencies, and the number of ids ever given."""
-        ids = np.fromiter(self.ids.values(), dtype=np.int64, count=len(self.ids))
-        return list(self.ids), ids, self._doc_freq[ids], self._n_ids
+        n = len(self)
+        return list(self._places), self._ids[:n], self._doc_freq[:n], self._n_ids
 
 
 @dataclass(frozen=True)
@@ -125,6 +147,18 @@ class Pruning:
             ranked = sorted(np.flatnonzero(mask).tolist(), key=_rank(words, doc_freq))
             mask[ranked[self.keep :]] = False
         return mask
+
+
+def default_pruning(n_docs: int) -> Pruning:
+    """What a vocabulary built from text goes through unless options say otherwise.
+
+    Words of very few documents teach a topic nothing; those of more than half the documents
+    belong to every topic. A handful of documents is left as it is, stop words apart.
+    """
+    if n_docs < 20:
+        return Pruning(stopwords="english")
+    min_df = min(5, max(2, n_docs // 50))
+    return Pruning(min_df=min_df, max_df=0.5, keep=50_000, stopwords="english")
 
 
 def _rank(words: list[str], doc_freq: np.ndarray) -> Callable[[int], tuple[int, str]]:

@@ -77,6 +77,12 @@ class Command:
         return Result(status, *self._capfd.readouterr())
 
 
+def said(result: Result) -> str:
+    """What a command that ended well printed."""
+    assert result.status == 0, result.stderr
+    return result.stdout
+
+
 def one_sentence(result: Result) -> str:
     """The only error on stderr, without a traceback; stdout is empty."""
     assert "Traceback" not in result.stderr

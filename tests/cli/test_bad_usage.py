@@ -17,6 +17,8 @@ USAGE = [
     ((*TRAIN, "--topics", "many"), "'many' is neither a whole number nor auto"),
     ((*TRAIN, "--alpha", "nan"), "--alpha nan is out of range"),
     ((*TRAIN, "--beta", 0), "--beta 0.0 is out of range"),
+    ((*TRAIN, "--beta", 1e19), r"--beta 1e\+19 is out of range.*at most 1e\+09"),
+    ((*TRAIN, "--alpha", 1e19), r"--alpha 1e\+19 is out of range.*at most 1e\+09"),
     ((*TRAIN, "--step-size", -1), "--step-size -1.0 is out of range"),
     ((*TRAIN, "--batch-size", 0), "--batch-size 0 is out of range"),
     ((*TRAIN, "--sweeps", 3, "--burn-in", 3), "--burn-in 3 leaves none of the 3 sweeps"),
@@ -97,7 +99,12 @@ USAGE = [
     (("prepare", "corpus/vocabulary.txt"), "-o"),
     (
         ("prepare", "x.txt", "-o", "new", "--keep", 5, "--keep", 7),
-        "--keep: give one number of words",
+        "--keep: give one number of words$",
+    ),
+    (("corpus", "merge", "corpus", "-o", "new"), "merge: name two corpora or more$"),
+    (
+        ("corpus", "reshard", "corpus", "-o", "new", "--shards", 2, "--seed", 1),
+        "--seed 1 decides the order of --shuffle; give both or neither$",
     ),
     (("prepare", "missing.txt", "-o", "new", "--shards", 0), "--shards 0: give a whole number, 1"),
     (
@@ -158,6 +165,9 @@ TOML = [
     ("time-budget = 5", "--time-budget: 5 is not a duration"),
     ("topics = 1", "--topics 1 is out of range"),
     ("topic = 5", "unknown setting 'topic'"),
+    ("alpha = []", "--alpha has no number"),
+    ('model = "mixture"', "--model is for the command line only; leave it out of the file"),
+    ("batch-size = 100\nbatch_size = 200", "--batch-size is there in two spellings"),
 ]
 
 

@@ -187,6 +187,13 @@ def test_numbers_that_are_added_have_the_settings_of_those_that_are_there(choose
     assert (first["alpha"], first["beta"], first["updates"]) == (0.3, 0.05, 60)
 
 
+def test_threads_may_be_left_to_the_machine_again(choose):
+    for threads, told in ((), 1), (("--threads", "auto"), "auto"):
+        assert choose("--topics", "3,5", *threads).status == 0
+        runs = [TopicRun.open(path) for path in sorted(Path("ks").glob("k*"))]
+        assert [run.facts()["threads"] for run in runs] == [told] * 2
+
+
 def test_a_damaged_list_of_settings_is_told(choose):
     assert choose("--topics", "3,5").status == 0
     place = Path("ks/choice.json")
@@ -262,6 +269,7 @@ BAD = [
     (("--topics", "5"), "name two numbers or more", 2),
     (("--topics", "5,5"), "name two numbers or more", 2),
     (("--topics", "5,many"), "--topics.*as 20,50,100", 2),
+    (("--topics", "3,5", "--seeds", 20240101), "--seeds.*20240101 is not in the range", 2),
     (("--topics", "1,5"), "--topics 1 is out of range", 2),
     (("--topics", "5,60000"), "--topics 60000 is more than a corpus of .* tokens can bear", 2),
     (("--topics", "3,5", "-o", "run"), "run: holds something else", 2),

@@ -97,7 +97,7 @@ def test_evaluate_predict_and_export(work, command):
     rows = [line.split(",") for line in printed.stdout.splitlines()]
     assert rows[0] == ["user", "item", "rating", "sd"]
     assert [row[:2] for row in rows[1:]] == [["u1", "i1"], ["nobody", "i2"], ["u3", "nothing"]]
-    assert "2 of 3 pairs have a user or an item that run does not know" in printed.stderr
+    assert "2 of 3 pairs have a user or an item that run was not trained on" in printed.stderr
     for name in ("p.csv", "p.parquet"):
         options = ("--user", "user", "--item", "item", "-o", name)
         assert command("factors", "predict", "run", "pairs.csv", *options).status == 0
@@ -149,6 +149,13 @@ def test_ratings_by_users_that_were_not_trained_on_are_counted(work, command):
     assert command("factors", "train", "once.csv", "-o", "once", *SIZE, *settings).status == 0
     told = json.loads(command("factors", "evaluate", "once", "--json").stdout)
     assert told["unknown"] == told["ratings"] > 0
+    again = json.loads(command("factors", "predict", "once", "once.csv", "--json").stdout)
+    assert again["unknown"] == told["unknown"]
+    model = MatrixFactorization.from_run("once")
+    data = FactorRun.open(Path("once")).data()
+    heldout = [data.user_ids[i] for i in data.ratings.users[data.heldout]]
+    predicted = model.predict([(user, "i0") for user in ("nobody", *heldout)])
+    assert len(set(predicted)) == 1  # as one of whom nothing is known
 
 
 # --- the same bits --------------------------------------------------------------------------------
@@ -200,6 +207,10 @@ def test_a_chain_goes_on_to_its_end_on_fewer_workers(work, command):
     assert again.status == 0, again.stderr
     rounds = [FactorRun.open(Path(run)).checkpoint().manifest["round"] for run in ("two", "run")]
     assert rounds[0] == rounds[1]
+    two = FactorRun(Path("two"))
+    assert not two.reached().is_unfinished
+    two.update_facts(config={**two.facts()["config"], "epochs": 9.0})
+    assert two.reached().is_unfinished
 
 
 def test_chains_that_fewer_workers_gave_up_may_be_told_again(work, command):
@@ -254,7 +265,7 @@ def test_who_reads_a_run_is_told_that_it_has_not_ended(work, command):
         told = command("factors", *arguments)
         assert told.status == 0, told.stderr
         assert re.search(r"Note: run had done 8[.\d]* of 80 epochs when it was last", told.stderr)
-        assert f"; go on with {resume}." in told.stderr
+        assert f"; go on with it ({resume})." in told.stderr
     diagnosis = json.loads(command("factors", "evaluate", "run", "--json").stdout)
     assert diagnosis["converged"] or f"finish it ({resume})" in diagnosis["verdict"]
 
@@ -273,7 +284,12 @@ def test_a_mode_has_no_samples(work, command):
     assert command("factors", "train", "ratings.csv", "-o", "mode", *SIZE, *options).status == 0
     shown = command("factors", "evaluate", "mode")
     assert "Note: mode has no samples: the mode that sgd has come to" in shown.stderr
-    assert "in 90 % intervals" not in shown.stdout
+    assert "in 90 % intervals" not in shown.stdout and "train on" not in shown.stdout
+    told = json.loads(command("factors", "evaluate", "mode", "--json").stdout)
+    assert (told["rhat"], told["ess"], told["converged"]) == ({}, {}, None)
+    assert "only chains that sample converge" in told["verdict"]
+    again = command("factors", "train", "-o", "mode", "--resume", "--until", "converged")
+    assert "--until converged has no meaning with --sampler sgd" in one_sentence(again)
 
 
 def test_what_tau_is_drawn_by_has_a_meaning_where_lambda_is_fixed(work, command):
@@ -339,6 +355,8 @@ USAGE = [
     ((*TRAIN, "--sampler", "gibbs", "--step-size", 2), "--step-size has no meaning with --sampler"),
     ((*TRAIN, "--sampler", "sgd", "--precision-rate", 2), "--precision-rate has no meaning"),
     ((*TRAIN, "--sampler", "sgd", "--learn-noise"), "--learn-noise: sgd samples nothing"),
+    ((*TRAIN, "--sampler", "sgd", "--samples", 9), "--samples has no meaning with --sampler sgd"),
+    ((*TRAIN, "--sampler", "sgd", "--until", "converged"), "--until converged has no meaning with"),
     ((*TRAIN, "--precision", 3, "--precision-every", 2), "--precision-every has no meaning with"),
     (("factors", "train", "-o", "run", "--resume", "--factors", 5), "--resume cannot change"),
     (("factors", "train", "-o", "run", "--resume", "--force"), "--resume goes on"),
@@ -410,7 +428,7 @@ def some_sample(run):
 
 def swap(run, **arrays):
     """Puts other arrays into the newest sample, with a checksum that is right."""
-    from topicmc.storage.files import write_arrays
+    from topicmc.storage.arrays import write_arrays
 
     opened = FactorRun.open(run)
     entries = opened.sample_index()
@@ -432,6 +450,11 @@ DAMAGE = {
     "a sample of another shape": lambda run: swap(run, users=np.zeros((3, 4), np.float32)),
     "a sample of another type": lambda run: swap(run, items=np.zeros((60, 4))),
     "a sample of no numbers": lambda run: swap(run, user_precision=np.full(4, np.nan)),
+    "a noise of infinity": lambda run: swap(run, tau=np.array(0.0)),
+    "a precision below 0": lambda run: swap(run, user_precision=np.full(4, -1.0)),
+    "a deviation of nothing": lambda run: change(
+        run, ratings={**FactorRun(run).facts()["ratings"], "deviation": 0}
+    ),
     "no run.json": lambda run: (run / "run.json").unlink(),
     "other settings": lambda run: change(run, config={"factors": -3}),
     "unknown settings": lambda run: change(run, config={"colour": 3}),
@@ -451,7 +474,7 @@ def flip(path):
 
 
 def split(run):
-    from topicmc.storage.files import write_arrays
+    from topicmc.storage.arrays import write_arrays
 
     arrays = dict(np.load(run / "ratings.npz"))
     end = arrays["user_offsets"][1]

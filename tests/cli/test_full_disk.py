@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fake_runs import make_run
 from shell import SETTINGS, one_sentence, small_tmpfs, topicmc
-from test_training import StopAfter, train
+from trained import StopAfter, train
 
 from topicmc.cli.printing import in_units
 from topicmc.errors import DataError
@@ -83,7 +83,9 @@ def test_what_a_run_takes_is_told_before_it_begins(run, command, monkeypatch):
 
     assert "of disk" not in remarks()
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
-    assert "GB are free there; fewer --samples take less" in remarks("--force")
+    assert "GB of disk, and 0.0 GB are free there; fewer --samples take less" in remarks("--force")
+    monkeypatch.setattr("topicmc.host.machine.lies_in_memory", lambda place: True)
+    assert "GB of memory, in which this folder lies, and 0.0 GB are free" in remarks("--force")
 
 
 SIZES = memory.Sizes(
@@ -134,6 +136,7 @@ def test_the_commonest_word_is_known_by_the_documents(small_corpus):
     sizes = memory.sizes_of(small_corpus, small_corpus.n_docs)
     assert (sizes.commonest, sizes.batch_tokens) == (counts.max(), small_corpus.n_tokens)
     assert sizes.batch_words == np.count_nonzero(counts)
+    assert memory.sizes_of(small_corpus, 0).batch_tokens == 0
 
 
 def test_members_of_a_start_take_what_is_stated(small_corpus, tmp_path):
@@ -143,7 +146,7 @@ def test_members_of_a_start_take_what_is_stated(small_corpus, tmp_path):
         alpha=0.3, beta=0.1, learn="none", threads=1, batch_size=300, checkpoint_every="21",
     )  # fmt: skip
     run, outcome = train(settings, small_corpus, tmp_path / "run", StopAfter(22))
-    assert outcome.interrupted and len(list(run.path.rglob("members.npy"))) == 2
+    assert outcome.interrupted and len(list(run.path.rglob("member-*.npy"))) == 2 * 10
     taken = sum(path.stat().st_size for path in run.path.rglob("*.np[yz]"))
     stated = jobs.disk_of(Resolved.from_dict(run.facts()["config"]), small_corpus)
     assert stated / 2 < taken < stated

@@ -53,6 +53,11 @@ FACTS = {
     "another number of topics": setting("topics", 7),
     "corpus": of_corpus("fingerprint", 5),
     "words": of_corpus("words", 1 << 40),
+    "no documents": of_corpus("documents", 0),
+    "more seeds than topics": (
+        "run.json",
+        lambda facts: facts.__setitem__("seeds", {f"t{k}": ["w"] for k in range(6)}),
+    ),
     **{f"corpus path {v!r}": of_corpus("path", v) for v in (["x"], "x\0", "\ud800")},
     **{f"from_run {v!r}": setting("from_run", v) for v in (5, ["x"], "x\0", "\ud800")},
     **{f"threads {v!r}": setting("threads", v) for v in (None, 0, "2", 10**12)},
@@ -106,9 +111,30 @@ def test_settings_that_cannot_be(place, command, edit):
             refused(command, *arguments, where=name, but="run" if name == "resume" else None)
 
 
+@pytest.mark.parametrize(("name", "value"), [("time_budget", "1h"), ("samples", "64")])
+def test_settings_that_cannot_be_before_any_evaluation(place, command, name, value):
+    """Where there is one, they are needed to say how far the run has come."""
+    edited(place, setting(name, value))
+    (place / "metrics.jsonl").unlink()
+    for reader in READERS:
+        refused(command, *READERS[reader], where=reader)
+
+
+def test_a_run_of_more_workers_than_a_machine_can_start(place, command, monkeypatch):
+    """They are started if the command says so."""
+    monkeypatch.setattr("topicmc.engine.transport.launch.launch", lambda n_workers, arguments: 7)
+    edit_json(place / "run.json", lambda facts: facts.update(transport="mpi"))
+    edited(place, setting("workers", 100_000))
+    assert "had 100,000 workers" in refused(command, *RESUME["resume"]).stderr
+    assert command(*RESUME["resume"], "--workers", 100_000).status == 7
+    edited(place, setting("workers", 64))
+    assert command(*RESUME["resume"]).status == 7
+
+
 def test_a_run_that_goes_on_from_a_circle_of_links(place, command):
     Path("x").symlink_to("x")
     edited(place, setting("from_run", str(Path("x").absolute())))
+    edited(place, setting("start", "warm"))
     assert command(*READERS["compare"]).status == 0
 
 
@@ -167,10 +193,10 @@ def claims(shape):
     return lambda theta: (theta, shape)
 
 
-def spoilt(value):
+def spoilt(value, words=2):
     def change(theta):
         theta = theta.copy()
-        theta[2, 1] = value
+        theta[words, 1] = value
         return theta
 
     return change
@@ -185,6 +211,7 @@ THETAS = {
     "not a number": spoilt(np.nan),
     "negative": spoilt(-1),
     "infinite": spoilt(np.inf),
+    "a topic of nothing": spoilt(0, slice(None)),
     "objects": lambda theta: theta.astype(object),
     "complex": lambda theta: theta.astype(complex),
     "text": lambda theta: theta.astype(str),
@@ -261,7 +288,8 @@ def test_states_that_are_none(place, command, change):
     theta = next(place.glob("checkpoint/round-*/theta-000.npy"))
     theta.write_bytes(write_npy(change(np.load(theta))))
     seal(place)
-    if change not in (THETAS["not a number"], THETAS["negative"], THETAS["infinite"]):
+    numbers = ("not a number", "negative", "infinite", "a topic of nothing")
+    if change not in [THETAS[name] for name in numbers]:
         with frugal():
             refused(command, *RESUME["resume"], but="run")
 
@@ -311,11 +339,23 @@ def test_a_prior_in_a_checkpoint_that_is_none(place, command, alpha):
     "5", "[]", '{"round": "x"}', '{"round": -1}', '{"round": 1, "seconds": "x"}', "[" * 100_000,
     '{"round": 1, "perplexity": "<script>"}', '{"round": 1, "perplexity": NaN}',
     '{"round": 1, "log_likelihood": [null]}', '{"round": 1, "update": 1e9}',
+    '{"round": 1, "step_size": NaN}', '{"round": 1, "step_size": "x"}',
+    pytest.param(f'{{"round": 1, "step_size": 1{400 * "0"}}}', id="a step of 401 digits"),
+    '{"round": 1, "epochs": "x"}',
 ])  # fmt: skip
 def test_metrics_that_are_none(place, command, line):
     path = place / "metrics.jsonl"
     path.write_text(line + "\n" + path.read_text())
-    for name in ("report", "compare"):
+    for name in ("report", "compare", "evaluate"):
+        refused(command, *READERS[name], where=name)
+    refused(command, *RESUME["resume"], but="run")
+
+
+@pytest.mark.parametrize("value", ["1" + 400 * "0", '"x"', "[]", "true"], ids=lambda v: v[:9])
+def test_traces_that_are_none(place, command, value):
+    with (place / "trace.jsonl").open("a") as stream:
+        stream.write(f'{{"position": 9, "burn_in": false, "chains": {{"0": {{"x": {value}}}}}}}\n')
+    for name in ("report", "evaluate"):
         refused(command, *READERS[name], where=name)
     refused(command, *RESUME["resume"], but="run")
 

@@ -204,10 +204,12 @@ def test_threads_change_nothing(run, command):
 
 
 def test_what_is_read_is_not_replaced(run, command):
-    before = Path("new.jsonl").read_bytes()
-    refused = command("infer", "run", "new.jsonl", "-o", "new.jsonl", "--force")
-    assert refused.status == 2 and "is what is read" in one_sentence(refused)
-    assert Path("new.jsonl").read_bytes() == before
+    Path("words.csv").write_text("ant\nbee\n")
+    for name, *vocab in (("new.jsonl",), ("words.csv", "--vocab", "words.csv")):
+        before = Path(name).read_bytes()
+        refused = command("infer", "run", "new.jsonl", "-o", name, "--force", *vocab)
+        assert refused.status == 2 and "is what is read" in one_sentence(refused)
+        assert Path(name).read_bytes() == before
 
 
 def test_nothing_is_written_among_what_is_read(run, command):

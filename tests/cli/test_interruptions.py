@@ -77,7 +77,10 @@ def test_stopped_twice_and_resumed_equals_the_whole_run(whole, tmp_path, signum)
             assert status == -signal.SIGKILL
         else:
             assert status == 130
-            assert f"topicmc train -o {run} --resume" in told.splitlines()[-1]
+            assert "Stopping after this round, with a checkpoint; a further Ctrl-C" in told
+            *records, _, goes_on = told.splitlines()
+            assert all(json.loads(line) for line in records)
+            assert f"topicmc train -o {run} --resume" in goes_on
             checkpoint = json.loads((run / "checkpoint" / "current.json").read_text())
             assert checkpoint["round"] >= update
     assert topicmc("topics", run).status == 0
@@ -88,7 +91,7 @@ def test_stopped_twice_and_resumed_equals_the_whole_run(whole, tmp_path, signum)
 
 
 @contextmanager
-def interrupted_at_once():
+def interrupted_at_once(*_):
     """In the place of `interruptible`: after one round."""
     interrupt = Interrupt()
     interrupt.requested = True

@@ -1,6 +1,7 @@
 """What is stated of the memory of a run, beside what the run takes."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 import tracemalloc
@@ -23,7 +24,8 @@ from topicmc.models.factors import jobs as factor_jobs
 from topicmc.models.factors import memory as of_factors
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.model import training_of as factor_training
-from topicmc.models.factors.rating_files import Columns, Table
+from topicmc.models.factors.rating_columns import Columns
+from topicmc.models.factors.rating_files import Table
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.settings import FactorConfig
 from topicmc.models.factors.settings import Resolved as FactorResolved
@@ -249,9 +251,20 @@ def test_the_check_names_what_fits(small_corpus, command, tmp_path, monkeypatch)
         "topicmc.models.lda.jobs.available_memory", lambda: machine.PROGRAM + machine.COMPILING
     )
     start = ("train", small_corpus.path, "-o", tmp_path / "run", "--updates", 1)
-    result = command(*start, "--topics", 900)
-    assert result.status == 2
-    assert "--topics 900 over 120 words needs about 0.1 GB of memory, most of it for" in (
-        result.stderr
-    )
-    assert "prune the vocabulary" in result.stderr
+    seeds = {f"topic {k}": [word] for k, word in enumerate(small_corpus.vocabulary[:20])}
+    (tmp_path / "seeds.json").write_text(json.dumps(seeds))
+    topics = ("--topics", 900)
+    seeded = (*topics, "--seeds", tmp_path / "seeds.json")
+    for given in (topics, ("--alpha", ",".join(["0.1"] * 900)), seeded):
+        result = command(*start, *given)
+        assert result.status == 2
+        assert "--topics 900 over 120 words needs about 0.1 GB of memory" in result.stderr
+        assert "prune the vocabulary" in result.stderr
+
+
+def test_long_documents_have_more_random_numbers():
+    """Four of them take turns on each thread."""
+    config = resolved(sampler="scir", remember=False, topics=100, threads=16)
+    sizes = SIZES._replace(batch_longest=10**7, heldout_longest=10**6)
+    held = {t.phase: t.n_bytes for t in memory.terms(config, sizes, 1) if "random" in t.name}
+    assert held == {"updating": 256e7, "reading": 256e6}

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
-from hostile import edit_json
+from hostile import edit_json, frugal, refused
 from shell import copy_of, damage, one_sentence, topicmc
 from synthetic import write_docword
 
@@ -20,6 +20,7 @@ from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError
 from topicmc.host.machine import COMPILING, PROGRAM
 from topicmc.inference.groups import log_memberships
+from topicmc.models.mixture import matching, reading
 from topicmc.models.mixture.jobs import decided
 from topicmc.models.mixture.model import training_documents
 from topicmc.models.mixture.run import MixtureRun
@@ -108,7 +109,8 @@ def test_who_reads_a_run_is_told_that_it_has_not_ended(work, command):
     run = MixtureRun(Path("run"))
     run.update_facts(config={**run.facts()["config"], "updates": 900})
     resume = "topicmc train -o run --resume"
-    note = f"Note: run had done 120 of 900 updates when it was last evaluated; go on with {resume}."
+    done = "Note: run had done 120 of 900 updates when it was last evaluated"
+    note = f"{done}; go on with it ({resume})."
     for arguments in (
         ("topics", "run"),
         ("evaluate", "run"),
@@ -227,6 +229,15 @@ def test_a_report_shows_groups_and_how_many(work, command):
     assert all(len(topic["documents"]) == 3 for topic in data["topics"])
     assert all(0 < topic["held"] <= 1 for topic in data["topics"])
     assert {"group", "groups"} <= set(data["terms"].values())
+
+
+def test_groups_are_matched_by_all_documents_though_few_are_looked_at(work, monkeypatch):
+    seen = []
+    monkeypatch.setattr(reading, "_LOOKED_AT", 100)
+    monkeypatch.setattr(matching, "most_central", lambda some: seen.extend(map(len, some)) or 0)
+    found = matching.group_samples([MixtureRun.open(Path("run"))])
+    assert set(seen) == {100} and len(found.groups.groups) == 300
+    np.testing.assert_array_equal(found.jaccard[0], 1)  # the central one with itself
 
 
 @pytest.mark.parametrize("every", [1, 3])
@@ -419,6 +430,10 @@ REFUSED = [
     ),
     (("train", "corpus", "-o", "x", *MODEL, "--learn", "both", "--alpha", "1"), "--alpha"),
     (("train", "-o", "run", "--resume", "--learn", "both"), "--learn"),
+    (
+        ("train", "corpus", "-o", "x", *MODEL, "--beta", "0.0001"),
+        "--beta 0.0001: over 120 words it must be at least 0.000166667",
+    ),
 ]
 
 
@@ -429,9 +444,23 @@ def test_what_a_mixture_cannot_is_refused_in_a_sentence(work, command, arguments
     assert named in one_sentence(done)
 
 
-@pytest.mark.parametrize("damage", ["groups", "weights", "phi", "missing"])
+@pytest.mark.parametrize("name", ["samples/index.json", "trace.jsonl"])
+def test_more_groups_than_documents_are_refused(work, command, name):
+    path = work / "run" / name
+    if name == "trace.jsonl":
+        line = json.loads(path.read_text().splitlines()[-1])
+        line["chains"]["0"]["groups"] = 1e12
+        path.write_text(f"{path.read_text()}{json.dumps(line)}\n")
+    else:
+        edit_json(path, lambda index: index["samples"][-1].update(groups=2**31 - 1))
+    with frugal():
+        for reader in ("topics", "evaluate"):
+            refused(command, reader, "run", where=reader)
+
+
+@pytest.mark.parametrize("damage", ["groups", "weights", "phi", "nothing", "missing"])
 def test_a_damaged_sample_is_refused(work, damage):
-    from topicmc.storage.files import write_arrays
+    from topicmc.storage.arrays import write_arrays
 
     run = MixtureRun.open(Path("run"))
     entry = run.sample_index()[0]
@@ -441,6 +470,7 @@ def test_a_damaged_sample_is_refused(work, damage):
         "groups": {**arrays, "groups": sample.groups + np.int32(len(sample.weights))},
         "weights": {**arrays, "weights": -sample.weights},
         "phi": {**arrays, "phi": sample.phi[:, 1:]},
+        "nothing": {**arrays, "phi": np.r_[0 * sample.phi[:1], sample.phi[1:]]},
         "missing": {"groups": sample.groups},
     }[damage]
     path = run.place_of_sample(entry)

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from shell import LENGTH, SETTINGS, on_a_terminal, one_sentence, topicmc
 
+from topicmc.cli.topic_table import print_topics
 from topicmc.corpora import Corpus
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
+from topicmc.topics.reading import Topic
 
 
 @pytest.fixture(scope="session")
@@ -96,6 +99,8 @@ def test_states_of_a_start_have_no_intervals(run, command):
     assert sum("  cannot be told  " in line for line in shown[1:6]) == 5
     assert "word" in shown[1] and "(" not in "".join(shown[1:6])
     assert result.stderr.startswith("Note: early has no posterior sample yet: ")
+    page = lines(command("topics", "early", "--topic", 0))
+    assert "nan" not in "".join(page) and page[-3].split()[2:] == ["cannot", "be", "told"] * 2
     told = json.loads(command("topics", "early", "--uncertainty", "--json").stdout)
     assert told["samples"] == 0
     assert {word["in_top"] for topic in told["topics"] for word in topic["words"]} == {None}
@@ -111,6 +116,13 @@ def test_states_of_a_start_have_no_intervals(run, command):
             assert topic[end] == alone[number][end]
     refused = command("export", "early", "--to", "arviz", "-o", "draws.nc")
     assert (refused.status, "no posterior sample yet" in refused.stderr) == (3, True)
+
+
+def test_words_stand_under_each_other_whatever_topics_are_called(capfd):
+    names = ("体育", "Law", None)
+    print_topics([Topic(k, 0.5, ("word",), (0.1,), label=name) for k, name in enumerate(names)])
+    shown = capfd.readouterr().out.splitlines()
+    assert {cell_len(line.partition("word")[0]) for line in shown} == {4 + 5 + 7 + 2}
 
 
 @pytest.mark.parametrize(
@@ -243,6 +255,17 @@ def test_evaluate_ends_with_a_verdict(runs, command):
     assert told["traces"][f"perplexity of {runs[1]}"]
 
 
+def test_traces_have_the_names_of_their_runs(runs, command):
+    """Whatever words these hold."""
+    names = ("averaged_a", "b_c")
+    for run, name in zip(runs, names, strict=True):
+        Path(run).rename(name)
+    shown = [line for line in lines(command("evaluate", *names)) if re.search("[▁-█]{2}", line)]
+    assert [line.split()[:3] for line in shown if line.startswith("perplexity")] == [
+        ["perplexity", "of", name] for name in names
+    ]
+
+
 def test_a_matrix_has_no_verdict(run, command):
     np.save("phi.npy", np.full((2, 120), 1 / 120))
     result = command("evaluate", run, "--topics-file", "phi.npy", "--alpha", 0.1, "--json")
@@ -264,7 +287,7 @@ def test_a_run_that_was_stopped_says_so(run, command, asked, done):
     opened = TopicRun(run)
     assert command("topics", run).stderr == ""
     opened.update_facts(config={**opened.facts()["config"], **asked})
-    on = "when it was last evaluated; go on with topicmc train -o run --resume"
+    on = "when it was last evaluated; go on with it (topicmc train -o run --resume)"
     told = f"Note: run had done {done} {on}.\n"
     assert command("topics", run).stderr == told
     assert command("infer", run, "corpus", "-o", "mixes.csv").stderr == told
@@ -350,5 +373,5 @@ def test_the_advice_names_a_corpus_that_is_gone(run, command):
         corpus={**opened.facts()["corpus"], "path": "moved"},
     )
     assert command("topics", run).stderr.endswith(
-        "go on with topicmc train CORPUS -o run --resume.\n"
+        "go on with it (topicmc train CORPUS -o run --resume).\n"
     )

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hostile import refused
-from shell import Command, one_sentence
+from shell import Command, one_sentence, said
 
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
@@ -27,11 +28,6 @@ def view(run, command) -> Path:
     done = command("edit", run, "-o", "view", *EDIT)
     assert done.status == 0, done.stderr
     return Path("view")
-
-
-def said(result) -> str:
-    assert result.status == 0, result.stderr
-    return result.stdout
 
 
 def test_edit_says_what_it_did_in_shares(view, run, command):
@@ -146,6 +142,7 @@ def test_evaluate_and_compare(view, run, command):
     done = command("evaluate", "view", "--json")
     merged = json.loads(said(done))
     assert "a merged topic is one topic of all its words" in done.stderr
+    assert re.search(r"\(topicmc evaluate \S*run\)\.$", done.stderr)
     whole = json.loads(said(command("evaluate", "run", "--json")))
     assert merged["perplexity"] > whole["perplexity"]  # fewer topics fit less
     told = json.loads(said(command("compare", "view", "run", "--json")))

@@ -1,6 +1,7 @@
 """No row is lost and none mistaken for another: ids, kept columns, the join, pipes, dirt."""
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -14,7 +15,7 @@ from pyarrow import parquet
 from shell import one_sentence, topicmc
 
 from topicmc.corpora import Corpus, prepare, verify
-from topicmc.corpora.making import maintenance
+from topicmc.corpora.making import addition, maintenance
 
 SUBJECTS = ("star planet orbit moon comet", "bread butter flour oven salt", "river boat sail wind")
 DIRT = {3: "", 5: " \n ", 8: "12345 !!", 11: "the and of", 20: "Космос и планеты", 21: "γαλαξίας"}
@@ -349,7 +350,7 @@ def test_corpora_made_of_corpora_keep_all(here, command):
     options = {**OPTIONS, "n_heldout": 5, "vocab": "words", "id": "id", "columns": ["year"]}
     one, two = prepare("a.csv", "a", **options), prepare("b.jsonl", "b", **options)
     merged = maintenance.merge([one.path, two.path], "m")
-    added = maintenance.add("a", ["b.jsonl"], "added", id="id", columns=["year"])
+    added = addition.add("a", ["b.jsonl"], "added", id="id", columns=["year"])
     shuffled = maintenance.reshard("m", "s", 2, shuffle=True, seed=4)
     for corpus in (merged, added, shuffled):
         verify(corpus.path)
@@ -405,3 +406,46 @@ def test_counts_of_words_keep_their_rows(here, command):
 def test_titles_can_be_cut_into_parts(trained):
     ids = Corpus.open(trained / "corpus").ids
     assert ids[:2] == [ids[0], ids[1]] and ids[-2:] == list(ids)[-2:] and ids[5:5] == []
+
+
+def test_files_of_one_name_in_several_folders_are_told(here, command):
+    for name in ("business", "sport"):
+        Path(name).mkdir()
+        Path(name, "a.txt").write_text(f"{name} words")
+    told = command("prepare", "business", "sport", "-o", "c", "--heldout", 0).stderr
+    both = "'a.txt' (business, file 1 and sport, file 1)"
+    assert f"1 row has the id of an earlier one, the first {both}" in told and "no id" not in told
+    done = command("prepare", "sport", "-o", "d", "--heldout", 0)
+    assert (done.status, done.stderr) == (0, "")
+    assert "ids_repeated" not in Corpus.open("d").provenance
+
+
+def test_tokens_of_dropped_duplicates_are_no_words_left_out(here):
+    Path("t.txt").write_text("red ant\nblue bee\n" * 2)
+    options = {"min_df": 0, "max_df": 1.0, "stopwords": "none", "n_heldout": 0}
+    corpus = prepare("t.txt", "c", duplicates="drop", **options)
+    told = corpus.provenance
+    names = ("tokens_read", "tokens_left_out", "tokens_repeated")
+    assert [*(told[name] for name in names), corpus.n_tokens] == [8, 0, 4, 4]
+    assert "tokens_repeated" not in prepare("t.txt", "d", **options).provenance
+
+
+def test_files_of_a_folder_of_tables_that_are_not_read_are_counted(here, command):
+    """Empty ones, as Spark leaves, apart; a JSON file that is no table is none of texts."""
+    rows = table()
+    Path("dd").mkdir()
+    Path("dd/a.jsonl.GZ").write_bytes(gzip.compress(as_jsonl(rows[:30])))
+    Path("dd/b.json").write_bytes(as_jsonl(rows[30:]))
+    Path("dd/_SUCCESS").touch()
+    corpus = prepare("dd", "c", id="id", **OPTIONS)
+    assert corpus.places.files == ["a.jsonl.GZ", "b.json"]
+    assert "files_left_out" not in corpus.provenance
+    Path("dd/notes.md").write_text("Some text.")
+    done = command("prepare", "dd", "-o", "d", "--format", "jsonl", "--id", "id")
+    assert "1 file is left out that is not named like jsonl: dd/notes.md." in done.stderr
+    told = Corpus.open("d").provenance
+    assert (told["files_left_out"], told["file_left_out"]) == (1, "dd/notes.md")
+    Path("pp").mkdir()
+    Path("pp/x.json").write_text(json.dumps(rows[0], indent=1))
+    refused = command("prepare", "pp", "-o", "e")
+    assert refused.status == 3 and "pp/x.json, line 1: not JSON" in one_sentence(refused)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import one_sentence
+from shell import one_sentence, said
 
 from topicmc.models.lda.run import TopicRun
 
@@ -42,11 +42,6 @@ def here(seeded, tmp_path, monkeypatch) -> Path:
     for name in ("corpus", "run"):
         Path(name).symlink_to(seeded / name)
     return seeded
-
-
-def said(result) -> str:
-    assert result.status == 0, result.stderr
-    return result.stdout
 
 
 def test_training_names_topics_and_tells_unknown_words(here):
@@ -111,6 +106,15 @@ def test_settings_may_be_in_a_file_and_cannot_change(here, command):
     done = command("train", "-o", "new", "--resume", "--seeds", "other.csv", *QUICK)
     assert "--seeds: the run in new began with others" in one_sentence(done)
     said(command("train", "-o", "new", "--resume", "--epochs", 4, *QUICK))
+
+
+def test_a_file_may_weigh_the_seeds_of_the_command(here, command):
+    Path("weight.toml").write_text("topics = 5\nseed-weight = 30\nupdates = 100\n")
+    Path("law.csv").write_text(f"topic,word\nlaw,{SEEDS['Law'][0]}\n")
+    more = ("--config", "weight.toml", "--seeds", "law.csv", "--epochs", 3)
+    said(command("train", "corpus", "-o", "new", *more, *QUICK))
+    additions = TopicRun.open(Path("new")).additions()
+    assert additions is not None and additions.totals.tolist() == [30, 0, 0, 0, 0]
 
 
 def spoilt() -> bytes:

@@ -60,6 +60,7 @@ BODIES = {
     "unsorted": ("1 1 1\n2 2 2\n1 5 1\n", "line 6: document 1 after document 2; sort"),
     "too few entries": ("1 1 1\n1 2 2\n", "header promises 3 entries, the body holds 2"),
     "too many entries": ("1 1 1\n1 2 2\n1 3 2\n1 4 1\n", "promises 3 entries, the body holds 4"),
+    "counts of one word": ("1 1 2147483647\n" * 3, r"docword\.x\.txt: counts of one word .*2³²"),
     "word of nine zeros": (
         "1 1 1\n1 1000000000 2\n2 5 1\n",
         "line 5: word id 1000000000",
@@ -134,7 +135,7 @@ def test_damaged_gzip(tmp_path):
         ("one\n\nthree\nfour\nfive\n", "line 2: no word"),
         ("one\nt\rwo\nthree\nfour\nfive\n", r"line 2: 't\\rwo' holds control characters; remove"),
         ("one\ntwo\n\x1b[2Jx\nfour\nfive\n", r"line 3: .*x1b\[2Jx' holds control characters"),
-        (b"one\ntwo\nthr\xff\xfe\nfour\nfive\n", "line 3: not UTF-8"),
+        (b"one\ntwo\nthr\xff\xfe\nfour\nfive\n", "line 3: not UTF-8 .*; save it as UTF-8$"),
         ("", "holds no words"),
         ("one\ntwo\n", "5 words, but its vocabulary has 2"),
     ],
@@ -162,6 +163,7 @@ def test_vocabulary_is_asked_for(tmp_path):
         (MARKET.replace("coordinate", "array"), "line 1: .*coordinate"),
         (MARKET.replace("integer", "real") + "1 1 1\n2 1 0.5\n", "line 5: count '0.5' is not"),
         (MARKET.replace("integer", "real") + "1 1 1\n2 1 nan\n", "line 5: count 'nan' is not"),
+        (MARKET.replace("integer", "real") + "1 1 1\n2 1 1_0\n", "line 5: count '1_0' is not"),
     ],
 )
 def test_matrix_market(tmp_path, content, pattern):
@@ -187,6 +189,7 @@ def test_matrix_market(tmp_path, content, pattern):
         ("svmlight", "1 1:1\n\n1 2:0.5\n", "line 3: count '0.5' is not a whole number"),
         ("svmlight", "some words here\n", "line 1: 'some' where a label"),
         ("svmlight", "1 1:-1\n", "line 1: count -1"),
+        ("svmlight", "1 1:1_0\n", "line 1: count '1_0'"),
     ],
 )
 def test_pairs(tmp_path, format, content, pattern):
@@ -223,6 +226,14 @@ def npz_bytes(**members):
         ({"indptr": np.array([0, {}, 3], dtype=object)}, "[Oo]bject"),
         ({"indptr": np.array([0, 4, 3])}, "indptr"),
         ({"indptr": np.array([0, 3])}, "indptr"),
+        ({"indptr": np.array([0.0, 2.0, 3.0])}, "indptr is not one of CSR"),
+        (
+            {
+                "indptr": np.array([0, 2**63 - 1, -(2**63), -1, 3]),  # rises, if differences wrap
+                "shape": np.array([4, 5]),
+            },
+            "indptr is not one of CSR",
+        ),
         ({"shape": np.array([2, 6])}, "6 columns, but its vocabulary has 5 words"),
         ({"shape": np.array([2])}, "damaged|shape"),
         ({"format": np.array(b"csc")}, r"csc matrix: save matrix.tocsr\(\)"),
@@ -316,6 +327,13 @@ def test_npz_with_a_flipped_byte(tmp_path):
         ("x.jsonl", '{"text": "a"}\n{"b": 1}\n', {"field": "text"}, "line 2: no field", DataError),
         ("x.jsonl", '{"id": 1, "body": "a"}\n', {}, "--field .has: id, body", UsageError),
         ("x.jsonl", '{"text": 3}\n', {}, "line 1: field 'text' is not text", DataError),
+        (
+            "x.jsonl",
+            '{"text": "a", "x": ' + "[" * 201 + "]" * 201 + "}\n",
+            {"columns": ("x",)},
+            "line 1: field 'x' is nested more than 200 levels deep; .*--keep",
+            DataError,
+        ),
         ("x.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', {}, "line 2: not UTF-8", DataError),
         ("x.jsonl", "", {}, "holds no documents", DataError),
         ("x.csv", "id,body\n1,a\n", {}, "--field .has: id, body", UsageError),
@@ -328,6 +346,8 @@ def test_npz_with_a_flipped_byte(tmp_path):
         ("x.txt", "a word\n", {"time": "x"}, "--time x: only jsonl, .* this is text", UsageError),
         ("x.csv", 'text,id\n"a\nb",1\nc\n', {}, "line 4: 1 columns, .*header has 2", DataError),
         ("x.csv", 'text,id\n"a,1\n', {}, "line 2: not CSV", DataError),
+        ("x.csv", "\n\nid;text\n1;a;b\n", {}, "line 4: 3 columns, .*header has 2", DataError),
+        ("x.csv", '\nsep="\n\nid"text\n', {}, "line 2: .* names no delimiter", DataError),
         ("x.csv", 'sep="\nid"text\n1"a\n', {}, "line 1: .* names no delimiter", DataError),
         ("x.csv", "sep=~\nid~text\n1~a\n", {"quote": "~"}, "line 1: .* no delimiter", DataError),
         ("x.tsv", 'id\ttext\n1\t"a\n2\tb\n', {}, "line 3: not CSV .*--quote none", DataError),
@@ -362,7 +382,8 @@ def test_folder(tmp_path):
     (folder / "a.txt").write_text("fine words here")
     (folder / "b.txt").write_bytes(b"fine\nwords\nh\xe9re\n")
     refused(tmp_path, {}, r"b\.txt, line 3: not UTF-8", source=folder)
-    refused(tmp_path, {}, "is a folder", source=folder, format="jsonl")
+    none = r"texts holds no file named \*\.jsonl or \*\.ndjson or \*\.json: name the files"
+    refused(tmp_path, {}, none, source=folder, format="jsonl")
     bags.docword(folder / "a.txt", [{0: 1}], 5)
     refused(tmp_path, {}, r"a\.txt looks like docword: give the file itself", source=folder)
 
@@ -502,7 +523,11 @@ def test_document_of_too_many_entries(tmp_path, monkeypatch, name):
 def test_members_and_vocabularies_that_fill_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(npz, "_MAX_WHOLE", 1000)
     bomb = npz_bytes(indptr=np.zeros(10_000, np.int64), shape=np.array([9999, 5]))
-    refused(tmp_path, {"x.npz": bomb, "vocab.txt": VOCABULARY}, "indptr.npy of .* bytes")
+    refused(
+        tmp_path,
+        {"x.npz": bomb, "vocab.txt": VOCABULARY},
+        "indptr.npy of .* bytes, .* for 125 documents; split the matrix",
+    )
     monkeypatch.setattr(vocabulary, "_MAX_WORDS", 3)
     body = HEAD + "1 1 1\n1 2 2\n2 5 1\n"
     refused(tmp_path, {"docword.x.txt": body, "vocab.x.txt": VOCABULARY}, "more than 3 words")
@@ -513,6 +538,26 @@ def test_document_without_end(tmp_path, monkeypatch):
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt.bz2").write_bytes(bz2.compress(b"word " * (1 << 20)))
     refused(tmp_path, {}, "a.txt.bz2 is too large", source=tmp_path / "texts")
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet"])
+def test_row_without_end(tmp_path, monkeypatch, name):
+    """None of whose fields is too long by itself."""
+    for module in ("table", "parquet"):
+        monkeypatch.setattr(f"topicmc.corpora.readers.{module}._MAX_ROW", 1 << 20)
+    half = "word " * 120_000
+    content = {
+        "csv": f'id,text\n1,short\n"{half}\n","{half}"\n',
+        "parquet": parquet_bytes(id=["1", half], text=["short", half]),
+    }[name]
+    where = {"csv": "line 3: .*a row", "parquet": "row 2:"}[name]
+    refused(tmp_path, {f"x.{name}": content}, f"{where} .*more than 1 MiB", id="id")
+
+
+def test_stop_words_that_are_no_utf8(tmp_path):
+    files = {"x.txt": "red green\n", "stop": b"f\xfcr\n"}
+    advice = "stop, line 1: not UTF-8 .*; save it as UTF-8$"
+    refused(tmp_path, files, advice, stopwords=str(tmp_path / "stop"))
 
 
 def test_entities_that_multiply(tmp_path):

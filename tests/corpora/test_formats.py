@@ -26,6 +26,7 @@ from pyarrow import parquet
 
 from topicmc.corpora import prepare, streams, verify
 from topicmc.corpora.readers import pairs, records, triplets
+from topicmc.corpora.readers.parquet import _texts
 from topicmc.corpora.readers.records import columns_text
 from topicmc.corpora.readers.sources import FIELD_READERS, FORMATS, ID_READERS
 from topicmc.errors import DataError
@@ -195,6 +196,13 @@ def test_svmlight_from_zero_with_real_counts_and_queries(tmp_path):
     assert bags.training(prepared(path)) == [{0: 2, 4: 1}, {29: 3}]
 
 
+def test_an_index_of_zero_may_begin_a_file_of_svmlight(tmp_path):
+    """Whose labels are missing."""
+    (tmp_path / "x.svmlight").write_text("0:2 3:1\n1:1\n")
+    bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
+    assert bags.training(prepared(tmp_path / "x.svmlight")) == [{0: 2, 3: 1}, {1: 1}]
+
+
 def test_npz_of_floats_and_unsorted_rows(tmp_path):
     matrix = scipy.sparse.csr_matrix(
         (np.array([1.0, 2.0, 1.0]), np.array([5, 1, 5]), np.array([0, 3])), shape=(1, N_WORDS)
@@ -216,6 +224,34 @@ def test_tab_separated_with_byte_order_mark(tmp_path):
     path = tmp_path / "x.tsv"
     path.write_text('\ufefftext\tid\n"waaa\nwaab"\t1\n', encoding="utf-8")
     assert bags.training(prepared(path)) == [{0: 1, 1: 1}]
+
+
+def test_blank_lines_may_stand_above_a_header(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("\n \nid;text\n7;waaa\n")
+    corpus = prepared(path, id="id")
+    assert (corpus.ids[:], corpus.rows.tolist()) == (["7"], [1])
+
+
+def test_other_kinds_of_text_in_parquet(tmp_path):
+    kinds = (pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string()))
+    for number, kind in enumerate(kinds):
+        path = tmp_path / f"{number}.parquet"
+        texts = pa.array(["waab", None, "waaa", "waab"], kind)
+        try:
+            parquet.write_table(pa.table({"text": texts, "name": texts}), path)
+        except pa.ArrowNotImplementedError:  # of views, by earlier versions
+            continue
+        corpus = prepared(path, title="name", columns=("name",))
+        assert bags.training(corpus) == [{1: 1}, {0: 1}, {1: 1}]
+        assert corpus.titles[:] == [c["name"] for c in corpus.columns] == ["waab", "waaa", "waab"]
+
+
+def test_a_value_of_a_dictionary_is_one_in_memory():
+    """However many rows of a file that is small by it have the value."""
+    column = pa.array(["long", None, "x", "long", "long"]).dictionary_encode()[1:]
+    found = _texts(column)
+    assert found == [None, "x", "long", "long"] and found[2] is found[3]
 
 
 @pytest.mark.parametrize("name", list(bags.WRITERS))

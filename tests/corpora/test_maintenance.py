@@ -1,6 +1,7 @@
 """Merging, adding and cutting anew against the same done by hand, and nothing half-made."""
 
 import json
+import socket
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ import regex
 
 from topicmc.corpora import Corpus, prepare, verify
 from topicmc.corpora.files import NpyWriter
-from topicmc.corpora.making import maintenance
+from topicmc.corpora.making import addition, maintenance
 from topicmc.corpora.readers import Tally
 from topicmc.corpora.reading import read_known
 from topicmc.corpora.remembered import fields_like, told_of
@@ -98,7 +99,7 @@ def test_add_of_ids(tmp_path, first, in_place):
     source = write(tmp_path, "more", new, words)
     before, rows = spelled(first), first.index["shards"]
     held = first.index["heldout"]["sha256"]
-    made = maintenance.add(first.path, [source], None if in_place else tmp_path / "c")
+    made = addition.add(first.path, [source], None if in_place else tmp_path / "c")
     verify(made.path)
     assert made.path == (first.path if in_place else tmp_path / "c")
     assert spelled(made) == before + [
@@ -110,7 +111,7 @@ def test_add_of_ids(tmp_path, first, in_place):
     if not in_place:
         verify(first.path)
         assert Corpus.open(first.path).fingerprint == first.fingerprint
-    again = maintenance.add(made.path, [source], n_heldout=1)
+    again = addition.add(made.path, [source], n_heldout=1)
     verify(again.path)
     assert again.n_shards == 4 and len(again.provenance["history"]) == 2
     assert again.n_heldout in (3, 4), "a document of unknown words alone falls away"
@@ -122,10 +123,10 @@ def test_add_of_ids(tmp_path, first, in_place):
 def test_documents_that_are_both_trained_on_and_held_out_are_counted(tmp_path, first):
     held = bags.read_back(first.heldout)
     source = write(tmp_path, "more", [held[0], {0: 1}, held[2]], WORDS)
-    made_of_two = maintenance.add(first.path, [source], tmp_path / "c")
+    made_of_two = addition.add(first.path, [source], tmp_path / "c")
     assert made_of_two.provenance["history"][-1]["heldout_trained"] == 2
     source = write(tmp_path, "other", [{0: 1}], WORDS)
-    made_of_none = maintenance.add(first.path, [source], tmp_path / "d")
+    made_of_none = addition.add(first.path, [source], tmp_path / "d")
     assert "heldout_trained" not in made_of_none.provenance["history"][-1]
     turned = [{19 - word: n for word, n in reversed(bag.items())} for bag in held]
     other = made(tmp_path, "b", turned, WORDS[::-1], n_shards=1, n_heldout=0)
@@ -138,16 +139,16 @@ def test_what_a_corpus_trains_on_and_holds_out_by_itself_is_not_counted_again(tm
     first = made(tmp_path, "a", [{0: 1}] * 30, WORDS)
     assert first.provenance["duplicates_split"] and first.n_heldout == 3
     source = write(tmp_path, "more", [{5: 2}], WORDS)
-    added = maintenance.add(first.path, [source], tmp_path / "b")
+    added = addition.add(first.path, [source], tmp_path / "b")
     assert "heldout_trained" not in added.provenance["history"][-1]
     source = write(tmp_path, "same", [{0: 1}], WORDS)
-    added = maintenance.add(first.path, [source], tmp_path / "c")
+    added = addition.add(first.path, [source], tmp_path / "c")
     assert added.provenance["history"][-1]["heldout_trained"] == 3
 
 
 def test_add_of_text(tmp_path, first):
     (tmp_path / "x.txt").write_text(f"{WORDS[3]} {WORDS[3]} unknown\n{WORDS[0]}\n")
-    made = maintenance.add(first.path, [tmp_path / "x.txt"], tmp_path / "c")
+    made = addition.add(first.path, [tmp_path / "x.txt"], tmp_path / "c")
     assert spelled(made)[-2:] == [{WORDS[3]: 2}, {WORDS[0]: 1}]
 
 
@@ -158,7 +159,7 @@ def test_add_grows_a_vocabulary_by_its_own_rules(tmp_path):
     first = prepare([tmp_path / "a.txt"], tmp_path / "a", n_heldout=2, min_df=2, max_df=1.0)
     new = ["zebra apple the", "zebra yak the", "yak pear the oak", "apple", "oak"]
     (tmp_path / "b.txt").write_text("\n".join(new * 2) + "\nsingle\n")
-    made = maintenance.add(
+    made = addition.add(
         first.path, [tmp_path / "b.txt"], tmp_path / "c", new_words=True, n_heldout=3
     )
     verify(made.path)
@@ -175,7 +176,7 @@ def test_add_grows_a_vocabulary_by_its_own_rules(tmp_path):
 def test_add_grows_a_vocabulary_of_ids(tmp_path, first):
     words = ["new", *WORDS[::-1]]
     source = write(tmp_path, "more", [{0: 5, 3: 2}, {0: 9}], words)
-    made = maintenance.add(first.path, [source], tmp_path / "c", new_words=True)
+    made = addition.add(first.path, [source], tmp_path / "c", new_words=True)
     assert made.vocabulary == [*WORDS, "new"]
     assert spelled(made)[-2:] == [{WORDS[-3]: 2, "new": 5}, {"new": 9}]
 
@@ -188,13 +189,13 @@ def test_rules_of_pruning_that_cannot_be_are_refused(tmp_path, first, rules):
     index["checksum"] = own_checksum(index)
     (first.path / "corpus.json").write_text(json.dumps(index))
     with pytest.raises(DataError, match=r"corpus.json: .*pruning"):
-        maintenance.add(first.path, [tmp_path / "b.txt"], tmp_path / "c", new_words=True)
+        addition.add(first.path, [tmp_path / "b.txt"], tmp_path / "c", new_words=True)
 
 
 def test_add_of_nothing_known(tmp_path, first):
     source = write(tmp_path, "more", [{0: 1}], ["alien"])
     with pytest.raises(DataError, match="no words of the vocabulary"):
-        maintenance.add(first.path, [source])
+        addition.add(first.path, [source])
     assert verify(first.path).fingerprint == first.fingerprint
 
 
@@ -225,7 +226,7 @@ def test_damage_gets_no_new_checksum(tmp_path, first):
     for made in (
         lambda: maintenance.reshard(first.path, tmp_path / "c", 1),
         lambda: maintenance.merge([first.path, first.path], tmp_path / "c"),
-        lambda: maintenance.add(first.path, [tmp_path / "docword.a.txt"]),
+        lambda: addition.add(first.path, [tmp_path / "docword.a.txt"]),
     ):
         with pytest.raises(DataError, match=r"00001/counts\.npy was changed"):
             made()
@@ -246,7 +247,7 @@ def test_interrupted(tmp_path, first, action, monkeypatch):
         if action == "merge":
             maintenance.merge([first.path, other.path], tmp_path / "c")
         elif action == "add":
-            maintenance.add(first.path, [source])
+            addition.add(first.path, [source])
         else:
             maintenance.reshard(first.path, tmp_path / "c", 3)
     assert {p.name for p in tmp_path.iterdir()} == before
@@ -264,33 +265,34 @@ def test_phrases_of_a_corpus_are_joined_in_what_is_added(tmp_path, new_words):
     first = prepare([tmp_path / "a.txt"], tmp_path / "a", phrases=True, min_df=1, max_df=1.0)
     assert "new_york" in first.vocabulary
     (tmp_path / "b.txt").write_text(f"new york new york {fillers[0]}\n" * 3)
-    made = maintenance.add(first.path, [tmp_path / "b.txt"], tmp_path / "c", new_words=new_words)
+    made = addition.add(first.path, [tmp_path / "b.txt"], tmp_path / "c", new_words=new_words)
     assert spelled(made)[-3:] == [{"new_york": 2, fillers[0]: 1}] * 3
     assert made.vocabulary == first.vocabulary
 
 
-def test_a_corpus_that_was_changed_meanwhile_is_not_overwritten(tmp_path, first, monkeypatch):
+@pytest.mark.parametrize("step", ["concatenate", "sync_tree"])
+def test_a_corpus_that_was_changed_meanwhile_is_not_overwritten(tmp_path, first, monkeypatch, step):
     sources = [write(tmp_path, name, [{0: 1, 1: 2}], WORDS) for name in ("b", "c")]
-    concatenate = maintenance.concatenate
+    plain = getattr(addition, step)
     other = (
-        "import sys; from topicmc.corpora.making.maintenance import add;"
+        "import sys; from topicmc.corpora.making.addition import add;"
         " add(sys.argv[1], sys.argv[2:])"
     )
 
     def interrupted(*arguments, **options):
         subprocess.run([sys.executable, "-P", "-c", other, first.path, sources[1]], check=True)
-        return concatenate(*arguments, **options)
+        return plain(*arguments, **options)
 
-    monkeypatch.setattr(maintenance, "concatenate", interrupted)
+    monkeypatch.setattr(addition, step, interrupted)
     with pytest.raises(DataError, match="changed meanwhile; give the same command again"):
-        maintenance.add(first.path, [sources[0]])
+        addition.add(first.path, [sources[0]])
     assert verify(first.path).n_docs == first.n_docs + 1
 
 
 def test_what_is_added_through_a_link_is_in_the_corpus(tmp_path, first):
     (tmp_path / "link").symlink_to(first.path)
     source = write(tmp_path, "more", [{0: 1, 1: 2}], WORDS)
-    maintenance.add(tmp_path / "link", [source])
+    addition.add(tmp_path / "link", [source])
     assert (tmp_path / "link").is_symlink()
     assert verify(first.path).n_docs == first.n_docs + 1
 
@@ -298,11 +300,11 @@ def test_what_is_added_through_a_link_is_in_the_corpus(tmp_path, first):
 def test_options_that_add_has_no_use_for(tmp_path, first):
     (tmp_path / "x.txt").write_text(f"{WORDS[0]}\n")
     with pytest.raises(UsageError, match="--vocab .*: only sources of word ids need one"):
-        maintenance.add(first.path, [tmp_path / "x.txt"], vocab=tmp_path / "x.txt")
+        addition.add(first.path, [tmp_path / "x.txt"], vocab=tmp_path / "x.txt")
     with pytest.raises(UsageError, match="--seed 5 chooses the held-out documents"):
-        maintenance.add(first.path, [tmp_path / "x.txt"], seed=5)
+        addition.add(first.path, [tmp_path / "x.txt"], seed=5)
     with pytest.raises(UsageError, match=f"topicmc corpus merge {first.path} {first.path} -o"):
-        maintenance.add(first.path, [first.path])
+        addition.add(first.path, [first.path])
 
 
 def test_later_svmlight_is_numbered_as_that_of_the_corpus(tmp_path):
@@ -314,7 +316,7 @@ def test_later_svmlight_is_numbered_as_that_of_the_corpus(tmp_path):
         source = tmp_path / f"{name}.svmlight"
         corpus = prepare(source, tmp_path / name, n_heldout=0, n_shards=1)
         assert corpus.provenance["first_index"] == first
-        made = maintenance.add(corpus.path, [tmp_path / "b.svmlight"], tmp_path / f"{name}-b")
+        made = addition.add(corpus.path, [tmp_path / "b.svmlight"], tmp_path / f"{name}-b")
         assert bags.training(made)[-1] == found
         stream = read_known(
             [tmp_path / "b.svmlight"],
@@ -335,7 +337,7 @@ def test_a_merge_says_which_rules_differ_and_joins_the_phrases_of_any(tmp_path):
     joined = prepare(source, tmp_path / "b", phrases=["new_york"], tokenizer=cut, **options)
     merged = maintenance.merge([plain.path, joined.path], tmp_path / "c", union=True)
     assert merged.provenance["history"][-1]["rules_differ"] == ["tokenizer", "phrases"]
-    made = maintenance.add(merged.path, [source])
+    made = addition.add(merged.path, [source])
     assert spelled(made)[-4:] == [{"new_york": 1}, {"old": 1, "york": 1}] * 2
 
 
@@ -361,7 +363,7 @@ def test_words_of_a_corpus_are_what_they_are(tmp_path, monkeypatch):
     with monkeypatch.context() as earlier:
         earlier.setattr(vocabulary, "UNSHOWN", regex.compile("(?!)"))
         parts = made(tmp_path, "a", [{0: 1, 1: 2}], ["red", "don\x92t"], n_heldout=0, n_shards=1)
-    assert maintenance.add(parts.path, [source]).n_docs == 5
+    assert addition.add(parts.path, [source]).n_docs == 5
 
 
 def test_new_words_take_none_away_that_are_spelled_with_combining_marks(tmp_path):
@@ -370,7 +372,37 @@ def test_new_words_take_none_away_that_are_spelled_with_combining_marks(tmp_path
     source.write_text("caf\u00e9 caf\u00e9 red\n", encoding="utf-8")
     corpus = prepare(source, tmp_path / "a", vocab=vocab, n_heldout=0)
     for new_words in (False, True):
-        added = maintenance.add(
+        added = addition.add(
             corpus.path, [source], tmp_path / f"added-{new_words}", new_words=new_words
         )
         assert bags.training(added) == [{0: 2, 1: 1}] * 2
+
+
+def test_what_is_added_comes_to_a_corpus_whose_replacement_was_killed(tmp_path, first):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    first.path.rename(tmp_path / f".a.{socket.gethostname()}-{dead.pid}.old")
+    source = write(tmp_path, "more", [{0: 1, 1: 2}], WORDS)
+    assert addition.add(first.path, [source]).n_docs == first.n_docs + 1
+    assert verify(first.path).n_docs == first.n_docs + 1
+
+
+def test_documents_of_files_of_one_name_have_places_of_their_own(tmp_path):
+    """In one corpus, and in several that are read together."""
+    sources = [tmp_path / name / "x.txt" for name in ("jan", "feb")]
+    for source in sources:
+        source.parent.mkdir()
+        source.write_text("red green\nred blue\n")
+    one, two = (
+        prepare(source, tmp_path / source.parent.name / "c", n_heldout=0) for source in sources
+    )
+    sources[0].write_text("blue\nred\ngreen\n")
+    grown = addition.add(one.path, [sources[0]])
+    places = [grown.about(d).place for d in range(grown.n_docs)]
+    assert [place[::2] for place in places] == [
+        *(("x.txt", row) for row in (1, 2)),
+        *(("x.txt (2)", row) for row in (1, 2, 3)),
+    ]
+    (known, other) = read_known([two.path, grown.path], one.vocabulary, Tally())
+    found = [place.file for place in (*known.places, *other.places)]
+    assert found == ["feb/x.txt"] * 2 + ["jan/x.txt"] * 2 + ["jan/x.txt (2)"] * 3

@@ -17,13 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from topicmc.corpora import Corpus, parallel, prepare, streams, verify
+from topicmc.corpora import Corpus, parallel, prepare, soundness, streams, strings, verify
 from topicmc.corpora.documents import Documents, blocks
+from topicmc.corpora.dropped import EMPTY
 from topicmc.corpora.files import sha256
-from topicmc.corpora.making import emission, maintenance, spool
+from topicmc.corpora.making import addition, emission, maintenance, spool
 from topicmc.corpora.making.ordering import in_order, random_keys
 from topicmc.corpora.metadata import Metadata, clean_title, parse_day
-from topicmc.corpora.readers import jsonl, records
+from topicmc.corpora.readers import Tally, jsonl, records
+from topicmc.corpora.readers.named_fields import Fields
 from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
 from topicmc.storage.files import own_checksum
@@ -188,7 +190,7 @@ def test_add(tmp_path, in_place, old):
     write_jsonl(source, rows_of(SECOND, 20))
     output = None if in_place else tmp_path / "c"
     told = {"title": "title", "time": "when"} if old else {}  # else as in the corpus
-    grown = maintenance.add(first.path, [source], output, n_heldout=2, **told)
+    grown = addition.add(first.path, [source], output, n_heldout=2, **told)
     verify(grown.path)
     kept = without(FIRST, bool(old), bool(old))
     assert same(found(grown), expected(kept) | expected(SECOND, 20))
@@ -262,6 +264,31 @@ def test_blocks_are_bounded_by_what_is_kept_with_documents(tmp_path, monkeypatch
     assert [block.n_docs for block in found] == [2] * 20
     found = [*in_order(corpus, random_keys(0))]
     assert len(found) > 5 and sum(block.n_docs for block in found) == 40
+
+
+def test_corpora_are_checked_a_little_text_at_a_time(tmp_path, monkeypatch):
+    """A kilobyte a document, of which four make more than 3,000 bytes."""
+    monkeypatch.setattr(strings, "_BYTES", 3000)
+    plain, sizes = soundness._check_texts, []
+
+    def noted(part, *files):
+        sizes.append(len(part.text))
+        plain(part, *files)
+
+    monkeypatch.setattr(soundness, "_check_texts", noted)
+    write_jsonl(tmp_path / "x.jsonl", [{"text": "red", "note": "x" * 1000}] * 40)
+    options = {"columns": ["note"], "max_df": 1.0, "n_heldout": 0}
+    verify(prepare(tmp_path / "x.jsonl", tmp_path / "out", **options).path)
+    assert sum(sizes) > 40_000 and max(sizes) < 5000
+
+
+@pytest.mark.parametrize("name", ["title", "id", "text", "note"])
+def test_batches_are_bounded_by_all_that_is_read(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(records, "_MAX_LETTERS", 3000)
+    row = {"text": "red", "title": "", "id": "1", "note": ""} | {name: "x" * 1500}
+    write_jsonl(tmp_path / "x.jsonl", [row] * 12)
+    reader = jsonl.JsonLinesReader(tmp_path / "x.jsonl", Fields(id="id", columns=("note",)))
+    assert [len(batch.texts) for batch in reader.batches(Tally())] == [2] * 6
 
 
 @pytest.mark.parametrize("columns", ["note", "all"])
@@ -370,6 +397,20 @@ def test_a_field_may_come_late_but_not_never(tmp_path, monkeypatch):
     assert not (tmp_path / "bad").exists()
 
 
+@pytest.mark.parametrize("option", ["id", "time", "columns"])
+def test_a_field_may_be_missing_in_some_of_the_files(tmp_path, option):
+    """As where nulls are left out, and a part has nothing else."""
+    sources = [tmp_path / f"{name}.jsonl" for name in "abc"]
+    write_jsonl(sources[0], [{"text": NAMES[0], "doi": "1999"}])
+    for source in sources[1:]:
+        write_jsonl(source, [{"text": NAMES[1]}] * 2)
+    asked = {option: ("doi",) if option == "columns" else "doi"}
+    for order in (sources, sources[::-1]):
+        assert prepare(order, tmp_path / "out", n_heldout=0, force=True, **asked).n_docs == 5
+    with pytest.raises(DataError, match=r"c\.jsonl: no field 'doi' .has: text.; pass another --"):
+        prepare(sources[1:], tmp_path / "bad", **asked)
+
+
 def test_files_are_named_by_their_path(tmp_path):
     folder = tmp_path / "texts"
     (folder / "sub").mkdir(parents=True)
@@ -454,6 +495,12 @@ def test_damage_is_found_where_it_matters(corpus, tmp_path, part, name, damage):
         ("titles", lambda a: a.__setitem__(slice(6, 8), [0xC3, 0xA9]), r"offsets\.npy .*inside"),
         ("title_offsets", lambda a: a.__setitem__(1, 99), r"title_offsets\.npy .*ends before"),
         ("title_offsets", lambda a: a.__setitem__(-1, 9), r"title_offsets\.npy is damaged"),
+        (
+            "title_offsets",  # rise, if differences wrap
+            lambda a: a.__setitem__(slice(1, 4), [2**63 - 1, -(2**63), -1]),
+            r"title_offsets\.npy .*ends before",
+        ),
+        ("times", lambda a: a.view(np.int64).__setitem__(0, 1 << 62), r"times\.npy .*no day"),
     ],
 )
 def test_wrong_content_under_right_checksums(corpus, name, change, pattern):
@@ -468,6 +515,21 @@ def test_wrong_content_under_right_checksums(corpus, name, change, pattern):
     (corpus / "corpus.json").write_text(json.dumps(index))
     with pytest.raises(DataError, match=pattern):
         verify(corpus)
+
+
+def test_rows_cannot_be_left_out_for_no_reason(tmp_path):
+    """They would come on top of those that corpus.json tells of."""
+    write_jsonl(tmp_path / "x.jsonl", [{"text": text} for text in (NAMES[0], "", "")])
+    corpus = prepare(tmp_path / "x.jsonl", tmp_path / "out", n_heldout=0).path
+    index = json.loads((corpus / "corpus.json").read_text())
+    for name, values in {"spans": [2, 1], "reasons": [EMPTY, 9]}.items():
+        path = corpus / f"dropped/{name}.npy"
+        np.save(path, np.array(values, np.load(path).dtype))
+        index["dropped"]["sha256"][name] = sha256(path)
+    index["checksum"] = own_checksum(index)
+    (corpus / "corpus.json").write_text(json.dumps(index))
+    with pytest.raises(DataError, match=r"reasons\.npy is damaged \(a reason that is none"):
+        _ = Corpus.open(corpus).dropped
 
 
 def test_a_few_texts_are_taken_without_a_pass_over_all(monkeypatch):

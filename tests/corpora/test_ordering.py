@@ -2,7 +2,10 @@
 uniform and that the seed decides; and shards near equal in tokens."""
 
 import json
+import pickle
+import resource
 from math import factorial
+from pathlib import Path
 
 import bags
 import numpy as np
@@ -11,8 +14,9 @@ from scipy.stats import chi2
 from test_maintenance import WORDS, made, random_bags, spelled
 
 from topicmc.corpora import Corpus, prepare, verify
+from topicmc.corpora.dropped import EMPTY
 from topicmc.corpora.making import maintenance, ordering
-from topicmc.corpora.making.ordering import random_keys
+from topicmc.corpora.making.ordering import in_order, in_source_order, random_keys
 
 
 @pytest.fixture
@@ -129,3 +133,35 @@ def test_each_shard_has_a_document(tmp_path):
             assert min(maintenance.reshard(corpus.path, output, n_shards).shard_sizes) >= 1
             assert spelled(Corpus.open(output)) == spelled(corpus)
             assert bags.training(corpus)[place] == {0: 1000}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files cannot be counted")
+def test_few_files_are_open_at_a_time(tmp_path, titled, monkeypatch):
+    """Of thirty shards, of seven files each."""
+    monkeypatch.setattr("topicmc.corpora.store.available_cores", lambda: 2)
+    corpus = maintenance.reshard(titled.path, tmp_path / "c", 30)
+    titles, n_docs = corpus.titles, corpus.n_docs + corpus.n_heldout
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(int(file.name) for file in Path("/proc/self/fd").iterdir()) + 25
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, before[1]))
+    try:
+        shuffled = sum(part.n_docs for part in in_order(corpus, random_keys(0)))
+        listed = sum(part.n_docs for part, _, _ in in_source_order(corpus))
+        assert (shuffled, listed, len([*titles])) == (corpus.n_docs, n_docs, corpus.n_docs)
+        assert len(corpus.times) == len(corpus.rows) == corpus.n_docs
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_corpus_whose_titles_were_read_can_be_sent_to_another_process(titled):
+    titles = titled.titles[:]
+    assert pickle.loads(pickle.dumps(titled)).titles[:] == titles
+
+
+def test_rows_that_made_no_document_are_not_copied(tmp_path):
+    rows = [{"text": WORDS[i] if i % 2 else "", "note": "x" * 99} for i in range(8)]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dropped = prepare(tmp_path / "x.jsonl", tmp_path / "a", columns=("note",), n_heldout=0).dropped
+    metadata, reasons = dropped.each()
+    assert metadata.rows.tolist() == [1, 3, 5, 7] and reasons.tolist() == [EMPTY] * 4
+    assert np.shares_memory(metadata.columns.text, dropped.metadata.columns.text)

@@ -88,3 +88,11 @@ def test_an_encoding_for_what_is_not_utf8(tmp_path, written, encoding, is_utf8):
 def test_half_a_letter_at_the_end_is_no_utf8(tmp_path):
     (tmp_path / "x.txt").write_bytes("café".encode()[:-1])
     assert streams.unless_utf8(tmp_path / "x.txt", "latin-1") == "latin-1"
+
+
+def test_files_of_a_folder_have_ids_unless_they_are_tables(tmp_path):
+    for name, content in {"texts/a.txt": "ant bee", "tables/a.csv": "text\nant bee\n"}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(content)
+    assert read_known([tmp_path / "texts"], WORDS, Tally()).ids
+    assert not read_known([tmp_path / "tables"], WORDS, Tally()).ids

@@ -2,7 +2,9 @@
 
 import errno
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,7 +21,7 @@ from topicmc.corpora.index import write_index
 from topicmc.corpora.making import duplicates, emission, spool
 from topicmc.corpora.readers import triplets
 from topicmc.errors import DataError, TopicmcError, UsageError
-from topicmc.storage import scratch
+from topicmc.storage import scratch, staging
 
 
 def small(folder: Path, n_docs: int = 50) -> Path:
@@ -94,6 +96,57 @@ def test_what_is_no_corpus_is_never_replaced(tmp_path):
     assert prepare(source, empty).n_docs == 45
 
 
+@pytest.mark.parametrize("is_corpus", [False, True])
+def test_what_comes_into_being_while_a_corpus_is_synced_is_kept(tmp_path, monkeypatch, is_corpus):
+    """Of a large corpus that takes minutes."""
+    source, output = small(tmp_path), tmp_path / "out"
+    other = prepare(source, tmp_path / "other", seed=1)
+    plain = files.sync_tree
+
+    def slow(folder):
+        plain(folder)
+        if is_corpus:
+            other.path.rename(output)
+        else:
+            output.mkdir()
+            (output / "thesis.txt").write_text("all of it")
+
+    monkeypatch.setattr(files, "sync_tree", slow)
+    with pytest.raises(UsageError, match=r"out exists"):
+        prepare(source, output)
+    if is_corpus:
+        assert verify(output).fingerprint == other.fingerprint
+    else:
+        assert (output / "thesis.txt").read_text() == "all of it"
+
+
+def test_a_folder_that_is_not_to_be_replaced_is_not(tmp_path):
+    """One that came between the last look and the rename."""
+    place = tmp_path / "place"
+    with pytest.raises(OSError, match="not empty"), staging.staged(place, replace=False):
+        place.mkdir()
+        (place / "thesis.txt").write_text("all of it")
+    assert names(tmp_path) == {"place"} and names(place) == {"thesis.txt"}
+
+
+@pytest.mark.parametrize("has_come", [False, True])
+def test_what_is_stopped_while_it_replaces_leaves_what_was(tmp_path, monkeypatch, has_come):
+    """By Ctrl-C, or a disk that does not take the new name."""
+    place, plain = tmp_path / "place", staging.put_in_place
+    place.mkdir()
+    (place / "old").touch()
+
+    def stopped(draft, to):
+        if has_come:
+            plain(draft, to)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(staging, "put_in_place", stopped)
+    with pytest.raises(KeyboardInterrupt), staging.staged(place) as draft:
+        (draft / "new").touch()
+    assert names(tmp_path) == {"place"} and names(place) == {"old"}
+
+
 SLOW = """
 import sys, time
 from topicmc.corpora.making import emission
@@ -152,13 +205,14 @@ def test_a_program_that_handles_sigterm_keeps_its_own_way(tmp_path, monkeypatch)
 
 KILLED = """
 import os, sys
-from topicmc.corpora import files, prepare
-plain = files.put_in_place
+from topicmc.corpora import prepare
+from topicmc.storage import staging
+plain = staging.put_in_place
 def put(folder, place):
     if sys.argv[3] == "1":
         plain(folder, place)
     os._exit(9)
-files.put_in_place = put
+staging.put_in_place = put
 prepare(sys.argv[1], sys.argv[2], force=True, n_heldout=3)
 """
 
@@ -181,7 +235,7 @@ def test_a_corpus_whose_replacement_was_killed_is_there_again(tmp_path, replaced
 
 def test_a_running_preparation_is_not_cleaned_away(tmp_path):
     source = small(tmp_path)
-    other = tmp_path / f".out.{files.socket.gethostname()}-{os.getppid()}.partial"
+    other = tmp_path / f".out.{socket.gethostname()}-{os.getppid()}.partial"
     other.mkdir()
     prepare(source, tmp_path / "out")
     assert other.exists()
@@ -221,6 +275,22 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[2] < 1.1 * peaks[1]
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="maps cannot be listed")
+def test_no_file_of_the_spool_is_open_when_it_is_removed(tmp_path, monkeypatch):
+    """NFS would keep it, and so the folder."""
+    monkeypatch.setattr(scratch, "IN_MEMORY", 0)
+    plain, maps = shutil.rmtree, {}
+
+    def noted(folder, **options):
+        maps[Path(folder).name] = Path("/proc/self/maps").read_text()
+        plain(folder, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", noted)
+    (tmp_path / "x.txt").write_text("ant bee\nant bee\ncat\n")
+    prepare(tmp_path / "x.txt", tmp_path / "out", duplicates="drop", n_heldout=0)
+    assert "/spool/" not in maps["spool"]
 
 
 def test_quick_enough(tmp_path):

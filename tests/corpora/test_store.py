@@ -116,6 +116,11 @@ def resign(corpus, name, change):
         ("counts", lambda a: a.__setitem__(7, 0), "a count is 0"),
         ("counts", lambda a: a.__setitem__(7, a[7] + 1), r"counts\.npy .*tokens, not"),
         ("indptr", lambda a: a.__setitem__(1, 0), r"indptr\.npy .*empty"),
+        (
+            "indptr",  # rises, if differences wrap
+            lambda a: a.__setitem__(slice(1, 4), [2**63 - 1, -(2**63), -1]),
+            r"indptr\.npy .*empty",
+        ),
         ("indptr", lambda a: a.__setitem__(0, 1), r"indptr\.npy is damaged"),
     ],
 )

@@ -1,7 +1,9 @@
 """Words of every script: what stays whole, what is chosen, and what is refused."""
 
 import pickle
+import signal
 import unicodedata
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topicmc.corpora.text import cutting
+from topicmc.corpora import patience
 from topicmc.corpora.text.cutting import CutError, normal
 from topicmc.corpora.text.scripts import letters_of, uncut
 from topicmc.corpora.text.stopwords import LANGUAGES, stop_words
@@ -117,9 +119,21 @@ def test_patterns():
 
 
 def test_a_pattern_that_finds_no_end_is_given_up(monkeypatch):
-    monkeypatch.setattr(cutting, "_PATIENCE", (0.2, 0))
+    monkeypatch.setattr(patience, "_SECONDS", (0.2, 0))
     with pytest.raises(CutError, match="no end within"):
         Tokenizer(pattern="(?:x|xx)+(?<=z)")("x" * 60)
+
+
+def test_patience_leaves_timers_and_handlers_as_they_were():
+    """Also those of one around it."""
+    timer = partial(signal.getitimer, signal.ITIMER_VIRTUAL)
+    before = signal.getsignal(signal.SIGVTALRM), timer()
+    with patience.patience(100):
+        with pytest.raises(patience.OutOfPatience), patience.patience(0.05):
+            while True:
+                pass
+        assert 90 < timer()[0] < 101
+    assert (signal.getsignal(signal.SIGVTALRM), timer()) == before
 
 
 @pytest.mark.parametrize(

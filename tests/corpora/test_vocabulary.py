@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topicmc.corpora import prepare
-from topicmc.corpora.making.preparation import default_pruning
+from topicmc.corpora.text import vocabulary
 from topicmc.corpora.text.stopwords import stop_words
 from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.corpora.text.tokens import count_words, tokenize
-from topicmc.corpora.text.vocabulary import Pruning, WordTable
-from topicmc.errors import UsageError
+from topicmc.corpora.text.vocabulary import Pruning, WordTable, default_pruning
+from topicmc.errors import DataError, UsageError
 
 TEXTS = ["The cat and the dog", "A cat, a hat", "dog eats cat", "Der Hund", "zebra zebra zebra"]
 
@@ -132,12 +132,25 @@ def test_word_table_is_bounded_and_forgets_rare_words_only():
         rare = [f"rare{i}" for i in range(start, start + 30)]
         words = ["common", "frequent", *rng.permutation(rare)]
         table.add(words, np.ones(len(words), dtype=np.int64))
-        assert len(table.ids) <= 100
+        assert len(table) <= 100
     words, ids, doc_freq, n_ids = table.columns()
     counts = dict(zip(words, doc_freq.tolist(), strict=True))
     assert counts["common"] == counts["frequent"] == 100
     assert len(words) + table.n_forgotten == 3002 == n_ids
     assert len(set(ids.tolist())) == len(ids) and ids.max() < n_ids
+
+
+def test_word_table_has_no_room_for_words_that_are_forgotten(monkeypatch):
+    """They keep their ids all the same, of which a spool holds so many."""
+    table = WordTable(limit=100)
+    rare = [[f"w{n}" for n in range(start, start + 1000)] for start in range(0, 50_000, 1000)]
+    found = [table.add(words, np.ones(1000, dtype=np.int64)) for words in rare]
+    assert np.concatenate(found).tolist() == [*range(50_000)]
+    assert len(table._doc_freq) == len(table._ids) == 1 << 12
+    monkeypatch.setattr(vocabulary, "_MAX_IDS", 50_001)
+    table.add(["one"], np.array([1]))
+    with pytest.raises(DataError, match="too many different words"):
+        table.add(["two"], np.array([1]))
 
 
 def test_words_of_a_batch_are_counted():
@@ -147,7 +160,7 @@ def test_words_of_a_batch_are_counted():
     assert batch.lengths.tolist() == [2, 3]
     assert batch.word_ids.tolist() == [0, 1, 1, 2, 0]
     assert batch.counts.tolist() == [2, 1, 1, 2, 1]
-    assert batch.n_skipped == 1
+    assert batch.passed_over == {"of under 2 words": 1}
 
 
 def test_phrases_are_gensims(tmp_path):

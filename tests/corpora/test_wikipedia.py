@@ -11,11 +11,12 @@ import tracemalloc
 from collections import Counter
 from itertools import chain, repeat
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import bags
 import pytest
 
-from topicmc.corpora import parallel, prepare, wikipedia_extract
+from topicmc.corpora import parallel, patience, prepare, wikipedia_extract
 from topicmc.corpora.readers import Tally, records
 from topicmc.corpora.readers.wikipedia import read_pages
 from topicmc.corpora.text.tokens import tokenize
@@ -186,6 +187,21 @@ def test_maps_hold_few_items_and_pass_errors_on(cores, monkeypatch):
     assert results == [i * i for i in range(13)]
 
 
+@pytest.mark.parametrize("cores", [1, 2, 3])
+def test_an_error_of_the_items_comes_behind_the_results_before_it(cores, monkeypatch):
+    monkeypatch.setattr(parallel, "available_cores", lambda: cores)
+
+    def items():
+        yield from range(8)
+        raise ValueError("cut short")
+
+    results = []
+    with pytest.raises(ValueError, match="cut short"), parallel.WorkerProcesses() as processes:
+        for result in processes.map(square, items()):
+            results.append(result)
+    assert results == [i * i for i in range(8)]
+
+
 def own_number(_):
     return os.getpid()
 
@@ -221,6 +237,38 @@ def test_the_same_workers_read_all_sources(tmp_path, monkeypatch):
     assert bags.training(corpus) == [{0: 1, 1: 1}] * 20
     assert corpus.rows.tolist() == [*range(1, 21)]
     assert len(started) == 2
+
+
+def test_many_small_sources_are_shared_out(tmp_path, monkeypatch):
+    """Each of one batch; what is done with them is told each worker once."""
+    plain, told = parallel._Worker._send, []
+
+    def noted(worker, value):
+        told.append((id(worker), value[0] is not None))
+        plain(worker, value)
+
+    monkeypatch.setattr(parallel._Worker, "_send", noted)
+    monkeypatch.setattr(parallel, "available_cores", lambda: 2)
+    sources = [tmp_path / f"{name}.txt" for name in "abcdefgh"]
+    for source in sources:
+        source.write_text("red green\n")
+    corpus = prepare(sources, tmp_path / "out", n_heldout=0, n_shards=1, min_df=1, max_df=1.0)
+    assert [corpus.about(d).place[::2] for d in range(8)] == [(s.name, 1) for s in sources]
+    assert len(told) == 8
+    workers = [worker for worker, is_new in told if is_new]
+    assert len(workers) == len({worker for worker, _ in told})
+
+
+@pytest.mark.parametrize("text", ["[http://a " * 20_000, "<!-- " * 100_000, "a\t!" * 100_000])
+def test_markup_without_an_end_is_passed_over(tmp_path, monkeypatch, text):
+    """gensim's patterns would take minutes, weeks or longer."""
+    monkeypatch.setattr(patience, "_SECONDS", (1, 0))
+    article = "привет мир {{template|no}} [[link|shown]] " * 20
+    texts = {"A": article, "B": escape(text), "C": article}
+    dump(tmp_path / "x.xml.bz2", [{"title": t, "ns": 0, "text": texts[t]} for t in texts])
+    corpus = prepare(tmp_path / "x.xml.bz2", tmp_path / "out", n_heldout=0, max_df=1.0)
+    assert corpus.titles[:] == ["A", "C"]
+    assert corpus.provenance["skipped"] == {"of markup without an end": 1}
 
 
 UNGUARDED = """

@@ -3,6 +3,7 @@ decides."""
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,10 +14,11 @@ from topicmc.engine.dsgld import Dsgld
 from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
 from topicmc.engine.method import EndsStart
+from topicmc.engine.progress import resume_command
 from topicmc.engine.schedule import Plan
 from topicmc.engine.state import Table
 from topicmc.engine.transport.local import LocalTransport
-from topicmc.errors import TopicmcError
+from topicmc.errors import DataError, TopicmcError
 from topicmc.host.interrupts import Interrupt
 from topicmc.settings.groups import DsgldSettings
 from topicmc.storage import runs
@@ -38,11 +40,25 @@ def made(path) -> RunDirectory:
     return run
 
 
-def begun(path, config=CONFIG, resume=False) -> Training:
+class Heard(Silent):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.evaluations: list[int] = []
+        self.sentences: list[str] = []
+
+    def evaluated(self, record):
+        self.evaluations.append(record["round"])
+
+    def message(self, text):
+        self.sentences.append(text)
+
+
+def begun(path, config=CONFIG, resume=False, listener=None) -> Training:
     transport = LocalTransport(3)
     run = RunDirectory.open(path) if resume else made(path)
     model = ToyModel(config, DATA, HELDOUT, run, transport)
-    return Training(config, model, run, transport, Silent(), resume=resume)
+    return Training(config, model, run, transport, listener or Silent(), resume=resume)
 
 
 def kept(path) -> dict:
@@ -200,6 +216,51 @@ def test_a_killed_run_goes_on_with_the_samples_of_its_checkpoint(tmp_path, monke
     assert not then.keys() & set(RunDirectory.open(path).sample_files())
 
 
+def test_what_is_found_when_a_run_goes_on_is_found_once(tmp_path, monkeypatch):
+    """It was stopped in its last round: nothing is left but the evaluation and the verdict."""
+    path, short = tmp_path / "run", replace(CONFIG, updates=40)
+    training = begun(path, short)
+    go(training, 10)
+    training._checkpoint()
+    files = training.run.checkpoint().manifest["files"]
+    monkeypatch.setattr("topicmc.engine.loop.has_converged", lambda run: True)
+    ending, heard = replace(short, until="converged"), Heard()
+    for _ in range(2):
+        begun(path, ending, resume=True, listener=heard).train(Interrupt())
+        run = RunDirectory.open(path)
+        run.recover()
+        manifest = run.checkpoint().manifest
+        assert [record["round"] for record in run.metrics()] == heard.evaluations == [10]
+        assert manifest["converged"] and manifest["files"] == files and not run.notices
+
+
+@pytest.mark.parametrize("harm", [lambda place: place.unlink(), lambda place: place.write_text("")])
+def test_a_run_goes_on_without_a_sample_whose_file_is_not_sound(tmp_path, harm):
+    """And says so: the checkpoint is sound, and nobody has that state any more."""
+    path = tmp_path / "run"
+    begun(path, replace(CONFIG, updates=320)).train(Interrupt())
+    run, then = RunDirectory.open(path), rounds_kept(path)
+    lost = run.sample_index()[3]
+    harm(run.place_of_sample(lost))
+    heard = Heard()
+    training = begun(path, resume=True, listener=heard)
+    assert heard.sentences == [f"{path / 'samples' / lost['file']}: damaged or gone, and left out"]
+    assert training.rounds == 80 and len(rounds_kept(path)) == len(then) - 1
+    assert training.train(Interrupt()).score_averaged is not None
+
+
+def test_a_sample_that_cannot_be_read_now_is_not_left_out(tmp_path):
+    path = tmp_path / "run"
+    begun(path, replace(CONFIG, updates=320)).train(Interrupt())
+    run = RunDirectory.open(path)
+    place = run.place_of_sample(run.sample_index()[3])
+    place.unlink()
+    place.mkdir()  # root may read all files
+    with pytest.raises(DataError, match="cannot be read"):
+        begun(path, resume=True)
+    assert place.exists()
+
+
 def test_what_goes_with_a_checkpoint_of_earlier_versions_is_made_up_for(tmp_path):
     """It holds no index of samples. A run that ended in its start may have been killed when it
     counted, before the state was written that stands in for samples."""
@@ -267,3 +328,16 @@ def test_what_is_no_whole_number_is_no_count(update):
     facts = {"index": 0, "arrays": ["theta"], "update": update}
     with pytest.raises(ValueError, match="update is .*, not int"):
         Table(Mean, {"d": 2}).restored(0, facts, Found())
+
+
+def test_a_corpus_where_nobody_may_look_is_to_be_named(tmp_path, monkeypatch):
+    def refused(place):
+        raise PermissionError
+
+    command = "topicmc train -o run --resume"
+    corpus = {"corpus": {"path": "../theirs/corpus"}}
+    run = SimpleNamespace(path=tmp_path, facts=lambda: corpus, resume_command=command)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "exists", refused)
+        told = resume_command(run)
+    assert told == "topicmc train CORPUS -o run --resume"

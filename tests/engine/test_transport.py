@@ -1,14 +1,17 @@
 """The in-process transport and the choice between transports; the MPI ones are in tests/mpi."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from topicmc.engine.transport import mpi
+from topicmc.engine.transport import launch, mpi
 from topicmc.engine.transport.base import abort_on_error, mean_into
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.engine.transport.mpi import MpiTable
@@ -120,6 +123,63 @@ def test_the_local_transport_never_imports_mpi():
         "open_transport('auto'); sys.exit('mpi4py' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-P", "-c", program], timeout=60).returncode == 0
+
+
+@pytest.fixture
+def mpiexec(tmp_path, monkeypatch):
+    """What becomes mpiexec: a script for the shell."""
+    place = tmp_path / "mpiexec"
+    place.touch(mode=0o755)
+    monkeypatch.setattr(launch, "find_mpiexec", lambda: str(place))
+    return lambda script: place.write_text(f"#!/bin/sh\n{script}\n")
+
+
+@pytest.mark.parametrize(("script", "status"), [("exit 3", 3), ("kill -9 $$", 137)])
+def test_the_status_of_launched_ranks_is_as_a_shell_says_it(mpiexec, script, status):
+    mpiexec(script)
+    assert launch.launch(2, []) == status
+
+
+def test_a_signal_while_ranks_are_launched_ends_them(mpiexec, monkeypatch):
+    class Signalled(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            signal.raise_signal(signal.SIGTERM)
+
+    mpiexec("exec sleep 20")
+    monkeypatch.setattr(subprocess, "Popen", Signalled)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        assert launch.launch(2, []) == 128 + signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+LAUNCH = """
+import sys
+from topicmc.engine.transport import launch
+launch.find_mpiexec = lambda: sys.argv[1]
+sys.exit(launch.launch(2, []))
+"""
+
+
+def test_ranks_end_as_they_should_where_the_terminal_has_closed(mpiexec, tmp_path):
+    """mpiexec would end them at once if it could not write what they say."""
+    begun = tmp_path / "begun"
+    trap = "trap 'echo bye && exit 7; exit 1' TERM"
+    mpiexec(f"{trap}; : > {begun}; for i in $(seq 99); do sleep 0.1; done")
+    terminal, end = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", LAUNCH, tmp_path / "mpiexec"],
+        stdin=end, stdout=end, stderr=end,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # also under nohup
+    ) as process:  # fmt: skip
+        os.close(end)
+        while process.poll() is None and not begun.exists():
+            time.sleep(0.01)
+        os.close(terminal)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(20) == 7
 
 
 def test_one_process_lets_errors_through():

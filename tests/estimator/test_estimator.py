@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fitting_cases import QUICK, TEXTS, TOKENS, WORDS
 from scipy.sparse import coo_array, csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -23,14 +24,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import topicmc
 from topicmc import LDA
 from topicmc.corpora import prepare
+from topicmc.corpora.documents import from_entries
 from topicmc.estimator.incremental import LEAST_START as START
 from topicmc.estimator.inputs import from_matrix
+from topicmc.kernels.threads import Threads
+from topicmc.models.heldout import split_documents
+from topicmc.models.lda.completion import token_probabilities
 
-TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
-TOKENS = [text.split() for text in TEXTS]
-WORDS = sorted({word for tokens in TOKENS for word in tokens})
 COUNTS = np.array([[tokens.count(word) for word in WORDS] for tokens in TOKENS])
-QUICK = {"n_components": 2, "max_iter": 20, "random_state": 3, "n_jobs": 1}
 
 ONE_TOPIC = "the check sets n_components=1, and a topic model needs two topics"
 EXPECTED_FAILURES = {
@@ -50,11 +51,6 @@ def memory_for_temporary_files():
     tempfile.tempdir = str(memory) if memory.is_dir() else usual
     yield
     tempfile.tempdir = usual
-
-
-@pytest.fixture(scope="module")
-def fitted() -> LDA:
-    return LDA(**QUICK).fit(TOKENS)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -87,9 +83,12 @@ def gensim_corpus():
 
 @pytest.mark.parametrize(
     "X",
-    [COUNTS, csr_matrix(COUNTS), csr_array(COUNTS.astype(np.float32)), COUNTS.tolist(), TOKENS],
-    ids=["array", "csr matrix", "csr array of floats", "lists of numbers", "tokens"],
-)
+    [
+        COUNTS, csr_matrix(COUNTS), csr_array(COUNTS.astype(np.float32)), COUNTS.tolist(), TOKENS,
+        COUNTS.astype(np.float16),
+    ],
+    ids=["array", "csr matrix", "csr array of floats", "lists of numbers", "tokens", "float16"],
+)  # fmt: skip
 def test_counts_and_tokens_give_the_same_topics(fitted, X):
     model = LDA(**QUICK).fit(X)
     assert separates(model, X)
@@ -168,6 +167,7 @@ def test_empty_documents_and_unknown_words_have_the_mean_of_the_prior(fitted):
         ([[(0, 1), (7, 2)]] * 9, {"vocabulary": WORDS}, "holds the id 7"),
         (COUNTS, {"vocabulary": WORDS[1:]}, "5 words, and X has 6 columns"),
         (COUNTS, {"vocabulary": ["a"] * 6}, "a word twice"),
+        (COUNTS, {"vocabulary": []}, "0 words, and X has 6 columns"),
         (COUNTS, {"n_components": 1}, "n_components 1 is out of range"),
         (COUNTS, {"n_components": 30}, "n_components 30 is more than"),
         (COUNTS, {"doc_topic_prior": -1.0}, "doc_topic_prior -1"),
@@ -262,6 +262,24 @@ def test_the_score_is_that_of_held_out_tokens(fitted):
         fitted.score([["tea"], []])
 
 
+def test_the_score_is_that_of_the_samples_at_the_price_of_the_mean(fitted):
+    """Document completion by Gibbs sampling under each sample gives the same figure."""
+    ids = [WORDS.index(word) for tokens in TOKENS for word in tokens]
+    lengths = np.array([len(tokens) for tokens in TOKENS])
+    documents = from_entries(lengths, np.array(ids), np.ones(len(ids), np.int64))[0]
+    split = split_documents(documents, seed=0)
+    ones, threads = np.ones(2), Threads(1)
+    found = [
+        token_probabilities(
+            split, np.ascontiguousarray(phi.T), ones, fitted.doc_topic_prior_, seed=0,
+            threads=threads, sweeps=300,
+        )
+        for phi in fitted.samples_
+    ]  # fmt: skip
+    expected = np.log(np.mean(found, axis=0)).mean()
+    assert fitted.score(TOKENS) == pytest.approx(expected, abs=0.02)
+
+
 def test_fractions_are_scored_alike_whatever_the_seed(fitted):
     halves = COUNTS + np.where(COUNTS > 0, 0.5, 0)
     other = pickle.loads(pickle.dumps(fitted))
@@ -303,6 +321,16 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(fitted, tmp_path):
     with pytest.raises(ZeroDivisionError):
         new.fit(TOKENS)
     assert not hasattr(new, "n_features_in_")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_samples_that_do_not_fit_in_memory_are_refused_before_training(monkeypatch):
+    """48 bytes each. A short run, of 12 sweeps, has at most as many."""
+    monkeypatch.setattr("topicmc.estimator.fitting.available_memory", lambda: 1_000)
+    with pytest.raises(ValueError, match="32 samples of n_components 2 .* keep fewer n_samples"):
+        LDA(**{**QUICK, "max_iter": 200}).fit(TOKENS)
+    assert len(LDA(**QUICK, n_samples=4).fit(TOKENS).samples_) <= 4
+    assert len(LDA(**{**QUICK, "max_iter": 12}).fit(TOKENS).samples_) <= 12
 
 
 def test_numbers_of_numpy_are_numbers(tmp_path):
@@ -354,10 +382,16 @@ def test_entries_of_coo_that_stand_twice_are_added_up(fitted, dtype, value):
 
 
 def test_documents_without_words_need_no_names():
+    """In a column, too."""
+    pd = pytest.importorskip("pandas")
     bags = [[(0, 3), (1, 1)], [(2, 2), (3, 1)]] * 5
     model = LDA(**QUICK).fit(bags)
-    np.testing.assert_allclose(model.transform([[], []]).sum(axis=1), 1)
-    assert (model.transform([[]]) == model.transform([[(77, 1)]])).all()
+    prior = model.transform([[(77, 1)]])
+    for documents in ([[]], [[], []]):
+        column = pd.Series(documents)
+        for X in (documents, column, column.to_numpy(), column.to_frame("tokens")):
+            mixes = model.transform(X)
+            assert len(mixes) == len(documents) and (mixes == prior).all()
 
 
 # --- documents as they come -----------------------------------------------------------------------
@@ -424,10 +458,11 @@ def test_errors_name_parameters(name, value):
 
 def test_importing_the_package_stays_light():
     code = (
-        "import sys, topicmc; print([m for m in ('numpy', 'sklearn', 'numba') if m in sys.modules])"
+        "import sys, topicmc; print('LDA' in dir(topicmc),"
+        " [m for m in ('numpy', 'sklearn', 'numba') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
-    assert done.stdout == "[]\n"
+    assert done.stdout == "True []\n"
     with pytest.raises(AttributeError, match="no attribute 'lda'"):
         topicmc.lda  # noqa: B018
 

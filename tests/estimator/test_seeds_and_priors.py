@@ -45,6 +45,7 @@ def test_matrices_need_names_and_unknown_words_are_warned_of():
         ({"a": [["rain", -1]]}, "the weight -1 is no number above 0"),
         ({"a": []}, "topic a has no words"),
         ({"a": {"rain", "wind"}}, "the words of topic a are of type set, not list"),
+        ({"\u200d": ["rain"]}, "is empty or has blanks at an end"),  # nobody sees it
         ("rain", "is not an object"),
         ({c: ["rain"] for c in "abcd"}, "names 4 topics and there are 3"),
     ]:

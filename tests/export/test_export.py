@@ -8,6 +8,7 @@ import pytest
 
 from topicmc.errors import TopicmcError, UsageError
 from topicmc.export import FORMATS, export
+from topicmc.storage.staging import draft_of
 
 FOLDERS = [format for format, kind in FORMATS.items() if kind.files]
 FILES = [format for format, kind in FORMATS.items() if not kind.files]
@@ -117,7 +118,21 @@ def test_what_fails_leaves_what_was_there(made, tmp_path, monkeypatch, format):
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(TopicmcError, match=r"topics: cannot be written \(Input/output error\)"):
         export(made.source(chain=1), format, place, force=True)
+    with pytest.raises(TopicmcError, match="cannot be written"):  # and no folder made for it
+        export(made.source(), format, tmp_path / "deep/er/topics")
     assert [path.read_bytes() for path in written] == before
+    assert list(tmp_path.iterdir()) == [place]
+
+
+def test_what_a_killed_export_had_put_aside_is_there_again(made, tmp_path):
+    """One that was killed between the two renames: the next, without --force, finds the old."""
+    place = tmp_path / "topics"
+    written = export(made.source(), "npy", place)
+    place.rename(draft_of(place).with_suffix(".old"))
+    draft_of(place).mkdir()
+    with pytest.raises(UsageError, match="topics: exists already; add --force"):
+        export(made.source(), "npy", place)
+    assert sorted(place.iterdir()) == sorted(written)
     assert list(tmp_path.iterdir()) == [place]
 
 

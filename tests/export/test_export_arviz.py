@@ -53,6 +53,11 @@ def test_arviz_summarises_them(file, made):
     assert (table["r_hat"].astype(float) < 2).all()
 
 
+def test_no_chain_is_averaged_by_itself(made, tmp_path, monkeypatch):
+    monkeypatch.setattr("topicmc.export.source.posterior_mean", None)
+    export(made.source(), "arviz", tmp_path / "samples.nc")
+
+
 def test_several_runs_and_all_words(made, small_corpus, tmp_path):
     """Chains of all runs, in the numbers of the first; only as many draws as every chain has."""
     other = make_run(small_corpus, tmp_path / "other", seed=6)

@@ -8,6 +8,7 @@ import pytest
 from made_run import BETAS
 
 from topicmc.export import export
+from topicmc.export.mixture import GroupTopics
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
 
@@ -84,6 +85,18 @@ def test_the_same_bytes_for_any_number_of_threads(folder, made, tmp_path, monkey
     export(made.source(threads=3), "mallet", tmp_path / "topics")
     for name in ("state.gz", "topic-keys.txt", "topic-word-weights.txt"):
         assert (tmp_path / "topics" / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_documents_of_groups_come_some_at_a_time(topics, small_corpus, monkeypatch):
+    """A shard may hold many millions of tokens."""
+    monkeypatch.setattr("topicmc.export.source.CHUNK", 100)
+    of = np.arange(small_corpus.n_docs, dtype=np.int32) % 5
+    groups = GroupTopics(**vars(topics), sizes=np.bincount(of), groups=of)
+    found = list(groups.assignments(small_corpus, stream_key(3, "x"), Threads(1)))
+    assert len(found) > 2 * small_corpus.n_shards
+    assert np.concatenate([batch.doc_ids for batch, _ in found]).tolist() == list(range(len(of)))
+    for batch, z in found:
+        np.testing.assert_array_equal(z, np.repeat(of[batch.doc_ids], np.diff(batch.offsets)))
 
 
 def test_the_keys(folder, topics):

@@ -57,6 +57,19 @@ def test_gensim_goes_on_with_the_model(lda, documents, tmp_path):
     assert 0 < np.abs(again.get_topics() - lda.get_topics()).max() < 0.05
 
 
+def test_a_short_document_does_not_outweigh_the_corpus(lda, topics, small_corpus, tmp_path):
+    """For gensim: five tokens beside 300 documents."""
+    lda.save(str(tmp_path / "again"))
+    again = gensim.models.LdaModel.load(str(tmp_path / "again"))
+    assert again.num_updates == again.state.numdocs == topics.n_docs == small_corpus.n_docs
+    again.update([[(0, 3), (1, 2)]], eval_every=0)
+    assert 0 < np.abs(again.get_topics() - lda.get_topics()).max() < 0.1
+
+
+def shares(rows: np.ndarray) -> np.ndarray:
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
 @pytest.fixture
 def estimator(made, tmp_path):
     export(made.source(), "sklearn", tmp_path / "topics")
@@ -64,8 +77,7 @@ def estimator(made, tmp_path):
 
 
 def test_scikit_learn_has_our_topics(estimator, topics):
-    phi = estimator.components_ / estimator.components_.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(phi, topics.phi, atol=1e-12)
+    np.testing.assert_allclose(shares(estimator.components_), topics.phi, atol=1e-12)
     assert estimator.topic_word_prior_ == pytest.approx(np.mean(BETAS[0]))
     assert estimator.doc_topic_prior_ == pytest.approx(topics.alpha.mean())
 
@@ -98,7 +110,9 @@ def test_scikit_learn_after_a_vectorizer(made, estimator, tmp_path):
         mixes = estimator.transform(counts)
         np.testing.assert_allclose(mixes.sum(axis=1), 1)
         assert np.isfinite(estimator.score(counts))
+        before = shares(estimator.components_)
         estimator.partial_fit(counts)
+        assert 0 < np.abs(shares(estimator.components_) - before).max() < 0.15  # 5 tokens are few
 
 
 def test_one_prior_for_all_topics_is_said(made, even, tmp_path):

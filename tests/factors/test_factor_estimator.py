@@ -13,11 +13,12 @@ from synthetic import write_ratings
 
 from topicmc import MatrixFactorization
 from topicmc.cli import main
+from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, DivergedError
 from topicmc.host import machine
 from topicmc.models.factors import jobs
-from topicmc.models.factors.rating_files import Columns
+from topicmc.models.factors.data import RatingFile
 from topicmc.models.factors.settings import FactorConfig
 
 SMALL = {"n_factors": 3, "max_iter": 10, "random_state": 0, "n_jobs": 1}
@@ -87,6 +88,26 @@ def test_a_model_of_a_gibbs_run_can_be_fitted(ratings, tmp_path):
     assert np.array_equal(model.predict(pairs), again.predict(pairs))
 
 
+@pytest.mark.parametrize(
+    ("told", "passes"),
+    [
+        (["--sampler", "gibbs"], 60),
+        (["--sampler", "sgld"], 60 * 100 / 1500),
+        (["--sampler", "sgd"], 60 * 100 / 1500),
+        (["--split", "square", "--workers", "4", "--transport", "local"], 60 * 200 / 1500),
+    ],
+)
+def test_a_model_of_a_run_of_so_many_updates_is_as_long(ratings, tmp_path, told, passes):
+    """A minibatch is of 100 of 1,500 ratings; in a square a chain draws two at once."""
+    path, pairs, values, _ = ratings
+    options = (*told, "--factors", "2", "--updates", "60", "--heldout", "0", "--json")
+    with pytest.raises(SystemExit):
+        main(["factors", "train", str(path), "-o", str(tmp_path / "run"), *options])
+    model = MatrixFactorization.from_run(tmp_path / "run")
+    assert model.max_iter == pytest.approx(passes) and model.n_samples == 64
+    clone(model).fit(pairs, values)
+
+
 def test_a_step_that_is_too_large_is_told(ratings):
     _, pairs, values, _ = ratings
     model = MatrixFactorization(**{**SMALL, "step_size": 1e20})
@@ -137,6 +158,36 @@ def test_a_long_id_does_not_make_the_others_long():
         tracemalloc.stop()
     assert held < 40e6
     assert len(model.user_ids_) == len(pairs)
+
+
+def test_a_truth_and_a_number_are_two_ids():
+    pairs = [(True, "x"), (1, "x")]
+    model = MatrixFactorization(n_factors=1, max_iter=60, random_state=0).fit(pairs, [1, 2])
+    assert sorted(model.user_ids_) == ["1", "True"] and len(model.predict(pairs)) == 2
+
+
+def test_dates_are_ids_as_they_are_written():
+    dates = np.array([["2024-01-01", "2024-03-01"], ["2024-01-02", "2024-03-01"]], "M8[ns]")
+    model = MatrixFactorization(n_factors=1, max_iter=60, random_state=0).fit(dates, [1, 2])
+    assert [id[:10] for id in sorted(model.user_ids_)] == ["2024-01-01", "2024-01-02"]
+    dates[1, 0] = "NaT"
+    with pytest.raises(ValueError, match="X lacks ids"):
+        model.fit(dates, [1, 2])
+
+
+def test_who_listens_is_let_go_where_training_cannot_begin(monkeypatch):
+    heard = []
+
+    class Told(Silent):
+        def close(self):
+            heard.remove(self)
+
+    monkeypatch.setattr(
+        "topicmc.estimator.factors.listener", lambda *_: heard.append(Told()) or heard[-1]
+    )
+    with pytest.raises(ValueError, match="batch_size has no meaning"):
+        MatrixFactorization(sampler="gibbs", batch_size=9).fit([("a", "x")], [1])
+    assert not heard
 
 
 @pytest.mark.parametrize("missing", ["NA", "NaT"])
@@ -215,18 +266,21 @@ def test_a_pickled_model_predicts_the_same():
         ({"n_chains": 0}, [("a", "x")], [1], "n_chains 0 is out of range"),
         ({"sampler": "gibbs", "batch_size": 9}, [("a", "x")], [1], "batch_size has no meaning"),
         ({"sampler": "gibbs", "step_size": 2.0}, [("a", "x")], [1], "step_size has no meaning"),
+        ({"sampler": "sgd", "n_samples": 9}, [("a", "x")], [1], "n_samples has no meaning"),
         ({"max_iter": 0}, [("a", "x")], [1], "max_iter 0 is out of range"),
         ({"scale": (5, 1)}, [("a", "x")], [1], "scale"),
         ({"scale": (2, 5)}, [("a", "x")], [1], "outside the scale from 2 to 5"),
         ({"scale": 5}, [("a", "x")], [1], "scale 5: give the least rating and the greatest"),
         ({"scale": (1, 2, 3)}, [("a", "x")], [1], "give the least rating and the greatest"),
         ({"scale": "15"}, [("a", "x")], [1], "scale '15': give the least"),
-        ({}, [("a", "x"), ("b", "x")], [1, -1e39], r"y\[1\] is too large"),
+        ({"scale": (0, 1e19)}, [("a", "x")], [1], "give the least rating and the greatest"),
+        ({}, [("a", "x"), ("b", "x")], [1, -1e19], r"y\[1\] is too large"),
         ({}, np.array([["a", "nan"]]), [1], "X lacks ids"),
         ({}, [("a", "")], [1], "X lacks ids"),
         ({}, np.array([[b"a", b"nan"]]), [1], "X lacks ids"),
         ({}, [("a", b"")], [1], "X lacks ids"),
         ({}, [("a", b"\xff")], [1], "X holds bytes that are not UTF-8"),
+        ({}, [("a\ud800", "x")], [1], "X holds text that has no UTF-8"),
         ({}, [("a", ["x"])], [1], "X holds what is no id"),
     ],
 )
@@ -239,7 +293,7 @@ def test_a_longer_run_goes_on_to_its_end_though_it_had_converged(tmp_path):
     ratings, transport = write_ratings(tmp_path), LocalTransport(1)
     config = FactorConfig(factors=2, updates=20, until="converged", threads=1)
     with ExitStack() as leases:
-        jobs.start(config, ratings, tmp_path / "run", transport, columns=Columns(), leases=leases)
+        jobs.start(config, RatingFile(ratings), tmp_path / "run", transport, leases=leases)
     with ExitStack() as leases:
         told = {"updates": 40}
         assert jobs.resume(tmp_path / "run", told, transport, leases)[0].until == "end"

@@ -7,7 +7,7 @@ from scipy import stats
 from topicmc.kernels.threads import Threads
 from topicmc.models.factors.gibbs import ByRow, Gibbs
 from topicmc.models.factors.ratings import Ratings
-from topicmc.models.factors.rows import GammaPrior, Items, Stream, Users
+from topicmc.models.factors.rows import GammaPrior, Items, Stream, Users, initial_rows
 
 TAU = 1.7
 USERS, ITEMS = np.array([0, 0, 1, 2, 2, 2], np.int32), np.array([0, 1, 1, 0, 1, 2], np.int32)
@@ -131,6 +131,18 @@ def test_precisions_are_drawn_from_their_conditional():
         assert stats.kstest(draws[:, k], off.cdf).pvalue < 1e-7
     other = prior.draw(squares, 11, stream, 0, "items")
     assert not np.array_equal(other, draws[0])
+
+
+def test_the_first_sweep_draws_other_numbers_than_the_start():
+    """Where ratings say nothing a sweep draws the rows from the prior of the start anew."""
+    streams = Stream(3, 0, 0), Stream(3, 0, 0)
+    users, items = (initial_rows(kind, 0, 3, 3, 3, streams[0]) for kind in (Users, Items))
+    before = users.factors.copy(), items.factors.copy()
+    users.tau = 0.0
+    ratings = Ratings(USERS, ITEMS, np.zeros(len(USERS), np.float32), 3, 3)
+    Gibbs(ratings, prior=None, noise=None, threads=ONE).sweep(users, items, streams)
+    for rows, old in zip((users, items), before, strict=True):
+        assert not np.allclose(rows.factors, old, rtol=1e-3)
 
 
 def test_ratings_by_row():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from topicmc.kernels.threads import Threads
+from topicmc.models.factors.ratings import Ratings
 from topicmc.models.factors.rows import Items, Stream, Users, settle
-from topicmc.models.factors.sgld import Block, Sgld, rates
+from topicmc.models.factors.sgld import Sgld, rates
 
 TAU, WORTH, STEP = 2.0, 5, 2.5
 PRECISION = np.array([3.0, 5.0, 4.0])
@@ -74,7 +75,8 @@ def sampled(fault=None, n_updates=100, threads=2):
     items = np.concatenate(
         [np.tile(np.arange(3), N_ALIKE), np.tile(np.arange(3, N_ITEMS), N_ALIKE)]
     ).astype(np.int32)
-    block = Block(users, items, VALUES[items], rates(counts, WORTH, TAU), np.full(N_ITEMS, 1 / TAU))
+    block = Ratings(users, items, VALUES[items], len(kinds), N_ITEMS)
+    of_rows = rates(counts, WORTH, TAU), np.full(N_ITEMS, 1 / TAU)
     sgld = Sgld(
         block, 0, batch_size=M, temperature=2.0 if fault == "noise of 2ε" else 1.0,
         seed=5, threads=Threads(threads),
@@ -89,11 +91,13 @@ def sampled(fault=None, n_updates=100, threads=2):
     for update in range(n_updates):
         weight = 2.0 if fault == "weight" else 1.0
         position = update * WORTH  # a pass each, so that minibatches are independent
-        sgld.update(rows, fixed, (stream, stream), position, step=STEP, weight=weight, time=STEP)
+        sgld.update(
+            rows, fixed, (stream, stream), of_rows, position, step=STEP, weight=weight, time=STEP
+        )
         fixed.factors[:], fixed.moved_at[:] = ITEMS, fixed.clock
         if fault == "printed noise":  # that of touched rows alone
             np.maximum(rows.moved_at, rows.clock - STEP, out=rows.moved_at)
-    settle(rows, block.user_rates, sgld.temperature, stream, Threads(threads))
+    settle(rows, of_rows[0], sgld.temperature, stream, Threads(threads))
     return rows.factors.reshape(2, N_ALIKE, 3).astype(float)
 
 

@@ -7,9 +7,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError, UsageError
+from topicmc.export.factors import _texts
 from topicmc.models.factors.data import RatingData
-from topicmc.models.factors.rating_files import Columns, _encoded, read_pairs, read_ratings
+from topicmc.models.factors.rating_columns import Columns
+from topicmc.models.factors.rating_files import _encoded, read_pairs, read_ratings
 
 HEADED = "user,item,rating\n"
 
@@ -56,6 +59,7 @@ def cells(table):
         (HEADED + "a,x,3\na,x,5\nb,x,1\n", {"duplicates": "mean"}, [("a", "x", 4), ("b", "x", 1)]),
         (HEADED + "a,x,3\nb,x,1\na,x,5\n", {"duplicates": "last"}, [("b", "x", 1), ("a", "x", 5)]),
         (HEADED + "a,x,3\na,x,5\n", {"duplicates": "keep"}, [("a", "x", 3), ("a", "x", 5)]),
+        ("user, item, rating\n a, x y , 3\n , , \nb ,z, 4\n", {}, [("a", "x y", 3), ("b", "z", 4)]),
     ],
 )  # fmt: skip
 def test_what_is_read(file, content, options, expected):
@@ -70,6 +74,7 @@ def test_what_is_read(file, content, options, expected):
         (HEADED + "a,x,3\n\nb,y,good\n", {}, "line 4: the rating 'good' is not a number"),
         (HEADED + "a,x,nan\n", {}, "line 2: the rating 'nan' is not a number"),
         (HEADED + "a,x,1e99\n", {}, "line 2: the rating '1e99' is not a number"),
+        (HEADED + "a,x,1e19\n", {}, "line 2: the rating '1e19' is not a number from -1e+18"),
         (HEADED + "a,x,\n", {}, "line 2: the rating is missing"),
         (HEADED + "a,x,3\n,y,4\n", {}, "line 3: the user is missing"),
         (HEADED + "a,x,3\nb,,4\n", {}, "line 3: the item is missing"),
@@ -110,6 +115,26 @@ def test_columns_that_are_not_there(file, content, columns, told):
         read_ratings(file(content), columns)
 
 
+def test_no_other_word_says_what_to_do_with_duplicates(file):
+    with pytest.raises(UsageError, match="--duplicates 'first' is not one of refuse, keep, last"):
+        read_ratings(file(HEADED + "a,x,3\na,x,5\n"), duplicates="first")
+
+
+def test_memory_that_a_file_was_read_into_is_given_back(file, monkeypatch):
+    """Arrow is told to, when nothing is left of what it has read."""
+    path = file(HEADED + "".join(f"u{n},x,3\n" for n in range(20_000)))
+    pool, left = pa.default_memory_pool(), []
+    before = pool.bytes_allocated()
+
+    class Pool:
+        def release_unused(self):
+            left.append(pool.bytes_allocated() - before)
+
+    monkeypatch.setattr(pa, "default_memory_pool", Pool)
+    assert len(read_ratings(path).values) == 20_000
+    assert len(left) == 1 and left[0] < 20_000
+
+
 def test_a_missing_file_and_a_folder(tmp_path):
     for path in (tmp_path / "none.csv", tmp_path):
         with pytest.raises(DataError, match=str(path)):
@@ -123,11 +148,17 @@ def test_parquet(tmp_path):
     table = read_ratings(path, Columns("u", "i", "r"))
     assert cells(table) == [("7", "x", 3), ("8", "y", 4)]
     assert table.columns == ("u", "i", "r")
+    parquet.write_table(pa.table({**columns, "u": [12345678901.0, 31.0]}), path)
+    table = read_ratings(path, Columns("u", "i", "r"))
+    assert cells(table) == [("12345678901", "x", 3), ("31", "y", 4)]
     for name, value, told in (
         ("u", [7, None], "row 2: the user is missing"),
         ("r", [3.0, None], "row 2: the rating is missing"),
         ("r", ["3", "good"], "row 2: the rating 'good' is not a number"),
         ("u", [[1], [2]], "cannot be read as Parquet"),
+        ("u", [7.0, None], "row 2: the user is missing"),
+        ("u", [7.0, 1.5], "the column u holds numbers that are not whole; ids are text or whole"),
+        ("r", [[1.0], [2.0]], "the column r holds list.* not ratings; name another by --rating"),
     ):
         parquet.write_table(pa.table({**columns, name: value}), path)
         with pytest.raises(DataError, match=told):
@@ -197,3 +228,9 @@ def test_ids_come_in_pieces_that_together_are_too_long_for_one_array():
     long = pa.array([f"{i:04}".ljust(1 << 14) for i in range(1 << 12)])
     numbers, ids = _encoded(pa.chunked_array([long] * 33), "user", str)
     assert len(ids) == 1 << 12 and np.array_equal(numbers, np.tile(np.arange(1 << 12), 33))
+
+
+def test_ids_that_numpy_has_no_room_for_are_not_exported():
+    for texts in ([*map(str, range(2000)), "x" * 20_000], ["a", "a\0"]):
+        with pytest.raises(UsageError, match="use --to csv"):
+            _texts(Strings.of(texts))

@@ -15,6 +15,7 @@ from topicmc.kernels.collapsed import (
     count_changes,
     empty_counts,
 )
+from topicmc.kernels.padding import padded_topics as padded
 from topicmc.kernels.random import stream_key
 from topicmc.samplers.row_prior import RowPrior
 
@@ -27,10 +28,6 @@ def corpus(n_docs, n_words, seed=0, longest=90):
     lengths = generator.integers(0, longest, n_docs)
     tokens = np.concatenate([np.sort(generator.integers(0, n_words, n)) for n in lengths])
     return np.r_[0, np.cumsum(lengths)], tokens.astype(np.uint16)
-
-
-def padded(alpha):
-    return np.r_[alpha, np.zeros(-len(alpha) % 16)].astype(np.float32)
 
 
 def started(offsets, tokens, n_words, alpha, beta, **options):

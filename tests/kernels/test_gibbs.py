@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from topicmc.kernels import by_word_batch, gibbs
+from topicmc.kernels import by_word_batch, gibbs, sparse
 from topicmc.kernels.batch import Minibatch, gather
 from topicmc.kernels.gibbs import UNASSIGNED, UNIT, Assignments, topic_rows
 from topicmc.kernels.random import stream_key
@@ -162,16 +162,18 @@ def test_empty_documents(n_docs, module):
     assert got.doc_topic.sum() == 0
 
 
-def test_arguments_that_do_not_fit():
+@pytest.mark.parametrize("module", [gibbs, by_word_batch, sparse])
+def test_arguments_that_do_not_fit(module):
     batch, rows, alpha = setting(2, 10)
     with pytest.raises(ValueError, match="burn_in"):
-        sample(batch, rows, alpha, burn_in=3)
+        sample(batch, rows, alpha, burn_in=3, module=module)
     with pytest.raises(ValueError, match="alpha"):
-        sample(batch, rows, alpha[:10])
+        sample(batch, rows, alpha[:10], module=module)
     with pytest.raises(ValueError, match="token"):
-        sample(batch, rows[:3], alpha)
+        sample(batch, rows[:3], alpha, module=module)
     with pytest.raises(ValueError, match="z names"):
-        sample(batch, rows, alpha, z=np.full(len(batch.tokens), 300, np.uint16))
+        z = np.full(len(batch.tokens), 300, np.uint16)
+        sample(batch, rows, alpha, z=z, module=module)
 
 
 @pytest.mark.parametrize(

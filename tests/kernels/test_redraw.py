@@ -10,6 +10,7 @@ from scipy.stats import chi2
 
 from topicmc.kernels import assignments, gibbs, sparse
 from topicmc.kernels.collapsed import assignment_dtype, count_changes
+from topicmc.kernels.padding import padded_topics as padded
 from topicmc.kernels.prior import no_prior
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
@@ -27,10 +28,6 @@ def corpus(n_docs, n_words, n_topics, seed=0, longest=90):
     word_topic = np.zeros((n_words, -(-n_topics // 16) * 16), np.int32)
     np.add.at(word_topic, (tokens, z), 1)
     return np.r_[0, np.cumsum(lengths)], tokens.astype(np.uint16), z, word_topic
-
-
-def padded(alpha):
-    return np.r_[alpha, np.zeros(-len(alpha) % 16)].astype(np.float32)
 
 
 def drawn(

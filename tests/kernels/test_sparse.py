@@ -155,18 +155,6 @@ def test_as_many_topics_as_there_can_be(module):
         module.sample_assignments(batch, rows, alpha + np.float32(1), **options)
 
 
-def test_arguments_that_do_not_fit():
-    batch, rows, alpha = setting(2, 10)
-    with pytest.raises(ValueError, match="burn_in"):
-        sample(batch, rows, alpha, burn_in=3)
-    with pytest.raises(ValueError, match="alpha"):
-        sample(batch, rows, alpha[:10])
-    with pytest.raises(ValueError, match="token"):
-        sample(batch, rows[:3], alpha)
-    with pytest.raises(ValueError, match="z names"):
-        sample(batch, rows, alpha, z=np.full(len(batch.tokens), 300, np.uint16))
-
-
 def test_frequencies_are_those_of_the_exact_posterior():
     """χ² over all 81 states of a document of four tokens, 60,000 independent documents: fails by
     chance once in 10⁶. It catches α off by a tenth, and a prior part that leaves out the topics

@@ -9,7 +9,7 @@ import pytest
 from priors import prior
 from scipy.stats import chi2
 from synthetic import write_docword
-from test_training import StopAfter, kept_bits, train
+from trained import StopAfter, kept_bits, train
 
 from topicmc.corpora import prepare
 from topicmc.engine.transport.local import LocalTransport
@@ -24,6 +24,7 @@ from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.methods import open_method
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.planning.plan import rounds_per_sweep
+from topicmc.models.lda.planning.starts import LEAST_START, Members
 from topicmc.models.lda.priors.learned import learned_beta
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.row_prior import RowPrior
@@ -94,6 +95,29 @@ def test_beta_is_learned_from_the_counts(tiny_corpus):
     learned = learned_beta(before, theta, totals + 15.0, totals, steps=adlda._STEPS)
     assert before.base == 5.0 != learned
     assert found.prior.base == learned
+
+
+def test_beta_of_no_tokens_stays():
+    """As after a first sweep that no document is in."""
+    theta, nothing = np.full((3, 2), 0.3, np.float32), np.zeros(2)
+    assert learned_beta(RowPrior(0.3), theta, nothing + 0.9, nothing) == 0.3
+
+
+@pytest.mark.parametrize(
+    ("n_docs", "n_joined"), [(19, 19), (21, 21), (45, 45), (45, 24), (45, 12), (45, 0)]
+)
+def test_a_part_of_the_documents_stands_for_those_that_have_joined(monkeypatch, n_docs, n_joined):
+    """Every n-th counts n times, so that workers of any size have their weight in α; and ten at
+    least are looked at here."""
+    monkeypatch.setattr(collapsed, "_LEARN_FROM", 10)
+    tokens = np.zeros(4 * n_docs, np.uint16)
+    worker = collapsed.CollapsedWorker(4 * np.arange(n_docs + 1), tokens, 0, 1, 2, np.uint64(1))
+    options = {"sweep": 0, "one_by_one": False, "threads": Threads()}
+    worker.draw(np.arange(n_joined), np.full(2, 0.1), RowPrior(0.1), **options)
+    n = max(1, n_joined // 10)
+    counted = worker.mix_histogram()[-1].sum()
+    assert n_joined <= counted < n_joined + n
+    assert counted // n >= min(10, n_joined)
 
 
 @pytest.mark.parametrize("beta", [0.1, np.array([[0.1, 2.5], [0.1, 0.1], [0.9, 0.1]])])
@@ -339,6 +363,22 @@ def test_the_start_is_annealed_and_grows(small_corpus):
     plain = method(replace(config, start="plain"), small_corpus).schedule
     assert plain.share(0) == 1 and plain.beta_factor(0) == 1
     assert [plain.is_start(position) for position in (0, 50, 51)] == [True, True, False]
+
+
+@pytest.mark.parametrize("sweeps", range(1, 13))
+def test_all_documents_are_in_before_the_start_is_over(small_corpus, monkeypatch, sweeps):
+    """However short it is: none joins in a sweep that counts, and priors are learned last from all.
+    A subset, too, is drawn whole before all documents are."""
+    monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_TOKENS", 200)
+    monkeypatch.setattr("topicmc.models.lda.planning.starts.FIRST_WORD_TOKENS", 1)
+    config = replace(CONFIG, start="grow", start_sweeps=sweeps, epochs=30.0, learn="both")
+    schedule = method(config, small_corpus).schedule
+    assert schedule.share(0) < 0.2 or sweeps == 1
+    assert schedule.share(schedule.after(sweeps - 1)) == 1
+    assert not any(len(schedule.edges(sweep)) for sweep in range(sweeps, 20))
+    assert schedule.learns(sweeps - 1, sweeps) and not schedule.starts(sweeps)
+    members = Members.on_subset(sweeps + LEAST_START, 0.4, Extent(3_000, 90_000, 120), 5)
+    assert (members.end, members.share(sweeps - 1)) == (sweeps, 0.4)
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
-from test_training import StopAfter, kept_bits, opened, train
+from trained import StopAfter, kept_bits, opened, train
 
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.collapsed.consensus import _roots, _ward, consensus, seconds_to_compare
@@ -169,17 +169,20 @@ def test_members_begin_at_random_and_the_chain_with_what_they_have_in_common(sma
         assert counts.sum() == small_corpus.n_tokens
         for sampler in found.samplers.values():
             np.testing.assert_array_equal(sampler.topic_totals, counts.sum(axis=0))
-    assert len(found._pool) == 9
+    assert len(found.start_topics.members) == 9
     last.append(counted(found))
     found.round()
-    assert len(found._pool) == 10
-    for member, counts in zip(found._pool, last[1:], strict=True):
+    assert len(found.start_topics.members) == 10
+    for member, counts in zip(found.start_topics.members, last[1:], strict=True):
         np.testing.assert_array_equal(member, counts[:, :5])
-    expected = consensus(found._pool, 0.1)
+    expected = consensus(found.start_topics.members, 0.1)
     np.testing.assert_array_equal(found._topics(POOLED)[0][:, :5], expected)
+    saved = found.arrays()  # which are no copies
+    for i, member in enumerate(found.start_topics.members):
+        assert saved[f"member-{i:03d}"] is member
     while found.position < POOLED + 3:
         found.round()
-    assert found._pool == [] and found._topics(POOLED + 3) is None
+    assert found.start_topics.members == [] and found._topics(POOLED + 3) is None
 
 
 def test_metrics_say_which_member_was_drawn(small_corpus):
@@ -219,20 +222,41 @@ def test_a_resumed_start_has_the_bits_of_an_uninterrupted_one(small_corpus, tmp_
     assert min(entry["position"] for entry in run.sample_index()) > 30
 
 
+def seal(folder):
+    """Writes the checksums of the files of a checkpoint, some of which were changed."""
+    place = folder.parent / "current.json"
+    manifest = json.loads(place.read_text())
+    manifest["files"] = {path.name: checksum(path) for path in folder.iterdir()}
+    place.write_text(json.dumps({**manifest, "checksum": own_checksum(manifest)}))
+
+
 @pytest.mark.parametrize(
     "change", [lambda m: m[..., :-1], lambda m: m.astype(np.int64), lambda m: m[0]]
 )
 def test_members_that_are_none_are_no_state(small_corpus, tmp_path, change):
     train(CONFIG, small_corpus, tmp_path / "run", StopAfter(9))
-    path = next((tmp_path / "run" / "checkpoint").glob("round-*/members.npy"))
+    path = next((tmp_path / "run" / "checkpoint").glob("round-*/member-001.npy"))
     np.save(path, change(np.load(path)))
-    place = tmp_path / "run" / "checkpoint" / "current.json"
-    manifest = json.loads(place.read_text())
-    manifest["files"]["members.npy"] = checksum(path)
-    manifest["checksum"] = own_checksum(manifest)
-    place.write_text(json.dumps(manifest))
-    with pytest.raises(DataError, match="holds no state of this run .*members is int"):
+    seal(path.parent)
+    with pytest.raises(DataError, match="holds no state of this run .*a member is int"):
         train(CONFIG, small_corpus, tmp_path / "run", resume=True)
+
+
+def test_members_that_an_earlier_version_saved_go_on(small_corpus, tmp_path):
+    """Which were in one array."""
+    whole, _ = train(CONFIG, small_corpus, tmp_path / "whole")
+    train(CONFIG, small_corpus, tmp_path / "run", StopAfter(9))
+    paths = sorted((tmp_path / "run" / "checkpoint").glob("round-*/member-*.npy"))
+    folder = paths[0].parent
+    np.save(folder / "members.npy", np.array([np.load(path) for path in paths]))
+    for path in paths:
+        path.unlink()
+    facts = json.loads((folder / "rank-000.json").read_text())
+    assert (facts["members"], facts.pop("apart")) == (len(paths), True) == (2, True)
+    (folder / "rank-000.json").write_text(json.dumps(facts))
+    seal(folder)
+    run, _ = train(CONFIG, small_corpus, tmp_path / "run", resume=True)
+    assert kept_bits(run) == kept_bits(whole) != []
 
 
 @pytest.fixture
@@ -317,7 +341,7 @@ def test_a_run_of_a_version_whose_members_did_not_grow_goes_on(
     method = opened(config, small_corpus)
     told = method.restore(TopicRun.open(tmp_path / "run").checkpoint())
     assert told is not None and "by a version whose starts" in told
-    assert (method.position, len(method._pool)) == (-(-rounds // 10), members)
+    assert (method.position, len(method.start_topics.members)) == (-(-rounds // 10), members)
     run, _ = train(config, small_corpus, tmp_path / "run", resume=True)
     assert min(entry["position"] for entry in run.sample_index()) > 63
     assert run.metrics()[-1]["sweep"] >= 70
@@ -344,7 +368,8 @@ def test_it_is_chosen_where_sweeps_are_cheap():
     assert chosen(KOS, time_budget=60.0)[0] == "consensus"
     assert chosen(KOS, sampler="auto") == ("consensus", 1250)
     assert chosen(KOS, sampler="scir") == ("consensus", 1250)
-    assert chosen(KOS, sampler="sgrld", remember=True) == ("consensus", 1250)
+    # A sweep of it takes longer, as it moves θ more often.
+    assert chosen(KOS, sampler="sgrld", remember=True) == ("consensus", 751)
     assert chosen(ARXIV, topics=100, epochs=440.0)[0] == "grow"  # documents would join too fast
     assert chosen(ARXIV, topics=100, epochs=600.0)[0] == "consensus"
     assert chosen(PUBMED, topics=100, epochs=600.0)[0] == "grow"

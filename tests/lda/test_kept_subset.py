@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_training import StopAfter, kept_bits, opened, train
+from trained import StopAfter, kept_bits, opened, train
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.extent import Extent
@@ -84,7 +84,8 @@ def test_the_chain_goes_on_with_the_topics_of_the_subset(small_corpus, sampler, 
     assert found.reconciliation.counts().sum() == small_corpus.n_tokens
     while found.position < ON_SUBSET + 3:
         found.round()
-    assert found._given is None and found._pool == [] and found.in_burn_in
+    assert found.start_topics._given is None and found.start_topics.members == []
+    assert found.in_burn_in
 
 
 def test_priors_are_learned_on_the_subset(small_corpus):

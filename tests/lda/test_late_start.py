@@ -1,21 +1,19 @@
 """A start that takes more of a time budget than it may is cut short, and samples are kept."""
 
+import itertools
 import math
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_training import StopAfter, kept_bits, opened, train
+from trained import StopAfter, ended, kept_bits, opened, resumed, train
 
 from topicmc.engine import loop
 from topicmc.engine.clock import Clock
-from topicmc.engine.listeners import Silent
-from topicmc.engine.transport.local import LocalTransport
 from topicmc.host.interrupts import Interrupt
-from topicmc.models.lda import jobs
 from topicmc.models.lda.collapsed import asynclda
-from topicmc.models.lda.model import training_of
 from topicmc.models.lda.planning.starts import is_late, told_late
 from topicmc.models.lda.progress import reached
 from topicmc.models.lda.run import TopicRun
@@ -160,9 +158,7 @@ def test_updates_are_those_of_as_many_workers_as_go_on(small_corpus, tmp_path):
     """Two workers make half as many of the same sweeps, and leave out half as many."""
     config = replace(CONFIG, **STARTS["grow"])
     _, outcome = train(config, small_corpus, tmp_path / "run", StopAfter(first_late("grow") + 5))
-    transport = LocalTransport(2)
-    settings = jobs.resume(tmp_path / "run", {"workers": 2}, transport, small_corpus.path)
-    training = training_of(*settings, transport, Silent(), resume=True)
+    training = resumed(tmp_path / "run", 2, small_corpus.path, workers=2)
     assert abs(training.update - outcome.update / 2) <= 1
 
 
@@ -179,16 +175,25 @@ def test_updates_of_a_slice_are_counted_when_a_start_is_late(small_corpus, monke
     assert method.update == before and method.sweep == 95
 
 
+@pytest.mark.parametrize(("budget", "trajectories"), [(10.0, 2), (400.0, 16)])
+def test_a_slice_is_a_fortieth_of_a_short_budget(small_corpus, monkeypatch, budget, trajectories):
+    """Else two seconds; here a trajectory takes an eighth of one."""
+    told = {**STARTS["asynclda"], "batch_size": 5, "time_budget": budget}
+    method = opened(replace(CONFIG, **told), small_corpus)
+    monkeypatch.setattr(method.transport, "n_processes", 2)
+    seconds = (i / 8 for i in itertools.count())
+    monkeypatch.setattr(asynclda, "time", SimpleNamespace(perf_counter=lambda: next(seconds)))
+    method.round()
+    assert method.update == trajectories
+
+
 def test_averaging_goes_on_where_that_is_asked_for_later(small_corpus, tmp_path):
     """The updates of the start that were left out do not come back."""
     start = "stream, two workers averaged"
     config = replace(CONFIG, **UPDATES[start])
     train(config, small_corpus, tmp_path / "run", StopAfter(first_late(start) + 2))
-    transport = LocalTransport(2)
-    told = {"average_until": 156}
-    config, corpus, run = jobs.resume(tmp_path / "run", told, transport, small_corpus.path)
-    training_of(config, corpus, run, transport, Silent(), resume=True).train(Interrupt())
-    burns = [row["position"] for row in run.trace() if row["burn_in"]]
+    training = ended(resumed(tmp_path / "run", 2, small_corpus.path, average_until=156))
+    burns = [row["position"] for row in training.run.trace() if row["burn_in"]]
     assert max(burns) == 156 / config.trajectory
 
 
@@ -198,15 +203,14 @@ def test_averaging_that_was_asked_for_later_outlives_another_stop(small_corpus, 
     for path, stops in ((tmp_path / "whole", [None]), (tmp_path / "run", [3, None])):
         config = replace(CONFIG, **UPDATES[start])
         train(config, small_corpus, path, StopAfter(first_late(start) + 2))
-        transport, told = LocalTransport(2), {"average_until": 156}
+        told = {"average_until": 156}
         for stop in stops:
-            settings = jobs.resume(path, told, transport, small_corpus.path)
-            training = training_of(*settings, transport, Silent(), resume=True)
+            training = resumed(path, 2, small_corpus.path, **told)
             assert training.method.average_until == 156
             assert training.method._updates.is_start(156)
             training.train(Interrupt() if stop is None else StopAfter(stop))
             told = {}
-    assert kept_bits(settings[-1]) == kept_bits(TopicRun.open(tmp_path / "whole")) != []
+    assert kept_bits(training.run) == kept_bits(TopicRun.open(tmp_path / "whole")) != []
 
 
 @pytest.mark.parametrize("start", UPDATES)
@@ -286,7 +290,7 @@ def test_what_ends_within_its_start_is_left_alone(small_corpus, tmp_path, start,
 def test_members_that_have_ended_are_what_the_chain_goes_on_with(small_corpus, which, ended):
     """The one under way is forgotten, unless there is no other."""
     method = late(f"consensus, {which}", small_corpus)
-    members = [counts.copy() for counts in method._pool]
+    members = [counts.copy() for counts in method.start_topics.members]
     before = method.reconciliation.counts()[:, :5].copy()
     if len(members) < ended:
         members.append(before)
@@ -294,8 +298,8 @@ def test_members_that_have_ended_are_what_the_chain_goes_on_with(small_corpus, w
     np.testing.assert_array_equal(method.reconciliation.counts()[:, :5], before)  # if it stops now
     assert method.sweep == method.schedule.given.start
     method.round()
-    assert len(members) == len(method._pool) == ended and all(map(np.any, members))
-    for mine, theirs in zip(members, method._pool, strict=True):
+    assert len(members) == len(method.start_topics.members) == ended and all(map(np.any, members))
+    for mine, theirs in zip(members, method.start_topics.members, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     drawn = sum(int(sampler.joined.sum()) for sampler in method.samplers.values())
     assert drawn == small_corpus.n_docs // 2  # a block of two: the others have no topics any more

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic import write_docword
 from test_adlda import CONFIG, method, recount
-from test_training import StopAfter, train
+from trained import StopAfter, train
 
 from topicmc.corpora import Corpus, prepare
 from topicmc.errors import UsageError

@@ -8,7 +8,7 @@ import pytest
 from priors import prior
 from scipy.stats import chi2
 from synthetic import write_docword
-from test_training import StopAfter, kept_bits, train
+from trained import StopAfter, kept_bits, train
 
 from topicmc.corpora import prepare
 from topicmc.engine.transport.local import LocalTransport
@@ -18,6 +18,7 @@ from topicmc.models.lda.collapsed.kept_assignments import KeptAssignments
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
+from topicmc.models.lda.task import Task
 from topicmc.samplers.state import sum_topics
 
 CONFIG = TrainConfig(
@@ -27,9 +28,8 @@ CONFIG = TrainConfig(
 
 def method(config, corpus, additions=None):
     config = resolve(config, Extent(corpus.n_docs, max(20, corpus.n_tokens), corpus.n_words))
-    return KeptAssignments(
-        config, corpus, LocalTransport(config.workers), Threads(config.threads), additions=additions
-    )
+    transport, threads = LocalTransport(config.workers), Threads(config.threads)
+    return KeptAssignments(Task(config, corpus, transport, threads, additions=additions))
 
 
 @pytest.mark.parametrize(("sampler", "tokens"), [("scir", 3.0), ("sgrld", 0.3)])

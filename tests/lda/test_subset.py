@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_training import StopAfter, kept_bits, opened, train
+from trained import StopAfter, kept_bits, opened, train
 
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError, UsageError

@@ -12,7 +12,7 @@ from topicmc.models.lda.collapsed import worker as worker_module
 from topicmc.models.lda.collapsed.parts import Part
 from topicmc.models.lda.collapsed.word_orders import WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
-from topicmc.models.lda.origin import padded
+from topicmc.models.lda.origin import padded_theta
 from topicmc.samplers.row_prior import RowPrior
 
 
@@ -60,7 +60,7 @@ def test_documents_that_join_given_topics(n_topics, kernel, monkeypatch):
     threads."""
     offsets, tokens = corpus()
     generator = np.random.default_rng(7)
-    theta = padded(generator.gamma(0.3, size=(40, n_topics)).astype(np.float32))
+    theta = padded_theta(generator.gamma(0.3, size=(40, n_topics)).astype(np.float32))
     monkeypatch.setattr(word_orders, "cut", partial(word_order.cut, piece=100))
     alpha, drawn = np.full(n_topics, 0.1), []
 

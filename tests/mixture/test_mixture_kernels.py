@@ -9,16 +9,23 @@ import pytest
 from naive_mixture import documents
 from scipy import stats
 
-from topicmc.errors import DivergedError
+from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import DivergedError, TopicmcError
 from topicmc.inference.groups import memberships
 from topicmc.kernels import mixture as kernels
 from topicmc.kernels import partitions
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture import reading
+from topicmc.models.mixture.chains import MixtureChains
 from topicmc.models.mixture.evaluation import averaged, log_predictive, of_sample
-from topicmc.models.mixture.reading import Groups, most_central, variation_of_information
+from topicmc.models.mixture.reading import (
+    Groups,
+    looked_at,
+    most_central,
+    variation_of_information,
+)
 from topicmc.models.mixture.run import Sample
-from topicmc.models.mixture.settings import MixtureConfig, resolve
+from topicmc.models.mixture.settings import MixtureConfig, least_beta, resolve
 from topicmc.models.mixture.slices import SliceSampler
 from topicmc.models.mixture.state import bags_of
 
@@ -84,8 +91,30 @@ def test_some_of_many_documents_tell_which_partition_is_central(monkeypatch):
 
     monkeypatch.setattr(reading, "_entropy", counted)
     monkeypatch.setattr(reading, "_LOOKED_AT", 500)
-    assert most_central(partitions) == 2
+    assert most_central([*map(looked_at, partitions)]) == 2
     assert taken == [500] * (4 + 6)
+
+
+def test_some_of_many_partitions_tell_which_is_central(monkeypatch):
+    """Each is compared with 16 of 60."""
+    rng = np.random.default_rng(7)
+    centre = rng.integers(0, 6, 400)
+    noise = rng.uniform(0.2, 0.6, 60)
+    noise[33] = 0.0  # which is none of the 16
+    partitions = [
+        np.where(rng.random(400) < part, rng.integers(0, 6, 400), centre).astype(np.int32)
+        for part in noise
+    ]
+    whole, taken, joint = most_central(partitions), [], reading._joint_entropy
+
+    def counted(one, other):
+        taken.append(1)
+        return joint(one, other)
+
+    monkeypatch.setattr(reading, "_joint_entropy", counted)
+    monkeypatch.setattr(reading, "_COMPARED", 16)
+    assert most_central(partitions) == whole == 33
+    assert len(taken) == 16 * 44 + 16 * 15 // 2
 
 
 def test_logarithms_of_groups_are_taken_once(model, monkeypatch):
@@ -164,6 +193,42 @@ def test_a_chain_that_is_not_finite_says_what_to_do(model, monkeypatch):
     monkeypatch.setattr(kernels, "move_sticks", lambda x, *_: x.fill(np.nan))
     with pytest.raises(DivergedError, match=r"after 0 updates; lower --step-size \(now 0\.5\)"):
         sampler.update(chain)
+
+
+def test_processes_that_hold_different_chains_are_told(model):
+    class Other(LocalTransport):
+        def exchange(self, obj):
+            return [obj, [[alpha + 1e-12, *rest] for alpha, *rest in obj]]
+
+    x = model[0]
+    config = resolve(MixtureConfig(alpha=1.0, threads=1, workers=2), len(x), 1)
+    of = config, documents(x), x.shape[1]
+    assert MixtureChains(*of, LocalTransport(2), Threads(1)).metrics()["groups"] >= 1
+    with pytest.raises(TopicmcError, match="the processes hold different chains"):
+        MixtureChains(*of, Other(2), Threads(1)).metrics()
+
+
+def test_words_of_a_new_group_are_not_alike_where_beta_is_least():
+    """At a twentieth of the least β all ten are too small to be told apart in half of the groups,
+    at the least β in one of 10⁶."""
+    weights, none = np.empty((4_000, 10)), np.zeros((0, 10), np.int32)
+    alike = []
+    for beta in (least_beta(10), least_beta(10) / 20):
+        kernels.draw_words(weights, none, beta, np.uint64(7), np.uint32(0), 0, len(weights))
+        largest = np.sort(weights, axis=1)[:, -2:]
+        alike.append((largest[:, 0] == largest[:, 1]).mean())
+    assert alike[0] < 0.01 and alike[1] > 0.4
+
+
+def test_a_beta_below_the_least_is_not_drawn(model, monkeypatch):
+    x = model[0]
+    config = resolve(MixtureConfig(learn="both", threads=1), len(x), 1)
+    sampler = SliceSampler(documents(x), x.shape[1], config, Threads(1))
+    chain = sampler.initial(0)
+    for drawn, beta in ((0.003, config.beta), (0.005, 0.005)):  # the least over five words is 0.004
+        monkeypatch.setattr(partitions, "draw_beta", lambda *_, drawn=drawn: drawn)
+        sampler._draw_beta(chain, np.uint32(0))
+        assert chain.beta == beta
 
 
 def test_labels_are_in_size_biased_order():

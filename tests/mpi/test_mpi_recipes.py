@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from test_mpi_training import COMMON, FIXED, command, flags
-from test_training import kept_bits
+from trained import kept_bits
 
 from topicmc.models.lda.run import TopicRun
 

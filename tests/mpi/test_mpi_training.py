@@ -14,17 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from processes import wait_for_the_end_of
+from trained import train
 
 from topicmc.corpora import Corpus
-from topicmc.engine.listeners import Silent
 from topicmc.engine.schedule import worker_of
 from topicmc.engine.transport.launch import find_mpiexec
-from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
-from topicmc.host.interrupts import Interrupt
 from topicmc.host.machine import available_cores
-from topicmc.models.lda import jobs
-from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 
@@ -68,6 +64,11 @@ def finish(*arguments, status=0, **settings):
     return done
 
 
+def hears_hangups():
+    """Where the tests run under nohup, too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def running(n, run, *more, until, **settings):
     """A job in the background, from when the file `until` of its run is there; killed if it
@@ -75,7 +76,11 @@ def running(n, run, *more, until, **settings):
     with (
         run.with_suffix(".err").open("w") as err,
         subprocess.Popen(
-            command(n, run, *more, **settings), stdout=err, stderr=err, start_new_session=True
+            command(n, run, *more, **settings),
+            stdout=err,
+            stderr=err,
+            start_new_session=True,
+            preexec_fn=hears_hangups,
         ) as job,
     ):
         try:
@@ -95,10 +100,7 @@ def told(run: Path) -> str:
 
 def in_process(run, corpus, workers, **settings):
     """The same training with all workers in this process."""
-    config = TrainConfig(**settings, workers=workers)
-    transport = LocalTransport(workers)
-    config, corpus, directory = jobs.start(config, corpus.path, run, transport)
-    training_of(config, corpus, directory, transport, Silent()).train(Interrupt())
+    train(TrainConfig(**settings, workers=workers), corpus, run)
     return run
 
 
@@ -255,14 +257,16 @@ def test_ranks_agree_on_the_sampler(small_corpus, tmp_path):
     assert config["threads"] == max(1, available_cores() // 2)
 
 
-def test_workers_without_mpiexec(small_corpus, tmp_path):
-    """The ranks are started for the user, share the cores out, and hear of a Ctrl-C."""
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGHUP])
+def test_workers_without_mpiexec(small_corpus, tmp_path, signum):
+    """The ranks are started for the user, share the cores out, and hear of a Ctrl-C, and of a
+    terminal that closes."""
     run = tmp_path / "run"
     settings = FIXED | {"threads": "auto", "updates": ENDLESS, "workers": 2}
     with running(None, run, corpus=small_corpus, until="metrics.jsonl", **settings) as job:
         threads = TopicRun(run).facts()["config"]["threads"]
         assert 1 <= threads <= max(1, available_cores() // 2)
-        job.send_signal(signal.SIGINT)
+        job.send_signal(signum)
         assert job.wait(20) == 130
     assert TopicRun(run).checkpoint() is not None
     assert told(run).count("a checkpoint is written") == 1

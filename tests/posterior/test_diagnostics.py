@@ -39,7 +39,8 @@ def test_chains_of_one_law_have_converged(tmp_path):
     found = told(tmp_path, sampled(8, 2), scores(20, -7.0, -7.0))
     assert found.converged is True
     assert found.verdict.startswith(
-        "Converged: the chains agree in fit, topic sizes and all topics"
+        "Converged as far as 8 kept samples of a chain can tell: the chains agree in fit, topic"
+        " sizes and all topics"
     )
     assert set(found.rhat) == set(found.ess) == {
         "held-out log-likelihood", "largest share", "median share", "smallest share",
@@ -67,6 +68,49 @@ def test_sizes_betray_chains_that_fit_alike(tmp_path):
     assert "R̂ of the largest share" in found.verdict
 
 
+def test_sizes_betray_chains_that_rank_alike(tmp_path):
+    """Topics that both have found, a large one of one chain being a small one of the other."""
+    run = make_run(tmp_path / "run", sampled(32, 2), scores(20, -7.0, -7.0))
+    index, sizes = run.sample_index(), np.array([[4, 1, 3, 1, 2], [1, 4, 1, 2, 3]])
+    largest = np.where(sizes == 4, 0.1, 0)
+    shares = {e["file"]: sizes[e["chain"]] + e["round"] % 2 * largest[e["chain"]] for e in index}
+    run.write_sample_index([{**e, "share": shares[e["file"]].tolist()} for e in index])
+    found = diagnose([run])
+    assert found.converged is False
+    assert max(found.rhat[f"{rank} share"] for rank in ("largest", "median", "smallest")) < 1
+    assert "found are not of one size in each (the median R̂ of their sizes is " in found.verdict
+    assert found.verdict.endswith("words, not their shares, or train with fewer --topics.")
+
+
+@pytest.mark.parametrize("other", ["adlda", "scir"])
+def test_the_fit_of_means_and_that_of_draws_are_not_compared(tmp_path, other):
+    """Means of φ given the topics of all tokens fit better than draws do, of one posterior."""
+    still = np.tile([0.0, 1.0], (1, 50))
+    trace = {"log likelihood": still, "largest share": still}
+    runs = []
+    for i, draws in sampled(32, 2).items():
+        fit = [[-7 - 0.045 * i + 0.002 * (j % 2)] for j in range(20)]
+        settings = {"sampler": other if i else "adlda", "seed": i}
+        runs.append(make_run(tmp_path / str(i), {0: draws}, fit, trace=trace, **settings))
+    found = diagnose(runs)
+    assert ("in a mode of its own" in found.verdict) == (other == "adlda")
+    if other == "scir":
+        assert found.verdict.startswith("Converged: the chains agree in topic sizes and all topics")
+        assert set(found.rhat) == {"largest share", "matched topics"}
+
+
+@pytest.mark.parametrize("n", [4, 8, 30])
+def test_a_trend_is_that_of_the_whole_run_whatever_is_named_beside_it(tmp_path, n):
+    values = scores(100, -7.0, slope=0.0003), scores(n, -6.97)
+    runs = [
+        make_run(tmp_path / name, sampled(8), fit, seed=seed)
+        for seed, (name, fit) in enumerate(zip(("a", "b"), values, strict=True))
+    ]
+    verdict = diagnose(runs).verdict
+    assert re.search(rf"of {tmp_path / 'a'} still falls, by (2\.[6-9]|3\.[0-4])% over", verdict)
+    assert diagnose(runs[::-1]).verdict == verdict
+
+
 def test_a_chain_that_still_gains(tmp_path):
     found = told(
         tmp_path, sampled(8), scores(20, -7.0, slope=0.002), time_budget=60.0, updates=None
@@ -85,7 +129,7 @@ def test_a_gain_that_nobody_would_train_for_is_no_trend(tmp_path):
 def test_one_chain_at_rest(tmp_path):
     found = told(tmp_path, sampled(8), scores(20, -7.0))
     assert found.converged is True
-    assert "as far as one chain can tell" in found.verdict
+    assert "as far as one chain of 8 kept samples can tell" in found.verdict
     assert "another --seed" in found.verdict
 
 
@@ -217,6 +261,15 @@ def test_few_draws_are_named_where_the_verdict_rests_on_them(tmp_path, n):
     )
 
 
+@pytest.mark.parametrize("name", ["log joint", "log likelihood"])
+def test_few_evaluations_are_named_where_no_trace_tells_of_the_fit(tmp_path, name):
+    """A run that ends at the first look for convergence has about seven."""
+    trace = {name: np.tile([0.0, 1.0], (2, 50))}
+    found = told(tmp_path, sampled(32, 2), [[-7.0, -7.001], [-7.001, -7.0]] * 2, trace=trace)
+    so_far = "" if name == "log likelihood" else " as far as 4 evaluations of a chain can tell"
+    assert found.verdict.startswith(f"Converged{so_far}: the chains agree in fit, topic sizes and")
+
+
 def test_few_draws_of_one_chain(tmp_path):
     found = traced(tmp_path, 0.0, 12, 0)
     assert "as far as one chain of 12 recorded states can tell (R̂" in found.verdict
@@ -227,6 +280,8 @@ def test_few_draws_of_one_chain(tmp_path):
     [
         ({"groups": 1}, True),
         ({"groups": 2}, False),
+        ({"groups": 1, "average_until": 0, "start": "stream"}, False),
+        ({"groups": 1, "average_until": 0, "start": "subset"}, True),
         ({"groups": 1, "remember": True}, False),
         ({"groups": 1, "sampler": "adlda"}, False),
     ],
@@ -240,7 +295,7 @@ def test_chains_of_one_start_cannot_tell_of_another(tmp_path, settings, of_one_s
 
 @pytest.mark.parametrize(("states", "of_one_start"), [(1, True), (2, False)])
 def test_chains_that_began_with_one_state_are_of_one_start(tmp_path, states, of_one_start):
-    traced(tmp_path, 0.0, 100, 0, 0, groups=2, chains=2)
+    traced(tmp_path, 0.0, 100, 0, 0, groups=2, chains=2, workers=2)
     run = TopicRun.open(tmp_path / "run")
     alpha = [0.1] * run.n_topics
     told = [

@@ -2,11 +2,13 @@
 and never one that an earlier moment has thrown away."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from topicmc.engine.samples import KeptSamples
 from topicmc.engine.transport.local import LocalTransport
+from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import add_phi, write_sample
@@ -147,6 +149,23 @@ def test_who_read_the_index_before_finds_the_files_for_a_while(tmp_path, monkeyp
     assert len(fifth) == 2
     samples.rewind(method, 128)
     assert len(run.sample_files()) == 1
+
+
+def test_who_reads_for_long_is_told_that_the_run_has_trained_on(tmp_path):
+    """And not that a file is missing, which would be damage."""
+    run = TopicRun.create(tmp_path / "run", {})
+    samples, method, indices = kept_samples(run, 1), Start(), []
+    for number in (8, 16):
+        method.rounds = number
+        samples.keep(method, number)
+        indices.append(run.sample_index())
+    samples.clean_up()
+    (older,), (newer,) = indices
+    with pytest.raises(DataError, match="has trained on since .* and no longer keeps chain-000-"):
+        run.read_sample(older)
+    run.place_of_sample(newer).unlink()
+    with pytest.raises(DataError, match="no such file"):
+        run.read_sample(newer)
 
 
 def test_a_file_whose_name_comes_back_is_not_deleted(tmp_path):

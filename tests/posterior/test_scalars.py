@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from topicmc.corpora.documents import Documents
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda.scalars import Scalars
+from topicmc.models.lda.scalars import TRACED_WORDS, Scalars, traced
 from topicmc.posterior.running import RUNNING
 from topicmc.posterior.traces import LOG_LIKELIHOOD
 from topicmc.samplers.row_prior import Additions, RowPrior
@@ -36,3 +37,9 @@ def test_the_log_likelihood_of_a_running_mean(small_corpus):
     whole = Chain(0, mean, mean.sum(axis=0, dtype=np.float64), alpha=chain.alpha)
     expected = scalars.of(whole, None, prior)[LOG_LIKELIHOOD]
     np.testing.assert_allclose(scalars.of(chain, None, prior)[RUNNING], expected, rtol=1e-6)
+
+
+def test_a_very_long_document_is_looked_at_in_part():
+    n = 6_000
+    long = Documents(np.array([0, n]), np.arange(n, dtype=np.uint16), np.ones(n, np.uint16))
+    assert traced(long).n_entries == TRACED_WORDS

@@ -11,6 +11,7 @@ from scipy.stats import beta as beta_law
 from topicmc.errors import UsageError
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
+from topicmc.posterior.coverage import Coverage
 from topicmc.topics.chains import memory_of
 from topicmc.topics.editing import Edits, edit
 from topicmc.topics.matching import assign, distances, match_topics
@@ -140,6 +141,21 @@ def test_intervals_that_are_too_narrow_are_noticed(tmp_path):
     assert "Intervals are too narrow: of stable topics, 90% intervals" in posterior.remark()
 
 
+@pytest.mark.parametrize("rates", [(0.9, 0.77), (0.77, 0.9)])
+def test_intervals_have_to_hold_samples_and_means(rates):
+    assert Coverage(0.9, *rates, *rates).sentence().startswith("Intervals are too narrow")
+    assert Coverage(0.9, 0.9, 0.86, *rates).sentence().endswith("as they should.")
+
+
+def test_intervals_are_the_same_however_many_topics_are_made_together(tmp_path, monkeypatch):
+    runs = two_runs(tmp_path)
+    whole = posterior_of(runs)
+    monkeypatch.setattr("topicmc.topics.uncertainty._BLOCK", 2)
+    parts = posterior_of(runs)
+    np.testing.assert_array_equal(parts.share_low, whole.share_low)
+    assert [parts.words(k) for k in range(K)] == [whole.words(k) for k in range(K)]
+
+
 def test_a_topic_that_one_chain_has_not_found(tmp_path):
     other = SHAPES.copy()
     other[:, 2] = topic_shapes(W, 1, seed=9)[:, 0]
@@ -252,6 +268,29 @@ def test_runs_that_do_not_go_together_are_refused(tmp_path):
     assert posterior_of([first, in_other_shards]).n_chains == 2
     with pytest.raises(UsageError, match="--level 90"):
         posterior_of([first], level=90)
+
+
+def test_runs_that_were_given_other_priors_are_refused(tmp_path):
+    """A prior that is learned goes with any, for chains learn their own."""
+    first = make_run(tmp_path / "first", {0: [SHAPES]})
+    given = {
+        "alpha": {"alpha": 0.2},
+        "beta": {"beta": 0.5, "learn": "alpha"},
+        "learned": {"alpha": 0.2, "beta": 0.5, "learn": "both"},
+    }
+    runs = {
+        name: make_run(tmp_path / name, {0: [SHAPES + 1]}, seed=1, **settings)
+        for name, settings in given.items()
+    }
+    for name in ("alpha", "beta"):
+        with pytest.raises(UsageError, match=f"{name}: was given another prior than .*first; `top"):
+            posterior_of([first, runs[name]])
+    runs["alpha"].update_facts(stream={})  # by `LDA.partial_fit`, with what `fit` has learned
+    for name in ("learned", "alpha"):
+        assert posterior_of([first, runs[name]]).n_chains == 2
+    runs["learned"].update_facts(prior=f"sha256:{0:064x}")
+    with pytest.raises(UsageError, match="learned: was given another prior"):
+        posterior_of([first, runs["learned"]])
 
 
 def test_a_run_made_again_by_the_same_seed_is_no_other_chain(tmp_path):

@@ -4,6 +4,7 @@ import json
 import re
 import weakref
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,13 +21,15 @@ from topicmc.kernels import batch as batches
 from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.run import TopicRun
 from topicmc.report import check_free, write_report
 from topicmc.report.documents import pick
 from topicmc.report.gather import gather
 from topicmc.report.page import assemble, embedded
-from topicmc.report.runs import run_of
-from topicmc.report.topics import SHOWN, STEP, reachable
+from topicmc.report.runs import by_folders, run_of
+from topicmc.report.topics import CHART_WORDS, STEP, reachable
 from topicmc.report.trends import trends_of
+from topicmc.topics.editing import Edits, edit
 from topicmc.topics.layout import plane
 from topicmc.topics.prevalence import Draw, _batches, _counted, prevalence, randomly_chosen
 from topicmc.topics.ranking import relevance
@@ -190,7 +193,7 @@ def test_every_word_that_the_slider_can_bring_up_is_there():
     for weight in np.linspace(0, 1, round(1 / STEP) + 1):
         scores = relevance(phi, p_w, weight)
         for k, words in zip(shown, kept, strict=True):
-            assert set(np.argsort(-scores[k])[:SHOWN]) <= set(words)
+            assert set(np.argsort(-scores[k])[:CHART_WORDS]) <= set(words)
 
 
 def test_topics_come_with_the_numbers_of_the_posterior(data, run):
@@ -246,6 +249,28 @@ def test_the_citation_names_the_versions_that_trained(run, corpus, tmp_path):
 
 def test_the_place_of_the_corpus_is_not_told(data, corpus):
     assert str(corpus.path.parent) not in json.dumps({**data, "verdict": None})
+
+
+def test_the_place_of_runs_is_not_told(run, corpus, tmp_path):
+    """Though the verdict says how to go on with them."""
+    view = edit(run, Edits(labels={0: "News"}), tmp_path / "view")
+    for told in (gather([run], None), gather([view], None)):
+        assert told["verdict"]["converged"] is None
+        assert "train -o run --resume" in told["verdict"]["sentence"]
+        assert str(run.path.parent) not in json.dumps(told)
+        assert str(tmp_path) not in json.dumps(told)
+
+
+def test_runs_of_one_name_are_told_apart_without_their_paths(run, tmp_path):
+    other = TopicRun(tmp_path / "o'brien" / "run")  # a path that a shell has to have quoted
+    told = by_folders(f"{run.path} rises; train on ({other.resume_command})", [run, other])
+    assert told == "run (1) rises; train on (topicmc train -o 'run (2)' --resume)"
+    assert by_folders("Converged of run", [TopicRun(Path("run"))]) == "Converged of run"
+
+
+def test_uses_of_words_are_looked_at_in_blocks(data, run, monkeypatch):
+    monkeypatch.setattr("topicmc.report.topics.BLOCK", 7)
+    assert gather([run], None)["spread"] == data["spread"]
 
 
 def test_ids_and_columns_are_told_with_the_documents_alone(tmp_path):

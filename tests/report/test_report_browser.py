@@ -212,6 +212,19 @@ def test_searching_leads_to_the_topic_that_uses_a_word_most(page, posterior):
     assert [radius[k] for k in range(4)] == pytest.approx(expected, rel=0.05, abs=0.3)
     field.send_keys(ESCAPE)
     assert not page.find_element("id", "found").is_displayed()
+    field.send_keys(ENTER)  # who seeks a word that is chosen asks to see it, too
+    assert page.execute_script("return document.querySelector('#map svg').matches('.weighed')")
+
+
+def test_only_what_is_shown_of_what_is_found_is_built(page):
+    page.execute_script(
+        "const build = document.createElement.bind(document); window.built = 0;"
+        "document.createElement = (...name) => { window.built += 1; return build(...name); }"
+    )
+    page.find_element("id", "find").send_keys("o")
+    assert int(text(page, "#found-count")[0].split()[0]) > 12
+    assert len(text(page, "#found button")) == 12
+    assert page.execute_script("return window.built") <= 4 * 12
 
 
 def test_a_topic_is_found_by_its_number(page):
@@ -266,6 +279,23 @@ def test_a_trend_has_gaps_intervals_and_numbers_of_documents(browser, page_and_p
     share, low, high = data["topics"][0]["trend"][0]
     assert low < share < high
     assert all("–" in row[2] for row in rows)
+
+
+def test_a_trend_that_no_sample_tells_is_told_as_such(browser, page_and_posterior, tmp_path):
+    """As where the only run with samples has not found a topic of another, in its start."""
+    corpus = Corpus.open(page_and_posterior[0].parent / "corpus")
+    run = TopicRun.open(page_and_posterior[0].parent / "run")
+    corpus.times = np.full(corpus.n_docs, np.datetime64("2010-07-01"))
+    data = gather([run], corpus, by="year")
+    for row in data["topics"][0]["trend"]:
+        row[:] = [None] * 3
+    write_report(data, tmp_path / "report.html")
+    browser.get((tmp_path / "report.html").as_uri())
+    wait(browser, "return document.querySelector('.trend h3')")
+    assert text(browser, ".trend") == ["Trendcannot be told"]
+    browser.find_element("id", "smaller").send_keys(ENTER)
+    wait(browser, "return document.querySelector('.trend .plot svg')")
+    assert browser.get_log("browser") == []
 
 
 def test_a_trend_of_some_of_many_documents_says_so(
@@ -502,6 +532,9 @@ def test_names_are_typed_and_saved_as_a_file_of_names(viewed, tmp_path):
     assert "Energy & <i>oil</i> " in text(viewed, "#topics td.list b")
     assert any(tag.startswith("Energy & <i>oil</i>") for tag in text(viewed, "#tree text"))
     assert "Energy & <i>oil</i>" in text(viewed, ".names text")
+    spot = viewed.find_element("id", "spot-1")
+    assert spot.get_attribute("aria-label").endswith(": Energy & <i>oil</i>")
+    assert text(viewed, "#spot-1 title") == ["Topic 1 · Energy & <i>oil</i>"]
     until = time.monotonic() + 10
     while not (tmp_path / "labels.json").exists():
         assert time.monotonic() < until

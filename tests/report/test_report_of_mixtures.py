@@ -15,6 +15,7 @@ from topicmc.cli import main
 from topicmc.corpora import prepare
 from topicmc.errors import UsageError
 from topicmc.models.mixture.run import MixtureRun
+from topicmc.models.views import View
 from topicmc.report import write_report
 from topicmc.report.groups import GroupPosterior, gather_groups
 
@@ -70,7 +71,7 @@ def test_groups_whose_documents_have_no_time(tmp_path):
 
 def test_names_of_one_run_are_not_put_on_groups_of_several(run):
     opened = copy.copy(run[0])
-    opened.labels = {0: "News"}
+    opened.view = View(1, ((0,),), {0: "News"})
     with pytest.raises(UsageError, match="has names for the groups of one run"):
         GroupPosterior([opened, opened], 0.9)
 

@@ -7,16 +7,13 @@ from math import comb
 import numpy as np
 import pytest
 from naive_gibbs import expected_counts
+from trained import begun, ended, resumed
 
 from topicmc.corpora.offsets import offsets
-from topicmc.engine.listeners import Silent
 from topicmc.engine.schedule import batch_items
-from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
-from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.batch import gather
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda import jobs
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.minibatches import estimates
 from topicmc.models.lda.minibatches.estimates import (
@@ -26,7 +23,6 @@ from topicmc.models.lda.minibatches.estimates import (
     Saga,
     plain,
 )
-from topicmc.models.lda.model import training_of
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.state import sum_topics
@@ -161,26 +157,19 @@ def test_what_is_negative_is_counted_and_taken_for_nothing():
     assert max(shares) > 0
 
 
-def trained(corpus, path, updates, resume=False, **settings):
-    transport = LocalTransport(1)
-    if resume:
-        config, corpus, run = jobs.resume(path, {"updates": updates}, transport, None)
-    else:
-        config = TrainConfig(
-            topics=4, seed=1, threads=1, batch_size=40, updates=updates, anneal_updates=5,
-            samples=4, **settings,
-        )  # fmt: skip
-        config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    training = training_of(config, corpus, run, transport, Silent(), resume=resume)
-    training.train(Interrupt())
-    return training
+def trained(corpus, path, updates, **settings):
+    config = TrainConfig(
+        topics=4, seed=1, threads=1, batch_size=40, updates=updates, anneal_updates=5, samples=4,
+        **settings,
+    )  # fmt: skip
+    return ended(begun(config, corpus, path))
 
 
 @pytest.mark.parametrize("estimate", ["cv", "saga"])
 def test_runs_resume_to_the_same_bits(small_corpus, tmp_path, estimate):
     whole = trained(small_corpus, tmp_path / "whole", 60, estimate=estimate)
     trained(small_corpus, tmp_path / "parted", 47, estimate=estimate)
-    parted = trained(small_corpus, tmp_path / "parted", 60, resume=True)
+    parted = ended(resumed(tmp_path / "parted", updates=60))
     one, other = (t.method.held["chains"][0] for t in (whole, parted))
     assert whole.config.sampler == "scir" and one.moved_at is None
     for name in ("theta", "counts_sum", "clipped"):

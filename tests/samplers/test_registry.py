@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
+from trained import begun, ended, resumed
 
-from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
-from topicmc.host.interrupts import Interrupt
 from topicmc.models.lda import jobs
-from topicmc.models.lda.model import training_of
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.report.citation import citation
 from topicmc.samplers.registry import SAMPLERS, sampler_of
@@ -20,25 +18,18 @@ def toy(monkeypatch):
     monkeypatch.setitem(SAMPLERS, "toy", "toy_sampler:Toy")
 
 
-def trained(corpus, path, updates, resume=False):
-    transport = LocalTransport(2)
-    if resume:
-        config, corpus, run = jobs.resume(path, {"updates": updates}, transport, None)
-    else:
-        config = TrainConfig(
-            topics=4, sampler="toy", workers=2, seed=1, threads=1, batch_size=10, trajectory=2,
-            updates=updates, anneal_updates=4, balance=False,
-        )  # fmt: skip
-        config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    training = training_of(config, corpus, run, transport, Silent(), resume=resume)
-    training.train(Interrupt())
-    return training
+def trained(corpus, path, updates):
+    config = TrainConfig(
+        topics=4, sampler="toy", workers=2, seed=1, threads=1, batch_size=10, trajectory=2,
+        updates=updates, anneal_updates=4, balance=False,
+    )  # fmt: skip
+    return ended(begun(config, corpus, path))
 
 
 def test_a_sampler_with_a_state_of_its_own(toy, small_corpus, tmp_path):
     whole = trained(small_corpus, tmp_path / "whole", 12)
     trained(small_corpus, tmp_path / "parted", 8)
-    parted = trained(small_corpus, tmp_path / "parted", 12, resume=True)
+    parted = ended(resumed(tmp_path / "parted", 2, updates=12))
     states = [training.method.held["chains"] for training in (whole, parted)]
     assert states[0].keys() == states[1].keys() == {0, 1}
     for worker in (0, 1):

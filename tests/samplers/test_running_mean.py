@@ -5,16 +5,12 @@ import json
 import numpy as np
 import pytest
 from synthetic import lda_documents, write_docword
+from trained import begun, ended, resumed
 
 from topicmc.corpora import prepare
-from topicmc.engine.listeners import Silent
 from topicmc.engine.loop import Training
-from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import DataError
-from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda import jobs
-from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import phi_of, posterior_mean
 from topicmc.models.lda.scoring import score_run
@@ -69,25 +65,12 @@ def index_of(path):
     return json.loads((path / "samples" / "index.json").read_text())["samples"]
 
 
-def trained(corpus, path, updates, resume=False, **settings):
-    n_workers = settings.get("workers", 1)
-    transport = LocalTransport(n_workers)
-    if resume:
-        changes = {name: settings[name] for name in settings if name == "average_until"}
-        changes["updates"] = updates
-        config, corpus, run = jobs.resume(path, changes, transport, None)
-    else:
-        config = TrainConfig(
-            **{
-                "topics": 4, "sampler": "scir", "seed": 1, "threads": 1, "batch_size": 10,
-                "updates": updates, "anneal_updates": START, "balance": False, "samples": 4,
-                **settings,
-            }
-        )  # fmt: skip
-        config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    training = training_of(config, corpus, run, transport, Silent(), resume=resume)
-    training.train(Interrupt())
-    return training
+def trained(corpus, path, updates, samples=4, **settings):
+    config = TrainConfig(
+        topics=4, sampler="scir", seed=1, threads=1, batch_size=10, updates=updates,
+        anneal_updates=START, balance=False, samples=samples, **settings,
+    )  # fmt: skip
+    return ended(begun(config, corpus, path))
 
 
 def chain_of(training):
@@ -121,7 +104,7 @@ def test_updates_of_averaged_chains_have_no_part(small_corpus, tmp_path):
 def test_averaging_that_begins_again_empties_it(small_corpus, tmp_path):
     more = {"workers": 2, "trajectory": 2}
     trained(small_corpus, tmp_path / "run", 20, average_until=8, **more)
-    training = trained(small_corpus, tmp_path / "run", 40, resume=True, average_until=28, **more)
+    training = ended(resumed(tmp_path / "run", 2, updates=40, average_until=28))
     for chain in training.method.held["chains"].values():
         assert chain.weight_sum == pytest.approx(weight(training.config, 29, 40))
 
@@ -133,7 +116,7 @@ def test_averaging_that_begins_again_to_the_end_leaves_a_run_that_can_be_read(
     more = {"workers": 2, "trajectory": 2}
     trained(small_corpus, tmp_path / "run", 20, average_until=8, **more)
     assert any("mean" in entry for entry in index_of(tmp_path / "run"))
-    trained(small_corpus, tmp_path / "run", 40, resume=True, average_until=60, **more)
+    ended(resumed(tmp_path / "run", 2, updates=40, average_until=60))
     entries = index_of(tmp_path / "run")
     assert entries and all(entry["burn_in"] for entry in entries)
     assert not any("mean" in entry for entry in entries)
@@ -162,6 +145,17 @@ def test_only_the_newest_sample_has_it_and_nothing_is_left_behind(small_corpus, 
     assert sorted(path.name for path in folder.glob("*.npz")) == sorted(named)
 
 
+@pytest.mark.parametrize("harm", [lambda place: place.unlink(), lambda place: place.write_text("")])
+def test_one_whose_file_is_not_sound_is_written_anew(small_corpus, tmp_path, harm):
+    trained(small_corpus, tmp_path / "run", 20)
+    then = index_of(tmp_path / "run")
+    place = tmp_path / "run" / "samples" / then[-1]["mean"]["file"]
+    content = place.read_bytes()
+    harm(place)
+    ended(resumed(tmp_path / "run"))
+    assert (index_of(tmp_path / "run"), place.read_bytes()) == (then, content)
+
+
 def test_it_is_written_as_often_as_the_run_is_saved(small_corpus, tmp_path, monkeypatch):
     written = []
 
@@ -180,10 +174,9 @@ def test_it_is_written_as_often_as_the_run_is_saved(small_corpus, tmp_path, monk
 def test_that_of_later_states_is_forgotten(small_corpus, tmp_path):
     trained(small_corpus, tmp_path / "run", 16, samples=16)
     then = index_of(tmp_path / "run")
-    trained(small_corpus, tmp_path / "run", 20, resume=True)
+    ended(resumed(tmp_path / "run", updates=20))
     (tmp_path / "run" / "checkpoint" / "current.json").unlink()
-    config, corpus, run = jobs.resume(tmp_path / "run", {}, LocalTransport(1), None)
-    training_of(config, corpus, run, LocalTransport(1), Silent(), resume=True)
+    run = resumed(tmp_path / "run").run
     assert index_of(tmp_path / "run") == then
     newest = TopicRun.open(tmp_path / "run").sample_index()[-1]
     assert newest["position"] == newest["mean"]["position"] == 16
@@ -198,11 +191,10 @@ def test_that_of_earlier_states_is_not(small_corpus, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Training, "_checkpoint", killed)
         with pytest.raises(KeyboardInterrupt):
-            trained(small_corpus, tmp_path / "run", 20, resume=True)
+            ended(resumed(tmp_path / "run", updates=20))
     later = index_of(tmp_path / "run")[-1]
     assert later["position"] > 12 == later["mean"]["position"]
-    config, corpus, run = jobs.resume(tmp_path / "run", {}, LocalTransport(1), None)
-    training_of(config, corpus, run, LocalTransport(1), Silent(), resume=True)
+    resumed(tmp_path / "run")
     assert index_of(tmp_path / "run")[-1] == {**index_of(tmp_path / "run")[-1], "position": 12}
     assert index_of(tmp_path / "run")[-1]["mean"] == later["mean"]
 
@@ -212,7 +204,7 @@ def test_a_resumed_run_has_the_same(small_corpus, tmp_path, workers):
     more = {"workers": workers, "trajectory": 2} if workers > 1 else {}
     whole = trained(small_corpus, tmp_path / "whole", 20, **more)
     trained(small_corpus, tmp_path / "parted", 12, **more)
-    parted = trained(small_corpus, tmp_path / "parted", 20, resume=True, workers=workers)
+    parted = ended(resumed(tmp_path / "parted", workers, updates=20))
     one, other = chain_of(whole), chain_of(parted)
     assert one.weight_sum == other.weight_sum > 0
     assert np.array_equal(one.counts_sum, other.counts_sum)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_training import kept_bits, train
+from trained import kept_bits, train
 
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.lazy import LazyScir

@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 from scipy import stats
+from trained import begun, ended, resumed
 
-from topicmc.engine.listeners import Silent
-from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
-from topicmc.host.interrupts import Interrupt
 from topicmc.kernels.threads import Threads
-from topicmc.models.lda import jobs
 from topicmc.models.lda.extent import Extent
-from topicmc.models.lda.model import training_of
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.priors.learned import learned_beta
 from topicmc.models.lda.settings import TrainConfig
@@ -73,26 +69,19 @@ def test_the_chain_begins_with_a_draw():
     np.testing.assert_allclose(chain.topic_sums, chain.theta.sum(axis=0, dtype=float))
 
 
-def trained(corpus, path, updates, resume=False, seed=1):
-    transport = LocalTransport(1)
-    if resume:
-        config, corpus, run = jobs.resume(path, {"updates": updates}, transport, None)
-    else:
-        config = TrainConfig(
-            topics=4, sampler="scir", seed=seed, threads=1, batch_size=30, updates=updates,
-            anneal_updates=12, learn="none",
-        )  # fmt: skip
-        config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    training = training_of(config, corpus, run, transport, Silent(), resume=resume)
-    training.train(Interrupt())
-    return training
+def trained(corpus, path, updates):
+    config = TrainConfig(
+        topics=4, sampler="scir", seed=1, threads=1, batch_size=30, updates=updates,
+        anneal_updates=12, learn="none",
+    )  # fmt: skip
+    return ended(begun(config, corpus, path))
 
 
 @pytest.mark.parametrize("parted_at", [7, 12, 15])
 def test_a_run_parted_in_its_start_is_the_same(small_corpus, tmp_path, parted_at):
     whole = trained(small_corpus, tmp_path / "whole", 20)
     trained(small_corpus, tmp_path / "parted", parted_at)
-    parted = trained(small_corpus, tmp_path / "parted", 20, resume=True)
+    parted = ended(resumed(tmp_path / "parted", updates=20))
     one, other = (t.method.held["chains"][0] for t in (whole, parted))
     assert np.array_equal(one.theta, other.theta)
 
@@ -129,7 +118,5 @@ def test_beta_is_learned_from_words_that_are_up_to_date(small_corpus, tmp_path, 
         topics=4, sampler="scir", remember=False, seed=1, threads=1, batch_size=1, updates=60,
         anneal_updates=20, learn="both", learn_until="end",
     )  # fmt: skip
-    transport = LocalTransport(1)
-    config, corpus, run = jobs.start(config, small_corpus.path, tmp_path / "run", transport)
-    training_of(config, corpus, run, transport, Silent()).train(Interrupt())
+    ended(begun(config, small_corpus, tmp_path / "run"))
     assert len(found) > 3 and max(found) < 1e-5

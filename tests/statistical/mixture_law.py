@@ -16,7 +16,7 @@ from scipy.special import gammaln
 
 from topicmc.corpora import Documents
 from topicmc.kernels.threads import Threads
-from topicmc.models.mixture.settings import MixtureConfig, resolve
+from topicmc.models.mixture.settings import MixtureConfig, least_beta, resolve
 from topicmc.models.mixture.slices import SliceSampler
 from topicmc.models.mixture.state import Mixture
 
@@ -24,7 +24,8 @@ X = np.array([[2, 0, 1], [2, 1, 0], [0, 2, 1], [0, 2, 2], [1, 0, 2], [2, 0, 0]])
 D, W = X.shape
 BETA, FIXED = 0.5, 0.8
 _GRID = np.linspace(1e-4, 40, 200_001)
-_BETAS = np.exp(np.linspace(np.log(1e-4), np.log(60), 1_500))  # Gamma(1, 1) has no more beyond
+_LEAST = least_beta(W)
+_BETAS = np.exp(np.linspace(np.log(_LEAST), np.log(60), 1_500))  # Gamma(1, 1) has no more beyond
 
 
 def documents() -> Documents:
@@ -103,7 +104,7 @@ def starts(
     chains: list[Mixture] = []
     while len(chains) < n:
         alpha = float(rng.exponential()) if learned else FIXED
-        beta = max(1e-4, float(rng.exponential())) if learned_beta else BETA
+        beta = _LEAST + float(rng.exponential()) if learned_beta else BETA
         groups, sticks = _forward(alpha, rng)
         log_p = log_likelihood.__wrapped__(canonical(groups), beta)
         assert log_p <= highest

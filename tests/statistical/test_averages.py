@@ -8,13 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from synthetic import write_docword
+from trained import train
 
 from topicmc.corpora import Corpus, prepare
-from topicmc.engine.listeners import Silent
-from topicmc.engine.transport.local import LocalTransport
-from topicmc.host.interrupts import Interrupt
-from topicmc.models.lda import jobs
-from topicmc.models.lda.model import training_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import phi_of
 from topicmc.models.lda.settings import TrainConfig
@@ -43,13 +39,6 @@ def sparse(tmp_path_factory) -> Corpus:
     return prepare([source], folder / "corpus", n_heldout=0, n_shards=4, stopwords="none")
 
 
-def train(config: TrainConfig, corpus: Corpus, path) -> TopicRun:
-    transport = LocalTransport(config.workers)
-    config, corpus, run = jobs.start(config, corpus.path, path, transport)
-    training_of(config, corpus, run, transport, Silent()).train(Interrupt())
-    return run
-
-
 def draws(run: TopicRun) -> np.ndarray:
     """φ of the kept samples: (chains × n, K, W)."""
     entries = run.sample_index()
@@ -63,7 +52,7 @@ def test_the_sparse_dirichlet(sparse, tmp_path, workers):
     three relaxation times apart, their mean has a standard error of 0.06 or less, so that by chance
     fewer than one test in 10⁶ fails. Averages have 1/2 and 1/4."""
     config = replace(CONFIG, workers=workers, batch_size=sparse.n_docs // workers)
-    found = draws(train(config, sparse, tmp_path / "run"))
+    found = draws(train(config, sparse, tmp_path / "run")[0])
     assert len(found) >= 128 * workers
     shapes = COUNTS + BETA
     mean = shapes / shapes.sum()
@@ -79,11 +68,11 @@ def test_the_sparse_dirichlet(sparse, tmp_path, workers):
 def test_averages_that_go_on_are_no_samples(sparse, tmp_path):
     """They may be asked for, and are marked as what they are."""
     config = replace(CONFIG, workers=4, batch_size=2, updates=90, average_until=10_000)
-    run = train(config, sparse, tmp_path / "run")
+    run, _ = train(config, sparse, tmp_path / "run")
     (entry,) = run.sample_index()
     assert entry["burn_in"] and run.is_starting()
     config = replace(config, average_until=60)
-    run = train(config, sparse, tmp_path / "until")
+    run, _ = train(config, sparse, tmp_path / "until")
     assert {entry["position"] for entry in run.sample_index()} == set(range(21, 31))
     assert {entry["chain"] for entry in run.sample_index()} == {0, 1, 2, 3}
 
@@ -99,7 +88,7 @@ def test_lda_of_overlapping_topics(small_corpus, tmp_path):
     )  # fmt: skip
     spread = {}
     for workers in (1, 2, 4):
-        run = train(replace(config, workers=workers), small_corpus, tmp_path / str(workers))
+        run, _ = train(replace(config, workers=workers), small_corpus, tmp_path / str(workers))
         chains = {entry["chain"] for entry in run.sample_index()}
         assert chains == set(range(workers))
         variances = []

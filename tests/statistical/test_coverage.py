@@ -7,13 +7,9 @@ seeds it was 0.904 with a standard deviation of 0.009: outside of 0.9 ± 0.05 on
 
 import pytest
 from synthetic import lda_documents, write_docword
+from trained import train
 
 from topicmc.corpora import prepare
-from topicmc.engine.listeners import Silent
-from topicmc.engine.transport.local import LocalTransport
-from topicmc.host.interrupts import Interrupt
-from topicmc.models.lda import jobs
-from topicmc.models.lda.model import training_of
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.topics.uncertainty import posterior_of
 
@@ -23,10 +19,7 @@ def trained(folder, corpus, seed: int, epochs: float):
         sampler="adlda", topics=5, alpha=0.2, beta=0.05, epochs=epochs, samples=16, seed=seed,
         evaluate_every="100000", checkpoint_every="100000", threads=1,
     )  # fmt: skip
-    transport = LocalTransport(1)
-    config, corpus, run = jobs.start(config, corpus.path, folder / f"run-{seed}", transport)
-    training_of(config, corpus, run, transport, Silent()).train(Interrupt())
-    return run
+    return train(config, corpus, folder / f"run-{seed}")[0]
 
 
 @pytest.fixture(scope="module")

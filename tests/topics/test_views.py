@@ -15,13 +15,14 @@ from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.progress import remarks
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean
+from topicmc.models.names import fault_of_name
 from topicmc.models.views import NAME
 from topicmc.report.trends import trends_of
 from topicmc.storage.files import own_checksum
 from topicmc.topics.diagnostics import diagnose
 from topicmc.topics.editing import Edits, edit, unstable
 from topicmc.topics.labels import read_labels
-from topicmc.topics.shown import facts_of, sentences
+from topicmc.topics.of_views import facts_of, sentences
 from topicmc.topics.tree import joins_of, lines_of, tree_of
 from topicmc.topics.uncertainty import posterior_of
 
@@ -238,6 +239,7 @@ HOSTILE = {
     "group that is none": ({"groups": {"x": "1"}}, "numbers of topics are none"),
     "order of none": ({"orders": {"1": [0, 0, 1, 2, 3, 4]}}, "order of a chain's topics is none"),
     "order of few": ({"orders": {"1": [0, 1]}}, "order of a chain's topics is none"),
+    "order that is huge": ({"orders": {"1": [10**30, 1, 2, 3, 4, 5]}}, "damaged ("),
     "order of what": ({"orders": {"x": [0, 1, 2, 3, 4, 5]}}, "invalid literal"),
     "run with a zero": ({"run": "run\0"}, "not what can stand there"),
     "no run": ({"run": "../nowhere"}, "its run is not in"),
@@ -379,3 +381,8 @@ def test_a_few_small_topics_of_many_are_not_collapsed(tmp_path):
     view = edit(TopicRun.open(run.path), Edits(drops=list(range(3, 30))), tmp_path / "view")
     assert len(view.numbers) == 3
     assert not any("collapsed" in flag for flag in diagnose([view]).flags)
+
+
+def test_names_are_of_any_script():
+    assert fault_of_name("経済\u3000政治") is fault_of_name("می\u200cخواهم") is None
+    assert "cannot be printed" in fault_of_name("x\u202e")

@@ -281,9 +281,9 @@ class Dsgld:
     def restore(self, checkpoint: Checkpoint) -> str | None:
         """Puts the hosted chains and workers where the checkpoint left them.
 
-        On another number of workers the data are shared out anew: the plan starts over, each worker
-        goes on past the minibatches that any had seen, and chains beyond the number of workers are
-        dropped. Returns a sentence that says so, or None.
+        On another number of workers the data are shared out anew: the plan starts over, and each
+        worker goes on past the minibatches that any had seen. Returns a sentence that says so, or
+        None.
         """
         ranks = [checkpoint.facts(name) for name in checkpoint.parts()]
         positions = {int(w): int(n) for rank in ranks for w, n in rank["positions"].items()}

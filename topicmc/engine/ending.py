@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 
+from topicmc.posterior.agreement import is_final
 from topicmc.posterior.convergence import aligned
 from topicmc.posterior.traces import traces
-from topicmc.posterior.verdict import is_final
 from topicmc.settings.groups import Run
 from topicmc.storage.runs import RunDirectory
 

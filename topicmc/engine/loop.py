@@ -123,7 +123,8 @@ class Training:
         self.drawn = np.zeros(len(model.counted), np.int64)
         self._record: dict[str, Any] = {}
         self._converged = False  # known to the root, of runs that train until then
-        self._saved_round = self._kept_round = -1  # of the checkpoint, and of what goes with it
+        self._saved: tuple[int, int | None, bool] = (-1, None, False)  # `_stage` of the checkpoint
+        self._kept_round = -1  # of what goes with a checkpoint
         if resume:
             self._restore()
         self._begun = self.clock.seconds  # when this process began
@@ -313,9 +314,16 @@ class Training:
             self.samples.keep_provisional(self.method, self.rounds)
             self.samples.keep_means(self.method, self.rounds)
             self.transport.barrier()
-        if self.rounds != self._saved_round:
+        if self.rounds != self._saved[0]:
             self._save(self.rounds)
-        self._saved_round = self._kept_round = self.rounds
+        elif self.transport.is_root and self._stage() != self._saved:
+            self._note()
+        self._saved, self._kept_round = self._stage(), self.rounds
+
+    def _stage(self) -> tuple[int, int | None, bool]:
+        """How far the run has come: its rounds, the last that was evaluated, and whether it has
+        converged, as the root knows."""
+        return self.rounds, self._record.get("round"), self._converged
 
     def _save(self, number: int) -> None:
         # Nobody writes before the root has seen that the run is still its own.
@@ -333,13 +341,26 @@ class Training:
             facts = {
                 "seconds": self.clock.seconds,
                 **self._counted(),
-                "record": self._record,
-                "converged": self._converged,
                 "layout": self.config.layout(),
-                "evaluating": self._evaluating.seconds,
-                "states_scored": self._states_scored,
+                **self._found(),
             }
             self.run.commit_checkpoint(number, merged, facts)
+
+    def _note(self) -> None:
+        """Writes into the checkpoint of this round what has been found out since."""
+        checkpoint = self.run.checkpoint()
+        assert checkpoint is not None
+        manifest = {**checkpoint.manifest, **self._found()}
+        self.run.commit_checkpoint(self.rounds, manifest["files"], manifest)
+
+    def _found(self) -> dict[str, Any]:
+        """What a checkpoint says of evaluations."""
+        return {
+            "record": self._record,
+            "converged": self._converged,
+            "evaluating": self._evaluating.seconds,
+            "states_scored": self._states_scored,
+        }
 
     def _restore(self) -> None:
         checkpoint = self.run.checkpoint()
@@ -355,8 +376,12 @@ class Training:
             self.listener.message(
                 "no checkpoint was written yet: the run starts from its beginning"
             )
-        self.samples.rewind(self.method, self.rounds, saved)
-        if saved is not None and self.samples.index:
+        lost = self.samples.rewind(self.method, self.rounds, saved)
+        if lost and self.transport.is_root:
+            more = f" and {len(lost) - 1:,} more" if lost[1:] else ""
+            place = self.run.path / "samples" / lost[0]
+            self.listener.message(f"{place}{more}: damaged or gone, and left out")
+        if saved is not None and self.samples.index and not lost:
             self._kept_round = self.rounds  # else what goes with a checkpoint is made up for
         self.tracer.rewind(self.method.position, self.rounds)
         if self.transport.is_root:
@@ -364,7 +389,7 @@ class Training:
 
     def _adopt(self, manifest: Mapping[str, Any]) -> None:
         """Goes on from the totals of a checkpoint."""
-        self.rounds = self._saved_round = manifest["round"]
+        self.rounds = manifest["round"]
         self.clock.seconds = manifest["seconds"]
         self.drawn[:] = [manifest[name] for name in self.model.counted]
         self._record = manifest["record"]
@@ -372,6 +397,7 @@ class Training:
         self._states_scored = manifest.get("states_scored", 0)
         ends_early = self.config.until == "converged"  # else it trains on, to another state
         self._converged = ends_early and manifest.get("converged", False)
+        self._saved = self._stage()
 
     def _warm_up(self) -> None:
         """Compiles the kernels before the clock starts; says so when they are not in the cache."""

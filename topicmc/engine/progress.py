@@ -73,11 +73,12 @@ def _is_at_rest(run: RunDirectory) -> bool:
 
 
 def resume_command(run: RunDirectory) -> str:
-    """The command that goes on with a run; where its corpus is gone, CORPUS stands for the new
-    place of it."""
+    """The command that goes on with a run; where its corpus is gone, or nobody may look, CORPUS
+    stands for the new place of it."""
     corpus = run.facts().get("corpus")
-    if corpus is None or (run.path / corpus["path"]).exists():
-        return run.resume_command
+    with suppress(OSError):  # where nobody may look
+        if corpus is None or (run.path / corpus["path"]).exists():
+            return run.resume_command
     return run.resume_command.replace("train -o", "train CORPUS -o", 1)
 
 
@@ -87,7 +88,8 @@ def unfinished(run: RunDirectory, at: Reached | None, command: str | None = None
     if at is None or not at.is_unfinished:
         return []
     command = command or resume_command(run)
-    return [f"{run.path} had done {at.told} when it was last evaluated; go on with {command}"]
+    done = f"{run.path} had done {at.told} when it was last evaluated"
+    return [f"{done}; go on with it ({command})"]
 
 
 def advice_to_train(

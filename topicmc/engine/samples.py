@@ -7,14 +7,17 @@ of the start are none, and averages of chains are none. The newest state that wa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from topicmc.engine.method import Entry, Method
 from topicmc.engine.transport.base import Transport
+from topicmc.errors import DataError
 from topicmc.posterior.thinning import is_kept, longest_kept
 from topicmc.posterior.traces import Recorded
 from topicmc.posterior.truncation import at_rest
+from topicmc.storage.files import checksum
 from topicmc.storage.runs import RunDirectory, files_of
 
 
@@ -148,13 +151,17 @@ class KeptSamples:
         if self._transport.is_root:
             self._run.delete_dropped()
 
-    def rewind(self, method: Method, round_number: int, saved: list[Entry] | None = None) -> None:
+    def rewind(
+        self, method: Method, round_number: int, saved: list[Entry] | None = None
+    ) -> list[str]:
         """Takes the index back to a round, to which a method has gone back: to the one that was
         ``saved`` then, without what by the settings of now is no sample. What was drawn later is
         deleted, for a resumed run draws it again. Collective.
 
         Earlier versions saved no index (None). Then what was drawn later is left out of that of the
         run, which may lack older samples that have made room.
+
+        Returns the names of files that are damaged or gone: what they held is left out, too.
         """
         self._position = method.position
         every = [
@@ -171,19 +178,21 @@ class KeptSamples:
             for entry in every
             if entry["round"] <= round_number and entry["position"] <= self._position
         ]
-        proper = [e for e in kept if not (e["burn_in"] or method.is_start(e["position"]))]
+        lost = self._lost(kept)
+        sound = [entry for entry in kept if entry["file"] not in lost]
+        proper = [e for e in sound if not (e["burn_in"] or method.is_start(e["position"]))]
         # Earlier versions wrote a mean with each sample.
         means = [
             (entry["chain"], entry["mean"], entry["mean"].get("position", entry["position"]))
-            for entry in every
-            if "mean" in entry
+            for entry in kept
+            if "mean" in entry and entry["mean"]["file"] not in lost
         ]
         self._means = {
             chain: mean
             for chain, mean, position in means
             if position <= self._position and not method.is_start(position)
         }
-        self._entries = self._with_means(proper or [entry for entry in kept if entry["burn_in"]])
+        self._entries = self._with_means(proper or [entry for entry in sound if entry["burn_in"]])
         # The files of others are deleted.
         self._means = {entry["chain"]: entry["mean"] for entry in self._entries if "mean" in entry}
         self._transport.barrier()  # all have read the index
@@ -191,6 +200,25 @@ class KeptSamples:
             self._run.write_sample_index(self._entries, self._run.sample_files())
         self.clean_up()
         self._transport.barrier()  # none writes a sample while files are deleted
+        return lost
+
+    def _lost(self, entries: Sequence[Entry]) -> list[str]:
+        """The files of some entries that are gone or not what was written, in the order of their
+        names; DataError where one cannot be read now. Each process reads some of them."""
+
+        def is_sound(part: Entry) -> bool:
+            try:
+                path = self._run.place_of_sample(part)
+            except DataError:  # it is gone
+                return False
+            return path.exists() and checksum(path) == part["checksum"]
+
+        parts = [part for e in entries for part in (e, e.get("mean")) if part is not None]
+        mine = parts[self._transport.rank :: self._transport.n_processes]
+        with ThreadPoolExecutor() as pool:
+            found = zip(mine, pool.map(is_sound, mine), strict=True)
+            lost = [part["file"] for part, sound in found if not sound]
+        return sorted(name for names in self._transport.exchange(lost) for name in names)
 
 
 def _spread(entries: list[Entry], most: int | None) -> list[Entry]:

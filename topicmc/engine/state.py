@@ -2,8 +2,9 @@
 
 A model declares the state of its chains once, as a dataclass whose fields are annotated by `Array`
 and `Number`. Handing a chain over to the next worker, averaging a group and saving a checkpoint
-follow from the declarations. What a chain keeps only where it is does not travel: it takes its
-default elsewhere, so bring a state up to date before it is handed over, averaged or kept.
+follow from the declarations. A checkpoint holds all that is not None. What a chain keeps only where
+it is does not travel: it takes its default elsewhere, so bring a state up to date before it is
+handed over, averaged or kept.
 """
 
 from __future__ import annotations
@@ -27,30 +28,22 @@ class Array:
         shape: the names of its sizes.
         travels: whether it goes along with its chain; then it is not None when that moves on.
         averaged: whether a group of chains takes its mean.
-        saved: whether checkpoints hold it, where it is not None.
     """
 
     def __init__(
-        self,
-        dtype: Any,
-        *shape: str,
-        travels: bool = True,
-        averaged: bool = False,
-        saved: bool = True,
+        self, dtype: Any, *shape: str, travels: bool = True, averaged: bool = False
     ) -> None:
         self.dtype = np.dtype(dtype)
         self.shape: tuple[str, ...] | None = shape
-        self.travels, self.averaged, self.saved = travels, averaged, saved
+        self.travels, self.averaged = travels, averaged
 
 
 class Number(Array):
     """Declares an int or a float of a state; arguments as of `Array`. It travels as float64, in
     which counters below 2⁵³ are exact."""
 
-    def __init__(
-        self, kind: type, *, travels: bool = True, averaged: bool = False, saved: bool = True
-    ) -> None:
-        super().__init__(np.float64, travels=travels, averaged=averaged, saved=saved)
+    def __init__(self, kind: type, *, travels: bool = True, averaged: bool = False) -> None:
+        super().__init__(np.float64, travels=travels, averaged=averaged)
         self.kind = kind
         self.shape = None
 
@@ -192,9 +185,7 @@ class Table(Generic[S]):
         return [
             name
             for name, declared in self._declared.items()
-            if declared.saved
-            and (declared.shape is None) == numbers
-            and getattr(state, name) is not None
+            if (declared.shape is None) == numbers and getattr(state, name) is not None
         ]
 
     def restored(self, index: int, facts: Mapping[str, Any], checkpoint: Checkpoint) -> S:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 from numbers import Integral, Real
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,17 @@ from topicmc.estimator.warning import warn
 from topicmc.host.interrupts import Interrupt, on_ctrl_c, unwound
 from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.jobs import run_on
+from topicmc.models.factors.layout import Layout
 from topicmc.models.factors.model import training_of
 from topicmc.models.factors.prediction import predict
-from topicmc.models.factors.rating_files import Columns, Table
+from topicmc.models.factors.rating_columns import Columns
+from topicmc.models.factors.rating_files import Table
 from topicmc.models.factors.run import FactorRun
-from topicmc.models.factors.scoring import states_of
-from topicmc.models.factors.settings import FactorConfig
+from topicmc.models.factors.scoring import numbers_of, states_of
+from topicmc.models.factors.settings import MOST_RATING, FactorConfig, FactorSettings, Resolved
 from topicmc.settings.values import AUTO
 from topicmc.storage.files import temporary_folder
+from topicmc.storage.scratch import aside
 
 _PARAMETERS = {
     "factors": "n_factors",
@@ -45,7 +48,6 @@ _PARAMETERS = {
 }
 """By setting."""
 _MISSING = ("None", "nan", "NaT", "<NA>")  # ids, as text
-_MOST = float(np.finfo(np.float32).max)
 
 
 class MatrixFactorization(RegressorMixin, BaseEstimator):
@@ -155,20 +157,17 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
             Users and items, text (str, or bytes in UTF-8) or whole numbers, compared as text; 31.0
             is 31. No pair may come twice.
         y : array-like of shape (n,)
-            Ratings, finite numbers.
+            Ratings, numbers from −10¹⁸ to 10¹⁸.
         """
         data, config = self._data(X, y), self._config()
         transport = LocalTransport(config.workers)
         interrupt = Interrupt()
-        told = listener("auto" if self.verbose else "none", Terms.of(FactorRun))
-        place = temporary_folder(Path(gettempdir()), "topicmc-")
+        style = "auto" if self.verbose else "none"
+        place = temporary_folder(aside(), "topicmc-")
         with unwound(), place as folder, in_own_words(_PARAMETERS):
             resolved, run = run_on(config, data, folder / "run", transport)
-            try:
-                with on_ctrl_c(interrupt):
-                    outcome = training_of(resolved, data, run, transport, told).train(interrupt)
-            finally:
-                told.close()
+            with closing(listener(style, Terms.of(FactorRun))) as told, on_ctrl_c(interrupt):
+                outcome = training_of(resolved, data, run, transport, told).train(interrupt)
             self._adopt(run, data)
             is_starting = resolved.sampler != "sgd" and run.is_starting()
         if outcome.interrupted:
@@ -190,40 +189,37 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         item, and the noise of ratings. New users and items are drawn from the prior.
         """
         check_is_fitted(self, "samples_")
-        encoded, known = map(_encoded, _columns(X)), (self._user_rows, self._item_rows)
-        rows = [
-            np.array([row_of.get(id, -1) for id in ids], np.int64)[numbers]
-            for (numbers, ids), row_of in zip(encoded, known, strict=True)
-        ]
-        found = predict(self.samples_, rows[0], rows[1], self._scale)
+        sides = map(_encoded, _columns(X))
+        users, items = numbers_of(sides, (self._user_rows, self._item_rows))
+        found = predict(self.samples_, users, items, self._scale)
         return (found.mean, found.deviation) if return_std else found.mean
 
     @classmethod
     def from_run(cls, path):
         """A fitted model from a run of `topicmc factors train`: all its kept samples in memory, and
-        as `scale` that of the run if it was given there.
+        as `scale` that of the run if it was given there. A new `fit` of it has the defaults of
+        settings that are no parameters here.
 
         Raises DataError when there is no run, it has no samples yet, or a file is damaged. Warns
         (ConvergenceWarning) if the run is still in its start.
         """
         run = FactorRun.open(Path(path))
-        config = run.config()
-        scale = run.scale()
+        config, scale, data = run.config(), run.scale(), run.data()
         model = cls(
             config.factors,
             sampler=config.sampler,
-            max_iter=config.epochs,
+            max_iter=_passes_of(config, data),
             time_budget=config.time_budget,
             batch_size=None if config.sampler == "gibbs" else config.batch_size,
             step_size=config.step_size,
             noise_precision=config.noise_precision,
             learn_noise=config.learn_noise,
             n_chains=config.chains,
-            n_samples=config.samples,
+            n_samples=FactorSettings.samples if config.sampler == "sgd" else config.samples,
             scale=(scale.low, scale.high) if run.has_given_scale() else None,
             random_state=config.seed,
         )
-        model._adopt(run, run.data())
+        model._adopt(run, data)
         if config.sampler != "sgd" and run.is_starting():
             warn(
                 f"{path}: the run is in its start, without a sample of the posterior yet",
@@ -237,8 +233,9 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         self.samples_ = list(states_of(run))
         self.user_ids_ = [data.user_ids[i] for i in range(len(data.user_ids))]
         self.item_ids_ = [data.item_ids[i] for i in range(len(data.item_ids))]
-        self._user_rows = {id: row for row, id in enumerate(self.user_ids_)}
-        self._item_rows = {id: row for row, id in enumerate(self.item_ids_)}
+        users, items = data.trained(np.arange(len(data.user_ids)), np.arange(len(data.item_ids)))
+        self._user_rows = dict(zip(self.user_ids_, users.tolist(), strict=True))
+        self._item_rows = dict(zip(self.item_ids_, items.tolist(), strict=True))
         self._scale = data.scale
         self.mean_, self.deviation_ = data.scale.mean, data.scale.deviation
         self.n_features_in_ = 2
@@ -267,11 +264,23 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
             low, high = map(float, () if isinstance(self.scale, str) else self.scale)
         except (TypeError, ValueError):
             low = high = np.nan
-        if not -np.inf < low < high < np.inf:
+        if not -MOST_RATING <= low < high <= MOST_RATING:
             raise ValueError(f"scale {self.scale!r}: give the least rating and the greatest")
         if values.min() < low or values.max() > high:
             raise ValueError(f"y holds ratings outside the scale from {low:g} to {high:g}")
         return low, high
+
+
+def _passes_of(config: Resolved, data: RatingData) -> float | None:
+    """The passes of a chain, or sweeps, in a run that was told its length; None where it was told a
+    time."""
+    if config.updates is None:
+        return config.epochs
+    if config.sampler == "gibbs":
+        return config.updates
+    ratings = data.ratings.take(~data.heldout)
+    layout = Layout.of(ratings, config.split, config.workers)
+    return config.updates * layout.drawn(ratings, config.batch_size) / len(ratings)
 
 
 def _columns(X: Any) -> np.ndarray:
@@ -293,11 +302,13 @@ def _encoded(column: np.ndarray) -> tuple[np.ndarray, list[str]]:
 
 def _distinct(column: np.ndarray) -> tuple[Iterable[Any], np.ndarray]:
     """The values that stand in a column, and the place among them of each entry, int64 (n,)."""
-    if column.dtype.kind not in "OSUT":
+    if column.dtype.kind in "biuf":
         values, places = np.unique(column, return_inverse=True)
         return values.tolist(), places
     place_of: dict[Any, int] = {}
-    found = (place_of.setdefault(value, len(place_of)) for value in column)
+    # True equals 1, and is another id.
+    told = (str(value) if isinstance(value, bool | np.bool_) else value for value in column)
+    found = (place_of.setdefault(value, len(place_of)) for value in told)
     try:
         return place_of, np.fromiter(found, np.int64, len(column))
     except TypeError:  # as of lists, which have no hash
@@ -309,8 +320,11 @@ def _id(value: Any, was_text: bool) -> str:
     number. In an array that was made text what is missing was, too."""
     try:
         text = value.decode() if isinstance(value, bytes) else str(value)
+        text.encode()
     except UnicodeDecodeError:
         raise ValueError("X holds bytes that are not UTF-8; ids are text or numbers") from None
+    except UnicodeEncodeError:
+        raise ValueError("X holds text that has no UTF-8; ids are text or numbers") from None
     if not text or (text in _MISSING and (was_text or not isinstance(value, str | bytes))):
         raise ValueError("X lacks ids: a user or an item is missing")
     if not isinstance(value, Real) or isinstance(value, Integral):
@@ -330,7 +344,7 @@ def _values(y: Any, n: int) -> np.ndarray:
         raise ValueError(f"X has {n} rows, and y has shape {values.shape}")
     if n == 0:
         raise ValueError("X holds no ratings")
-    told = np.abs(values) <= _MOST
+    told = np.abs(values) <= MOST_RATING
     if not told.all():
         row = int(np.argmin(told))
         why = "too large" if np.isfinite(values[row]) else "not a finite number"

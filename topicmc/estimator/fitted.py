@@ -43,7 +43,8 @@ class Fitted(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self._record.prior.matrix(*self._record.phis[0].shape)
 
     def transform(self, X, return_std=False):
-        """The topic mixes of documents: float64 (n_documents, n_components), rows sum to one.
+        """The topic mixes of documents: float64 (n_documents, n_components), rows sum to one. Of a
+        prepared corpus these are the training documents in their order, without those held out.
 
         They are posterior means under `components_`, by CVB0; a document without a known word has
         the mean of the prior. With ``return_std`` also their posterior standard deviations, an

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import gettempdir
 
 import numpy as np
 
@@ -19,7 +18,8 @@ from topicmc.corpora.shards import count_dtype, id_dtype
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.estimator.priors import NO_FILE
-from topicmc.estimator.stored import Record, Visits, read
+from topicmc.estimator.saved import read
+from topicmc.estimator.stored import Record, Visits
 from topicmc.estimator.watching import Watcher
 from topicmc.host.interrupts import on_ctrl_c, unwound
 from topicmc.host.machine import available_memory
@@ -30,6 +30,7 @@ from topicmc.models.lda.planning.pace import Pace
 from topicmc.models.lda.planning.plan import expected_samples
 from topicmc.models.lda.settings import Resolved, TrainConfig
 from topicmc.storage.files import temporary_folder, write_words
+from topicmc.storage.scratch import aside
 
 _HELD_OUT = 200  # documents at most, spread over those trained on
 
@@ -53,20 +54,17 @@ def train(
     the one who is told how it goes, of so many documents, when all arguments are found sound. The
     first Ctrl-C ends it, the next raises KeyboardInterrupt; what the loop raises passes through."""
     transport = LocalTransport(1)
-    with unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
+    with unwound(), temporary_folder(aside(), "topicmc-") as folder:
         if prior is not None:
             np.save(folder / "prior.npy", prior)
             config = replace(config, topic_prior=str(folder / "prior.npy"))
         resolved, corpus, run = jobs.start(config, corpus.path, folder / "run", transport)
         _check_memory(resolved, Extent.of(corpus))
-        watcher = watch(corpus.n_docs)
-        try:
+        with closing(watch(corpus.n_docs)) as watcher:
             training = training_of(resolved, corpus, run, transport, watcher)
             with on_ctrl_c(watcher.interrupt):
                 outcome = training.train(watcher.interrupt)
             del training  # whose arrays make room for the samples
-        finally:
-            watcher.close()
         record = read(run)
         record.passes = outcome.items / corpus.n_docs
         record.visits = Visits(corpus.n_docs, record.passes)
@@ -103,7 +101,7 @@ def written(documents: Documents, n_words: int) -> Iterator[Corpus]:
     """Documents that all have words, as a corpus that is there within the block; they themselves
     are given up. Copies of some are held out: by their likelihood it is told when the chain has
     come to rest, and how it goes."""
-    with unwound(), temporary_folder(Path(gettempdir()), "topicmc-") as folder:
+    with unwound(), temporary_folder(aside(), "topicmc-") as folder:
         _write(documents, n_words, folder)
         del documents
         yield Corpus.open(folder)

@@ -12,6 +12,7 @@ an update, so that they have all made room for newer ones when as many updates h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
@@ -108,18 +109,22 @@ class Stream:
         alpha: np.ndarray,
         prior: RowPrior,
         *,
-        samples: list[np.ndarray],
+        draw: Callable[[int], np.ndarray],
         sums: list[np.ndarray],
         n_samples: int,
         seed: int,
     ) -> Stream:
-        """Behind its start, from the last of some samples."""
-        theta = np.ascontiguousarray(samples[-1].T) * sums[-1].astype(np.float32)
+        """Behind its start, from the last of some samples: ``draw`` gives the φ (K, W) of each, and
+        ``sums`` are those of θ, (K,). Samples that the next update leaves no room for are not
+        drawn."""
+        number = len(sums)
+        last = draw(number - 1)
+        theta = np.ascontiguousarray(last.T) * sums[-1].astype(np.float32)
         chain = Chain(0, theta, sum_topics(theta), MOST_START)
-        number = len(samples)
+        kept = [p for p in range(1, number + 1) if is_kept(p, number + 1, n_samples)]
         return cls(
-            chain, alpha, prior, n_samples, seed, MOST_START, 1, number,
-            list(range(1, number + 1)), samples, sums,
+            chain, alpha, prior, n_samples, seed, MOST_START, 1, number, kept,
+            [last if p == number else draw(p - 1) for p in kept], [sums[p - 1] for p in kept],
         )  # fmt: skip
 
     def copy(self) -> Stream:

@@ -23,16 +23,17 @@ _MOST = (1 << 31) - 1
 
 
 def first(model: Any, X: Any) -> Documents:
-    """The documents that a model is first given, other than a corpus; sets what it knows of words:
-    n_features_in_, feature_names_in_ and vocabulary_."""
+    """The documents that a model is first given, from `rows_of`, other than a corpus; sets what it
+    knows of words: n_features_in_, feature_names_in_ and vocabulary_."""
     given = vocabulary_of(model.vocabulary)
-    X = rows_of(X)
     how = kind(X)
     words: list[str] | None
     if how == "matrix":
         documents = from_matrix(_checked(model, X, reset=True))
         names = getattr(model, "feature_names_in_", None)
-        words = given or (None if names is None else [str(name) for name in names])
+        words = given
+        if given is None and names is not None:
+            words = [str(name) for name in names]
         _note(model, words, model.n_features_in_, keep_names=True)
     elif how == "tokens":
         documents, words = from_tokens(X, given)
@@ -68,12 +69,16 @@ def again(model: Any, X: Any, *, heldout: bool = False) -> Iterator[Documents]:
     elif how == "tokens":
         yield from_tokens(X, model.vocabulary_)[0]
     else:
-        corpus = _sound(X)
-        new_ids = ids_in(model.vocabulary_, corpus.vocabulary)
-        use_heldout = heldout and corpus.n_heldout > 0
-        parts = [corpus.heldout] if use_heldout else map(corpus.shard, range(corpus.n_shards))
-        for part in parts:
-            yield remap(part, new_ids)
+        yield from of_corpus(model, _sound(X), heldout=heldout)
+
+
+def of_corpus(model: Any, corpus: Corpus, *, heldout: bool = False) -> Iterator[Documents]:
+    """The same of a corpus that was found sound."""
+    new_ids = ids_in(model.vocabulary_, corpus.vocabulary)
+    use_heldout = heldout and corpus.n_heldout > 0
+    parts = [corpus.heldout] if use_heldout else map(corpus.shard, range(corpus.n_shards))
+    for part in parts:
+        yield remap(part, new_ids)
 
 
 def _are_empty(X: Any) -> bool:
@@ -142,6 +147,8 @@ def _sound(X: str | Path | Corpus) -> Corpus:
 
 def from_matrix(X: Any) -> Documents:
     """The rows of a checked matrix, dense or CSR: counts, float64 where they are fractions."""
+    if X.dtype == np.float16:  # which no sparse matrix of SciPy can be
+        X = X.astype(np.float32)
     matrix = csr_array(X, copy=True)
     if matrix.dtype.kind != "f":  # sums of what stands twice may need more bits
         matrix = matrix.astype(np.int64, copy=False)

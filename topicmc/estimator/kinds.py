@@ -21,11 +21,10 @@ def rows_of(X: Any) -> Any:
     is_dense = hasattr(X, "__array__") and not hasattr(X, "tocsr")
     if len(shape) == 1 and is_dense:
         rows = list(X)
-        first = next((row for row in rows if _filled(row)), 0.0)
-        return rows if isinstance(first, Iterable) else X
+        return rows if isinstance(_telling(rows), Iterable) else X
     if shape[1:] == (1,) and is_dense:
         rows = list(np.asarray(X, dtype=object)[:, 0])
-        first = next(filter(_filled, rows), 0.0)
+        first = _telling(rows)
         return rows if isinstance(first, Iterable) and not isinstance(first, str) else X
     if len(shape) == 2 and shape[1] > 1 and isinstance(X, np.ndarray) and _has_text(X[:1]):
         return X.tolist()
@@ -48,6 +47,8 @@ def kind(X: Any) -> str:
     element = next(iter(first), "") if isinstance(first, Iterable) else first
     if isinstance(element, str):
         return "tokens"
+    if isinstance(element, tuple) and any(isinstance(part, str) for part in element):
+        check_words([element])  # as of bigrams
     return "bags" if isinstance(element, tuple) and len(element) == 2 else "matrix"
 
 
@@ -97,6 +98,13 @@ def _refuse_texts(X: Any) -> None:
 def _has_text(X: Any) -> bool:
     values = np.asarray(X)
     return values.dtype.kind in "OU" and any(isinstance(value, str) for value in values.flat)
+
+
+def _telling(rows: list[Any]) -> Any:
+    """The row that tells what all are: the first that is not empty, or else the first that is not
+    missing, or else a number."""
+    there = [row for row in rows if not _is_missing(row)]
+    return next(filter(_filled, there), there[0] if there else 0.0)
 
 
 def _filled(document: Any) -> bool:

@@ -30,7 +30,8 @@ from topicmc.estimator.priors import (
     is_matrix,
     matrix_of,
 )
-from topicmc.estimator.stored import Record, columns_of, read, write
+from topicmc.estimator.saved import columns_of, read, write
+from topicmc.estimator.stored import Record
 from topicmc.estimator.warning import warn
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.values import AUTO, learns
@@ -195,7 +196,7 @@ class LDA(PartialFit):
         with self._as_it_was():
             X = inputs.rows_of(X)
             self._seed = seed_of(self.random_state)
-            watched = bool(self.verbose or self.callback) or logger.isEnabledFor(logging.INFO)
+            watched = self.verbose or self.callback is not None or logger.isEnabledFor(logging.INFO)
             with in_own_words(WORDS):
                 config = self._config(evaluate_every=AUTO if watched else "24h")
                 parameters = self._parameters(config)

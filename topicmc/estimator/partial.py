@@ -125,8 +125,7 @@ class PartialFit(Fitted):
         """The documents of the first `partial_fit`."""
         how = inputs.kind(X)
         if how == "corpus":
-            inputs.first_corpus(self, X)
-            yield from inputs.again(self, X)
+            yield from inputs.of_corpus(self, inputs.first_corpus(self, X))
             return
         if how != "matrix" and self.vocabulary is None:
             raise ValueError(
@@ -154,13 +153,13 @@ class PartialFit(Fitted):
 
         settings: dict[str, Any] = {"n_samples": config.samples, "seed": self._seed}
         if hasattr(self, "_record"):
-            samples = [self._draw(i) for i in range(len(self.samples_))]
             sums = self._record.sums_for_scir()
             priors = self.doc_topic_prior_, self._record.prior
             if self._record.is_starting:  # no posterior sample, so the start is still to come
                 settings["n_batches"] = n_batches
-                return Stream.begin_with(*priors, phi=samples[-1], sums=sums[-1], **settings)
-            return Stream.go_on(*priors, samples=samples, sums=sums, **settings)
+                phi = self._draw(len(sums) - 1)
+                return Stream.begin_with(*priors, phi=phi, sums=sums[-1], **settings)
+            return Stream.go_on(*priors, draw=self._draw, sums=sums, **settings)
         if config.topics == AUTO:
             raise ValueError("partial_fit needs the number of topics: give n_components")
         alpha = np.full(config.topics, or_default(config.alpha, DOC_TOPIC_PRIOR), np.float64)

@@ -9,10 +9,10 @@ import numpy as np
 
 from topicmc.estimator.parameters import plain
 from topicmc.estimator.warning import warn
-from topicmc.models.lda.priors.given import MOST_PRIOR, over_base
+from topicmc.models.lda.priors.given import over_base
 from topicmc.models.lda.priors.seed_settings import Seeds, checked_seeds
 from topicmc.models.lda.priors.seeds import SeedWords, found_in
-from topicmc.models.lda.settings import LEAST_PRIOR
+from topicmc.models.lda.settings import LEAST_PRIOR, MOST_PRIOR
 from topicmc.samplers.row_prior import RowPrior
 
 NO_FILE = "an array in memory"

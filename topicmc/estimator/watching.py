@@ -50,15 +50,15 @@ class Watcher:
     """A listener that passes on what it hears to another, to the log and to a callback.
 
     Args:
-        shown: the other.
+        other: the listener that it passes on to.
         callback: given an `Evaluation`; True ends the training.
         n_docs: documents of the corpus.
     """
 
     def __init__(
-        self, shown: Listener, callback: Callable[[Evaluation], Any] | None, n_docs: int
+        self, other: Listener, callback: Callable[[Evaluation], Any] | None, n_docs: int
     ) -> None:
-        self._shown = shown
+        self._other = other
         self._callback = callback
         self._n_docs = n_docs
         self._fraction = 0.0
@@ -67,12 +67,12 @@ class Watcher:
 
     def progress(self, status: Status) -> None:
         self._fraction = status.fraction
-        self._shown.progress(status)
+        self._other.progress(status)
 
     def evaluated(self, record: dict[str, Any]) -> None:
         from topicmc.engine.listeners import Terms, summary
 
-        self._shown.evaluated(record)
+        self._other.evaluated(record)
         logger.info("%s", summary(record, Terms.of(TopicRun)))
         if self._callback is None:
             return
@@ -89,8 +89,8 @@ class Watcher:
             self.stopped = self.interrupt.requested = True
 
     def message(self, text: str) -> None:
-        self._shown.message(text)
+        self._other.message(text)
         logger.info("%s", text)
 
     def close(self) -> None:
-        self._shown.close()
+        self._other.close()

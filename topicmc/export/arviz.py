@@ -67,8 +67,8 @@ def _of_scalars(draws: dict[str, np.ndarray]) -> DataTree:
 def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
     """The samples of all chains of some runs, with ``n_words`` words of each topic.
 
-    Raises UsageError when the runs differ in vocabulary, corpus or number of topics, or two have
-    the same samples; DataError when one has no samples yet or a file is damaged.
+    Raises UsageError when the runs differ in vocabulary, corpus, number of topics or given priors,
+    or two have the same samples; DataError when one has no samples yet or a file is damaged.
     """
     base = library("arviz_base", "arviz")
     posterior = posterior_of(runs)

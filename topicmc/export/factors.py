@@ -14,8 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora.strings import Strings
+from topicmc.errors import UsageError
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.scoring import states_of
+
+_MOST_TEXT = 1 << 26  # bytes of ids, where these are many times what they hold
 
 
 def write_npz(run: FactorRun, path: Path) -> None:
@@ -59,7 +62,18 @@ def write_npz(run: FactorRun, path: Path) -> None:
 
 
 def _texts(ids: Strings) -> np.ndarray:
-    return np.array([ids[i] for i in range(len(ids))])
+    """Ids as NumPy has texts, each with the room of the longest; UsageError where that is far
+    more than they hold, or where one would lose the zero byte at its end."""
+    texts = [ids[i] for i in range(len(ids))]
+    size = 4 * len(texts) * max(map(len, texts), default=0)
+    if size > max(_MOST_TEXT, 64 * len(ids.text)):
+        raise UsageError(
+            f"--to npz: gives every id the room of the longest, {size / 1e9:.1f} GB in all; use"
+            " --to csv, or shorten that id"
+        )
+    if any(text.endswith("\0") for text in texts):
+        raise UsageError("--to npz: cannot hold an id that ends in a zero byte; use --to csv")
+    return np.array(texts)
 
 
 def write_csv(run: FactorRun, folder: Path) -> None:

@@ -2,7 +2,8 @@
 
 The model infers topic mixes under φ itself, as the point estimate that it is here: what gensim
 keeps as exp(E[log φ]) of its variational law is φ. The parameters λ of that law, of which gensim
-makes the topics that it shows, are `Topics.pseudo_counts`. α may differ from topic to topic, and η,
+makes the topics that it shows, are `Topics.pseudo_counts`, and it counts the documents that they
+were trained on, by which ``update`` weighs further ones. α may differ from topic to topic, and η,
 the prior of the topics, from word to word too.
 """
 
@@ -43,6 +44,7 @@ def lda_model(topics: Topics) -> LdaModel:
         random_state=0,
     )
     model.state.sstats = topics.pseudo_counts - eta
+    model.num_updates = model.state.numdocs = topics.n_docs
     model.expElogbeta = topics.phi
     model.lifecycle_events = None  # else it notes when and where it is saved
     return model

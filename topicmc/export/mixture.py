@@ -16,8 +16,8 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.errors import DataError, UsageError
 from topicmc.export import FORMATS
-from topicmc.export.source import Source, Topics
-from topicmc.kernels.batch import Minibatch, gather
+from topicmc.export.source import Source, Topics, batches
+from topicmc.kernels.batch import Minibatch
 from topicmc.models.mixture.matching import central, check_alike
 from topicmc.posterior.convergence import aligned
 from topicmc.posterior.traces import traces
@@ -55,14 +55,8 @@ class GroupTopics(Topics):
         self, corpus: Corpus, key: np.uint64, threads: Threads
     ) -> Iterator[tuple[Minibatch, np.ndarray]]:
         """The group of every training token, that of its document."""
-        first = 0
-        for number in range(corpus.n_shards):
-            shard = corpus.shard(number)
-            docs = np.arange(shard.n_docs)
-            batch = gather(shard.indptr, shard.word_ids, shard.counts, docs, corpus.n_words)
-            batch = batch._replace(doc_ids=batch.doc_ids + first)
+        for batch in batches(corpus, threads):
             yield batch, np.repeat(self.groups[batch.doc_ids], np.diff(batch.offsets))
-            first += shard.n_docs
 
 
 @dataclass
@@ -79,6 +73,7 @@ class GroupSource(Source):
             alpha=groups.weights,
             prior=RowPrior(groups.beta),
             n_tokens=facts.get("tokens", int(groups.sizes.sum())),
+            n_docs=len(groups.groups),
             vocabulary=run.vocabulary(),
             labels=Labels.of_groups(run, len(groups.sizes)),
             sizes=groups.sizes,

@@ -6,7 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from topicmc.export.source import Source
-from topicmc.storage.files import save_array, write_words
+from topicmc.storage.arrays import save_array
+from topicmc.storage.files import write_words
 
 
 def write(source: Source, folder: Path) -> None:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
 from topicmc.errors import UsageError
-from topicmc.storage.files import (
-    check_elsewhere,
-    put_in_place,
-    real_path,
-    sync_tree,
-    user_errors_for,
-)
+from topicmc.storage.files import check_elsewhere, real_path, user_errors_for
+from topicmc.storage.staging import clear_up, staged
 
 
 def check_free(path: Path, format: str, files: tuple[str, ...], force: bool) -> None:
-    """UsageError where an export must not be written: something is there, and ``force`` is not
-    given or it is not an export of this kind, or it is a folder that is or holds the current one.
-    ``files``: as in `topicmc.export.Format`."""
+    """Clears up after exports that were killed, and raises UsageError where one must not be
+    written: something is there, and ``force`` is not given or it is not an export of this kind, or
+    it is a folder that is or holds the current one. ``files``: as in `topicmc.export.Format`."""
+    with user_errors_for(path):
+        clear_up(real_path(path))
     if not path.exists():
         return
     if path.is_dir() and files:
@@ -43,29 +38,6 @@ def check_free(path: Path, format: str, files: tuple[str, ...], force: bool) -> 
 
 @contextmanager
 def staging(path: Path, is_folder: bool) -> Iterator[Path]:
-    """A place to write a folder, or a file of the same name, that takes the place of ``path`` when
-    the block ends and vanishes if it fails."""
-    place = real_path(path)
-    is_new = not place.parent.exists()
-    temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
-    target = temporary / place.name
-    with user_errors_for(path):
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            (target if is_folder else temporary).mkdir(parents=True)
-            yield target
-            sync_tree(temporary)
-            replaced = temporary / "replaced"
-            if is_folder and place.exists():
-                place.rename(replaced)
-            try:
-                put_in_place(target, place)
-            except BaseException:
-                if replaced.exists() and not place.exists():
-                    replaced.rename(place)
-                raise
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-            if is_new:
-                with suppress(OSError):
-                    place.parent.rmdir()
+    """As `staged`, with a sentence for people when the system refuses. A link is followed."""
+    with user_errors_for(path), staged(real_path(path), is_folder=is_folder) as target:
+        yield target

@@ -5,9 +5,10 @@ them as JSON and arrays in a zip file, which ``skops.io.load`` reads without run
 The columns that the model expects are the words of ``vocabulary.txt``, in that order; they are no
 ``feature_names_in_``, for with these it would complain of every sparse matrix.
 
-The model infers topic mixes under φ itself, and ``components_`` are `Topics.pseudo_counts`. Its
-priors are one number each: the mean, where α differs from topic to topic, or that of the topics
-from word to word.
+The model infers topic mixes under φ itself, and ``components_`` are `Topics.pseudo_counts`. It
+counts one pass over the documents that the topics were trained on, and ``partial_fit`` takes
+further ones as a sample of that many. Its priors are one number each: the mean, where α differs
+from topic to topic, or that of the topics from word to word.
 """
 
 from __future__ import annotations
@@ -51,12 +52,16 @@ def latent_dirichlet_allocation(topics: Topics) -> LatentDirichletAllocation:
     decomposition = library("sklearn.decomposition", "sklearn")
     alpha, beta = float(topics.alpha.mean()), topics.prior.mean(*topics.phi.shape)
     model = decomposition.LatentDirichletAllocation(
-        len(topics.phi), doc_topic_prior=alpha, topic_word_prior=beta, random_state=0
+        len(topics.phi),
+        doc_topic_prior=alpha,
+        topic_word_prior=beta,
+        total_samples=topics.n_docs,
+        random_state=0,
     )
     model.doc_topic_prior_, model.topic_word_prior_ = alpha, beta
     model.n_features_in_ = len(topics.vocabulary)
     model.components_ = topics.pseudo_counts
     model.exp_dirichlet_component_ = topics.phi
     model.random_state_ = np.random.RandomState(0)
-    model.n_batch_iter_, model.n_iter_ = 1, 0
+    model.n_batch_iter_, model.n_iter_ = 1 + -(-topics.n_docs // model.batch_size), 0
     return model

@@ -42,6 +42,7 @@ class Topics:
         alpha: float64 (K,), the prior of the topic mixes.
         prior: that of the topics.
         n_tokens: how many tokens they were trained on.
+        n_docs: how many documents.
         vocabulary: the W words.
         labels: numbers and names of the topics.
     """
@@ -51,6 +52,7 @@ class Topics:
     alpha: np.ndarray
     prior: RowPrior
     n_tokens: int
+    n_docs: int
     vocabulary: list[str]
     labels: Labels
 
@@ -69,35 +71,26 @@ class Topics:
     def assignments(
         self, corpus: Corpus, key: np.uint64, threads: Threads
     ) -> Iterator[tuple[Minibatch, np.ndarray]]:
-        """A draw of the topic of every training token given φ and α, some documents at a time: the
-        documents, under their numbers in the corpus, and the topics of their tokens, uint16 (T,).
-        """
+        """A draw of the topic of every training token given φ and α: for each of the `batches` its
+        documents and the topics of their tokens, uint16 (T,)."""
         theta = np.ascontiguousarray(self.phi.T, dtype=np.float32)
         sums = np.ones(len(self.phi))
         alpha = padded_topics(self.alpha)
-        first = 0
-        for number in range(corpus.n_shards):
-            shard = corpus.shard(number)
-            cuts = np.searchsorted(shard.indptr, np.arange(CHUNK, shard.n_entries, CHUNK))
-            for docs in np.split(np.arange(shard.n_docs), cuts):
-                arrays = shard.indptr, shard.word_ids, shard.counts
-                batch = gather(*arrays, docs, corpus.n_words, threads)
-                batch = batch._replace(doc_ids=batch.doc_ids + first)
-                z = np.full(batch.n_tokens, UNASSIGNED)
-                sample_assignments(
-                    batch,
-                    topic_rows(theta, sums, batch.words, threads),
-                    alpha,
-                    sweeps=SWEEPS,
-                    burn_in=SWEEPS - 1,
-                    key=key,
-                    update=0,
-                    threads=threads,
-                    want_word_topic=False,
-                    z=z,
-                )
-                yield batch, z
-            first += shard.n_docs
+        for batch in batches(corpus, threads):
+            z = np.full(batch.n_tokens, UNASSIGNED)
+            sample_assignments(
+                batch,
+                topic_rows(theta, sums, batch.words, threads),
+                alpha,
+                sweeps=SWEEPS,
+                burn_in=SWEEPS - 1,
+                key=key,
+                update=0,
+                threads=threads,
+                want_word_topic=False,
+                z=z,
+            )
+            yield batch, z
 
     @property
     def pseudo_counts(self) -> np.ndarray:
@@ -106,6 +99,20 @@ class Topics:
         n_topics, n_words = self.phi.shape
         sizes = self.share * self.n_tokens + self.prior.totals(n_words, n_topics)
         return self.phi * sizes[:, None]
+
+
+def batches(corpus: Corpus, threads: Threads) -> Iterator[Minibatch]:
+    """The training documents, under their numbers in the corpus, so many at a time that they have
+    some `CHUNK` entries."""
+    first = 0
+    for number in range(corpus.n_shards):
+        shard = corpus.shard(number)
+        arrays = shard.indptr, shard.word_ids, shard.counts
+        cuts = np.searchsorted(shard.indptr, np.arange(CHUNK, shard.n_entries, CHUNK))
+        for docs in np.split(np.arange(shard.n_docs), cuts):
+            batch = gather(*arrays, docs, corpus.n_words, threads)
+            yield batch._replace(doc_ids=batch.doc_ids + first)
+        first += shard.n_docs
 
 
 def topics_of(run: TopicRun, chain: int = 0) -> Topics:
@@ -118,6 +125,7 @@ def topics_of(run: TopicRun, chain: int = 0) -> Topics:
     return Topics(
         *posterior_mean(run, chain),
         n_tokens=facts["corpus"]["tokens"],
+        n_docs=facts["corpus"].get("documents", 1),
         vocabulary=run.vocabulary(),
         labels=Labels.of(run),
     )
@@ -213,7 +221,7 @@ class Source:
 
     def n_words(self, default: int = TOP) -> int:
         """How many words of each topic are asked for, at most those that there are."""
-        n = len(self.topics.vocabulary)
+        n = len(self.runs[0].vocabulary())
         return n if self.words == "all" else min(n, self.words or default)
 
     def open_corpus(self) -> Corpus:

@@ -3,30 +3,40 @@ up."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
 
 
 class Interrupt:
-    """Whether the process was asked to stop.  A second Ctrl-C stops it at once."""
+    """Whether the process was asked to stop.  A second Ctrl-C stops it at once. The first signal
+    has a ``line`` written to stderr, if there is one."""
 
-    def __init__(self) -> None:
+    def __init__(self, line: str = "") -> None:
         self.requested = False
+        self._line = f"{line}\n".encode() if line else b""
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
         """The signal handler."""
-        if self.requested and signum == signal.SIGINT:
-            raise KeyboardInterrupt
+        if self.requested:
+            if signum == signal.SIGINT:
+                raise KeyboardInterrupt
+            return
         self.requested = True
+        if self._line and sys.stderr is not None:  # else 2 may be a file of another kind
+            with suppress(OSError):  # a terminal that is gone
+                os.write(2, self._line)  # print may be at work
 
 
 @contextmanager
-def interruptible() -> Iterator[Interrupt]:
-    """Within the block SIGINT and SIGTERM set a flag.  Only the main thread can receive them."""
-    interrupt = Interrupt()
+def interruptible(line: str = "") -> Iterator[Interrupt]:
+    """Within the block SIGINT and SIGTERM set a flag, and the first writes a line to stderr, if
+    there is one. Only the main thread can receive them."""
+    interrupt = Interrupt(line)
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
         return

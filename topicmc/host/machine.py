@@ -51,7 +51,8 @@ class Share:
     """What one process of a job has for itself.
 
     Attributes:
-        cores: the cores that it may run on, shared out among those that run on the same ones.
+        cores: the cores that it may run on, shared out among the processes that may run on the same
+            ones; or fewer, if its control group allows the time of fewer to each of its processes.
         processes: how many share its memory: those of the machine, or, where a control group allows
             less, those of that group.
         least_cores: the cores of the process that has fewest.
@@ -67,7 +68,8 @@ class Share:
 
 def share(transport: Processes) -> Share:
     """What this process has; collective, for the launcher may not say who is where."""
-    everyone = transport.exchange([boot() or platform.node(), sorted(usable_cores()), *_memory()])
+    mine = [boot() or platform.node(), sorted(usable_cores()), *_memory(), *_quota()]
+    everyone = transport.exchange(mine)
     shares = [_share(everyone, rank) for rank in range(len(everyone))]
     cores, processes, _ = shares[transport.rank]
     known = [memory for _, _, memory in shares if memory is not None]
@@ -77,11 +79,13 @@ def share(transport: Processes) -> Share:
 
 
 def _share(everyone: list[list], rank: int) -> tuple[int, int, int | None]:
-    machine, cores, memory, group = everyone[rank]
-    here = [(set(others), its) for where, others, _, its in everyone if where == machine]
-    sharing = sum(bool(others & set(cores)) for others, _ in here)
-    processes = sum(group in (None, its) for _, its in here)
-    return max(1, len(cores) // sharing), processes, memory and memory // processes
+    machine, cores, memory, group, quota, payer = everyone[rank]
+    here = [rest for where, *rest in everyone if where == machine]
+    own = len(cores) // sum(bool(set(others) & set(cores)) for others, *_ in here)
+    if quota is not None:
+        own = min(own, quota // sum(its == payer for *_, its in here))
+    processes = sum(group in (None, its) for _, _, its, *_ in here)
+    return max(1, own), processes, memory and memory // processes
 
 
 def boot() -> str:
@@ -111,8 +115,53 @@ def usable_cores() -> set[int]:
 
 
 def available_cores() -> int:
-    """The number of cores that this process may run on."""
-    return len(usable_cores())
+    """The number of cores that this process may run on, but no more than its control groups allow
+    it the time of: more threads would use that up sooner, and stand still."""
+    return min([len(usable_cores()), *(limit for _, limit in core_limits())])
+
+
+def core_limits(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator[tuple[Path, int]]:
+    """As `group_limits`, of processor time: the folders, and the cores whose time they allow it,
+    rounded up, so that none is lost."""
+    for folder, is_new in _groups("cpu", membership, root):
+        with suppress(OSError, ValueError, ZeroDivisionError):  # ValueError: "max"
+            if is_new:
+                quota, period = map(int, (folder / "cpu.max").read_text().split())
+            else:
+                quota = int((folder / "cpu.cfs_quota_us").read_text())  # -1: any time
+                period = int((folder / "cpu.cfs_period_us").read_text())
+            if quota > 0:
+                yield folder, -(-quota // period)
+
+
+def _quota() -> tuple[int | None, list[int] | None]:
+    """The least of `core_limits`, and the control group that it is of; None where there is none."""
+    limits = [(limit, group) for group, limit in core_limits()]
+    if not limits:
+        return None, None
+    least, group = min(reversed(limits), key=lambda limit: limit[0])  # of equals the outermost
+    return least, _identity(group)
+
+
+def _identity(group: Path) -> list[int] | None:
+    """Device and inode of a control group, the same in all containers; None where it is gone."""
+    with suppress(OSError):
+        facts = group.stat()
+        return [facts.st_dev, facts.st_ino]
+    return None
+
+
+def lies_in_memory(folder: Path) -> bool:
+    """Whether the files of a folder are memory, as those of a tmpfs; False where the system does
+    not say."""
+    with suppress(OSError):
+        device = folder.stat().st_dev
+        number = f"{os.major(device)}:{os.minor(device)}"
+        for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
+            fields = line.split(" ")
+            if fields[2] == number:
+                return fields[fields.index("-") + 1] in ("tmpfs", "ramfs")
+    return False
 
 
 def total_memory() -> int | None:
@@ -122,19 +171,14 @@ def total_memory() -> int | None:
 
 
 def _memory() -> tuple[int | None, list[int] | None]:
-    """`total_memory`, and device and inode of the control group that it is of; None where it is the
-    whole machine's."""
+    """`total_memory`, and the control group that it is of; None where it is the whole machine's."""
     limits: list[tuple[int, Path | None]] = [(limit, group) for group, limit in group_limits()]
     with suppress(ValueError, OSError, AttributeError):
         limits.append((os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None))
     if not limits:
         return None, None
     least, group = min(reversed(limits), key=lambda limit: limit[0])  # of equals the outermost
-    if group is not None:
-        with suppress(OSError):
-            facts = group.stat()
-            return least, [facts.st_dev, facts.st_ino]
-    return least, None
+    return least, None if group is None else _identity(group)
 
 
 def available_memory() -> int | None:
@@ -152,34 +196,42 @@ def available_memory() -> int | None:
 def group_limits(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator[tuple[Path, int]]:
     """Linux control groups of this process, and those above them: their folders, and the bytes that
     they allow it."""
-    return ((folder, limit) for folder, _, limit in _groups(membership, root))
+    return ((folder, limit) for folder, _, limit in _memory_groups(membership, root))
 
 
 def group_room(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator[int]:
     """Bytes that are left of each of these limits."""
-    for folder, names, limit in _groups(membership, root):
+    for folder, names, limit in _memory_groups(membership, root):
         yield max(0, limit - _used(folder, names))
 
 
-def _groups(membership: Path, root: Path) -> Iterator[tuple[Path, _Names, int]]:
+def _memory_groups(membership: Path, root: Path) -> Iterator[tuple[Path, _Names, int]]:
     """The groups that have a limit: their folders, how their files are called, and the limit."""
+    for folder, is_new in _groups("memory", membership, root):
+        names = _VERSION_2 if is_new else _VERSION_1
+        with suppress(OSError):
+            text = (folder / names.limit).read_text().strip()
+            if text.isdigit():  # or "max"
+                yield folder, names, int(text)
+
+
+def _groups(controller: str, membership: Path, root: Path) -> Iterator[tuple[Path, bool]]:
+    """The folders of the groups by which a controller may limit this process, each before the one
+    above it, and whether they are of version 2 of control groups."""
     lines = []
     with suppress(OSError):
         lines = membership.read_text().splitlines()
     for line in lines:
         number, controllers, path = line.split(":", 2)
         if number == "0":
-            top, names = root, _VERSION_2
-        elif "memory" in controllers.split(","):
-            top, names = root / "memory", _VERSION_1
+            top = root
+        elif controller in controllers.split(","):
+            top = root / controller
         else:
             continue
         group = top / path.lstrip("/")
         for folder in (group, *group.parents):
-            with suppress(OSError):
-                text = (folder / names.limit).read_text().strip()
-                if text.isdigit():  # or "max"
-                    yield folder, names, int(text)
+            yield folder, number == "0"
             if folder == top:
                 break
 

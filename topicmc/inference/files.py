@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.lib import format as npy
 
 from topicmc.errors import UsageError
+from topicmc.storage.arrays import GrowingArray
 from topicmc.storage.files import atomic_write, check_new_file, user_errors_for
 
 if TYPE_CHECKING:
@@ -103,22 +103,13 @@ class _Plain:
 
 class _Npy(_Plain):
     def __init__(self, stream: IO[bytes], topics: Sequence[str], sd: bool) -> None:
-        self._stream = stream
-        self._shape = [0, len(topics)]
-        self._header()
-
-    def _header(self) -> None:
-        """NumPy pads it, so that a longer first axis fits into the same bytes."""
-        header = {"descr": "<f4", "fortran_order": False, "shape": tuple(self._shape)}
-        npy.write_array_header_1_0(self._stream, header)
+        self._array = GrowingArray(stream, "<f4", (len(topics),))
 
     def write(self, rows: Rows) -> None:
-        self._stream.write(np.ascontiguousarray(rows.mix, "<f4").data)
-        self._shape[0] += len(rows.mix)
+        self._array.append(rows.mix)
 
     def close(self) -> None:
-        self._stream.seek(0)
-        self._header()
+        self._array.finish()
 
 
 class _JsonLines(_Plain):

@@ -7,8 +7,6 @@ business of `topicmc.inference.deviations`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from tempfile import gettempdir
 
 import numpy as np
 
@@ -26,11 +24,9 @@ from topicmc.models.lda.mixes import Mixer, parts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, posterior_mean, samples_of
 from topicmc.posterior.thinning import evenly
-from topicmc.storage.scratch import IN_MEMORY, scratch_array
+from topicmc.storage.scratch import IN_MEMORY, aside, scratch_array
 
 _MOST_TOKENS = 50_000_000
-
-Shown = Callable[[np.ndarray], np.ndarray]
 
 
 def infer_under(
@@ -60,7 +56,7 @@ def infer_under(
     Raises UsageError when there is no such chain, or no posterior sample of it for standard
     deviations; DataError when a sample is missing or damaged.
     """
-    whole, shown = whole_of(run, chain)
+    whole, summed = whole_of(run, chain)
     phi, _, alpha, _ = posterior_mean(whole, chain)
     threads = threads or Threads(available_cores())
     mixer = Mixer(phi, alpha, threads)
@@ -70,11 +66,11 @@ def infer_under(
     for part, first, facts in blocks_of(reading, totals, mixer.block):
         sds = None
         if sd:
-            sds = deviations(part, samples, seed=seed, first=first, threads=threads, summed=shown)
-        yield Rows(first, facts, shown(mixer.mixes(part)), sds)
+            sds = deviations(part, samples, seed=seed, first=first, threads=threads, summed=summed)
+        yield Rows(first, facts, summed(mixer.mixes(part)), sds)
 
 
-def whole_of(run: TopicRun, chain: int = 0) -> tuple[TopicRun, Shown]:
+def whole_of(run: TopicRun, chain: int = 0) -> tuple[TopicRun, Callable[[np.ndarray], np.ndarray]]:
     """The run that a view shows, or the run itself, and what makes mixes of a chain under its
     topics, float64 (n, K), those of the topics shown."""
     view = run.view
@@ -96,16 +92,16 @@ def drawn_samples(run: TopicRun, chain: int, threads: Threads) -> list[Sample]:
     for place in evenly(len(entries), MOST):
         theta = draw_of(run, entries[place], threads)
         sums = theta.sum(axis=0, dtype=np.float64)
-        drawn.append(Sample(_aside(theta), sums, alpha_of(run, entries[place])))
+        drawn.append(Sample(_put_aside(theta), sums, alpha_of(run, entries[place])))
     return drawn
 
 
-def _aside(theta: np.ndarray) -> np.ndarray:
+def _put_aside(theta: np.ndarray) -> np.ndarray:
     if theta.nbytes <= IN_MEMORY:
         return theta
-    aside = scratch_array(theta.size, theta.dtype, Path(gettempdir())).reshape(theta.shape)
-    aside[:] = theta
-    return aside
+    copy = scratch_array(theta.size, theta.dtype, aside()).reshape(theta.shape)
+    copy[:] = theta
+    return copy
 
 
 def representative_documents(
@@ -114,7 +110,7 @@ def representative_documents(
     corpus: Corpus,
     n: int,
     *,
-    shown: Shown | None = None,
+    shown: Callable[[np.ndarray], np.ndarray] | None = None,
     threads: Threads | None = None,
 ) -> np.ndarray:
     """The training documents with the largest share of each topic: int64 (K, n) numbers, largest

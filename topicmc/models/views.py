@@ -241,7 +241,7 @@ def read_view(path: Path, facts: Mapping[str, Any]) -> tuple[View, str]:
             },
         )
         fault = view.fault()
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         fault = f"damaged ({error})"
     if fault:
         raise DataError(f"{place}: {fault}; make the view anew")

@@ -42,7 +42,7 @@ class Coverage(NamedTuple):
         rate = f"{self.stable_means:.0%} of the means and {self.stable_samples:.0%} of the samples"
         intervals = f"{percent(self.level)} intervals of one chain"
         told = f"of stable topics, {intervals} hold {rate} of another"
-        if self.stable_means >= self.level - TOLERATED:
+        if min(self.stable_means, self.stable_samples) >= self.level - TOLERATED:
             return f"O{told[1:]}, as they should."
         return (
             f"Intervals are too narrow: {told}. Chains have settled in different modes, or their"

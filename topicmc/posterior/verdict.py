@@ -1,78 +1,17 @@
-"""Whether chains of any model have converged, by draws of a few summaries: what makes a verdict."""
+"""Whether chains of any model have converged, by what was traced of them: the sentence."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from topicmc.posterior.convergence import ENOUGH, FEWEST, aligned, ess, limit, rhat, worth
+from topicmc.posterior.agreement import exceeds, is_final
+from topicmc.posterior.convergence import ENOUGH, aligned, ess, rhat
 from topicmc.posterior.traces import traces
 from topicmc.storage.runs import RunDirectory
-
-DOUBTFUL = 1.5
-"""R̂ above which chains are never said to agree, though chance may explain more from few draws."""
-
-
-def is_final(draws: Mapping[str, np.ndarray]) -> bool:
-    """Whether draws (C, n) by name, the principal ones first, tell that the chains have converged,
-    or that each is at rest in a mode of its own."""
-    if _principal(draws) is None:
-        return False
-    above = [summary for summary in draws.values() if exceeds(summary)]
-    if above:
-        return any(map(differ, above)) and each_at_rest(draws)
-    return not any(map(is_doubtful, draws.values()))
-
-
-def exceeds(draws: np.ndarray) -> bool:
-    """Whether R̂ of draws (C, n) is above what chance explains if they are independent: chains
-    differ, or have not moved about enough yet to show that they do not. NaN is not."""
-    found = float(rhat(draws))
-    return not np.isnan(found) and found > limit(*draws.shape)
-
-
-def is_doubtful(draws: np.ndarray) -> bool:
-    """Whether R̂ of draws (C, n) is far from 1: chains that do not differ by more than chance may
-    still not be seen to agree. NaN is not."""
-    return float(rhat(draws)) > DOUBTFUL
-
-
-def differ(draws: np.ndarray) -> bool:
-    """Whether R̂ of draws (C, n) is above what chance explains, given how much draws resemble their
-    neighbours. Few draws are taken to be independent, for they cannot tell."""
-    if draws.shape[1] < ENOUGH:
-        return exceeds(draws)
-    effective = float(np.mean([worth(chain) for chain in draws]))
-    return effective > FEWEST and float(rhat(draws)) > limit(
-        draws.shape[0], draws.shape[1], effective
-    )
-
-
-def each_at_rest(draws: Mapping[str, np.ndarray]) -> bool:
-    """Whether there are several chains, each seen to be at rest as far as it alone can tell, by
-    draws (C, n), the principal ones first."""
-    principal = _principal(draws)
-    if principal is None:
-        return False
-    alone = [chain[None] for summary in draws.values() for chain in summary]
-    known = not np.isnan([rhat(chain[None]) for chain in principal]).any()
-    moving = any(differ(chain) or _too_slow(chain) for chain in alone)
-    return len(principal) > 1 and known and not moving
-
-
-def _principal(draws: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """The first draws (C, n) whose R̂ is known; that of constant ones, as of a number of groups that
-    never changes, is not. None where there are none."""
-    return next((found for found in draws.values() if not np.isnan(rhat(found))), None)
-
-
-def _too_slow(draws: np.ndarray) -> bool:
-    """Whether draws (1, n) resemble their neighbours so much that they cannot tell of rest."""
-    return draws.shape[1] >= ENOUGH and float(worth(draws[0])) <= FEWEST
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.mixes import Mixer
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.report.numbers import digits
-from topicmc.report.topics import Shown
+from topicmc.report.topics import PagePosterior
 from topicmc.topics.uncertainty import Posterior
 
 BAG = 8
@@ -47,7 +47,7 @@ def documents_of(
 
 
 def tell(
-    posterior: Shown,
+    posterior: PagePosterior,
     shown: np.ndarray,
     corpus: Corpus,
     numbers: np.ndarray,
@@ -78,7 +78,7 @@ def tell(
     return found
 
 
-def _bag(posterior: Shown, document: Documents, k: int) -> list[str]:
+def _bag(posterior: PagePosterior, document: Documents, k: int) -> list[str]:
     weights = document.counts * posterior.phi[k, document.word_ids]
     first = document.word_ids[np.argsort(-weights, kind="stable")[:BAG]]
     return [posterior.vocabulary[w] for w in first]

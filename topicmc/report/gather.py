@@ -16,18 +16,19 @@ import numpy as np
 from topicmc.corpora import Corpus
 from topicmc.host.version import VERSION
 from topicmc.kernels.threads import Threads
+from topicmc.models.corpus_run import CorpusRun
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.verdict import Convergence
 from topicmc.report.citation import citation
 from topicmc.report.documents import documents_of
 from topicmc.report.numbers import digits
-from topicmc.report.runs import corpus_name, names_of, run_of
-from topicmc.report.topics import SHOWN, STEP, Shown, topics_of, words_of
+from topicmc.report.runs import by_folders, corpus_name, names_of, run_of
+from topicmc.report.topics import CHART_WORDS, STEP, PagePosterior, topics_of, words_of
 from topicmc.report.trends import trends_of
 from topicmc.storage.runs import RunDirectory
 from topicmc.topics.diagnostics import Diagnostics, diagnose
 from topicmc.topics.matching import distances
-from topicmc.topics.shown import facts_of, sentences
+from topicmc.topics.of_views import facts_of, sentences
 from topicmc.topics.tree import tree_by
 from topicmc.topics.uncertainty import posterior_of
 
@@ -85,14 +86,14 @@ def gather(
         **about(runs[0], title or f"Topics of {name}"),
         "terms": TERMS,
         "view": facts_of(runs[0], posterior) or None,
-        "verdict": verdict_of(diagnose(runs, posterior), posterior.remark()),
+        "verdict": verdict_of(runs, diagnose(runs, posterior), posterior.remark()),
         "notes": [*sentences(runs[0], posterior), *notes(posterior, corpus)],
         "runs": [run_of(*named) for named in zip(runs, names_of(_places(runs)), strict=True)],
         "citation": citation([run.facts() for run in runs], name),
     }
 
 
-def largest(posterior: Shown) -> np.ndarray:
+def largest(posterior: PagePosterior) -> np.ndarray:
     """The topics on the page, int64, at most `MOST_TOPICS`."""
     return np.argsort(-posterior.share, kind="stable")[:MOST_TOPICS]
 
@@ -109,7 +110,7 @@ def about(run: RunDirectory, title: str) -> dict[str, Any]:
 
 
 def page_of(
-    posterior: Shown,
+    posterior: PagePosterior,
     shown: np.ndarray,
     corpus: Corpus | None,
     documents: list[list[Any]] | None,
@@ -130,7 +131,7 @@ def page_of(
         "samples": posterior.n_samples,
         "level": posterior.level,
         "lambda_step": STEP,
-        "words_shown": SHOWN,
+        "words_shown": CHART_WORDS,
         **columns,
         "numbers": list(posterior.labels.numbers),
         "topics": topics,
@@ -143,14 +144,17 @@ def _places(runs: Sequence[TopicRun]) -> list[Path]:
     return [run.place for run in runs]
 
 
-def verdict_of(found: Convergence | Diagnostics, remark: str) -> dict[str, Any]:
-    """Whether the chains have converged, and what is to be believed of their topics."""
+def verdict_of(
+    runs: Sequence[CorpusRun], found: Convergence | Diagnostics, remark: str
+) -> dict[str, Any]:
+    """Whether the chains of runs have converged, and what is to be believed of their topics."""
+    flags = found.flags if isinstance(found, Diagnostics) else []
     return {
         "converged": found.converged,
-        "sentence": found.verdict,
-        "flags": found.flags if isinstance(found, Diagnostics) else [],
+        "sentence": by_folders(found.verdict, runs),
+        "flags": [by_folders(flag, runs) for flag in flags],
         "summaries": [[name, *digits((found.rhat[name], found.ess[name]))] for name in found.rhat],
-        "remark": remark,
+        "remark": by_folders(remark, runs),
     }
 
 
@@ -164,7 +168,7 @@ def _tree(apart: np.ndarray) -> list[list[float]]:
     ]
 
 
-def notes(posterior: Shown, corpus: Corpus | None) -> list[str]:
+def notes(posterior: PagePosterior, corpus: Corpus | None) -> list[str]:
     """What the page lacks."""
     n_topics, found = len(posterior.phi), []
     if corpus is None:

@@ -173,7 +173,7 @@ def gather_groups(
         "terms": TERMS,
         "view": None,
         "how_many": [[number.groups, number.probability] for number in numbers_of_groups(*runs)],
-        "verdict": verdict_of(convergence(*runs, advice=advice), posterior.remark()),
+        "verdict": verdict_of(runs, convergence(*runs, advice=advice), posterior.remark()),
         "notes": notes(posterior, corpus),
         "runs": [mixture_run_of(*one) for one in named],
         "citation": mixture_citation([run.facts() for run in runs], name),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
 
 from topicmc.corpora.of_runs import EMBEDDED
+from topicmc.models.corpus_run import CorpusRun
 from topicmc.models.lda.priors.seed_settings import checked_seeds
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, beta_of, samples_of
@@ -35,6 +38,19 @@ def names_of(places: Sequence[Path]) -> list[str]:
     """Runs by their folders; those of one name are told apart by numbers."""
     names = [place.resolve().name for place in places]
     return [f"{n} ({i})" if names.count(n) > 1 else n for i, n in enumerate(names, start=1)]
+
+
+def by_folders(text: str, runs: Sequence[CorpusRun]) -> str:
+    """A text in which runs are called as `names_of` has them, not by whole paths, which readers of
+    a report need not know."""
+    names: dict[str, str] = {}
+    for places in ([run.place for run in runs], [run.path for run in runs]):
+        for place, name in zip(places, names_of(places), strict=True):
+            if len(place.parts) > 1:
+                names |= {quote(str(place)): quote(name), str(place): name}
+    longest = sorted(names, key=len, reverse=True)  # first, for one may be part of another
+    paths = "|".join(map(re.escape, longest))
+    return re.sub(paths, lambda found: names[found[0]], text) if paths else text
 
 
 def run_of(run: TopicRun, name: str) -> dict[str, Any]:

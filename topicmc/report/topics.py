@@ -17,16 +17,18 @@ from topicmc.topics.uncertainty import WordIntervals
 
 STEP = 0.05
 """Step of the relevance slider."""
-SHOWN = 30
+CHART_WORDS = 30
 """Words in the chart of a topic."""
 PLACES = 8
 """Topics told for a word at most,"""
 LEAST = 0.01
 """each with at least this part of the word's uses."""
+BLOCK = 4_096
+"""Words whose uses are worked out together: those of all would be as large as φ."""
 
 
-class Shown(Protocol):
-    """What is shown: `topicmc.topics.uncertainty.Posterior`, or what has the like of groups."""
+class PagePosterior(Protocol):
+    """What a page shows: `topicmc.topics.uncertainty.Posterior`, or what has the like of groups."""
 
     level: float
     vocabulary: list[str]
@@ -63,7 +65,7 @@ class Shown(Protocol):
     def intervals(self, words: np.ndarray) -> WordIntervals: ...
 
 
-def words_of(posterior: Shown, shown: np.ndarray) -> tuple[dict[str, Any], list[list[Any]]]:
+def words_of(posterior: PagePosterior, shown: np.ndarray) -> tuple[dict[str, Any], list[list[Any]]]:
     """The words that the page has to know.
 
     Returns:
@@ -75,12 +77,15 @@ def words_of(posterior: Shown, shown: np.ndarray) -> tuple[dict[str, Any], list[
     phi, share = posterior.phi, posterior.share
     ids = reachable(phi, posterior.p_w, shown)
     known, rows = np.unique(np.concatenate(ids), return_inverse=True)
-    overall = posterior.p_w[known]
     numbers = [posterior.labels.numbers[k] for k in shown]
+    spread: list[list[list[float]]] = []
+    for words in np.split(known, range(BLOCK, len(known), BLOCK)):
+        uses = phi[np.ix_(shown, words)].T * share[shown] / posterior.p_w[words, None]
+        spread += _spread(uses, numbers)
     columns = {
         "words": [posterior.vocabulary[w] for w in known],
-        "overall": digits(overall),
-        "spread": _spread(phi[np.ix_(shown, known)] * share[shown, None] / overall, numbers),
+        "overall": digits(posterior.p_w[known]),
+        "spread": spread,
     }
     asked = np.zeros((len(phi), max(map(len, ids))), np.int64)
     for k, mine in zip(shown, ids, strict=True):
@@ -95,27 +100,27 @@ def words_of(posterior: Shown, shown: np.ndarray) -> tuple[dict[str, Any], list[
 
 
 def reachable(phi: np.ndarray, p_w: np.ndarray, shown: np.ndarray) -> list[np.ndarray]:
-    """For each shown topic the words that are among its `SHOWN` most relevant at some position of
-    the slider: int64 arrays, likeliest words first."""
+    """For each shown topic the words that are among its `CHART_WORDS` most relevant at some
+    position of the slider: int64 arrays, likeliest words first."""
     weights = np.linspace(0, 1, round(1 / STEP) + 1)[:, None]
-    found = [np.unique(top(relevance(phi[[k]], p_w, weights), SHOWN)) for k in shown]
+    found = [np.unique(top(relevance(phi[[k]], p_w, weights), CHART_WORDS)) for k in shown]
     return [w[np.argsort(-phi[k, w], kind="stable")] for k, w in zip(shown, found, strict=True)]
 
 
 def _spread(uses: np.ndarray, numbers: Sequence[int]) -> list[list[list[float]]]:
-    """For each word, from p(topic | word) (K, words), the topics of most of its uses."""
+    """For each word, from p(topic | word) (words, K), the topics of most of its uses."""
     return [
         [
-            [numbers[k], round(float(column[k]), 3)]
+            [numbers[k], round(float(row[k]), 3)]
             for rank, k in enumerate(tops)
-            if rank == 0 or column[k] >= LEAST
+            if rank == 0 or row[k] >= LEAST
         ]
-        for column, tops in zip(uses.T, top(uses.T, PLACES), strict=True)
+        for row, tops in zip(uses, top(uses, PLACES), strict=True)
     ]
 
 
 def topics_of(
-    posterior: Shown, shown: np.ndarray, corpus: Corpus | None, apart: np.ndarray
+    posterior: PagePosterior, shown: np.ndarray, corpus: Corpus | None, apart: np.ndarray
 ) -> list[dict[str, Any]]:
     """The facts of the shown topics, and their places on the map, by their distances to all topics
     (n shown, K)."""

@@ -47,7 +47,7 @@ class Additions:
         row_of[words] = np.arange(1, len(words) + 1)
         return cls(row_of, np.concatenate([np.zeros((1, values.shape[1])), values]))
 
-    def padded(self, n_topics: int) -> Additions:
+    def for_topics(self, n_topics: int) -> Additions:
         """The same, and none in topics beyond, for so many topics."""
         more = n_topics - self.values.shape[1]
         return Additions(self.row_of, np.pad(self.values, ((0, 0), (0, more)))) if more else self
@@ -119,7 +119,7 @@ class RowPrior:
         if self.additions is not None:
             words = self.additions.words[:, None]
             n_topics = theta.shape[1]
-            priors = self.base + self.additions.padded(n_topics).of(self.additions.words)
+            priors = self.base + self.additions.for_topics(n_topics).of(self.additions.words)
             theta[words, np.arange(n_topics)] *= (
                 priors * n_topics / priors.sum(axis=1, keepdims=True)
             ).astype(np.float32)

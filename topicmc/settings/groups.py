@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, Never, Self, TypeVar
 
 from topicmc.errors import UsageError
-from topicmc.settings.values import AUTO, MAX_WORKERS, Interval, in_range, one_of, option
+from topicmc.settings.values import AUTO, MAX_WORKERS, Interval, in_range, learns, one_of, option
 
 Open = TypeVar("Open")
 SCHEDULES = ("rotate", "permute")
@@ -23,11 +23,6 @@ _LONGEST = 1e18  # what can be reckoned with, in all of these
 RESUMABLE = (*LENGTHS, "until", "threads", "evaluate_every", "checkpoint_every", "workers")
 """What may be another when a run goes on, whatever the model."""
 EVALUATIONS = 40  # of a run that is not told otherwise, at least: enough to see it come to rest
-
-
-def threads_told(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``run.json`` is to say of threads when a run goes on with some changes."""
-    return {name: value for name, value in changes.items() if name == "threads"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +161,22 @@ class DsgldSettings(RunSettings[Open]):
     def check_chains(self) -> None:
         """UsageError when there are more chains of minibatches than workers."""
         in_range("--chains", self.chains, 1, self.workers, "a worker holds at most one chain")
+
+
+class LearnsPriors:
+    """What ``learn`` says, of groups of settings that have it."""
+
+    learn: str
+
+    @property
+    def learns_alpha(self) -> bool:
+        """Whether α is learned, or the concentration of a mixture."""
+        return learns("alpha", self.learn)
+
+    @property
+    def learns_beta(self) -> bool:
+        """Whether β is learned."""
+        return learns("beta", self.learn)
 
 
 Run = RunSettings[Never]

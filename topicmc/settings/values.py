@@ -86,12 +86,19 @@ def in_range(
     """UsageError unless the value is left open, or a number within the bounds; ``why`` is told."""
     if value == AUTO:
         return
-    too_low = value <= low if exclusive else value < low
-    if too_low or value > high or value != value or value == math.inf:
+    too_low, is_finite = value <= low if exclusive else value < low, _is_finite(value)
+    if too_low or value > high or not is_finite:
         bound = f"above {low:g}" if exclusive else f"at least {low:g}"
         if high != float("inf"):
             bound += f" and at most {high:g}"
-        elif value == math.inf:
+        elif not is_finite:
             bound += " and finite"
         reason = f" ({why})" if why else ""
         raise UsageError(f"{name} {value} is out of range: it must be {bound}{reason}")
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of some hundred digits
+        return False

@@ -22,17 +22,16 @@ import numpy as np
 
 from topicmc.errors import DataError
 from topicmc.settings.values import MAX_WORKERS
+from topicmc.storage.arrays import read_array, write_array
 from topicmc.storage.fields import SHA256, Record
 from topicmc.storage.files import (
     checksum,
     own_checksum,
-    read_array,
     read_back,
     read_json,
     sync_folder,
     user_errors_for,
     within,
-    write_array,
     write_json,
 )
 

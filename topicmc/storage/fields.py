@@ -109,7 +109,7 @@ class Record:
     def _expect(self, fits: bool, name: str, wanted: str) -> None:
         if not fits:
             raise DataError(
-                f"{self.path}: {self.where}{shown(name)} is {shown(self.value.get(name))}, not"
+                f"{self.path}: {self.where}{quoted(name)} is {quoted(self.value.get(name))}, not"
                 f" {wanted}; restore or remake it"
             )
 
@@ -119,7 +119,7 @@ def is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) <= MOST
 
 
-def shown(value: Any) -> str:
+def quoted(value: Any) -> str:
     """A value in a message: short, in one line, without characters that a terminal obeys."""
     text = value if isinstance(value, str) and value.isidentifier() else ascii(value)
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -2,11 +2,11 @@
 
 ``lease.json`` in the directory names the process that holds it. It is created exclusively and taken
 away at the end; what a killed process has left is taken over. A process of this machine is looked
-up by its number and the time it started, since numbers are used again. That of another machine (or
-container) cannot be, so the holder touches its lease every `HEARTBEAT` seconds, and after `STALE`
-seconds without it counts as dead. Who comes in between, when it has missed a sign of life, waits
-for one or the other. Ages are differences of times of one file system, so that clocks need not
-agree.
+up by its number and the time it started, since numbers are used again. That of another machine or
+container cannot be, nor one of another user that the system hides, so the holder touches its lease
+every `HEARTBEAT` seconds, and after `STALE` seconds without it counts as dead. Who comes in
+between, when it has missed a sign of life, waits for one or the other. Ages are differences of
+times of one file system, so that clocks need not agree.
 """
 
 from __future__ import annotations
@@ -70,16 +70,20 @@ class Holder:
         )  # fmt: skip
 
     @property
-    def is_here(self) -> bool:
-        """Whether its number means something to this process."""
-        return (self.boot, self.space) == (boot(), _space()) and self.host == socket.gethostname()
+    def runs(self) -> bool | None:
+        """Whether its process still does; None where this one cannot look that up."""
+        if (self.host, self.boot, self.space) != (socket.gethostname(), boot(), _space()):
+            return None  # its number means nothing here
+        started = _started(self.process)
+        return None if started == "" else started == self.started
 
     def is_dead(self, path: Path) -> bool:
         """Whether the lease in ``path`` that names it has been left behind."""
         if not self.process:
             return _age(path) > _UNREADABLE
-        if self.is_here:
-            return _started(self.process) != self.started
+        runs = self.runs
+        if runs is not None:
+            return not runs
         if self.host == socket.gethostname() and self.boot != boot():
             # This machine before it was started anew, or another machine of the same name.
             return _age(path) > min(STALE, _uptime())
@@ -88,18 +92,18 @@ class Holder:
     def is_silent(self, path: Path) -> bool:
         """Whether it has missed a sign of life, where only these tell: within `STALE` seconds it
         will have given one, or count as dead."""
-        return self.process > 0 and not self.is_here and _age(path) > 2 * HEARTBEAT
+        return self.process > 0 and self.runs is None and _age(path) > 2 * HEARTBEAT
 
     def describe(self, path: Path) -> str:
         """A sentence for whom it keeps out."""
         if not self.process:
             return f"another process is just taking this run; try again in {_UNREADABLE:.0f} s"
-        if self.is_here:
+        if self.runs is not None:
             return f"{self._who}; wait until it ends, or stop it (kill -INT {self.process})"
         return (
             f"{self._who}, with a sign of life {_age(path):.0f} s ago; wait until it ends, or, if"
-            f" it was killed, until that is {STALE:.0f} s ago: from {socket.gethostname()} one"
-            f" cannot see whether it runs (if you know that it does not, delete {path})"
+            f" it was killed, until that is {STALE:.0f} s ago: from here one cannot see whether it"
+            f" runs (if you know that it does not, delete {path})"
         )
 
     def describe_wait(self, path: Path) -> str:
@@ -292,16 +296,12 @@ def _space() -> str:
 def _started(process: int) -> str | None:
     """In clock ticks since the system's start; None when there is no such process, or only what is
     left of one that has ended."""
-    try:
+    with suppress(OSError):  # there is no /proc, or it hides the processes of others
         state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return None if state in "ZX" else rest[18]
-    except OSError:
-        pass
-    if Path("/proc/self/stat").exists():
-        return None
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return None
     except OSError:
         pass

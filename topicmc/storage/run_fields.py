@@ -6,6 +6,8 @@ may not. What those of one model hold besides is checked in its folder.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +15,7 @@ from typing import Any, TypeVar
 from topicmc.errors import DataError, UsageError
 from topicmc.settings.groups import RunSettings
 from topicmc.settings.values import MAX_WORKERS
-from topicmc.storage.fields import PLACE, SHA256, Record, shown
+from topicmc.storage.fields import PLACE, SHA256, Record, quoted
 
 _SAMPLE = r"chain-\d{3,9}-[a-z]+-\d{9,12}\.np[yz]"
 _POSITION = 10**12  # most rounds, updates or sweeps
@@ -69,9 +71,12 @@ def check_line(path: Path, line: int, record: Any, counted: Sequence[str], figur
     for name in ("round", "update", "samples", "averaged_over", *counted):
         if name in fields:
             fields.whole(name)
-    for name in ("seconds", "beta", *(f"{unit}_per_second" for unit in counted)):
+    for name in ("seconds", "beta", "epochs", *(f"{unit}_per_second" for unit in counted)):
         if name in fields:
             fields.number(name, least=0)
+    for name, value in record.items():
+        if name.startswith("step_size") and not (_is_real(value) and math.isfinite(value)):
+            raise DataError(f"{path}, line {line}: {quoted(value)} is no step size; remake it")
     for name in (figure, f"{figure}_averaged"):
         if name in fields and record[name] is not None:
             fields.number(name, least=0)
@@ -81,8 +86,14 @@ def check_line(path: Path, line: int, record: Any, counted: Sequence[str], figur
         chains = fields.record("chains")
         for chain in chains.value:
             for value in chains.record(chain).value.values():
-                if value is not None and type(value) not in (int, float):
-                    raise DataError(f"{path}, line {line}: {shown(value)} is no number; remake it")
+                if value is not None and not _is_real(value):
+                    raise DataError(f"{path}, line {line}: {quoted(value)} is no number; remake it")
+
+
+def _is_real(value: Any) -> bool:
+    """Whether a JSON value is a number that float64 can hold; it has NaN and infinities, too."""
+    is_whole = type(value) is int and abs(value) <= sys.float_info.max
+    return is_whole or type(value) is float
 
 
 def scored(record: Mapping[str, Any], name: str) -> Any:

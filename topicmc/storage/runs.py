@@ -24,18 +24,19 @@ import platform
 import shlex
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from topicmc.errors import DataError, UsageError
 from topicmc.host.version import VERSION
 from topicmc.storage import checkpoints
+from topicmc.storage.arrays import write_arrays
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.files import (
     JsonObject,
@@ -48,7 +49,6 @@ from topicmc.storage.files import (
     sync_folder,
     user_errors_for,
     within,
-    write_arrays,
     write_json,
 )
 from topicmc.storage.lease import NAME as LEASE
@@ -82,39 +82,6 @@ def files_of(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     mean, if it keeps one."""
     both = [part for entry in entries for part in (entry, entry.get("mean"))]
     return [part["file"] for part in both if part is not None]
-
-
-class Shown(Protocol):
-    """A run, or a view of it that lies in another ``place``."""
-
-    path: Path
-    place: Path
-
-    def facts(self) -> dict[str, Any]: ...
-
-    def sample_index(self) -> list[dict[str, Any]]: ...
-
-
-def check_distinct(runs: Sequence[Shown]) -> None:
-    """UsageError where a run comes twice, as itself, as a view, or made again by the same seed: its
-    chains would count as several that are independent."""
-    seen: dict[Path, Shown] = {}
-    samples: dict[tuple[Any, str], Shown] = {}
-    for run in runs:
-        first = seen.setdefault(run.path.resolve(), run)
-        if first is not run:
-            raise UsageError(
-                f"{run.place}: is the run of {first.place}, and says nothing more of it; give each"
-                " run once"
-            )
-        seed = run.facts()["config"].get("seed")
-        for entry in run.sample_index():
-            first = samples.setdefault((seed, entry["checksum"]), run)  # equal arrays, equal bytes
-            if first is not run:
-                raise UsageError(
-                    f"{run.place}: has the same samples as {first.place}; train one of them with"
-                    " another --seed"
-                )
 
 
 class RunDirectory:
@@ -397,9 +364,10 @@ class RunDirectory:
     def write_sample_index(
         self, entries: list[dict[str, Any]], dropped: Iterable[str] = ()
     ) -> None:
-        """Makes ``entries`` the kept samples. Of the files named ``dropped``, those that it does
-        not name are deleted by a later call, when who reads by the index before has opened them, or
-        by `delete_dropped`. Other files may be another process's, about to be entered."""
+        """Makes ``entries`` the kept samples. The files named ``dropped`` that these do not name
+        are deleted by `delete_dropped`, or by the first call that comes `OUTLIVES` seconds later:
+        until then who has read the index before may open them. Other files may be another
+        process's, about to be entered."""
         self.check_lease()
         entries = sorted(entries, key=lambda entry: (entry["round"], entry["chain"]))
         lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
@@ -455,8 +423,16 @@ class RunDirectory:
         return bool(index) and all(entry["burn_in"] for entry in index)
 
     def place_of_sample(self, entry: Mapping[str, Any]) -> Path:
-        """The file of an index entry; DataError when it leads out of the run."""
-        return within(self.path, self.path / "samples" / entry["file"])
+        """The file of an index entry; DataError when it leads out of the run, or is gone since the
+        index was read, as the run trains."""
+        name = entry["file"]
+        path = within(self.path, self.path / "samples" / name)
+        if not path.exists() and name not in files_of(self.sample_index()):
+            raise DataError(
+                f"{self.path}: has trained on since its samples were listed, and no longer keeps"
+                f" {name}; try again now, or when training has ended"
+            )
+        return path
 
     # ---- checkpoints (`topicmc.storage.checkpoints`)
 

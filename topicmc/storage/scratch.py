@@ -2,24 +2,37 @@
 
 Pages of such a file that nobody has touched for a while make room for others when memory is short,
 while plain memory would have to stay. Nothing is left of the file when its process ends, however it
-does.
+does. Where the folder is memory itself, as /tmp is on some systems, files make no room: `aside`
+names one on a disk.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import IO
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from topicmc.host.machine import lies_in_memory
 from topicmc.storage.files import user_errors_for
 
 IN_MEMORY = 1 << 26
 """Arrays of at most so many bytes stay in memory: files would free little, on disks that may be
 slow."""
+_USUAL, _ON_DISK = Path("/tmp"), Path("/var/tmp")
+
+
+def aside() -> Path:
+    """The folder for large files that are soon gone: that for temporary files, but /var/tmp where
+    nobody has named one, and /tmp is memory."""
+    folder = Path(gettempdir())
+    is_named = folder != _USUAL or "TMPDIR" in os.environ
+    if is_named or not lies_in_memory(folder) or lies_in_memory(_ON_DISK):
+        return folder
+    return _ON_DISK if os.access(_ON_DISK, os.W_OK) else folder
 
 
 def scratch_array(n: int, dtype: DTypeLike, folder: Path | None) -> np.ndarray:

@@ -13,7 +13,6 @@ topics, in each sample of the posterior.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,47 +88,58 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
         (k, list(words)) for k, words in zip(homes, found.weights, strict=True) if k is not None
     ]
     rows = np.array(sorted(set().union(*found.weights)), np.int64)
-    states = samples_of(run)
-    samples = [entry for entry in states if not entry.get("burn_in", False)]
-    entries = samples or states
-    counts, added = _counts(run, entries, rows)
-    chains = np.array([entry["chain"] for entry in entries])
-    first = chains == chains.min()
-    own = np.zeros(counts.shape[1:], bool)
+    hidden = run.view.dropped if run.view else ()
+    own = np.zeros((len(rows), shown + len(hidden)), bool)
     for k, words in here:
         own[np.searchsorted(rows, words), column[k]] = True
-    hidden = run.view.dropped if run.view else ()
     for place, k in enumerate(hidden):
         if k < len(found.names):
             own[np.searchsorted(rows, list(found.weights[k])), shown + place] = True
-    unseeded = np.where(own, 0.0, counts).max(axis=2)  # (samples, words)
-    sums = counts.mean(axis=0).sum(axis=1)
+    named = [(k, w) for k, words in here for w in words]
+    row = np.searchsorted(rows, [w for _, w in named])
+    topic = np.array([column[k] for k, _ in named], np.int64)
+    states = samples_of(run)
+    samples = [entry for entry in states if not entry.get("burn_in", False)]
+    entries = samples or states
+    first = min(entry["chain"] for entry in entries)
+    whole = TopicRun.open(run.path) if run.view else run
+    total, of_first = np.zeros(own.shape), np.zeros(own.shape)
+    mine, accepting, refusing = np.zeros((3, len(named)))
+    for entry in entries:
+        counts, added = _counts(whole, entry, rows)
+        if run.view:
+            order = _order(run.view, entry["chain"], len(found.names))
+            counts, added = (_of_view(run.view, of[:, order]) for of in (counts, added))
+        n, a = counts[row, topic], added[row, topic]
+        kept = n * n / np.maximum(n + a, 1e-30)
+        second, greatest = np.partition(counts, -2, axis=1)[row, -2:].T
+        refused = kept < REFUSAL * np.where(n < greatest, greatest, second)
+        unseeded = np.where(own, 0.0, counts).max(axis=1)
+        refusing += refused
+        accepting += ~refused & (kept > unseeded[row])
+        mine += n
+        total += counts
+        if entry["chain"] == first:
+            of_first += counts
+    sums = total.sum(axis=1)
     told: dict[int, list[SeedWord]] = {}
-    for k, words in here:
-        for w, row in zip(words, np.searchsorted(rows, words), strict=True):
-            n, a = (values[:, row, column[k]] for values in (counts, added))
-            kept = n * n / np.maximum(n + a, 1e-30)
-            others = np.delete(counts[:, row], column[k], axis=1)
-            refused = kept < REFUSAL * others.max(axis=1)
-            accepting = float((~refused & (kept > unseeded[:, row])).mean())
-            refusing = float(refused.mean())
-            known = sums[row] > 0
-            share = float(n.mean()) / max(sums[row], 1e-30)
-            rivals = counts[first, row].mean(axis=0)
-            rivals /= max(rivals.sum(), 1e-30)
-            rivals[column[k]] = -1.0
-            rival = int(rivals[:shown].argmax())
-            told.setdefault(k, []).append(
-                SeedWord(
-                    word=vocabulary[w],
-                    topic=k,
-                    share=share if known else None,
-                    verdict=_verdict(accepting, refusing, len(samples), sums[row]),
-                    accepting=accepting,
-                    refusing=refusing,
-                    elsewhere=(run.numbers[rival], float(rivals[rival])) if known else None,
-                )
+    for i, (k, w) in enumerate(named):
+        rivals = of_first[row[i]] / max(of_first[row[i]].sum(), 1e-30)
+        rivals[topic[i]] = -1.0
+        rival = int(rivals[:shown].argmax())
+        known = sums[row[i]] > 0
+        says_yes, says_no = (float(of[i]) / len(entries) for of in (accepting, refusing))
+        told.setdefault(k, []).append(
+            SeedWord(
+                word=vocabulary[w],
+                topic=k,
+                share=float(mine[i] / sums[row[i]]) if known else None,
+                verdict=_verdict(says_yes, says_no, len(samples), sums[row[i]] / len(entries)),
+                accepting=says_yes,
+                refusing=says_no,
+                elsewhere=(run.numbers[rival], float(rivals[rival])) if known else None,
             )
+        )
     return told
 
 
@@ -142,33 +152,31 @@ def _verdict(accepting: float, refusing: float, n_samples: int, n_tokens: float)
 
 
 def _counts(
-    run: TopicRun, entries: Sequence[dict[str, Any]], words: np.ndarray
+    run: TopicRun, entry: dict[str, Any], words: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """n_kw and a_kw of some words, float64 (samples, n, topics). Samples are those of all chains:
-    seeded topics have the same numbers in each. Of a view, both are of a merged topic the sum over
-    its parts, and topics that were dropped come last."""
-    whole = run if run.view is None else TopicRun.open(run.path)
-    n_tokens, n_words = run.facts()["corpus"]["tokens"], len(run.vocabulary())
-    counts, additions = [], []
-    for entry in entries:
-        theta = whole.read_sample(entry)
-        prior = whole.prior(beta_of(whole, entry))
-        sizes = share_of(whole, entry, theta) * n_tokens + prior.totals(n_words, theta.shape[1])
-        phi = theta[words] / theta.sum(axis=0, dtype=np.float64)
-        added = np.zeros(phi.shape) if prior.additions is None else prior.additions.of(words)
-        found = np.maximum(phi * sizes - prior.base - added, 0.0)
-        if run.view is not None:
-            found, added = (_of_view(run.view, n, entry["chain"]) for n in (found, added))
-        counts.append(found)
-        additions.append(added)
-    return np.stack(counts), np.stack(additions)
+    """n_kw and a_kw of some words in one sample, float64 (n, K) each."""
+    theta = run.read_sample(entry)
+    prior = run.prior(beta_of(run, entry))
+    n_tokens = run.facts()["corpus"]["tokens"]
+    sizes = share_of(run, entry, theta) * n_tokens + prior.totals(*theta.shape)
+    phi = theta[words] / theta.sum(axis=0, dtype=np.float64)
+    added = np.zeros(phi.shape) if prior.additions is None else prior.additions.of(words)
+    return np.maximum(phi * sizes - prior.base - added, 0.0), added
 
 
-def _of_view(view: View, counts: np.ndarray, chain: int) -> np.ndarray:
-    """Counts (n, K) of a chain by topic of the view, and then by topic that it has dropped."""
-    order = view.orders.get(chain, np.arange(view.n_topics))
-    dropped = counts[:, order[list(view.dropped)]]
-    return np.concatenate([view.summed(counts, chain), dropped], axis=1)
+def _order(view: View, chain: int, n_seeded: int) -> np.ndarray:
+    """A chain's own numbers of the first chain's topics: as the view has them, but for the seeded
+    topics, the first, which have the same numbers in each chain whatever they became."""
+    order = view.orders.get(chain, np.arange(view.n_topics)).copy()
+    for k in range(n_seeded):
+        order[order == k], order[k] = order[k], k
+    return order
+
+
+def _of_view(view: View, counts: np.ndarray) -> np.ndarray:
+    """Counts (n, K) by topic of the view, of a merged one the sum over its parts, and then by topic
+    that it has dropped."""
+    return np.concatenate([view.summed(counts, 0), counts[:, list(view.dropped)]], axis=1)
 
 
 def sentences(words: dict[int, list[SeedWord]], tags: dict[int, str]) -> list[str]:

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora.of_runs import NO_CORPUS
-from topicmc.errors import DataError, UsageError
+from topicmc.errors import UsageError
 from topicmc.host.machine import available_cores, available_memory
 from topicmc.kernels.threads import Threads
+from topicmc.models.corpus_run import check_distinct
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import add_phi, alpha_of, beta_of, samples_of, share_of
 from topicmc.samplers.row_prior import RowPrior
-from topicmc.storage.runs import check_distinct
+from topicmc.settings.values import learns
 from topicmc.topics.matching import SAME, assign, distances
 
 
@@ -57,9 +58,9 @@ def matched_chains(runs: Sequence[TopicRun]) -> Iterator[tuple[MatchedChain, np.
     """Every chain of every run, each with the mean of φ over its samples: float64 (K, W), rows in
     its own order, of which ``phi[chain.order]`` makes that of the first chain's topics.
 
-    Raises UsageError when the runs differ in vocabulary, corpus or number of topics, two have the
-    same samples, or memory is too small to read them; DataError when one has no samples yet, or a
-    file of theirs is damaged.
+    Raises UsageError when the runs differ in vocabulary, corpus, number of topics or given priors,
+    two have the same samples, or memory is too small to read them; DataError when one has no
+    samples yet, or a file of theirs is damaged.
     """
     check_alike(runs)
     chains = [(run, entries) for run in runs for entries in _by_chain(samples_of(run))]
@@ -136,6 +137,11 @@ def check_alike(runs: Sequence[TopicRun]) -> None:
             raise UsageError(
                 f"{run.place}: has {n} topics and {first.place} has {m}; give runs with as many"
             )
+        if _are_given_other_priors(first, run):
+            raise UsageError(
+                f"{run.place}: was given another prior than {first.place}; `topicmc compare` puts"
+                " them side by side"
+            )
 
 
 def _are_of_other_documents(*runs: TopicRun) -> bool:
@@ -147,6 +153,19 @@ def _are_of_other_documents(*runs: TopicRun) -> bool:
         tuple(corpus.get(name) for name in ("documents", "tokens", "words")) for corpus in known
     }
     return len(sizes) > 1
+
+
+def _are_given_other_priors(*runs: TopicRun) -> bool:
+    """Whether both were given α or β, and not the same, or topics with priors of their own that
+    differ. One that is learned goes with any, for chains learn values of their own in any case; and
+    so does that of `LDA.partial_fit`, which `fit` may have learned before."""
+    facts = [run.facts() for run in runs]
+    configs = [told["config"] for told in facts if "stream" not in told]
+    for name in ("alpha", "beta"):
+        given = [c[name] for c in configs if not learns(name, c.get("learn", "none"))]
+        if any(value != given[0] for value in given):
+            return True
+    return len({told.get("prior") for told in facts}) > 1
 
 
 def _prior_mass(run: TopicRun, entries: list[dict[str, Any]], n_words: int) -> np.ndarray:
@@ -167,8 +186,6 @@ def _read(
     for entry in entries:
         theta = run.read_sample(entry)
         sums = theta.sum(axis=0, dtype=np.float64)
-        if not ((sums > 0) & (sums < np.inf)).all():
-            raise DataError(f"{run.path / 'samples' / entry['file']}: holds no topics; remake it")
         phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
         add_phi(phi, theta, sums, threads)
         share.append(share_of(run, entry, theta))

@@ -16,15 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from topicmc.models.lda.draws import keeps_counts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.posterior.convergence import ENOUGH, aligned, ess, rhat
-from topicmc.posterior.traces import chains_now, traces
+from topicmc.posterior.traces import LOG_LIKELIHOOD, chains_now, traces
 from topicmc.storage.run_fields import scored
 from topicmc.topics.chains import MatchedChain
+from topicmc.topics.judgement import FIT, Evidence, judge
 from topicmc.topics.matching import SAME, distances
 from topicmc.topics.uncertainty import Posterior, posterior_of
-from topicmc.topics.verdict import FIT, Evidence, judge
 
 MATCHED = "matched topics"
 TINY = 0.05
@@ -71,18 +72,22 @@ def diagnose(runs: Sequence[TopicRun], posterior: Posterior | None = None) -> Di
     """Looks at the metrics and kept samples of all chains of some runs. ``posterior`` is what
     `posterior_of` says of them, at whatever level, where that is known.
 
-    Raises UsageError when the runs differ in vocabulary, corpus or number of topics, or two have
-    the same samples; DataError when one has no samples yet or a file is damaged.
+    Raises UsageError when the runs differ in vocabulary, corpus, number of topics or given priors,
+    or two have the same samples; DataError when one has no samples yet or a file is damaged.
     """
     posterior = posterior_of(runs) if posterior is None else posterior
     chains = compared(posterior)
-    recorded, fit = traced(chains), _fit(runs)
+    fits = [(run, chain) for run in runs for chain in log_likelihoods(run)]
+    recorded, fit = traced(chains), _fit([chain for _, chain in fits])
+    if _fit_otherwise(runs):
+        recorded.pop(LOG_LIKELIHOOD, None)
+        fit = {}
     draws = {**recorded, **fit} if recorded else {**fit, **_sizes(chains)}
     matched = np.moveaxis(_shares(chains), -1, 0)
     rhats = {name: float(rhat(values)) for name, values in draws.items()}
     sizes = {name: float(ess(values)) for name, values in draws.items()}
     rhats[MATCHED], sizes[MATCHED] = _median(rhat(matched)), _median(ess(matched))
-    evidence = Evidence(runs, posterior, chains, draws, rhats, bool(recorded))
+    evidence = Evidence(runs, posterior, chains, fits, draws, rhats, bool(recorded), matched)
     converged, verdict = judge(evidence)
     flags = [
         *_collapsed(posterior),
@@ -156,10 +161,15 @@ def traced(chains: Sequence[MatchedChain]) -> dict[str, np.ndarray]:
     }
 
 
-def _fit(runs: Sequence[TopicRun]) -> dict[str, np.ndarray]:
-    """The mean log-likelihood of a held-out token, chains × evaluations since burn-in; nothing when
-    no documents are held out."""
-    chains = [chain for run in runs for chain in log_likelihoods(run)]
+def _fit_otherwise(runs: Sequence[TopicRun]) -> bool:
+    """Whether the fit of some runs is another quantity than that of others. Where counts are kept
+    it is that of the mean of φ given the topics of all tokens, which is better than that of a draw
+    of φ, as others have it, from the same posterior."""
+    return len({keeps_counts(run.facts()["config"]) for run in runs}) > 1
+
+
+def _fit(chains: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """`log_likelihoods` of all chains, (C, n); nothing when no documents are held out."""
     return {FIT: aligned(chains)} if chains else {}
 
 

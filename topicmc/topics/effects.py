@@ -77,10 +77,12 @@ from topicmc.corpora import Corpus
 from topicmc.corpora.naming import whole_line
 from topicmc.corpora.periods import UNITS, periods_of
 from topicmc.errors import UsageError
+from topicmc.host.machine import available_memory
 from topicmc.kernels.threads import Threads
 from topicmc.topics.prevalence import (
     LEAST_DOCUMENTS,
     Prevalence,
+    memory_of,
     of_others,
     prevalence,
     randomly_chosen,
@@ -90,6 +92,7 @@ from topicmc.topics.uncertainty import Posterior
 MOST_GROUPS = 1000
 _MOST_NAMED = 12  # columns, in a message
 _ROUNDING = 1e-12  # of differences of sums, relative to these
+_ARRAYS = 12  # tokens, errors and shares of groups and of all others, of each draw
 
 
 class Interval(NamedTuple):
@@ -185,7 +188,9 @@ def groups_of(corpus: Corpus, by: str) -> Groups:
 
 
 def effects_of(posterior: Posterior, corpus: Corpus, groups: Groups, threads: Threads) -> Effects:
-    """How the topics of some groups of the documents of a corpus differ."""
+    """How the topics of some groups of the documents of a corpus differ. UsageError where memory is
+    too small."""
+    _check_memory(posterior, groups)
     told = groups.of >= 0
     chosen = groups.numbers[told], groups.of[told]
     found = prevalence(posterior, corpus, *chosen, len(groups.names), threads, want_moments=True)
@@ -203,6 +208,17 @@ def effects_of(posterior: Posterior, corpus: Corpus, groups: Groups, threads: Th
         difference=_difference(posterior, sums, sums.others()),
         change=change,
     )
+
+
+def _check_memory(posterior: Posterior, groups: Groups) -> None:
+    n_groups, n_topics = len(groups.names), len(posterior.phi)
+    needed, free = _ARRAYS * memory_of(posterior, n_groups), available_memory()
+    if free is not None and needed > free:
+        raise UsageError(
+            f"--by {groups.by}: {n_groups:,} groups of {n_topics:,} topics need about"
+            f" {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; name a column of"
+            " fewer values"
+        )
 
 
 # --- groups ---------------------------------------------------------------------------------------

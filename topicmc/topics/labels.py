@@ -17,7 +17,7 @@ from typing import Any
 from topicmc.errors import DataError
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.mixture.run import MixtureRun
-from topicmc.storage.fields import shown
+from topicmc.storage.fields import quoted
 from topicmc.storage.files import read_json
 
 
@@ -73,9 +73,9 @@ def read_labels(path: Path) -> dict[int, str]:
             continue
         number = _whole(topic)
         if number is None:
-            raise DataError(f"{path}{where}: {shown(topic)} is no number of a topic; give 0, 1, …")
+            raise DataError(f"{path}{where}: {quoted(topic)} is no number of a topic; give 0, 1, …")
         if not isinstance(label, str):
-            raise DataError(f"{path}{where}: {shown(label)} is no name; give text")
+            raise DataError(f"{path}{where}: {quoted(label)} is no name; give text")
         if number in found:
             raise DataError(f"{path}{where}: topic {number} has a name already; leave one")
         found[number] = label.strip()

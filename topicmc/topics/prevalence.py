@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
-from tempfile import gettempdir
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +29,7 @@ from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of
 from topicmc.posterior.thinning import evenly
-from topicmc.storage.scratch import scratch_array
+from topicmc.storage.scratch import aside, scratch_array
 from topicmc.topics.chains import MatchedChain
 from topicmc.topics.uncertainty import Posterior
 
@@ -110,6 +108,12 @@ def randomly_chosen(numbers: np.ndarray) -> np.ndarray:
     return np.sort(numbers[np.argpartition(hashes, MOST_DOCUMENTS)[:MOST_DOCUMENTS]])
 
 
+def memory_of(posterior: Posterior, n_groups: int) -> int:
+    """Bytes of a number for each draw, topic and group."""
+    rows = sum(min(_DRAWS, len(chain.entries)) for chain in posterior.believed)
+    return 8 * rows * len(posterior.phi) * n_groups
+
+
 def prevalence(
     posterior: Posterior,
     corpus: Corpus,
@@ -136,7 +140,7 @@ def prevalence(
     for batch in batches():
         lengths[batch.doc_ids] = np.diff(batch.offsets)
     weights, begins = lengths.astype(np.float64), offsets(lengths)
-    z = scratch_array(int(begins[-1]), UNASSIGNED.dtype, Path(gettempdir()))
+    z = scratch_array(int(begins[-1]), UNASSIGNED.dtype, aside())
 
     def count(row: int, draw: Draw) -> None:
         for batch in batches():

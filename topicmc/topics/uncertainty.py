@@ -31,6 +31,7 @@ from topicmc.topics.reading import word_shares
 
 TOP = 10
 """Words that are a topic's top words."""
+_BLOCK = 64  # topics whose intervals are made together
 
 
 class WordPosterior(NamedTuple):
@@ -254,9 +255,9 @@ class Posterior:
 def posterior_of(runs: Sequence[TopicRun], level: float = 0.9) -> Posterior:
     """The posterior by the kept samples of all chains of some runs.
 
-    Raises UsageError when ``level`` is no probability, the runs differ in vocabulary, corpus or
-    number of topics, two have the same samples, or memory is too small to read them; DataError when
-    one has no samples yet, or a file of theirs is damaged.
+    Raises UsageError when ``level`` is no probability, the runs differ in vocabulary, corpus,
+    number of topics or given priors, two have the same samples, or memory is too small to read
+    them; DataError when one has no samples yet, or a file of theirs is damaged.
     """
     if not 0 < level < 1:
         raise UsageError(f"--level {level:g}: the probability of intervals is between 0 and 1")
@@ -348,7 +349,8 @@ def _by_finders(
     (n, K, …); NaN where none did."""
     made = np.full((n, *chains[0].shape[1:]), np.nan)
     for pattern in np.unique(found[:, found.any(axis=0)], axis=1).T:
-        topics = (found == pattern[:, None]).all(axis=0)
-        mine = [chain[:, topics] for chain, holds in zip(chains, pattern, strict=True) if holds]
-        made[:, topics] = of(mine)
+        every = np.flatnonzero((found == pattern[:, None]).all(axis=0))
+        for topics in np.array_split(every, -(-len(every) // _BLOCK)):
+            mine = [chain[:, topics] for chain, holds in zip(chains, pattern, strict=True) if holds]
+            made[:, topics] = of(mine)
     return made

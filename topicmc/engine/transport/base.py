@@ -15,7 +15,7 @@ import numpy as np
 from topicmc.errors import describe
 from topicmc.storage.fields import visible
 
-State = tuple[np.ndarray, ...]  # the arrays of one travelling chain
+Packed = tuple[np.ndarray, ...]  # the arrays of one travelling chain
 Moves = Sequence[tuple[int, int]]  # (source worker, destination worker)
 Groups = Sequence[Sequence[int]]  # workers, in the order in which they are summed
 
@@ -41,7 +41,7 @@ class Transport(Protocol):
     bytes_sent: int  # payload that this process has sent, in bytes
     waited: float  # seconds that this process has spent waiting for others and for their bytes
 
-    def route(self, held: dict[int, State], moves: Moves) -> dict[int, State]:
+    def route(self, held: dict[int, Packed], moves: Moves) -> dict[int, Packed]:
         """Moves states between workers; returns what the hosted workers hold now.
 
         `held`: the state of each hosted worker that has one, C-contiguous arrays, alike in number,

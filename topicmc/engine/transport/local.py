@@ -9,8 +9,8 @@ import numpy as np
 from topicmc.engine.transport.base import (
     Groups,
     Moves,
+    Packed,
     SharedTable,
-    State,
     check_groups,
     check_route,
     mean_into,
@@ -43,7 +43,7 @@ class LocalTransport:
         self.bytes_sent = 0
         self.waited = 0.0
 
-    def route(self, held: dict[int, State], moves: Moves) -> dict[int, State]:
+    def route(self, held: dict[int, Packed], moves: Moves) -> dict[int, Packed]:
         check_route(moves, self.n_workers)
         missing = [source for source, _ in moves if source not in held]
         sources = {source for source, _ in moves}

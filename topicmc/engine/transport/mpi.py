@@ -15,8 +15,8 @@ import numpy as np
 from topicmc.engine.transport.base import (
     Groups,
     Moves,
+    Packed,
     SharedTable,
-    State,
     check_groups,
     check_route,
     mean_into,
@@ -61,10 +61,10 @@ class MpiTransport:
         self.bytes_sent = 0
         self.waited = 0.0
         self._piece_bytes = piece_bytes
-        self._spare: State = ()
+        self._spare: Packed = ()
         self._workspace = np.empty(0, np.uint8)
 
-    def route(self, held: dict[int, State], moves: Moves) -> dict[int, State]:
+    def route(self, held: dict[int, Packed], moves: Moves) -> dict[int, Packed]:
         check_route(moves, self.n_workers)
         moves = [(source, destination) for source, destination in moves if source != destination]
         outgoing = [destination for source, destination in moves if source == self.rank]
@@ -79,7 +79,7 @@ class MpiTransport:
             requests.append(self._comm.Isend([layout, self._mpi.BYTE], destination))
             for array in mine:
                 requests += self._send(_flat(array), destination)
-        received: State = ()
+        received: Packed = ()
         for source in incoming:
             received = self._receiving(self._layout(source))
             for array in received:
@@ -163,7 +163,7 @@ class MpiTransport:
         self._comm.Recv([layout, self._mpi.BYTE], source)
         return json.loads(layout)
 
-    def _receiving(self, layout: list[Any]) -> State:
+    def _receiving(self, layout: list[Any]) -> Packed:
         """Arrays to receive into: the ones sent off last, if they fit."""
         if [[array.dtype.str, list(array.shape)] for array in self._spare] == layout:
             spare, self._spare = self._spare, ()

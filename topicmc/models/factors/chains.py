@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ class FactorChains:
         )
         self._noise = GammaPrior(1.0, 1.0) if config.learn_noise else None
         self._n_ratings = len(ratings)
-        self._rates = self._rates_of(ratings)
+        self._rates_of = self._rates_of_all(ratings)
         self.drawn = self._drawn(ratings)
         self.start = self._length_of_start()
         self._workers = self._opened(ratings)
@@ -80,11 +80,16 @@ class FactorChains:
         place = self.layout.worker_of
         return [place(side, part, chain, round_number) for chain in chains for part in parts]
 
-    def _rates_of(self, ratings: Ratings) -> dict[str, np.ndarray]:
-        """How fast the time of every row goes, by side."""
-        config = self._config
-        worth = self.layout.worth(ratings, config.batch_size)
-        return {side: rates(ratings.counts(side), worth, config.noise_precision) for side in SIDES}
+    def _rates_of_all(self, ratings: Ratings) -> Callable[[str, float], np.ndarray]:
+        """How fast the time of every row of a side goes in a chain of some τ."""
+        worth = self.layout.worth(ratings, self._config.batch_size)
+        counts = {side: ratings.counts(side) for side in SIDES}
+
+        @lru_cache(maxsize=len(SIDES))  # of one chain: they take turns
+        def found(side: str, tau: float) -> np.ndarray:
+            return rates(counts[side], worth, tau)
+
+        return found
 
     def _drawn(self, ratings: Ratings) -> float:
         """Ratings that a chain draws in an update, in the mean: all in a sweep."""
@@ -110,7 +115,7 @@ class FactorChains:
             return Gibbs(ratings, prior=self._prior, noise=self._noise, threads=self._threads)
         return {
             worker: Sgld(
-                block_of(self.layout, ratings, worker, self._rates),
+                block_of(self.layout, ratings, worker),
                 worker,
                 batch_size=config.batch_size,
                 temperature=self._temperature,
@@ -144,10 +149,14 @@ class FactorChains:
             rows.tau = self._config.noise_precision
         return rows
 
-    def _brought_up_to_date(self, state: Rows) -> Rows:
+    def _rates(self, state: Rows, tau: float) -> np.ndarray:
+        """How fast the time of each row of a state goes, float64 (n,), by the τ of its chain."""
         _, first, last = self._place_of(state)
-        rate = self._rates[state.side][first:last]
-        settle(state, rate, self._temperature, self._stream(state), self._threads)
+        return self._rates_of(state.side, tau)[first:last]
+
+    def _brought_up_to_date(self, state: Rows, tau: float) -> Rows:
+        rates = self._rates(state, tau)
+        settle(state, rates, self._temperature, self._stream(state), self._threads)
         return state
 
     def settle(self, state: Rows) -> Rows:
@@ -176,8 +185,9 @@ class FactorChains:
         if self._config.split != "none":
             weight = 1 / frequency
             even = self.at_once / (self._config.workers * frequency)  # τ̄ / τ_s: 1 but for balance
+        rates = self._rates(users, users.tau), self._rates(items, users.tau)
         errors = self._workers[worker].update(
-            users, items, streams, position, step=step, weight=weight, time=step * even
+            users, items, streams, rates, position, step=step, weight=weight, time=step * even
         )
         self._check(users, errors)
         return (len(errors),)
@@ -201,19 +211,17 @@ class FactorChains:
             return
         if self._prior is not None:
             for side in SIDES:
-                self._draw_precision(self._prior, number, side, held[side])
+                self._draw_precision(self._prior, number, side, held)
         if self._noise is not None:
             self._draw_noise(self._noise, number, held)
 
-    def _draw_precision(
-        self, prior: GammaPrior, number: int, side: str, held: Mapping[int, Rows]
-    ) -> None:
+    def _draw_precision(self, prior: GammaPrior, number: int, side: str, held: Held) -> None:
         squares = np.zeros((self._config.chains, self._width))
-        for _, state in sorted(held.items()):  # by worker: sums have one order
-            self._brought_up_to_date(state)
+        for worker, state in sorted(held[side].items()):  # by worker: sums have one order
+            self._brought_up_to_date(state, held["users"][worker].tau)
             squares[self._place_of(state)[0]] += sum_squares(state)
         squares, count = self._transport.sum(squares), self._sizes[side]
-        for state in held.values():
+        for state in held[side].values():
             stream = self._stream(state)
             state.precision = prior.draw(squares[stream.chain], count, stream, number, side)
 
@@ -228,8 +236,8 @@ class FactorChains:
         found = np.zeros((self._config.chains, 2))  # Σ e² and n
         for worker, users in sorted(held["users"].items()):
             block, items = self._workers[worker].block, held["items"][worker]
-            for state in (users, items):
-                self._brought_up_to_date(state)
+            for state in (users, items):  # before there is another τ
+                self._brought_up_to_date(state, users.tau)
             squares = squared_error(
                 users.factors, block.users, items.factors, block.items, block.values, self._threads
             )
@@ -255,15 +263,15 @@ class FactorChains:
         items = {state.index: state for state in held["items"].values()}
 
         def read(number: int) -> Factors:
-            u, v = self._read(users[number]), self._read(items[number])
             tau = users[number].tau
+            u, v = self._read(users[number], tau), self._read(items[number], tau)
             return Factors(number, u.factors, v.factors, u.precision, v.precision, tau, u.update)
 
         return ReadOnDemand(sorted(users), read)
 
-    def _read(self, state: Rows) -> Rows:
+    def _read(self, state: Rows, tau: float) -> Rows:
         copied = replace(state, factors=state.factors.copy(), moved_at=state.moved_at.copy())
-        return self._brought_up_to_date(copied)
+        return self._brought_up_to_date(copied, tau)
 
     def _put_together(self, held: Held) -> dict[int, Factors]:
         whole: dict[str, np.ndarray] = {}
@@ -272,9 +280,10 @@ class FactorChains:
         for side, size in self._sizes.items():
             rows = np.zeros((self._config.chains, size, self._width), np.float32)
             drawn = np.zeros((self._config.chains, self._width))
-            for state in held[side].values():
+            for worker, state in held[side].items():
                 chain, first, last = self._place_of(state)
-                rows[chain, first:last] = self._read(state).factors[: last - first]
+                read = self._read(state, held["users"][worker].tau)
+                rows[chain, first:last] = read.factors[: last - first]
                 if state.index % self.layout.n_parts == 0:
                     drawn[chain] = state.precision
                     if side == "users":
@@ -300,10 +309,11 @@ class FactorChains:
         return self._config.sampler == "sgd" or update <= self.start
 
     def metrics(self, update: int, states: Sequence[Rows]) -> dict[str, Any]:
-        """The step size; a sweep has none."""
+        """The passes of each chain, and the step size; a sweep has none."""
+        passes = {"epochs": update * self.drawn / self._n_ratings}
         if self._config.sampler == "gibbs":
-            return {}
-        return {"step_size": self.step_size(update)}
+            return passes
+        return {**passes, "step_size": self.step_size(update)}
 
     def restored(
         self, part: str, index: int, saved: Mapping[int, Any], checkpoint: Checkpoint
@@ -316,7 +326,7 @@ class FactorChains:
             states = {side: self.initial(side, self.layout.part_of(side, worker)) for side in SIDES}
             self.update(worker, states, 0, frequency=1.0, mean_update=0)
             for state in states.values():
-                self._brought_up_to_date(state)
+                self._brought_up_to_date(state, self._config.noise_precision)
                 sum_squares(state)
 
 

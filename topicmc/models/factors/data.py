@@ -8,16 +8,20 @@ of the file, nor on what other ratings there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from topicmc.corpora.pipes import readable
 from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
 from topicmc.kernels.factors import pair_uniforms
 from topicmc.kernels.random import stream_key
-from topicmc.models.factors.rating_files import Table
+from topicmc.models.factors.rating_columns import Columns
+from topicmc.models.factors.rating_files import Table, read_ratings
 from topicmc.models.factors.ratings import Ratings, Scale
 
 SPLIT_SEED = 0
@@ -75,8 +79,55 @@ class RatingData:
 
     @property
     def testing(self) -> Ratings:
-        """Those held out, as they were read."""
-        return self.ratings.take(self.heldout)
+        """Those held out, as they were read, of users and items as `trained` has them."""
+        found = self.ratings.take(self.heldout)
+        users, items = self.trained(found.users, found.items)
+        return replace(found, users=users, items=items)
+
+    def trained(self, users: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of users and of items, int (n,), with −1 in place of those of which no rating is
+        trained on: nothing is known of them but their prior."""
+        of, kept = self.ratings, ~self.heldout
+        n_of_users = np.bincount(of.users[kept], minlength=of.n_users)
+        n_of_items = np.bincount(of.items[kept], minlength=of.n_items)
+        return (
+            np.where((users >= 0) & (n_of_users[users] > 0), users, -1),
+            np.where((items >= 0) & (n_of_items[items] > 0), items, -1),
+        )
+
+
+@dataclass(frozen=True)
+class RatingFile:
+    """A file of ratings, and how it is read.
+
+    path                            the file
+    columns, delimiter, duplicates  as of `read_ratings`
+    scale                           the least and the greatest rating there can be; None: as found
+    heldout                         the fraction of the ratings that is held out
+    """
+
+    path: Path
+    columns: Columns = Columns()  # noqa: RUF009, a tuple
+    delimiter: str | None = None
+    duplicates: str = "refuse"
+    scale: tuple[float, float] | None = None
+    heldout: float = 0.1
+
+    def read(self) -> tuple[RatingData, dict[str, Any]]:
+        """The ratings, and what ``run.json`` says of the file; errors as of `read_ratings` and
+        `RatingData.of`."""
+        low, high = self.scale or (None, None)
+        with readable([self.path]) as sources:
+            table = read_ratings(
+                sources[0], self.columns, delimiter=self.delimiter, duplicates=self.duplicates,
+                low=low, high=high,
+            )  # fmt: skip
+        about = {
+            "path": str(self.path.resolve()),
+            "columns": list(filter(None, table.columns)),
+            "scale_given": self.scale is not None,
+        }
+        return RatingData.of(table, self.heldout, low, high), about
 
 
 @dataclass(frozen=True)

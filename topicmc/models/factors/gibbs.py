@@ -85,7 +85,7 @@ class Gibbs:
             squares = sum_squares(rows)
             rows.precision = self._prior.draw(squares, count, stream, rows.update, rows.side)
         precision, shift = np.diag(rows.precision), np.zeros(len(rows.precision))
-        key = stream.key(rows.side)
+        key = stream.key(f"sweep of {rows.side}")
 
         def work(first: int, last: int, _: int) -> None:
             kernels.draw_rows(

@@ -8,20 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from topicmc.corpora.pipes import readable
-from topicmc.engine.resuming import go_on, lease, settings_facts, take_up
+from topicmc.engine.lifecycle import begin, go_on, settings_facts, take_up
 from topicmc.engine.transport.base import Transport
 from topicmc.errors import UsageError
 from topicmc.host import machine
 from topicmc.models.factors import memory
-from topicmc.models.factors.data import RatingData
-from topicmc.models.factors.rating_files import Columns, read_ratings
+from topicmc.models.factors.data import RatingData, RatingFile
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.settings import (
     FactorConfig,
     FactorSettings,
     Resolved,
     check_honoured,
+    check_until,
     resolve,
 )
 from topicmc.storage.runs import made_by
@@ -29,15 +28,10 @@ from topicmc.storage.runs import made_by
 
 def start(
     config: FactorSettings,
-    path: Path,
+    file: RatingFile,
     run_path: Path,
     transport: Transport,
     *,
-    columns: Columns,
-    delimiter: str | None = None,
-    duplicates: str = "refuse",
-    heldout: float = 0.1,
-    scale: tuple[float, float] | None = None,
     force: bool = False,
     leases: ExitStack,
 ) -> tuple[Resolved, RatingData, FactorRun]:
@@ -46,47 +40,36 @@ def start(
 
     Args:
         config: settings as they are asked for.
-        path: the file of ratings; other arguments about it as of `read_ratings`.
+        file: of the ratings.
         run_path: where to write.
         transport: who hosts which workers.
-        heldout: the fraction of the ratings that is held out.
-        scale: the least and the greatest rating there can be; None: as they are.
         force: overwrite a run.
         leases: keeps the lease of the run.
 
     Raises UsageError or DataError before anything is overwritten where it can be known by then.
     """
     check_honoured(config)
-    low, high = scale or (None, None)
     if transport.is_root:
         FactorRun.check_free(run_path, force)
     transport.barrier()
-    run = FactorRun(run_path)
     if transport.is_root:
-        with readable([path]) as sources:
-            table = read_ratings(
-                sources[0], columns, delimiter=delimiter, duplicates=duplicates, low=low, high=high
-            )
-        data = RatingData.of(table, heldout, low, high)
-        about = {
-            "path": str(path.resolve()),
-            "columns": list(filter(None, table.columns)),
-            "scale_given": scale is not None,
-        }
+        data, about = file.read()
         sizes = memory.sizes_of(data)
         transport.exchange([*sizes])
     else:
         sizes = memory.Sizes(*transport.exchange(None)[0])
     resolved = _decided(config, sizes, transport)
-    lease(run, transport, leases)
-    if transport.is_root:
+
+    def create() -> None:
         facts = {
             **made_by("pyarrow"),
             **settings_facts(resolved, config, transport),
             "ratings": about,
         }
         FactorRun.create(run_path, facts, data, force)
-    transport.barrier()
+
+    run = FactorRun(run_path)
+    begin(run, transport, leases, create)
     return resolved, data if transport.is_root else run.data(), run
 
 
@@ -117,6 +100,7 @@ def resume(
         config = replace(config, **checkpoint.layout())
     told, asked = changes, facts.get("asked", {})
     changes = config.changes_of(told, run_path, asked)
+    check_until(config.sampler, changes.get("until"))
     left = FactorConfig.from_dict(config.as_dict()).on_these_cores(facts)
     left = _on_workers(left.without_lengths(changes), transport.n_workers)
     resolved = _decided(replace(left, **changes), memory.sizes_of(data), transport)

@@ -94,7 +94,7 @@ def _in_training(config: Resolved, sizes: Sizes, hosted: int) -> tuple[Term, ...
     # What is read, as it is gathered if it is in parts; one side of it in float64.
     factors += chain if parts == 1 else 8 * rows * width * config.chains
     factors += 8 * width * max(sizes.n_users, sizes.n_items)
-    factors += 8 * rows  # their rates
+    factors += 16 * rows  # their rates, and the numbers of ratings that these follow from
     if not gibbs:
         rated = sum(min(config.batch_size, n) for n in (sizes.n_users, sizes.n_items))
         factors += hosted * (4 * rows / parts + 4 * width * rated)  # rows of a minibatch

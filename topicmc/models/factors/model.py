@@ -42,10 +42,10 @@ class MatrixFactorizationModel:
     def __init__(
         self, config: Resolved, data: RatingData, run: FactorRun, transport: Transport
     ) -> None:
+        self.evaluator = HeldOutRatings(run, data, config.chains, transport)
         training = data.training
         target = FactorChains(config, training, transport, Threads(config.threads))
         self.method = Dsgld(target, config, transport)
-        self.evaluator = HeldOutRatings(run, data, config.chains, transport)
         self.epoch = len(training) * config.chains
         self.expected_updates = _expected_updates(config, target, len(training))
         most, start = self.expected_updates, math.ceil(target.start / config.trajectory)

@@ -10,7 +10,8 @@ import numpy as np
 
 from topicmc.corpora.pipes import readable
 from topicmc.errors import DataError
-from topicmc.models.factors.rating_files import Columns, Table, read_pairs
+from topicmc.models.factors.rating_columns import Columns
+from topicmc.models.factors.rating_files import Table, read_pairs
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.factors.scoring import numbers_of, predict_pairs, rows_of
 from topicmc.storage.files import atomic_write, user_errors_for
@@ -24,7 +25,7 @@ class Predictions:
     """Of the pairs of a table, in their order.
 
     rating, sd  float64 (N,): mean and standard deviation of the rating
-    unknown     how many have a user or an item that is not known
+    unknown     how many have a user or an item that was not trained on
     """
 
     table: Table
@@ -68,7 +69,7 @@ def predictions_of(
                 f"{path}, line 1: is a pair, for the run knows {name!r}, and no header; add one, as"
                 " user,item, or name the columns by --user and --item"
             )
-    users, items = numbers_of(table, *known)
+    users, items = data.trained(*numbers_of(table.sides, known))
     found = predict_pairs(run, users, items)
     unknown = int(((users < 0) | (items < 0)).sum())
     return Predictions(table, found.mean, found.deviation, unknown)

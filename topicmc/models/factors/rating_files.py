@@ -1,42 +1,22 @@
-"""Files of ratings, and of pairs to be predicted: CSV, TSV, Parquet, and MovieLens' own.
-
-Columns are named by the header, or counted from 1. A first line that holds a number in a column
-that is read, or that is split by ``::``, is no header.
-"""
+"""Files of ratings, and of pairs to be predicted, as tables of numbers and ids."""
 
 from __future__ import annotations
 
-import csv
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topicmc.corpora.pipes import opened
-from topicmc.corpora.readers.table import DELIMITERS
-from topicmc.corpora.streams import PARQUET, Stream
-from topicmc.errors import DataError, UsageError
-from topicmc.storage.files import unreadable
+from topicmc.errors import DataError
+from topicmc.models.factors.rating_columns import Columns, Read, number_of, read_columns
+from topicmc.models.factors.settings import DUPLICATES, MOST_RATING
+from topicmc.settings.values import one_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-DUPLICATES = ("refuse", "keep", "last", "mean")
-_BLOCK = 1 << 24  # bytes that are parsed at a time
-_COLUMN = r"\d{1,9}"  # given by its number
-
-
-class Columns(NamedTuple):
-    """Which columns to read, by name or by number from 1; None: the first two, and the third."""
-
-    user: str | None = None
-    item: str | None = None
-    rating: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,16 +38,10 @@ class Table:
     columns: Columns
     source: str
 
-
-class _Read(NamedTuple):
-    """Columns of a file: texts of users and items, numbers or texts of ratings; and where a row of
-    theirs stands."""
-
-    user: pa.ChunkedArray
-    item: pa.ChunkedArray
-    rating: pa.ChunkedArray | None
-    columns: Columns
-    place: Callable[[int], str]
+    @property
+    def sides(self) -> tuple[tuple[np.ndarray, list[str]], ...]:
+        """The numbers and the ids of the users, and those of the items."""
+        return (self.users, self.user_ids), (self.items, self.item_ids)
 
 
 def read_ratings(
@@ -91,12 +65,18 @@ def read_ratings(
 
     Raises DataError with file and line of what is wrong, UsageError when there is no such column.
     """
-    read = _read(path, columns, delimiter, rated=True)
+    import pyarrow as pa
+
+    one_of("--duplicates", duplicates, DUPLICATES)
+    read = read_columns(path, columns, delimiter, rated=True)
     assert read.rating is not None
     values = _values(read, low, high)
     if len(values) == 0:
         raise DataError(f"{path}: holds no ratings; check the file")
-    return _without_duplicates(_table(read, values, path), duplicates, read.place)
+    table, place = _table(read, values, path), read.place
+    del read
+    pa.default_memory_pool().release_unused()  # which Arrow would keep for what it reads next
+    return _without_duplicates(table, duplicates, place)
 
 
 def read_pairs(
@@ -106,11 +86,11 @@ def read_pairs(
     delimiter: str | None = None,
 ) -> Table:
     """The pairs of users and items of a file; as `read_ratings`, without ratings."""
-    read = _read(path, columns, delimiter, rated=False)
+    read = read_columns(path, columns, delimiter, rated=False)
     return _table(read, np.empty(0, np.float32), path)
 
 
-def _table(read: _Read, values: np.ndarray, path: Path) -> Table:
+def _table(read: Read, values: np.ndarray, path: Path) -> Table:
     users, user_ids = _encoded(read.user, "user", read.place)
     items, item_ids = _encoded(read.item, "item", read.place)
     return Table(users, items, values, user_ids, item_ids, read.columns, str(path))
@@ -131,7 +111,7 @@ def _encoded(
     return numbers, ids
 
 
-def _values(read: _Read, low: float | None, high: float | None) -> np.ndarray:
+def _values(read: Read, low: float | None, high: float | None) -> np.ndarray:
     """Ratings as float32; DataError names the first that is none."""
     import pyarrow as pa
 
@@ -141,10 +121,9 @@ def _values(read: _Read, low: float | None, high: float | None) -> np.ndarray:
         values = column.cast(pa.float64()).fill_null(math.nan).to_numpy()
     except pa.ArrowException:
         texts = column.cast(pa.string()).to_pylist()
-        values = np.array([_number(text) for text in texts])
+        values = np.array([number_of(text) for text in texts])
     ends = (-np.inf if low is None else low, np.inf if high is None else high)
-    most = float(np.finfo(np.float32).max)
-    wrong = ~(np.abs(values) <= most) | (values < ends[0]) | (values > ends[1])
+    wrong = ~(np.abs(values) <= MOST_RATING) | (values < ends[0]) | (values > ends[1])
     if wrong.any():
         row = int(np.argmax(wrong))
         shown = column[row].as_py()
@@ -154,18 +133,14 @@ def _values(read: _Read, low: float | None, high: float | None) -> np.ndarray:
                 f"{where}: the rating {values[row]:g} lies outside the scale from {ends[0]:g} to"
                 f" {ends[1]:g}; mend it, or give another --scale"
             )
-        told = "is missing" if shown in (None, "") else f"{str(shown)[:40]!r} is not a number"
+        ends_of_all = f"from {-MOST_RATING:g} to {MOST_RATING:g}"
+        told = f"{str(shown)[:40]!r} is not a number {ends_of_all}"
+        if shown in (None, ""):
+            told = "is missing"
         raise DataError(
             f"{where}: the rating {told}; mend the row, or name another column by --rating"
         )
     return values.astype(np.float32)
-
-
-def _number(text: str | None) -> float:
-    try:
-        return float(text or "nan")
-    except ValueError:
-        return math.nan
 
 
 def _without_duplicates(table: Table, policy: str, place: Callable[[int], str]) -> Table:
@@ -194,230 +169,3 @@ def _without_duplicates(table: Table, policy: str, place: Callable[[int], str]) 
     back = np.argsort(kept, kind="stable")
     kept = kept[back]
     return replace(table, users=table.users[kept], items=table.items[kept], values=values[back])
-
-
-# ---- files
-
-
-def _read(path: Path, columns: Columns, delimiter: str | None, *, rated: bool) -> _Read:
-    with Stream(path) as stream:
-        head = stream.read(1 << 16)
-    if head.startswith(PARQUET):
-        return _parquet(path, columns, rated)
-    if not head.strip():
-        raise DataError(f"{path}: is empty; check the file")
-    return _text(path, columns, delimiter, rated)
-
-
-def _parquet(path: Path, columns: Columns, rated: bool) -> _Read:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        with opened(path) as file:
-            schema = parquet.read_schema(file)
-            places = _places(path, list(schema.names), columns, rated)
-            names = [schema.names[i] for i in places]
-            table = parquet.read_table(file, columns=names)
-        read = [table.column(name) for name in names]
-        texts = [column.cast(pa.string()) for column in read[:2]]
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise unreadable(path, error) from None
-        raise DataError(f"{path}: cannot be read as Parquet ({_reason(error)})") from None
-    rating = read[2] if rated else None
-    return _Read(texts[0], texts[1], rating, Columns(*names), lambda row: f"{path}, row {row + 1}")
-
-
-def _text(path: Path, columns: Columns, delimiter: str | None, rated: bool) -> _Read:
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    first = _first_line(path)
-    delimiter = delimiter or _sniffed(first, path)
-    cells = _cells(first, delimiter, path)
-    header = None if _is_data(cells, delimiter, columns, rated) else cells
-    names = header or [f"column {number}" for number in range(1, len(cells) + 1)]
-    places = _places(path, names, columns, rated, has_header=header is not None)
-    step = 2 if delimiter == "::" else 1  # split at single colons every other column is empty
-    wanted = [f"f{place * step}" for place in places]
-    wrong: list[tuple[int, str]] = []
-
-    def judge(row: Any) -> str:
-        told = f"{row.actual_columns} columns, where {row.expected_columns} are expected"
-        wrong.append((row.number, told))
-        return "error"
-
-    with Stream(path) as stream:
-        source = _Counted(stream)
-        try:
-            table = arrow_csv.read_csv(
-                pa.PythonFile(source, mode="r"),
-                arrow_csv.ReadOptions(
-                    use_threads=False,
-                    block_size=_BLOCK,
-                    column_names=[f"f{i}" for i in range((len(cells) - 1) * step + 1)],
-                    skip_rows=int(header is not None),
-                ),
-                arrow_csv.ParseOptions(
-                    delimiter=delimiter[0],
-                    newlines_in_values=True,
-                    ignore_empty_lines=False,
-                    invalid_row_handler=judge,
-                ),
-                arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted
-                ),
-            )
-        except pa.ArrowException as error:
-            raise _not_csv(path, error, wrong) from None
-    above = 1 + (header is not None)
-    by_line = source.lines in (table.num_rows + above - 1, table.num_rows + above - 2)
-    if not by_line and source.quotes % 2:
-        raise DataError(f"{path}: a quotation mark is never closed; mend the file")
-    unit = "line" if by_line else "row"  # values may hold line breaks
-    read = [table.column(name) for name in wanted]
-    filled = _filled(read)
-    numbers = np.flatnonzero(filled) + above
-    return _Read(
-        read[0].filter(filled),
-        read[1].filter(filled),
-        read[2].filter(filled) if rated else None,
-        Columns(*(names[i] for i in places)),
-        lambda row: f"{path}, {unit} {numbers[row]}",
-    )
-
-
-def _filled(columns: list[pa.ChunkedArray]) -> pa.Array:
-    """The rows that are not blank."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    blank = np.logical_and.reduce([pc.binary_length(column).to_numpy() == 0 for column in columns])
-    return pa.array(~blank)
-
-
-def _not_csv(path: Path, error: Exception, wrong: list[tuple[int, str]]) -> DataError:
-    if wrong:
-        line, told = wrong[0]
-        return DataError(f"{path}, line {line}: {told}; mend the line")
-    if "Empty CSV" in str(error):
-        return DataError(f"{path}: holds no rows below its header; check the file")
-    row = re.search(r"Row #(\d+).*invalid UTF8", str(error))
-    if row:
-        return DataError(f"{path}, line {row[1]}: not text in UTF-8; convert the file")
-    return DataError(f"{path}: cannot be read as CSV ({_reason(error)})")
-
-
-class _Counted:
-    """A `Stream` as PyArrow wants files, whose lines and quotation marks are counted."""
-
-    closed = False
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream, self._rest = stream, b""
-        self.lines = self.quotes = 0
-
-    def read(self, size: int) -> bytes:
-        if not self._rest:
-            self._rest = self._stream.read(size)
-        taken, self._rest = self._rest[:size], self._rest[size:]
-        self.lines += taken.count(b"\n")
-        self.quotes += taken.count(b'"')
-        return taken
-
-    def close(self) -> None:
-        """Who opened the stream closes it."""
-
-
-def _first_line(path: Path) -> str:
-    with Stream(path) as stream:
-        line = stream.readline()
-    try:
-        return line.decode("utf-8-sig").rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise DataError(f"{path}, line 1: not text in UTF-8; convert the file") from None
-
-
-def _sniffed(line: str, path: Path) -> str:
-    """What parts the first line into most columns."""
-    if "::" in line:
-        return "::"
-    best = max(DELIMITERS, key=line.count)
-    if best not in line:
-        raise DataError(
-            f"{path}, line 1: {line[:60]!r} is one column; pass --delimiter if columns are parted"
-            " by something else than comma, semicolon, tab or bar"
-        )
-    return best
-
-
-def _cells(line: str, delimiter: str, path: Path) -> list[str]:
-    if len(delimiter) > 1:
-        return line.split(delimiter)
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, strict=True))]
-    except csv.Error as error:
-        raise DataError(f"{path}, line 1: not CSV ({error}); mend the line") from None
-
-
-def _is_data(cells: list[str], delimiter: str, columns: Columns, rated: bool) -> bool:
-    """Whether the first line is no header: the names of the columns that are read are no
-    numbers."""
-    places = [
-        number if asked is None else int(asked) if re.fullmatch(_COLUMN, asked) else 0
-        for number, asked in enumerate(columns if rated else columns[:2], start=1)
-    ]
-    read = [cells[place - 1] for place in places if 0 < place <= len(cells)]
-    return delimiter == "::" or any(math.isfinite(_number(cell)) for cell in read)
-
-
-def _places(
-    path: Path, names: list[str], columns: Columns, rated: bool, has_header: bool = True
-) -> list[int]:
-    """The numbers of the columns to read, from 0."""
-    roles = Columns._fields if rated else Columns._fields[:2]
-    flags = ", ".join("--" + role for role in roles)
-    places = []
-    for number, role in enumerate(roles):
-        asked = getattr(columns, role)
-        if asked is None:
-            if number >= len(names):
-                raise DataError(
-                    f"{path}: has {len(names)} column{'s' * (len(names) != 1)}, where"
-                    f" {' and '.join(roles)} are needed; check the file, or pass --delimiter"
-                )
-            if has_header and not names[number]:
-                raise UsageError(
-                    f"{path}: column {number + 1} has no name, as that of row numbers has; name the"
-                    f" columns to read, by {flags}"
-                )
-            places.append(number)
-        else:
-            places.append(_place(path, names, asked, role, has_header))
-    if len(set(places)) < len(places):
-        raise UsageError(
-            f"{path}: one column cannot be two of {', '.join(roles)}; name them all, by {flags}"
-        )
-    return places
-
-
-def _place(path: Path, names: list[str], asked: str, role: str, has_header: bool) -> int:
-    if has_header and asked in names:
-        if names.count(asked) > 1:
-            raise DataError(f"{path}: has several columns {asked!r}; give the number of one")
-        return names.index(asked)
-    if re.fullmatch(_COLUMN, asked) and 1 <= int(asked) <= len(names):
-        return int(asked) - 1
-    if not has_header:
-        raise UsageError(
-            f"--{role} {asked}: {path} has no header; give the number of the column, 1 to"
-            f" {len(names)}"
-        )
-    close = get_close_matches(asked, names, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names[:20])}"
-    raise UsageError(f"--{role} {asked}: {path} has no such column; {hint}")
-
-
-def _reason(error: Exception) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".")[:200] if str(error) else "cut short"

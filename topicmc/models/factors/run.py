@@ -21,13 +21,15 @@ from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.ratings import Ratings, Scale
 from topicmc.models.factors.rows import Factors
 from topicmc.models.factors.settings import Resolved
+from topicmc.storage.arrays import read_arrays, write_arrays
 from topicmc.storage.fields import SHA256, Record
-from topicmc.storage.files import read_arrays, write_arrays
 from topicmc.storage.run_fields import settings_in
 from topicmc.storage.runs import RunDirectory
 
 _RATINGS = "ratings.npz"
-_ARRAYS = ("users", "items", "user_precision", "item_precision", "tau")
+_PRECISIONS = ("user_precision", "item_precision", "tau")
+_ARRAYS = ("users", "items", *_PRECISIONS)
+_LEAST = 1e-300  # of what is divided by
 
 
 class FactorRun(RunDirectory):
@@ -81,8 +83,9 @@ class FactorRun(RunDirectory):
         for name in ("users", "items", "training"):
             about.whole(name, least=1, most=2**31 - 1)
         about.whole("heldout", most=2**31 - 1)
-        for name in ("mean", "deviation", "low", "high"):
+        for name in ("mean", "low", "high"):
             about.number(name)
+        about.number("deviation", least=_LEAST)
         if "scale_given" in about:
             about.flag("scale_given")
         settings_in(path, facts, Resolved)
@@ -98,6 +101,8 @@ class FactorRun(RunDirectory):
             return None
         config = self.config()
         epoch = self.facts()["ratings"]["training"] * config.chains
+        if "epochs" in last:  # passes of each chain: others may have been given up since
+            last = {**last, "ratings": last["epochs"] * epoch}
         at = reached(self, last, config, epoch)
         return at._replace(has_converged=ended_converged(self, config))
 
@@ -146,6 +151,8 @@ class FactorRun(RunDirectory):
                 raise DataError(f"{path}: {name} is missing or is not {shape}; remake the run")
             if not np.isfinite(found).all():
                 raise DataError(f"{path}: {name} holds what is no number; remake the run")
+            if name in _PRECISIONS and (found < _LEAST).any():
+                raise DataError(f"{path}: {name} holds what is no precision; remake the run")
         users, items, user_precision, item_precision, tau = (stored[name] for name in _ARRAYS)
         return Factors(entry["chain"], users, items, user_precision, item_precision, float(tau))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from topicmc.corpora.strings import Strings
-from topicmc.models.factors.data import RatingData
 from topicmc.models.factors.prediction import Prediction, predict, rmse
 from topicmc.models.factors.rating_files import Table
 from topicmc.models.factors.rows import Factors
@@ -54,43 +53,35 @@ def rows_of(ids: Strings) -> dict[str, int]:
 
 
 def numbers_of(
-    table: Table, user_rows: Mapping[str, int], item_rows: Mapping[str, int]
+    sides: Iterable[tuple[np.ndarray, Sequence[str]]], rows: Iterable[Mapping[str, int]]
 ) -> tuple[np.ndarray, ...]:
-    """The rows of the users and items of a table, int64 (N,), by `rows_of`; −1 where a run does not
-    know them."""
-    sides = (table.users, table.user_ids, user_rows), (table.items, table.item_ids, item_rows)
+    """The rows of users and items, int64 (N,), −1 where a run does not know them: of the ``sides``
+    of a table, by the `rows_of` of each."""
     return tuple(
-        np.array([rows.get(id, -1) for id in ids], np.int64)[numbers]
-        for numbers, ids, rows in sides
+        np.array([row_of.get(id, -1) for id in ids], np.int64)[numbers]
+        for (numbers, ids), row_of in zip(sides, rows, strict=True)
     )
 
 
 def predict_pairs(run: FactorRun, users: np.ndarray, items: np.ndarray) -> Prediction:
-    """What a run predicts of pairs, by all its samples; rows are int64 (n,), −1 where unknown."""
+    """What a run predicts of pairs, by all its samples; rows are int (n,), −1 where the user or the
+    item was not trained on."""
     return predict(states_of(run), users, items, run.scale())
-
-
-def _untrained(data: RatingData, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Which pairs have a user or an item that no rating was trained on, bool (n,). Rows are int64
-    (n,), −1 where a run does not know them."""
-    training = data.ratings.take(~data.heldout)
-    found = np.zeros(len(users), bool)
-    for side, rows in (("users", users), ("items", items)):
-        found |= (rows < 0) | (training.counts(side)[rows] == 0)
-    return found
 
 
 def score(run: FactorRun, table: Table | None = None) -> Score:
     """The error of a run on its held-out ratings, or on those of a table."""
     data = run.data()
     if table is None:
-        users, items, values = data.testing.users, data.testing.items, data.testing.values
+        testing = data.testing
+        users, items, values = testing.users, testing.items, testing.values
     else:
-        users, items = numbers_of(table, rows_of(data.user_ids), rows_of(data.item_ids))
+        known = rows_of(data.user_ids), rows_of(data.item_ids)
+        users, items = data.trained(*numbers_of(table.sides, known))
         values = table.values
     entries = run.states_to_read()
     n_samples = sum(not entry["burn_in"] for entry in entries)
-    unknown = int(_untrained(data, users, items).sum())
+    unknown = int(((users < 0) | (items < 0)).sum())
     if len(values) == 0:
         return Score(None, None, [], None, None, n_samples, 0, unknown)
     scale = run.scale()

@@ -13,7 +13,10 @@ from topicmc.settings.values import AUTO, in_range, of_type, one_of, option, or_
 
 SAMPLERS = ("sgld", "gibbs", "sgd")
 SPLITS = ("none", "rows", "square")
+DUPLICATES = ("refuse", "keep", "last", "mean")
+"""What is done with ratings of an item by the same user, when a file is read."""
 MAX_FACTORS = 10_000
+MOST_RATING = 1e18  # either way: what run.json says of them can be read back
 _BATCHES = 16  # minibatches in a pass, by default
 _LARGEST_BATCH, _SMALLEST_BATCH = 50_000, 100
 _EPOCHS = {"sgld": 1_000.0, "gibbs": 400.0, "sgd": 100.0}
@@ -105,15 +108,22 @@ class Resolved(FactorSettings[Never]):
 
 def check_honoured(asked: FactorSettings) -> None:
     """UsageError for a setting that was asked for and that the sampler has no use for."""
+    check_until(asked.sampler, asked.until)
     unused = dict.fromkeys(_OF_SGLD if asked.sampler == "gibbs" else (), "--sampler gibbs")
     if asked.sampler == "sgd":
-        unused |= dict.fromkeys((*_OF_PRIOR, "precision_every"), "--sampler sgd")
+        unused |= dict.fromkeys((*_OF_PRIOR, "precision_every", "samples"), "--sampler sgd")
     elif not asked.draws_precision:
         every = () if asked.learn_noise else ("precision_every",)  # by which τ is drawn, too
         unused |= dict.fromkeys((*_OF_PRIOR, *every), "--precision F")
     for name, why in unused.items():
         if getattr(asked, name) != getattr(FactorSettings, name):
             raise UsageError(f"{option(name)} has no meaning with {why}; leave it out")
+
+
+def check_until(sampler: str, until: str | None) -> None:
+    """UsageError for a run that is to end once chains have converged, where none samples."""
+    if sampler == "sgd" and until == "converged":
+        raise UsageError("--until converged has no meaning with --sampler sgd; leave it out")
 
 
 def resolve(config: FactorSettings, n_ratings: int, cores: int) -> Resolved:

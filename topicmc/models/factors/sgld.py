@@ -11,18 +11,16 @@ exact solution over any time, so a row that is not rated waits and is moved at o
 read: in law as if it had been moved in every update. (The update of the text, with noise N(0, ε) on
 touched rows only, samples a distribution that is too narrow by the chance of being touched.)
 
-Each row has a step of its own, ε_i = ε / (w (τ n_i + λ₀)), n_i its number of ratings and λ₀ = 10:
-Langevin dynamics under a constant diagonal preconditioner, which leaves the target as it is. So in
-one pass over the ratings a row takes steps of about ε/2 of the way to its mode, however many
-ratings it has and however many there are, and the noise of minibatches widens all rows alike. In a
-single update that must not be too much: where there are fewer than 16 minibatches in a pass, w is
-taken to be 16 in ε_i.
+Each row has a step of its own, ε_i = ε / (w (τ n_i + λ₀)), n_i its number of ratings, λ₀ = 10 and
+τ that of the chain: Langevin dynamics under a diagonal preconditioner, which is constant until all
+rows have been moved and another τ is drawn, and so leaves the target as it is. In one pass over the
+ratings a row takes steps of about ε/2 of the way to its mode, however many ratings it has and
+however many there are, and the noise of minibatches widens all rows alike. In a single update that
+must not be too much: where there are fewer than 16 minibatches in a pass, w is taken to be 16 in
+ε_i.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,44 +42,25 @@ _LEAST = 2048  # rows or ratings that are worth a thread
 _LEAST_WORTH = 16.0
 
 
-@dataclass(frozen=True)
-class Block:
-    """The ratings of one worker, standardised, and the rates of the rows that come to it.
-
-    users, items            int32 (n,), counted from the first row of the part that comes
-    values                  float32 (n,)
-    user_rates, item_rates  float64, of each row of the part: how fast its time goes (`rates`)
-    """
-
-    users: np.ndarray
-    items: np.ndarray
-    values: np.ndarray
-    user_rates: np.ndarray
-    item_rates: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-
 def rates(counts: np.ndarray, worth: float, tau: float) -> np.ndarray:
-    """ε_i / ε of rows with so many ratings, float64, where one of a minibatch is worth `worth`."""
+    """ε_i / ε of rows with so many ratings, float64, where one of a minibatch is worth `worth`: how
+    fast their time goes in a chain of that τ."""
     return 1 / (max(worth, _LEAST_WORTH) * (tau * counts + START_PRECISION))
 
 
-def block_of(
-    layout: Layout, ratings: Ratings, worker: int, of_rows: Mapping[str, np.ndarray]
-) -> Block:
-    """What a worker holds of ratings that are standardised; the rates are those of all rows. Those
-    who hold all ratings share them."""
-    whole = layout.split == "none"
-    held = ratings if whole else ratings.take(layout.mask(ratings, worker))
+def block_of(layout: Layout, ratings: Ratings, worker: int) -> Ratings:
+    """The ratings that a worker holds, whose rows are counted from the first of the part that comes
+    to it. Those who hold all ratings share them."""
+    if layout.split == "none":
+        return ratings
+    held = ratings.take(layout.mask(ratings, worker))
     users, items = (layout.rows_of(side, layout.part_of(side, worker)) for side in SIDES)
-    return Block(
+    return Ratings(
         held.users - users[0] if users[0] else held.users,
         held.items - items[0] if items[0] else held.items,
         held.values,
-        of_rows["users"][slice(*users)],
-        of_rows["items"][slice(*items)],
+        users[1] - users[0],
+        items[1] - items[0],
     )
 
 
@@ -89,7 +68,7 @@ class Sgld:
     """The updates of any chain on the ratings of one worker.
 
     Args:
-        block: the ratings.
+        block: the ratings, standardised (`block_of`).
         worker: its number.
         batch_size: ratings in a minibatch.
         temperature: 1 samples the posterior; 0 is stochastic gradient descent to its mode.
@@ -99,7 +78,7 @@ class Sgld:
 
     def __init__(
         self,
-        block: Block,
+        block: Ratings,
         worker: int,
         *,
         batch_size: int,
@@ -110,14 +89,15 @@ class Sgld:
         self.block, self._worker = block, worker
         self._size = min(batch_size, len(block))
         self.temperature, self._seed, self.threads = temperature, seed, threads
-        self._users = _Touched(len(block.user_rates), self._size)
-        self._items = _Touched(len(block.item_rates), self._size)
+        self._users = _Touched(block.n_users, self._size)
+        self._items = _Touched(block.n_items, self._size)
 
     def update(
         self,
         users: Users,
         items: Rows,
         streams: tuple[Stream, Stream],
+        rates: tuple[np.ndarray, np.ndarray],
         position: int,
         *,
         step: float,
@@ -127,7 +107,8 @@ class Sgld:
         """Moves both sides of a chain, in place, by the worker's minibatch number `position`.
 
         Args:
-            users, items: the parts that are here, with the `streams` of their random numbers.
+            users, items: the parts that are here, with the `streams` of their random numbers and
+                the `rates` of their rows.
             position: of the minibatch.
             step: ε of the kicks.
             weight: 1/v of the worker (`topicmc.models.factors.layout`).
@@ -140,12 +121,12 @@ class Sgld:
         errors = np.empty(size, np.float32)
         if size:
             chosen = batch_items(self._seed, self._worker, position, len(block), size)
-            self._users.bring(users, streams[0], block.users[chosen], block.user_rates, self)
-            self._items.bring(items, streams[1], block.items[chosen], block.item_rates, self)
+            self._users.bring(users, streams[0], block.users[chosen], rates[0], self)
+            self._items.bring(items, streams[1], block.items[chosen], rates[1], self)
             self._find_errors(block.values[chosen], errors)
             scale = step / 2 * weight * len(block) / size * users.tau
-            self._kick(users, self._users, self._items, errors, scale * block.user_rates)
-            self._kick(items, self._items, self._users, errors, scale * block.item_rates)
+            self._kick(users, self._users, self._items, errors, scale * rates[0])
+            self._kick(items, self._items, self._users, errors, scale * rates[1])
         for rows in (users, items):
             rows.clock += time
             rows.update += 1

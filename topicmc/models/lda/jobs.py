@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.documents import blocks
 from topicmc.corpora.of_runs import (
     EMBEDDED,
     PACKAGES,
@@ -20,19 +21,20 @@ from topicmc.corpora.of_runs import (
     place_of,
 )
 from topicmc.engine.compiling import compiling
-from topicmc.engine.resuming import go_on, lease, settings_facts, take_up
+from topicmc.engine.lifecycle import begin, go_on, lease, settings_facts, take_up
 from topicmc.engine.schedule import split_groups
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.errors import UsageError
 from topicmc.host import machine
 from topicmc.host.machine import available_memory
+from topicmc.kernels.batch import check_lengths
 from topicmc.models.lda import memory
 from topicmc.models.lda.collapsed.growing import Schedule
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.formats import config_of_format_1
-from topicmc.models.lda.origin import draft, inherited, with_topics_of_origin
-from topicmc.models.lda.partition import share_out
+from topicmc.models.lda.origin import check_origin, draft, inherited, with_topics_of_origin
+from topicmc.models.lda.partition import pieces, share_out
 from topicmc.models.lda.planning.calibration import measured
 from topicmc.models.lda.planning.defaults import needs_pace, resolve
 from topicmc.models.lda.planning.pace import Machine, Pace
@@ -83,13 +85,14 @@ def start(
     resolved = new.plan.config
     verify_share(corpus, resolved, transport)
     transport.barrier()
-    lease(run, transport, leases)
-    if transport.is_root:
+
+    def create() -> None:
         is_read = real_path(corpus_path).is_relative_to(real_path(run_path / EMBEDDED))
         kind = _InPlaceOfExtract if holds_extract(run_path) and not is_read else TopicRun
         location = place_of(corpus_path, run_path)
         _create(kind, run_path, new, corpus, location, transport, force)
-    transport.barrier()
+
+    begin(run, transport, leases, create)
     return resolved, corpus, run
 
 
@@ -204,10 +207,16 @@ def _create(
 
 def verify_share(corpus: Corpus, config: Resolved, transport: Transport) -> None:
     """Reads the shards of this process's workers, and the held-out documents, against their
-    checksums; DataError names the file that is damaged."""
+    checksums; DataError names the file that is damaged, or says that a document is too long
+    (`check_lengths`)."""
     ranges = share_out(corpus, config.workers)
     shards = {shard for worker in transport.workers for shard, _, _ in ranges[worker]}
     corpus.check(sorted(shards))
+    for worker in transport.workers:
+        for documents in pieces(corpus, ranges[worker]):
+            check_lengths(documents.sizes)
+    for documents in blocks(corpus.heldout):
+        check_lengths(documents.sizes)
 
 
 def resume(
@@ -247,6 +256,7 @@ def resume(
             )
     corpus, found = open_corpus(run, corpus_path), corpus_facts_of(run, corpus_path)
     config = _in_epochs(config, corpus, transport)
+    config = _with_asked_batches(config, asked, told, transport.n_workers)
     config = _with_usual_blocks(config, corpus, transport, told).on_these_cores(facts)
     names = ("chains", "groups", "average_until", "batch_size", "trajectory")
     before = {name: getattr(config, name) for name in names}  # blocks that nobody set are open
@@ -280,6 +290,18 @@ def _in_epochs(config: TrainConfig, corpus: Corpus, transport: Transport) -> Tra
         return config
     whole = resolve(config, Extent.of(corpus))
     return replace(config, epochs=Schedule(whole, corpus).passes(config.updates))
+
+
+def _with_asked_batches(
+    config: TrainConfig, asked: Mapping[str, Any], told: Mapping[str, Any], n_workers: int
+) -> TrainConfig:
+    """The settings for another number of workers, with batches as they were ``asked`` for, which
+    more workers had cut down; what does not fit now is cut again. Who tells the size that they have
+    now keeps it."""
+    is_kept = told.get("batch_size", AUTO) not in (AUTO, asked.get("batch_size"))
+    if n_workers == config.workers or is_kept:
+        return config
+    return replace(config, batch_size=asked.get("batch_size", config.batch_size))
 
 
 def _with_usual_blocks(
@@ -396,6 +418,8 @@ def _new_run(
     be honoured."""
     config, given = given_of(asked, corpus)
     plan = planned(config, corpus, transport, share, tell, given)
+    if plan.config.from_run is not None:
+        check_origin(plan.config, corpus)
     check_honoured(config, plan.config)
     return _NewRun(asked, given, plan)
 
@@ -405,10 +429,15 @@ def checked(config: LdaSettings, corpus: Corpus, transport: Transport) -> Resolv
     return _new_run(config, corpus, transport).plan.config
 
 
+def _sizes(config: Resolved, corpus: Corpus) -> memory.Sizes:
+    """Of a corpus, and of a minibatch of it where there are such."""
+    return memory.sizes_of(corpus, 0 if config.keeps_assignments else config.batch_size)
+
+
 def _check_memory(
     config: Resolved, corpus: Corpus, transport: Transport, share: machine.Share, given: Given
 ) -> None:
-    sizes = memory.sizes_of(corpus, config.batch_size)._replace(prior_rows=given.n_rows)
+    sizes = _sizes(config, corpus)._replace(prior_rows=given.n_rows)
     hosted = len(transport.workers)
     needed = memory.needed(config, sizes, hosted, share.processes)
     available = available_memory()
@@ -433,22 +462,25 @@ def memory_of(config: LdaSettings, corpus: Corpus) -> tuple[Resolved, int]:
     transport = LocalTransport(config.workers)
     each = _of_each(transport, machine.share(transport))
     config = resolve(config, Extent.of(corpus), each)
-    sizes = memory.sizes_of(corpus, config.batch_size)
+    sizes = _sizes(config, corpus)
     return config, memory.needed(config, sizes, config.workers)
 
 
 def disk_of(config: Resolved, corpus: Corpus) -> int:
     """Bytes of disk that a run with these settings takes at most, about."""
-    return memory.disk(config, memory.sizes_of(corpus, config.batch_size))
+    return memory.disk(config, _sizes(config, corpus))
 
 
 def _remarks_on_disk(run_path: Path, needed: int) -> list[str]:
-    """That a disk may become full."""
-    free = shutil.disk_usage(next(p for p in (run_path, *run_path.parents) if p.exists())).free
+    """That a disk may become full, or the memory in which a folder lies."""
+    place = next(p for p in (run_path, *run_path.parents) if p.exists())
+    free, where = shutil.disk_usage(place).free, "disk"
+    if machine.lies_in_memory(place):
+        free, where = min(free, available_memory() or free), "memory, in which this folder lies"
     if needed <= free:
         return []
     return [
-        f"may take up to {needed / 1e9:.1f} GB of disk, and {free / 1e9:.1f} GB are free there;"
+        f"may take up to {needed / 1e9:.1f} GB of {where}, and {free / 1e9:.1f} GB are free there;"
         " fewer --samples take less"
     ]
 

@@ -19,24 +19,26 @@ from typing import NamedTuple
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.documents import blocks
 from topicmc.host.machine import MPI, PROGRAM
 from topicmc.kernels.assignments import is_sparse
 from topicmc.kernels.by_word_batch import come_up_often
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.histograms import bin_sizes
 from topicmc.kernels.padding import padded_size
+from topicmc.kernels.word_order import LONGEST
 from topicmc.models.lda.collapsed.word_orders import TOKENS_A_WORD
 from topicmc.models.lda.completion import BURN_IN, SWEEPS
 from topicmc.models.lda.encoding import MOST_TOKENS
 from topicmc.models.lda.planning.pace import ROUNDS
 from topicmc.models.lda.planning.starts import MEMBERS
+from topicmc.models.lda.scalars import TRACED_WORDS
 from topicmc.models.lda.settings import WHOLE, Resolved
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.running_mean import MeanChain
 from topicmc.storage.scratch import IN_MEMORY
 
 _SPELLED = 90  # bytes of a word of the vocabulary, as text
-_TRACED_WORDS = 5_000  # at most (`topicmc.models.lda.scalars`)
 _NUMBER = 32  # bytes of a number in a list
 _CHECKPOINTS = 3  # on disk while one is saved
 ALWAYS, END = "always", "the end"
@@ -57,6 +59,8 @@ class Sizes(NamedTuple):
     heldout_words: int
     commonest: int = 0  # tokens of the commonest word, by how often it comes in that minibatch
     prior_rows: int = 0  # of words whose prior is not β alone
+    batch_longest: int = 0  # tokens of the longest document of the minibatch
+    heldout_longest: int = 0  # and of those held out
 
 
 class Term(NamedTuple):
@@ -68,19 +72,21 @@ class Term(NamedTuple):
 
 
 def sizes_of(corpus: Corpus, batch_size: int) -> Sizes:
-    """The sizes of a corpus, and of a minibatch of its first documents; reads those, and the
-    held-out ones, and checks them: DataError names a file that is damaged."""
-    of_words = np.zeros(corpus.n_words)
-    left = batch_size
+    """The sizes of a corpus, and of a minibatch of so many of its first documents, none for
+    samplers that have no minibatches; reads those, and the held-out ones, and checks them:
+    DataError names a file that is damaged."""
+    corpus.check([])
+    of_words, longest, left = np.zeros(corpus.n_words), 0, batch_size
     for number, n_docs in enumerate(corpus.shard_sizes):
+        if left == 0:
+            break
         if not (corpus.path / corpus.index["shards"][number]["name"]).is_dir():
             continue  # another rank's, on another machine
         corpus.check([number])
-        documents = corpus.shard(number).part(0, min(left, n_docs))
-        of_words += np.bincount(documents.word_ids, documents.counts, corpus.n_words)
-        left -= documents.n_docs
-        if left == 0:
-            break
+        for documents in blocks(corpus.shard(number).part(0, min(left, n_docs))):
+            of_words += np.bincount(documents.word_ids, documents.counts, corpus.n_words)
+            longest = max(longest, int(documents.sizes.max()))
+            left -= documents.n_docs
     heldout = corpus.heldout
     return Sizes(
         n_docs=corpus.n_docs,
@@ -93,6 +99,8 @@ def sizes_of(corpus: Corpus, batch_size: int) -> Sizes:
         heldout_tokens=int(heldout.counts.sum(dtype=np.int64)),
         heldout_words=len(np.unique(heldout.word_ids)),
         commonest=round(corpus.n_tokens * of_words.max() / max(1, of_words.sum())),
+        batch_longest=longest,
+        heldout_longest=int(heldout.sizes.max(initial=0)),
     )
 
 
@@ -124,15 +132,19 @@ def largest(config: Resolved, sizes: Sizes, hosted: int) -> Term:
 def most_topics(
     config: Resolved, sizes: Sizes, hosted: int, n_bytes: float, processes: int = 1
 ) -> int | None:
-    """The greatest number of topics for which so many bytes are enough; None if none is."""
-    fits, too_many = 1, config.topics
+    """The greatest number of topics for which so many bytes are enough; None if none is, or if
+    something else that was given says how many there are."""
+    if isinstance(config.alpha, list) or (config.topic_prior, config.from_run) != (None, None):
+        return None
+    too_few = fits = max(1, len(config.seeds or ()) - 1)
+    config, too_many = replace(config, seeds=None, seed_weight=None), config.topics
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
         if needed(replace(config, topics=middle), sizes, hosted, processes) <= n_bytes:
             fits = middle
         else:
             too_many = middle
-    return fits if fits > 1 else None
+    return fits if fits > too_few else None
 
 
 def disk(config: Resolved, sizes: Sizes) -> int:
@@ -281,7 +293,9 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         yield Term(ALWAYS, "what other processes send", theta * (1 - 1 / config.workers))
     yield Term("updating", "tokens of the minibatch", 8 * sizes.batch_tokens)
     kept = config.sweeps - config.burn_in
-    of_batch = (sizes.batch_tokens, sizes.batch_words, config.sweeps, kept)
+    of_batch = (
+        sizes.batch_tokens, sizes.batch_words, sizes.batch_longest, config.sweeps, kept,
+    )  # fmt: skip
     yield from _drawing("updating", config, *of_batch)
     if sampler_of(config.sampler).waits:
         yield Term(ALWAYS, "since when words wait", 8 * sizes.n_words * chains)
@@ -295,9 +309,11 @@ def _scoring(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
     theta = 4.0 * sizes.n_words * config.topics
     if hosted < config.workers:
         yield Term("reading", "θ as others show it", theta)
-    of_heldout = (sizes.heldout_tokens, sizes.heldout_words, SWEEPS, SWEEPS - BURN_IN)
+    of_heldout = (
+        sizes.heldout_tokens, sizes.heldout_words, sizes.heldout_longest, SWEEPS, SWEEPS - BURN_IN,
+    )  # fmt: skip
     yield from _drawing("reading", config, *of_heldout)
-    traced = min(_TRACED_WORDS, sizes.heldout_words)
+    traced = min(TRACED_WORDS, sizes.heldout_words)
     yield Term("tracing", "topics of the traced words", 24.0 * traced * config.topics)
     # Their counts, and what these are divided and added up to, in float64.
     mixes = 20.0 * sizes.heldout_docs * padded_size(config.topics)
@@ -309,14 +325,16 @@ def _scoring(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
 
 
 def _drawing(
-    phase: str, config: Resolved, n_tokens: int, n_words: int, sweeps: int, kept: int
+    phase: str, config: Resolved, n_tokens: int, n_words: int, longest: int, sweeps: int, kept: int
 ) -> Iterator[Term]:
-    """Of so many tokens of so many words drawn given φ (`topicmc.kernels.assignments`), in sweeps
-    of which some are kept."""
+    """Of so many tokens of so many words drawn given φ (`topicmc.kernels.assignments`), the
+    ``longest`` document having so many, in sweeps of which some are kept."""
     n_padded = padded_size(config.topics)
     rows = 4.0 * n_words * n_padded
     yield Term(phase, "φ of the words drawn", rows)
-    if come_up_often(n_tokens, n_words, n_padded, sweeps):
+    # Each thread has documents that take turns, four at most.
+    yield Term(phase, "random numbers of tokens", 16.0 * config.threads * longest)
+    if longest <= LONGEST and come_up_often(n_tokens, n_words, n_padded, sweeps):
         n_bytes = np.dtype(assignment_dtype(n_padded)).itemsize
         yield Term(phase, "their counts", rows)
         yield Term(phase, "topics of their tokens in each sweep", n_bytes * kept * n_tokens)

@@ -20,6 +20,7 @@ from topicmc.models.lda.minibatches.subset import SubsetStart
 from topicmc.models.lda.minibatches.target import Beginning, TopicChains
 from topicmc.models.lda.origin import Origin
 from topicmc.models.lda.settings import Resolved
+from topicmc.models.lda.task import Task
 from topicmc.samplers.row_prior import Additions
 from topicmc.samplers.state import Chain
 
@@ -50,35 +51,18 @@ def open_method(
     additions: Additions | None = None,
     origin: Origin | None = None,
 ) -> LdaMethod:
-    """The method that ``config.sampler`` names, at its start.
-
-    Args:
-        config: resolved settings.
-        corpus: an open corpus; only the shard files of the hosted workers are read.
-        transport: who hosts which workers.
-        threads: the threads of this process.
-        slow: factor by which a worker is slowed down, for experiments.
-        scratch: a folder for working memory that need not stay in memory.
-        additions: to the prior of the topics.
-        origin: what chains begin with, if they go on from another run.
-    """
+    """The method that ``config.sampler`` names, at its start; arguments as of `Task`."""
+    task = Task(config, corpus, transport, threads, slow or {}, scratch, additions, origin)
     if not config.keeps_assignments:
 
         def chains(beginning: Beginning | None) -> MinibatchChains:
-            target = TopicChains(config, corpus, transport.workers, threads, additions, beginning)
+            target = TopicChains(task, beginning)
             method = MinibatchChains(target, config, transport, slow)
             target.has_begun()
             return method
 
-        if config.start != "subset":
-            return chains(origin)
-        return SubsetStart(config, corpus, transport, threads, chains, slow, scratch, additions)
+        return SubsetStart(task, chains) if config.start == "subset" else chains(origin)
     if config.sampler == "adlda" and config.chains > 1:
-        return IndependentChains(
-            config, corpus, transport, threads, slow, scratch, additions, origin
-        )
+        return IndependentChains(task)
     kinds: dict[str, type[Adlda]] = {"adlda": Adlda, "asynclda": AsyncLda}
-    kind = kinds.get(config.sampler, KeptAssignments)
-    return kind(
-        config, corpus, transport, threads, slow, scratch, additions=additions, origin=origin
-    )
+    return kinds.get(config.sampler, KeptAssignments)(task)

@@ -15,7 +15,7 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.evaluation import HeldOut
 from topicmc.models.lda.methods import KeepsAssignments, open_method
 from topicmc.models.lda.origin import Origin
-from topicmc.models.lda.planning.plan import expected_updates, passes
+from topicmc.models.lda.planning.plan import burn_in_updates, draws_per_epoch, expected_updates
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_mean, write_sample
 from topicmc.models.lda.scalars import Scalars
@@ -52,7 +52,7 @@ class Lda:
         self.method = open_method(config, corpus, transport, threads, slow, run.path, *given)
         alpha = np.full(config.topics, config.alpha, np.float64)
         self.evaluator = HeldOut(run, corpus, config.topics, alpha, SPLIT_SEED, transport, threads)
-        self.epoch = corpus.n_docs * passes(config)
+        self.epoch = corpus.n_docs * draws_per_epoch(config)
         self.expected_updates = expected_updates(config, corpus.n_docs)
         self.first_look = look_of(config, corpus.n_docs)
         self.trace_unit = 1 if config.keeps_assignments else max(1, _UPDATES // config.trajectory)
@@ -101,7 +101,7 @@ def look_of(config: Resolved, n_docs: int) -> int:
     updates = expected_updates(config, n_docs)
     most = None if updates is None else updates / config.trajectory
     sweeps = config.start_sweeps if config.start == "subset" else 0
-    return first_look(sweeps - (-config.anneal_updates // config.trajectory), most)
+    return first_look(sweeps - (-burn_in_updates(config) // config.trajectory), most)
 
 
 def training_of(

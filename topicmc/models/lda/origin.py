@@ -26,7 +26,7 @@ from unicodedata import normalize
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.making.ingestion import spelled
+from topicmc.corpora.text.vocabulary import spelled
 from topicmc.engine.schedule import split_groups
 from topicmc.errors import DataError, UsageError
 from topicmc.kernels.draws import fill_exponential
@@ -78,15 +78,11 @@ class Origin:
         state = self._state(chain)
         return self._run.read_theta(self._run.path / state["file"], state["checksum"])
 
-    def padded(self, chain: int) -> tuple[np.ndarray, np.ndarray]:
-        """The same for kernels: θ float32 (W, Kp) and its sums (Kp,)."""
-        return padded(self.theta(chain))
-
     def _state(self, chain: int) -> dict[str, Any]:
         return self._states[self._of_chain[chain]]
 
 
-def padded(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def padded_theta(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Topics float32 (W, K) for kernels: θ float32 (W, Kp) and its sums (Kp,)."""
     width = padded_size(theta.shape[1]) - theta.shape[1]
     theta = np.pad(theta, ((0, 0), (0, width)), constant_values=FLOOR)
@@ -133,13 +129,9 @@ def _origin(path: str) -> TopicRun:
     return run
 
 
-def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
-    """What a new run with these settings begins with, α and β as learned there unless they were
-    ``asked`` for.
-
-    Raises DataError when the run that it goes on from is none, has no samples, is damaged, or has
-    no words in common with the corpus; UsageError for fewer topics than it has.
-    """
+def check_origin(config: Resolved, corpus: Corpus) -> None:
+    """DataError when the run that settings go on from is none, has no samples, or has no words in
+    common with the corpus; UsageError for fewer topics than it has."""
     assert config.from_run is not None
     run = _origin(config.from_run)
     words = run.vocabulary()
@@ -149,12 +141,22 @@ def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
             f"--topics {config.topics}: the run in {config.from_run} has {n_topics}, and all of"
             f" them go on; give {n_topics} or more, or leave it out"
         )
-    rows = _rows(words, corpus)
-    if (rows < 0).all():
+    if (_rows(words, corpus) < 0).all():
         raise DataError(
             f"{config.from_run}: none of its {len(words):,} words is in {corpus.path}; were both"
             " prepared alike, in one language?"
         )
+
+
+def draft(asked: LdaSettings, config: Resolved, corpus: Corpus) -> Draft:
+    """What a new run with these settings begins with, α and β as learned there unless they were
+    ``asked`` for. Raises DataError when the run that it goes on from is damaged; `check_origin`
+    comes before."""
+    assert config.from_run is not None
+    run = _origin(config.from_run)
+    words = run.vocabulary()
+    n_topics = len(alpha_of(run, samples_of(run)[0]))
+    rows = _rows(words, corpus)
     states: list[Arrays] = []
     told: list[dict[str, Any]] = []
     left_out = 0.0
@@ -235,7 +237,8 @@ def carried(
         noise = np.empty((n_words, n_topics - n_old), np.float32)
         fill_exponential(noise.reshape(-1), key)
         mean_topic = np.full(n_words, 1 / n_words)
-        mean_topic[known] = (old @ share) * known.mean()
+        # Not by BLAS, whose sums depend on the machine.
+        mean_topic[known] = np.einsum("wk,k->w", old, share) * known.mean()
         made[:, n_old:] = mean_topic[:, None] * noise
     sizes = np.full(n_topics, n_tokens / n_topics)
     sizes[:n_old] = share * n_tokens * n_old / n_topics

@@ -7,7 +7,7 @@ from typing import Any
 from topicmc.engine import progress
 from topicmc.engine.progress import Reached, last_evaluation, unfinished
 from topicmc.models.lda.extent import Extent
-from topicmc.models.lda.planning.plan import burn_in_updates, passes, work_of_start
+from topicmc.models.lda.planning.plan import burn_in_updates, draws_per_epoch, work_of_start
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.values import AUTO
@@ -29,7 +29,7 @@ def reached(run: TopicRun) -> Reached | None:
         return None
     facts = run.facts()
     config = settings_in(run.path / "run.json", facts, TrainConfig)
-    epoch = facts["corpus"]["documents"] * passes(config)
+    epoch = facts["corpus"]["documents"] * draws_per_epoch(config)
     update, epochs = last["update"], last["documents"] / epoch
     sweeps = last.get("subset_sweeps", config.start_sweeps)  # a late start leaves some out
     of_start = _of_start(config, facts["corpus"], sweeps, update=update, epochs=epochs)

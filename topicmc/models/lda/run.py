@@ -1,6 +1,5 @@
-"""The run directory of LDA: that of any model, and
+"""The run directory of LDA: that of a `CorpusRun`, and
 
-    vocabulary.txt    word w is on line w + 1, so that topics can be read without the corpus
     prior.npz         what the prior of the topics adds to β, where it adds anything
     topics.json       the topics, written when training ends
     origin-….npz      what the chains of a run began with that goes on from another
@@ -8,8 +7,7 @@
 
 A kept state is θ (W × K float32), stored as `topicmc.models.lda.encoding` has it.
 
-A view (`topicmc.models.views`) opens as its run, whose samples are then handed out as the view
-shows them.
+The samples of a view are handed out as it shows them.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from topicmc.errors import DataError
+from topicmc.models.corpus_run import CorpusRun
 from topicmc.models.lda.encoding import Arrays, decode, encode_counts, encode_weights
 from topicmc.models.lda.formats import without_averages
 from topicmc.models.lda.priors.seed_settings import Seeds
@@ -32,18 +31,12 @@ from topicmc.models.lda.run_fields import (
     check_settings,
     check_theta,
 )
-from topicmc.models.views import View, checksum_of, is_view, read_view, run_of
+from topicmc.models.lda.settings import TrainConfig
 from topicmc.samplers.row_prior import Additions, RowPrior
-from topicmc.storage.files import (
-    read_array,
-    read_arrays,
-    read_words,
-    user_errors_for,
-    within,
-    write_arrays,
-    write_words,
-)
-from topicmc.storage.runs import FIRST_MODEL, RunDirectory
+from topicmc.storage.arrays import read_array, read_arrays, write_arrays
+from topicmc.storage.files import within
+from topicmc.storage.run_fields import settings_in
+from topicmc.storage.runs import FIRST_MODEL
 
 STREAM = "stream.npz"
 PRIOR_FORMAT = 3  # of runs with ``prior.npz``, without which their samples would be misread
@@ -69,17 +62,15 @@ class Draft:
         )
 
 
-class TopicRun(RunDirectory):
+class TopicRun(CorpusRun):
     """A run of LDA on disk.  Open one with `create` or `open`."""
 
     model: ClassVar[str | None] = FIRST_MODEL
-    counted: ClassVar[tuple[str, ...]] = ("documents", "tokens")
     figure: ClassVar[str] = "perplexity"
     precision: ClassVar[str] = ",.1f"
     files: ClassVar[tuple[str, ...]] = (
-        *RunDirectory.files,
+        *CorpusRun.files,
         "topics.json",
-        "vocabulary.txt",
         "prior.npz",
         "origin-*.npz",
         STREAM,
@@ -89,9 +80,6 @@ class TopicRun(RunDirectory):
         super().__init__(path)
         self.shape: tuple[int | None, int | None] = (None, None)  # W and K, once `open` knows them
         self._additions: Additions | None = None  # once they are read
-        self.place = self.path  # what was opened: the run, or a view of it
-        self.view: View | None = None
-        self._seen = ""  # checksum of the samples that the view was made of
 
     @classmethod
     def create(
@@ -113,18 +101,6 @@ class TopicRun(RunDirectory):
             run._write_facts({**facts, **vocabulary, **prior, **begun})
         return run
 
-    @classmethod
-    def open(cls, path: Path) -> Self:
-        """An existing run, or that of a view.  DataError when there is none, it is damaged, a newer
-        version wrote it, or it is of another model."""
-        path = Path(path)
-        if not is_view(path):
-            return super().open(path)
-        run = super().open(run_of(path))
-        run.place = path
-        run.view, run._seen = read_view(path, run.facts())
-        return run
-
     def _write_origin(self, origin: Draft) -> dict[str, Any]:
         """Writes the states; what ``run.json`` says of it, their files and checksums included."""
         states: list[dict[str, Any]] = []
@@ -135,7 +111,9 @@ class TopicRun(RunDirectory):
         return {**origin.facts, "states": states}
 
     def _adopt(self, facts: Mapping[str, Any]) -> None:
-        check_complete(self.path / "run.json", facts)
+        path = self.path / "run.json"
+        check_complete(path, facts)
+        settings_in(path, facts, TrainConfig)
         self.shape = facts["corpus"].get("words"), facts["config"]["topics"]
 
     def _check_facts(self, path: Path, facts: Any) -> None:
@@ -180,23 +158,6 @@ class TopicRun(RunDirectory):
     def groups(self) -> Mapping[str, tuple[int, ...]]:
         """Numbers of topics by the names of their groups."""
         return {} if self.view is None else self.view.groups
-
-    def has_moved_on(self) -> bool:
-        """Whether the run has other samples than when its view was made."""
-        return self.view is not None and self._seen != checksum_of(self.sample_index())
-
-    # ---- vocabulary
-
-    def write_vocabulary(self, words: list[str]) -> str:
-        """Writes ``vocabulary.txt`` and returns its checksum, which belongs in ``run.json``."""
-        path = self.path / "vocabulary.txt"
-        with user_errors_for(path):
-            return write_words(path, words)
-
-    def vocabulary(self) -> list[str]:
-        """The words in the order of θ's rows; DataError when the file is missing or damaged."""
-        path = self.path / "vocabulary.txt"
-        return read_words(path, self.facts().get("vocabulary"), self.shape[0])
 
     # ---- prior of the topics
 

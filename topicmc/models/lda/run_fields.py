@@ -33,14 +33,14 @@ def check_settings(path: Path, facts: Any) -> None:
     if "labels" in facts:
         _check_labels(path, facts.record("labels").texts(r"\d{1,9}", "(?s).*"))
     for seeds in (config.value.get("seeds"), facts.value.get("seeds")):
-        _check_seeds(path, seeds)
+        _check_seeds(path, seeds, config.value.get("topics", MAX_TOPICS))
     if "sampler" in config:
         config.text("sampler", "[a-z]+")
     if config.value.get("from_run") is not None:
         config.text("from_run", PLACE)
     for name in ("documents", "tokens", "words"):
         if name in corpus:
-            corpus.whole(name)
+            corpus.whole(name, least=1)
     if "fingerprint" in corpus:
         corpus.text("fingerprint")
     if "origin" in facts:
@@ -60,13 +60,18 @@ def _check_labels(path: Path, labels: Mapping[str, str]) -> None:
         raise DataError(f"{path}: damaged, {fault}; restore it")
 
 
-def _check_seeds(path: Path, seeds: Any) -> None:
-    """Words of topics, if there are any."""
+def _check_seeds(path: Path, seeds: Any, n_topics: int) -> None:
+    """Words of topics, if there are any, and of no more than there are."""
+    if seeds is None:
+        return
     try:
-        if seeds is not None:
-            checked_seeds(seeds)
+        n_seeded = len(checked_seeds(seeds))
     except UsageError as error:
         raise DataError(f"{path}: damaged, {str(error).removeprefix('--')}; restore it") from None
+    if n_seeded > n_topics:
+        raise DataError(
+            f"{path}: damaged, seeds name {n_seeded} topics and there are {n_topics}; restore it"
+        )
 
 
 def _check_alpha(config: Record) -> None:
@@ -119,8 +124,8 @@ def check_additions(
 
 
 def check_theta(path: Path, theta: np.ndarray, shape: tuple[int | None, int | None]) -> np.ndarray:
-    """``theta``, a state from ``path``: float32 (W, K), as in ``shape`` where that is known, and no
-    number of it negative or none."""
+    """``theta``, a state from ``path``: float32 (W, K), as in ``shape`` where that is known, no
+    number of it negative or none, and no topic without weight."""
     fits = theta.ndim == 2 and all(n in (m, None) for n, m in zip(shape, theta.shape, strict=True))
     if not fits or theta.dtype != np.float32:
         raise DataError(
@@ -129,4 +134,6 @@ def check_theta(path: Path, theta: np.ndarray, shape: tuple[int | None, int | No
         )
     if not (theta.min(initial=0) >= 0 and np.isfinite(theta.max(initial=0))):  # NaN propagates
         raise DataError(f"{path}: holds weights that are no weights; restore or remake it")
+    if not theta.any(axis=0).all():
+        raise DataError(f"{path}: holds a topic without weight; restore or remake it")
     return theta

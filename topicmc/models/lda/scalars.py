@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.documents import remap
+from topicmc.corpora.documents import Documents, remap
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.mixes import Mixer
 from topicmc.posterior.running import RUNNING, WEIGHT
@@ -19,7 +19,7 @@ from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain
 from topicmc.samplers.state import Chain, sum_topics
 
-_DOCUMENTS, _WORDS = 100, 5_000  # held out, whose likelihood is recorded, at most
+_DOCUMENTS, TRACED_WORDS = 100, 5_000  # held out, whose likelihood is recorded, at most
 
 
 class Scalars:
@@ -32,9 +32,7 @@ class Scalars:
 
     def __init__(self, corpus: Corpus, threads: Threads) -> None:
         self._threads = threads
-        documents = corpus.heldout
-        ends = np.searchsorted(np.cumsum(documents.lengths), _WORDS, side="right")
-        few = documents.part(0, min(documents.n_docs, _DOCUMENTS, max(1, int(ends))))
+        few = traced(corpus.heldout)
         self.words = np.unique(few.word_ids)
         """int64 (n,): those of the documents."""
         new_ids = np.full(corpus.n_words, -1)
@@ -84,3 +82,12 @@ class Scalars:
             # Not by BLAS, whose order of summation depends on the processor.
             likelihoods[here] = np.einsum("ek,k->e", phi[documents.word_ids[here]], mixes[d])
         return float((documents.counts * np.log(likelihoods)).sum()) / documents.n_tokens
+
+
+def traced(heldout: Documents) -> Documents:
+    """The held-out documents whose likelihood is recorded: the first hundred at most, and no more
+    than have `TRACED_WORDS` entries together; a first one that has more is cut."""
+    ends = np.searchsorted(np.cumsum(heldout.lengths), TRACED_WORDS, side="right")
+    few = heldout.part(0, min(heldout.n_docs, _DOCUMENTS, max(1, int(ends))))
+    n = min(few.n_entries, TRACED_WORDS)
+    return Documents(np.minimum(few.indptr, n), few.word_ids[:n], few.counts[:n])

@@ -21,7 +21,7 @@ from topicmc.models.lda.samples import alpha_of, newest_of, samples_of
 from topicmc.posterior.running import running_errors
 from topicmc.posterior.traces import trace_errors
 from topicmc.posterior.truncation import at_rest
-from topicmc.storage.files import read_array
+from topicmc.storage.arrays import read_array
 
 SPLIT_SEED = 0  # one split for all runs, so that their figures compare
 

@@ -8,8 +8,8 @@ from typing import Any, Never
 from topicmc.errors import UsageError
 from topicmc.models.lda.priors.seed_settings import MOST_WEIGHT, checked_seeds
 from topicmc.samplers.registry import SAMPLERS as MOVES
-from topicmc.settings.groups import DsgldSettings, Open
-from topicmc.settings.values import AUTO, LEARN, in_range, learns, of_type, one_of, option
+from topicmc.settings.groups import DsgldSettings, LearnsPriors, Open
+from topicmc.settings.values import AUTO, LEARN, in_range, of_type, one_of, option
 
 ESTIMATES = ("plain", "remembered", "cv", "saga")
 WHOLE = ("cv", "saga")  # estimates of the counts of all words, by one worker
@@ -17,12 +17,12 @@ COLLAPSED = ("adlda", "asynclda")  # samplers that keep the topic of every token
 SAMPLERS = (*MOVES, *COLLAPSED)
 STARTS = ("plain", "anneal", "stream", "subset", "grow", "consensus", "warm")
 MAX_TOPICS = 65_535
-LEAST_PRIOR = 1e-20  # of α, β and what is given of them: kernels have them in float32
+LEAST_PRIOR, MOST_PRIOR = 1e-20, 1e9  # of α, β and what is given of them: kernels have float32
 _MOST_START_WEIGHT = 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdaSettings(DsgldSettings[Open]):
+class LdaSettings(LearnsPriors, DsgldSettings[Open]):
     """What is modelled, by which sampler, and how a chain begins."""
 
     topics: int | Open = AUTO
@@ -108,12 +108,14 @@ class LdaSettings(DsgldSettings[Open]):
             )
 
     def _check_priors(self) -> None:
-        in_range("--beta", self.beta, LEAST_PRIOR, float("inf"))
+        in_range("--beta", self.beta, LEAST_PRIOR, MOST_PRIOR)
         given = self.alpha if isinstance(self.alpha, list) else [self.alpha]
+        if given == []:
+            raise UsageError("--alpha has no number; give one, or one for each topic")
         for number in given:
             if given is self.alpha:  # then each is told, and none left open
                 of_type("--alpha", number, "float", 0.0)
-            in_range("--alpha", number, LEAST_PRIOR, float("inf"))
+            in_range("--alpha", number, LEAST_PRIOR, MOST_PRIOR)
         if isinstance(self.alpha, list) and self.topics not in (AUTO, len(given)):
             raise UsageError(f"--alpha has {len(given)} numbers for {self.topics} topics")
         if self.seeds is not None:
@@ -141,16 +143,6 @@ class LdaSettings(DsgldSettings[Open]):
     def keeps_assignments(self) -> bool:
         """Whether the topic of every token is kept."""
         return self.sampler in COLLAPSED or self.remember is True
-
-    @property
-    def learns_alpha(self) -> bool:
-        """Whether α is learned."""
-        return learns("alpha", self.learn)
-
-    @property
-    def learns_beta(self) -> bool:
-        """Whether β is learned."""
-        return learns("beta", self.learn)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,20 +82,26 @@ class WorkerDocuments:
         return gather(*arrays, doc_ids, self.n_words, threads)
 
 
+class Tokens(NamedTuple):
+    """All tokens of a worker's documents, for samplers that remember their topics."""
+
+    offsets: np.ndarray
+    """int64 (D_s + 1,): document d owns words[offsets[d] : offsets[d + 1]]."""
+    words: np.ndarray
+    """Word ids (T,), of the corpus's own type."""
+    first: int
+    """How many documents are before its first one."""
+
+
 def expand(
     corpus: Corpus, ranges: Sequence[tuple[int, int, int]], scratch: Path | None = None
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """All tokens of a worker's documents, for samplers that remember their topics.
+) -> Tokens:
+    """The tokens of a worker's documents.
 
     Args:
         corpus: an open corpus.
         ranges: as for `WorkerDocuments`.
         scratch: where `scratch_array` may put the tokens.
-
-    Returns:
-        offsets: int64 (D_s + 1,), document d owns tokens[offsets[d] : offsets[d + 1]].
-        tokens: word ids (T,), of the corpus's own type.
-        first: the number of the first document in the whole corpus.
 
     Raises DataError as `check_lengths`.
     """
@@ -110,4 +116,4 @@ def expand(
         tokens[start:end] = np.repeat(documents.word_ids, documents.counts)
         start = end
     shard, first, _ = ranges[0]
-    return offsets, tokens, sum(corpus.shard_sizes[:shard]) + first
+    return Tokens(offsets, tokens, sum(corpus.shard_sizes[:shard]) + first)

@@ -16,7 +16,7 @@ from topicmc.corpora.of_runs import (
     open_corpus,
     place_of,
 )
-from topicmc.engine.resuming import go_on, lease, settings_facts, take_up
+from topicmc.engine.lifecycle import begin, go_on, settings_facts, take_up
 from topicmc.engine.transport.base import Transport
 from topicmc.errors import UsageError
 from topicmc.host import machine
@@ -27,6 +27,7 @@ from topicmc.models.mixture.settings import (
     MixtureSettings,
     Resolved,
     check_honoured,
+    least_beta,
     resolve,
 )
 from topicmc.models.mixture.state import MOST_TOKENS
@@ -54,16 +55,17 @@ def start(
     resolved = decided(config, corpus, transport)
     corpus.check(range(corpus.n_shards))
     transport.barrier()
-    run = MixtureRun(run_path)
-    lease(run, transport, leases)
-    if transport.is_root:
+
+    def create() -> None:
         facts = {
             **made_by(*PACKAGES),
             "corpus": corpus_facts(corpus, place_of(corpus_path, run_path)),
             **settings_facts(resolved, config, transport),
         }
         MixtureRun.create(run_path, facts, corpus.vocabulary, force)
-    transport.barrier()
+
+    run = MixtureRun(run_path)
+    begin(run, transport, leases, create)
     return resolved, corpus, run
 
 
@@ -81,7 +83,7 @@ def resume(
     one that the run began with.
     """
     run = MixtureRun.open(run_path)
-    if run.place != run.path:
+    if run.view is not None:
         raise UsageError(
             f"{run_path}: is a view, which cannot be trained; train its run ({run.resume_command})"
         )
@@ -100,7 +102,7 @@ def resume(
 
 def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Resolved:
     """The settings resolved; UsageError when the corpus is empty, or larger than memory or counts
-    can bear. Collective."""
+    can bear, or β is too small for it. Collective."""
     share = machine.share(transport)
     if corpus.n_docs == 0:
         raise UsageError(f"{corpus.path}: has no documents to train on; prepare more")
@@ -110,6 +112,11 @@ def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Re
             " at most; prepare fewer documents, or counts in larger units"
         )
     resolved = resolve(config, corpus.n_docs, share.cores)
+    least = f"{least_beta(corpus.n_words):g}"
+    if resolved.beta < float(least):
+        raise UsageError(
+            f"--beta {resolved.beta:g}: over {corpus.n_words:,} words it must be at least {least}"
+        )
     sizes = memory.sizes_of(corpus)
     needed = memory.needed(resolved, sizes, transport.n_processes, share.processes)
     free = machine.available_memory()

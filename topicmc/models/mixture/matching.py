@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 
 from topicmc.errors import UsageError
-from topicmc.models.mixture.reading import Groups, most_central, variation_of_information
+from topicmc.models.corpus_run import check_distinct
+from topicmc.models.mixture.reading import Groups, looked_at, most_central
 from topicmc.models.mixture.run import MixtureRun
-from topicmc.storage.runs import check_distinct
-
-__all__ = ["FOUND", "GroupSamples", "Paired", "adjusted_rand", "pairs", "variation_of_information"]
 
 FOUND = 0.5
 
@@ -139,12 +137,12 @@ def group_samples(runs: Sequence[MixtureRun]) -> GroupSamples:
             sample = run.read_sample(entry)
             entries.append((run, entry))
             chain.append(number[entry["chain"]])
-            partitions.append(sample.groups)
+            partitions.append(looked_at(sample.groups))
             samples.append(sample.sizes / len(sample.groups))
     centre = most_central(partitions)
     run, entry = entries[centre]
     groups = Groups.of(run.read_sample(entry))
-    paired = [pairs(groups.groups, partition) for partition in partitions]
+    paired = [pairs(groups.groups, run.read_sample(entry).groups) for run, entry in entries]
     jaccard = np.array([pair.jaccard for pair in paired])
     stick = np.where(jaccard >= FOUND, [pair.to for pair in paired], -1)
     share = np.array([sizes[to] for sizes, to in zip(samples, stick, strict=True)])

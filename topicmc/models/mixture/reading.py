@@ -22,12 +22,14 @@ from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
 from topicmc.models.mixture.evaluation import averaged, of_sample
 from topicmc.models.mixture.run import MixtureRun, Sample
+from topicmc.posterior.thinning import evenly
 from topicmc.posterior.traces import traces
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _LOOKED_AT = 100_000  # documents by which partitions are compared, at most
+_COMPARED = 128  # partitions that each is compared with, at most
 
 
 @dataclass(frozen=True)
@@ -113,20 +115,30 @@ class Score:
     unknown_words: int
 
 
+def looked_at(partition: np.ndarray) -> np.ndarray:
+    """What `most_central` looks at of a partition, int32 (D,): of more than 100,000 documents every
+    m-th, with the least m that leaves so many."""
+    return np.ascontiguousarray(partition[:: -(-len(partition) // _LOOKED_AT)])
+
+
 def most_central(partitions: Sequence[np.ndarray]) -> int:
-    """The place of the partition, int32 (D,), whose variation of information from the others is
-    least in the mean. Of more than 100,000 documents every m-th is looked at, with the least m that
-    leaves so many."""
-    every = -(-len(partitions[0]) // _LOOKED_AT)
-    looked_at = [partition[::every] for partition in partitions]
-    entropies = [_entropy(partition) for partition in looked_at]
-    n = len(partitions)
-    apart = np.zeros((n, n))
-    for i in range(n):
-        for j in range(i):
-            joint = _joint_entropy(looked_at[i], looked_at[j])
-            apart[i, j] = apart[j, i] = 2 * joint - entropies[i] - entropies[j]
-    return int(apart.sum(axis=1).argmin())
+    """The place of the partition whose variation of information from the others is least in the
+    mean, or of more than 128 from so many of them, evenly chosen; each int32, as `looked_at`."""
+    n, entropies = len(partitions), [_entropy(partition) for partition in partitions]
+    others = evenly(n, _COMPARED)
+    place = {other: column for column, other in enumerate(others)}
+    apart = np.zeros((n, len(others)))
+    for column, j in enumerate(others):
+        for i in range(n):
+            if i in place and i <= j:  # the same one, or a pair that has been compared
+                continue
+            joint = _joint_entropy(partitions[i], partitions[j])
+            apart[i, column] = 2 * joint - entropies[i] - entropies[j]
+            if i in place:
+                apart[j, place[i]] = apart[i, column]
+    compared = np.full(n, len(others))
+    compared[others] -= 1
+    return int((apart.sum(axis=1) / np.maximum(compared, 1)).argmin())
 
 
 def variation_of_information(one: np.ndarray, other: np.ndarray) -> float:
@@ -168,11 +180,18 @@ def log_memberships_of(
 
 def numbers_of_groups(*runs: MixtureRun) -> list[Number]:
     """The posterior of the number of groups that have documents, from the traces of all chains, or
-    of a run that has none from its kept samples; empty where there is no sample yet."""
+    of a run that has none from its kept samples; empty where there is no sample yet. DataError
+    where documents cannot have so many."""
     values = []
     for run in runs:
         drawn = traces(run).get("groups", {})
         traced = [int(n) for draws in drawn.values() for n in draws[np.isfinite(draws)]]
+        n_docs = run.facts()["corpus"]["documents"]
+        if not all(1 <= n <= n_docs for n in traced):
+            raise DataError(
+                f"{run.path / 'trace.jsonl'}: has numbers of groups that {n_docs:,} documents"
+                " cannot have; restore or delete it"
+            )
         sampled = (entry for entry in run.states_to_read() if not entry["burn_in"])
         values += traced or [entry["groups"] for entry in sampled]
     if not values:

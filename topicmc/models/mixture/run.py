@@ -1,6 +1,4 @@
-"""The run directory of a mixture: that of any model, and
-
-    vocabulary.txt    word w is on line w + 1, so that groups can be read without the corpus
+"""The run directory of a mixture: that of a `CorpusRun`, of which a view names groups.
 
 A kept state is a `Sample`. Its index entry has how many groups have a document, α and β.
 """
@@ -9,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -16,13 +15,12 @@ import numpy as np
 
 from topicmc.engine.progress import Reached, ended_converged, last_evaluation, reached
 from topicmc.errors import DataError
+from topicmc.models.corpus_run import CorpusRun
 from topicmc.models.mixture.settings import Resolved
 from topicmc.models.mixture.state import Mixture
-from topicmc.models.views import checksum_of, is_view, read_view, run_of
+from topicmc.storage.arrays import read_arrays
 from topicmc.storage.fields import SHA256, Record
-from topicmc.storage.files import read_arrays, read_words, user_errors_for, write_words
 from topicmc.storage.run_fields import settings_in
-from topicmc.storage.runs import RunDirectory
 
 _MOST = 2**31 - 1
 
@@ -55,32 +53,18 @@ class Sample:
         return max(0.0, 1.0 - float(self.weights.sum()))
 
 
-class MixtureRun(RunDirectory):
+class MixtureRun(CorpusRun):
     """A run of a mixture on disk.  Open one with `create` or `open`."""
 
     model: ClassVar[str | None] = "mixture"
-    counted: ClassVar[tuple[str, ...]] = ("documents", "tokens")
     figure: ClassVar[str] = "nats_per_document"
     precision: ClassVar[str] = ".4f"
-    files: ClassVar[tuple[str, ...]] = (*RunDirectory.files, "vocabulary.txt")
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.place = self.path  # what was opened: the run, or a view of it
-        self.labels: Mapping[int, str] = {}
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """An existing run, or that of a view, whose names of groups it then has.  DataError as of
-        any run, and where the run has gone on since the view was made."""
-        path = Path(path)
-        if not is_view(path):
-            return super().open(path)
-        run = super().open(run_of(path))
-        run.place = path
-        view, seen = read_view(path, run.facts())
-        run.labels = view.labels
-        if seen != checksum_of(run.sample_index()):
+        """As any `CorpusRun`; DataError also where the run has gone on since its view was made."""
+        run = super().open(path)
+        if run.has_moved_on():
             raise DataError(
                 f"{path}: names groups of samples that {run.path} does not have any more; make the"
                 " view anew"
@@ -93,10 +77,7 @@ class MixtureRun(RunDirectory):
     ) -> Self:
         """A new run directory with its vocabulary. UsageError as `check_free` has it."""
         with cls._made(path, force) as run:
-            place = run.path / "vocabulary.txt"
-            with user_errors_for(place):
-                checksum = write_words(place, words)
-            run._write_facts({"vocabulary": checksum, **facts})
+            run._write_facts({"vocabulary": run.write_vocabulary(words), **facts})
         return run
 
     def _check_facts(self, path: Path, facts: Any) -> None:
@@ -109,6 +90,10 @@ class MixtureRun(RunDirectory):
         corpus.whole("documents", least=1, most=_MOST)
         corpus.whole("words", least=1, most=_MOST)
         settings_in(path, facts, Resolved)
+
+    @cached_property
+    def _n_docs(self) -> int:
+        return self.facts()["corpus"]["documents"]
 
     def config(self) -> Resolved:
         """The settings of the run; DataError when they are none."""
@@ -124,10 +109,10 @@ class MixtureRun(RunDirectory):
         at, of_start = reached(self, last, config, epoch), last["update"] / config.start
         return at._replace(of_start=of_start, has_converged=ended_converged(self, config))
 
-    def vocabulary(self) -> list[str]:
-        """The words in the order of columns; DataError when the file is missing or damaged."""
-        path, facts = self.path / "vocabulary.txt", self.facts()
-        return read_words(path, facts["vocabulary"], facts["corpus"]["words"])
+    @property
+    def labels(self) -> Mapping[int, str]:
+        """Names of groups by their numbers, of those that a view names."""
+        return {} if self.view is None else self.view.labels
 
     # ---- posterior samples
 
@@ -159,14 +144,17 @@ class MixtureRun(RunDirectory):
         for array, shape, kind in zip((groups, weights, phi), shapes, kinds, strict=True):
             if array.shape != shape or array.dtype != kind or not np.isfinite(array).all():
                 raise DataError(f"{path}: holds no state of this run; remake it")
-        if groups.min() < 0 or groups.max() >= len(weights) or min(weights.min(), phi.min()) < 0:
+        if (
+            groups.min() < 0 or groups.max() >= len(weights)
+            or min(weights.min(), phi.min()) < 0 or not phi.any(axis=1).all()
+        ):  # fmt: skip
             raise DataError(f"{path}: holds no state of a mixture; remake it")
         beta = entry["beta"] if "beta" in entry else self.config().beta
         return Sample(groups, weights, phi, float(entry["alpha"]), float(beta))
 
     def _entries(self, path: Path, index: Mapping[str, Any]) -> list[dict[str, Any]]:
         for entry in Record(path, index).records("samples"):
-            entry.whole("groups", least=1, most=_MOST)
+            entry.whole("groups", least=1, most=self._n_docs)  # of which each has a document
             entry.number("alpha", least=0)
             if "beta" in entry.value:
                 entry.number("beta", least=1e-12)

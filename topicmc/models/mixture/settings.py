@@ -6,13 +6,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Never
 
 from topicmc.errors import UsageError
-from topicmc.settings.groups import Open, RunSettings
+from topicmc.settings.groups import LearnsPriors, Open, RunSettings
 from topicmc.settings.values import (
     AUTO,
     LEARN,
     MAX_WORKERS,
     in_range,
-    learns,
     of_type,
     one_of,
     option,
@@ -22,6 +21,9 @@ from topicmc.settings.values import (
 SAMPLERS = ("scir", "sgrld")
 COUNTS = ("all", "minibatch")
 MOST_ALPHA = 1_000.0
+LEAST_BETAS = 0.02
+"""W β, at least: below it all the words of a group without documents are too small for doubles more
+often than once in a million draws, 10^(−300 W β), and would come out as equally frequent."""
 _BATCH = 10_000  # documents, at most, with the counts of all; else the published number
 _PUBLISHED_BATCH = 1_000
 _START = 50  # updates, at least
@@ -31,7 +33,7 @@ _UPDATES = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixtureSettings(RunSettings[Open]):
+class MixtureSettings(LearnsPriors, RunSettings[Open]):
     """What is modelled, and how it is sampled."""
 
     sampler: str = "scir"
@@ -74,16 +76,6 @@ class MixtureSettings(RunSettings[Open]):
         in_range("--chains", self.chains, 1, MAX_WORKERS)
         self.check_run()
 
-    @property
-    def learns_alpha(self) -> bool:
-        """Whether the concentration is learned."""
-        return learns("alpha", self.learn)
-
-    @property
-    def learns_beta(self) -> bool:
-        """Whether β is learned."""
-        return learns("beta", self.learn)
-
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureConfig(MixtureSettings[Any]):
@@ -109,6 +101,11 @@ def check_honoured(asked: MixtureSettings) -> None:
                 f"{option(name)}: groups are split and merged given all documents; use --counts"
                 " all, or leave it out"
             )
+
+
+def least_beta(n_words: int) -> float:
+    """The least β over so many words; where it is drawn its prior ends there."""
+    return LEAST_BETAS / n_words
 
 
 def resolve(config: MixtureSettings, n_docs: int, cores: int) -> Resolved:

@@ -20,7 +20,7 @@ from topicmc.kernels import mixture as kernels
 from topicmc.kernels import partitions
 from topicmc.kernels.random import stream_key
 from topicmc.kernels.threads import Threads
-from topicmc.models.mixture.settings import Resolved
+from topicmc.models.mixture.settings import Resolved, least_beta
 from topicmc.models.mixture.state import Mixture, bags_of
 from topicmc.settings.values import AUTO
 
@@ -255,13 +255,16 @@ class SliceSampler:
         self._draw_given_groups(chain)
 
     def _draw_beta(self, chain: Mixture, number: np.uint32) -> None:
-        """β given the groups alone: the words of groups have to be drawn anew then."""
+        """β given the groups alone: the words of groups have to be drawn anew then. A slice is
+        reversible, so that to refuse what is below the least β keeps the law above it."""
         levels, times = np.unique(chain.words[chain.words > 0], return_counts=True)
         tokens = chain.words.sum(axis=1, dtype=np.int64)[chain.sizes > 0]
-        chain.beta = partitions.draw_beta(
+        drawn = partitions.draw_beta(
             levels.astype(np.int64), times, tokens, self._n_words, chain.beta,
             self._key("beta", chain), number,
         )  # fmt: skip
+        if drawn >= least_beta(self._n_words):
+            chain.beta = drawn
 
     def _draw_given_groups(self, chain: Mixture) -> None:
         """Labels, sticks and words given the partition."""

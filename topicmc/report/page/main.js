@@ -16,7 +16,7 @@ function choose(i) {
   if (isFirst) return;
   byId("no-topic").hidden = true;
   history.replaceState(null, "", `#${one}-${topic.number}`);
-  byId("announcement").textContent = `${One} ${topic.number}, ${percent(topic.share[0])} of all ${data.terms.of}: ${given[i] ?? labels[i].join(", ")}`;
+  byId("announcement").textContent = `${One} ${topic.number}, ${percent(topic.share[0])} of all ${data.terms.of}: ${spoken(i)}`;
 }
 
 /** Chooses a word, or lets go of the one that is chosen. */
@@ -72,7 +72,7 @@ showHowMany();
 showDiagnostics();
 showSettings();
 showGuide();
-search(choose, chooseWord);
+search(choose, (id) => id === word || chooseWord(id));
 if (!followAddress()) choose(order[0]);
 addEventListener("hashchange", () => followAddress() && byId("topic").focus({ preventScroll: true }));
 

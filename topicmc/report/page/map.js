@@ -14,11 +14,17 @@ function topicMap(place, choose) {
 
   const circles = data.topics.map((topic, i) =>
     svg("g", { class: `spot ${topic.stable === false ? "unstable" : ""}`, role: "option", id: `spot-${topic.number}`, tabindex: -1,
-      "aria-label": `${One} ${topic.number}, ${percent(topic.share[0])}: ${labels[i].join(", ")}`, onclick: () => choose(i) },
-      svg("title", {}, `${One} ${topic.number} · ${labels[i].join(", ")}`), svg("circle", {})),
+      onclick: () => choose(i) }, svg("title", {}), svg("circle", {})),
   );
+  function nameCircle(i) {
+    const { number, share } = data.topics[i];
+    build(circles[i], { "aria-label": `${One} ${number}, ${percent(share[0])}: ${spoken(i)}` }, []);
+    circles[i].firstChild.textContent = `${One} ${number} · ${spoken(i)}`;
+  }
+  circles.forEach((_, i) => nameCircle(i));
   const tags = names.map((name) => svg("text", { class: "name", "text-anchor": "middle" }, name));
   renamed.push((i) => {
+    nameCircle(i);
     tags[i].textContent = names[i];
     nameTheLargest();
   });

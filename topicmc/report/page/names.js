@@ -5,6 +5,7 @@ const unnamed = [...names];
 const renamed = []; // who wants to know: called with the place of the topic
 
 const titled = (i) => given[i] ?? labels[i].join(" · ");
+const spoken = (i) => given[i] ?? labels[i].join(", ");
 const shortly = (i) => { names[i] = given[i] === null ? unnamed[i] : brief(given[i]); };
 given.forEach((_, i) => shortly(i));
 

@@ -23,13 +23,14 @@ function search(choose, chooseWord) {
   function show() {
     const text = field.value.trim().toLowerCase().replace(new RegExp(`^${one} `), "");
     const found = text ? matches(text) : { topics: [], words: [] };
+    const topics = found.topics.slice(0, MOST_FOUND), words = found.words.slice(0, MOST_FOUND - topics.length);
     const most = [
-      ...found.topics.map((i) => result(() => choose(i), `${One} ${data.topics[i].number}${given[i] === null ? "" : ` ${given[i]}`}`, labels[i].join(", "))),
-      ...found.words.map((id) => result(() => (choose(mainTopic(id)), chooseWord(id)), data.words[id], places(id))),
+      ...topics.map((i) => result(() => choose(i), `${One} ${data.topics[i].number}${given[i] === null ? "" : ` ${given[i]}`}`, labels[i].join(", "))),
+      ...words.map((id) => result(() => (choose(mainTopic(id)), chooseWord(id)), data.words[id], places(id))),
     ];
     const count = found.topics.length + found.words.length;
     byId("found-count").textContent = text ? `${count} found` : "";
-    list.replaceChildren(...(most.length || !text ? most.slice(0, MOST_FOUND) : [html("li", { class: "none" }, `Nothing found among the words of the ${many}`)]));
+    list.replaceChildren(...(most.length || !text ? most : [html("li", { class: "none" }, `Nothing found among the words of the ${many}`)]));
     list.hidden = !text;
   }
 

@@ -95,6 +95,7 @@ function topicTrend(topic) {
   const seen = read < dated ? " that were read" : "";
   const drawn = seen ? `. ${whole.format(read)} of ${whole.format(dated)} documents with a time were read, drawn at random` : "";
   const known = topic.trend.flatMap((row, i) => (row[0] === null ? [] : [[i, ...row]]));
+  if (!known.length) return [html("h3", {}, "Trend"), html("p", {}, UNTOLD)]; // no chain with samples has found it
   return [
     lineChart({
       title: "Trend",

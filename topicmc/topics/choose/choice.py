@@ -14,17 +14,19 @@ from topicmc.kernels.threads import Threads
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean
 from topicmc.models.lda.scoring import score_run
+from topicmc.posterior.traces import LOG_LIKELIHOOD, traces
 from topicmc.storage.run_fields import scored
 from topicmc.topics.choose.plots import Panel, write_panels
 from topicmc.topics.coherence import document_counts, npmi
 from topicmc.topics.diagnostics import diagnose, log_likelihoods
+from topicmc.topics.judgement import moves
 from topicmc.topics.ranking import top
 from topicmc.topics.reading import TOP, diversity
 from topicmc.topics.uncertainty import Posterior, posterior_of
-from topicmc.topics.verdict import moves
 
 CHANCE = 0.01  # relative difference of perplexities that one seed cannot tell from chance
 _ENOUGH = 6  # evaluations, of which fewer tell no change from chance
+_PARTS = 12  # of a trace, whose means stand in for evaluations
 CAUTION = (
     "Do not take the lowest perplexity on trust: it rewards prediction, not topics that people can"
     " read, and more topics need longer training, while here all had the same budget. Read the"
@@ -77,7 +79,8 @@ class Point:
     has come to rest by the verdict of `topicmc.topics.diagnostics` on it alone, None where runs
     are too short to tell; ``settled`` whether the perplexity of each has, by which numbers of
     topics are compared: no change of more than 0.5 % over the second half of the run is told from
-    chance (`topicmc.topics.verdict`), None where evaluations are too few to tell.
+    chance (`topicmc.topics.judgement`), None where evaluations and what was traced are too few to
+    tell.
     """
 
     topics: int
@@ -155,8 +158,18 @@ def _has_settled(run: TopicRun) -> bool | None:
         return False
     chains = log_likelihoods(run)
     if not chains or min(map(len, chains)) < _ENOUGH:
-        return None
-    return not any(map(moves, chains))
+        chains = _means_of_trace(run)
+    return not any(map(moves, chains)) if chains else None
+
+
+def _means_of_trace(run: TopicRun) -> list[np.ndarray]:
+    """Of each chain the log likelihood that was traced, in the mean over equal parts of it, which
+    hardly resemble their neighbours: float64 (`_PARTS`,); none where there are too few states."""
+    draws = list(traces(run).get(LOG_LIKELIHOOD, {}).values())
+    if any(len(chain) < _PARTS for chain in draws):
+        return []
+    means = [chain[len(chain) % _PARTS :].reshape(_PARTS, -1).mean(axis=1) for chain in draws]
+    return means if np.isfinite(means).all() else []
 
 
 def _all(runs: Iterable[bool | None]) -> bool | None:

@@ -61,7 +61,8 @@ class Grid:
         self.corpus = Corpus.open(corpus)
         self.topics = sorted(set(topics))
         self.seeds = list(seeds)
-        given = {name: value for name, value in settings.items() if value != AUTO}
+        # A run may go on with other threads than before: "auto", too, is to be told then.
+        given = {n: value for n, value in settings.items() if value != AUTO or n == "threads"}
         if self.corpus.n_heldout == 0:
             raise DataError(f"{corpus}: has no held-out documents; prepare it with --heldout N")
         kept, begun = self._kept(), self._begun(given)

@@ -208,11 +208,22 @@ def _remarks(
             f" and {unknown:,} tokens of the held-out documents"
         )
     samples = [m.samples for m in measures if m.samples]
-    if len(set(samples)) > 1:
+    as_many = len(set(samples)) < 2
+    means, draws = ([m.name for m in models if m.of_means is kind] for kind in (True, False))
+    alike = not (means and draws)
+    if not alike:
+        yield (
+            "perplexities of the newest samples do not compare: those of"
+            f" {' and '.join(means)} are of means given the topics of all tokens, and those of"
+            f" {' and '.join(draws)} of draws, which predict less well"
+            f"{'; compare the averaged ones' * as_many}"
+        )
+    if not as_many:
         *others, last = samples
         yield (
             f"averaged perplexities do not compare: they are over {', '.join(map(str, others))} and"
-            f" {last} samples, and more samples lower them; compare those of the newest sample"
+            f" {last} samples, and more samples lower them"
+            f"{'; compare those of the newest sample' * alike}"
         )
     mixtures = [model for model in models if isinstance(model, MixtureModel)]
     if mixtures and len(mixtures) < len(models):

@@ -8,7 +8,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from topicmc.models.mixture.matching import FOUND, adjusted_rand, pairs, variation_of_information
+from topicmc.models.mixture.matching import FOUND, adjusted_rand, pairs
+from topicmc.models.mixture.reading import variation_of_information
 from topicmc.posterior.thinning import evenly
 from topicmc.topics.compare.models import MixtureModel
 from topicmc.topics.compare.pairing import WORDS

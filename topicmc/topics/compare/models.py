@@ -12,7 +12,7 @@ from topicmc.host.machine import available_cores
 from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import Split
 from topicmc.models.lda.completion import check_topics, token_probabilities
-from topicmc.models.lda.draws import draw_of
+from topicmc.models.lda.draws import draw_of, keeps_counts
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of, posterior_mean, samples_of
 from topicmc.models.lda.scoring import SPLIT_SEED
@@ -20,7 +20,7 @@ from topicmc.models.mixture.completion import token_probabilities as completed
 from topicmc.models.mixture.matching import central
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.posterior.truncation import at_rest
-from topicmc.storage.files import read_array
+from topicmc.storage.arrays import read_array
 from topicmc.storage.runs import RunDirectory
 from topicmc.topics.labels import Labels
 
@@ -38,12 +38,15 @@ class Model:
         corpus: the fingerprint of the corpus that it was trained on, None where unknown.
         unfinished: whether it has no samples proper yet.
         newest: which of its samples are the newest of their chain.
+        of_means: whether its samples are means of φ given the topics of all tokens, and not draws
+            of φ; None where they are neither.
         origin: the run that it goes on from, None where it began on its own.
     """
 
     corpus: str | None = None
     unfinished = False
     newest: Sequence[int] = (0,)
+    of_means: bool | None = None
     origin: Path | None = None
 
     def __init__(
@@ -81,8 +84,8 @@ class Model:
         return found
 
     def draws(self) -> Iterator[np.ndarray]:
-        """θ, float32 (W, K), of each sample of the first chain as a draw from the posterior; none
-        where nothing is known of how sure the topics are."""
+        """θ, float32 (W, K), of each sample of the first chain that is scored, as a draw from the
+        posterior; none where nothing is known of how sure the topics are."""
         return iter(())
 
 
@@ -103,6 +106,7 @@ class RunModel(Model):
         self._scored = at_rest(run, self._entries)
         self.newest = [self._scored.index(entry) for entry in newest_of(self._scored)]
         self.unfinished = any(entry["burn_in"] for entry in self._entries)
+        self.of_means = keeps_counts(run.facts()["config"])
         origin = run.facts()["config"].get("from_run")
         self.origin = Path(origin) if origin else None
         self.facts = _facts(run, len({entry["chain"] for entry in self._entries}))
@@ -113,7 +117,7 @@ class RunModel(Model):
 
     def draws(self) -> Iterator[np.ndarray]:
         threads = Threads(available_cores())
-        for entry in self._entries:
+        for entry in self._scored:
             if entry["chain"] == 0 and not entry["burn_in"]:
                 yield draw_of(self._run, entry, threads)
 

@@ -18,39 +18,32 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from itertools import product
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from topicmc.corpora import Corpus
 from topicmc.engine.method import WaitFraction
-from topicmc.engine.transport.base import Transport
 from topicmc.kernels.collapsed import assignment_dtype
 from topicmc.kernels.joint import log_words
 from topicmc.kernels.random import stream_key
-from topicmc.kernels.threads import Threads
-from topicmc.models.lda.collapsed.consensus import consensus
 from topicmc.models.lda.collapsed.consensus import warm_up as warm_up_consensus
 from topicmc.models.lda.collapsed.growing import Schedule, Worker
 from topicmc.models.lda.collapsed.parts import Part
 from topicmc.models.lda.collapsed.reconciliation import AllReduce, Reconciliation
+from topicmc.models.lda.collapsed.start_topics import StartTopics
 from topicmc.models.lda.collapsed.word_orders import FEW_TOPICS, WordOrders
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
-from topicmc.models.lda.extent import Extent
-from topicmc.models.lda.origin import Origin, padded
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.planning.starts import is_late, latest, told_late
 from topicmc.models.lda.priors.learned import learned_alpha, learned_beta, prior_metrics
-from topicmc.models.lda.settings import Resolved
-from topicmc.models.lda.workers import expand
-from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.models.lda.task import Task
+from topicmc.models.lda.workers import Tokens, expand
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.state import Chain
 from topicmc.storage.checkpoints import Checkpoint
 from topicmc.storage.scratch import scratch_array
 
 _ROWS = 2_048  # of counts that are worth a thread's while
-_CUT = -1  # instead of how many members have ended
 _STEPS = 5  # of the fixed point that priors are learned by, after each sweep
 
 
@@ -58,53 +51,32 @@ class Adlda:
     """The workers of this process, and the round that draws their documents.
 
     Args:
-        config: resolved settings.
-        corpus: an open corpus; only the shard files of the hosted workers are read. With ``tokens``
-            its extent is enough.
-        transport: who hosts which workers.
-        threads: the threads of this process.
-        slow: factor by which a worker is slowed down, for experiments.
-        scratch: a folder for the tokens and topics of large corpora (`topicmc.storage.scratch`).
+        task: of all chains of the run.
         number: of the chain, where a run has several (`topicmc.models.lda.collapsed.independent`).
-        tokens: `expand` of the documents of each hosted worker, where it is known.
-        additions: to the prior of the topics.
-        origin: what the chain begins with, if it goes on from another run.
+        tokens: those of each hosted worker, where they are known.
     """
 
     def __init__(
-        self,
-        config: Resolved,
-        corpus: Corpus | Extent,
-        transport: Transport,
-        threads: Threads,
-        slow: Mapping[int, float] | None = None,
-        scratch: Path | None = None,
-        number: int = 0,
-        tokens: Mapping[int, tuple[np.ndarray, np.ndarray, int]] | None = None,
-        additions: Additions | None = None,
-        origin: Origin | None = None,
+        self, task: Task, number: int = 0, tokens: Mapping[int, Tokens] | None = None
     ) -> None:
+        config, corpus, transport, origin = task.config, task.corpus, task.transport, task.origin
         self.config = config
         self.number = number
         self.transport = transport
-        self.threads = threads
-        self.slow = slow or {}
+        self.threads = task.threads
+        self.slow = task.slow
         self.alpha = np.full(config.topics, config.alpha, np.float64)
-        self.prior = RowPrior(config.beta, additions)
-        self._origin = origin
-        self._pool: list[np.ndarray] = []  # counts (W, K) of members of the start
+        self.prior = RowPrior(config.beta, task.additions)
         self.time_budget = config.time_budget
         """Seconds, or None."""
         self.latest = latest(config.start, keeps_assignments=True)
         """The share of them that the start may take."""
-        self._ended = 0  # members; _CUT once the others are left out
         self._left_out = np.zeros(2, np.int64)  # updates and sweeps of a late start
-        self._given: tuple[np.ndarray, np.ndarray] | None = None  # topics, while drawn under
-        self._given_beta: float | None = None  # of those of members: β may be learned meanwhile
         if origin is not None:
             self.alpha = origin.alpha(number)
             self.prior = self.prior.with_base(origin.beta(number))
         self.schedule = Schedule(config, corpus)
+        self.start_topics = StartTopics(config, self.schedule, origin, number)
         self.round_number = 0
         self._waited = WaitFraction(transport)
         self._n_words = corpus.n_words
@@ -113,15 +85,14 @@ class Adlda:
         ranks = generator.random(corpus.n_docs, np.float32)
         key = stream_key(config.seed, "collapsed", number)
         if tokens is None:
-            whole = cast(Corpus, corpus)
-            ranges = share_out(whole, config.workers)
-            tokens = {w: expand(whole, ranges[w], scratch) for w in transport.workers}
+            ranges = share_out(task.documents, config.workers)
+            tokens = {w: expand(task.documents, ranges[w], task.scratch) for w in transport.workers}
         self.tokens = tokens
         self.workers: dict[int, Worker] = {}
         for worker in transport.workers:
             offsets, words, first = self.tokens[worker]
-            z = scratch_array(len(words), assignment_dtype(config.topics), scratch)
-            docs = scratch_array(len(words), np.uint16, scratch)
+            z = scratch_array(len(words), assignment_dtype(config.topics), task.scratch)
+            docs = scratch_array(len(words), np.uint16, task.scratch)
             orders = WordOrders(words, corpus.n_words, docs)
             sampler = CollapsedWorker(
                 offsets, words, first, corpus.n_words, config.topics, key, z, orders
@@ -164,19 +135,14 @@ class Adlda:
         self.reconciliation.share(self.samplers)
         self.round_number += 1
         self._learn(before)
-        self._forget()
+        self.start_topics.forget(self.sweep)
         return documents, tokens
 
     def _begin_again(self, sweep: int) -> None:
-        """Keeps the counts of a member of the start that has ended, and lets the next one begin, or
-        the chain itself. Where members are left out, the one that was under way is forgotten."""
-        schedule = self.schedule
-        ended = schedule.members.ended(sweep)
-        if sweep > schedule.given.start or self._ended == ended:
+        """Lets the next member of the start begin, or the chain itself, where one has ended."""
+        if not self.start_topics.member_ended(sweep):
             return
-        if ended == self._ended + 1 or not self._pool:
-            self._pool.append(self._counts().copy())
-        self._ended = ended
+        self.start_topics.keep_member(sweep, self._counts)
         for sampler in self.samplers.values():
             sampler.clear()
         self._share_all()
@@ -190,10 +156,7 @@ class Adlda:
     def end_start(self) -> str:
         """Leaves out sweeps of the start; returns what there is to say about that. Collective."""
         made, sweep, clock = self.position, self.sweep, self._clock
-        if sweep < self.schedule.members.end:
-            if self.schedule.members.ended(sweep) > self._ended:  # one ends just now
-                self._pool.append(self._counts().copy())
-            self._ended = _CUT
+        self.start_topics.leave_out_members(sweep, self._counts)
         self._go_to(self.schedule.after(self.schedule.next_if_late(sweep)))
         left_out = self.sweep - sweep
         self._left_out += [self._clock - clock, left_out]
@@ -208,34 +171,11 @@ class Adlda:
     def _topics(self, sweep: int) -> tuple[np.ndarray, np.ndarray] | None:
         """θ float32 (W, Kp) and its sums, for tokens to be drawn given them in a sweep; None: the
         counts."""
-        if sweep not in self.schedule.given:
-            return None
-        if self._given is None and self._pool:
-            self._given_beta = self._given_beta or self.prior.base
-            self._given = padded(self._of_members(self.prior.with_base(self._given_beta)))
-        elif self._given is None:
-            assert self._origin is not None
-            self._given = self._origin.padded(self.number)
-        return self._given
-
-    def _of_members(self, prior: RowPrior) -> np.ndarray:
-        """The topics that a start goes on with after its members: float32 (W, K)."""
-        if self.config.start == "consensus":
-            return consensus(self._pool, prior.base)
-        theta = self._pool[0].astype(np.float32)
-        prior.add_to(theta)
-        return theta
+        return self.start_topics.theta(sweep, self.prior)
 
     def _kinds(self) -> list[tuple[np.ndarray, np.ndarray] | None]:
         """What `_topics` may return, topics over one word."""
-        one = padded(np.ones((1, self.config.topics), np.float32))
-        return [None, one] if self.schedule.given else [None]
-
-    def _forget(self) -> None:
-        """Lets go of the topics that no token will be drawn under any more."""
-        if self.sweep >= self.schedule.given.stop:
-            self._given = self._given_beta = None
-            self._pool.clear()
+        return self.start_topics.kinds()
 
     def _learn(self, before: int) -> None:
         """New priors if a sweep has ended since ``before``, while they are to be learned."""
@@ -387,9 +327,7 @@ class Adlda:
         """The assignments of the hosted workers, from which all counts follow; and the counts of
         the members of the start that have ended."""
         mine = {f"z-{number:03d}": sampler.z for number, sampler in self.samplers.items()}
-        if self._pool and 0 in self.workers:
-            mine["members"] = np.array(self._pool)
-        return mine
+        return {**mine, **(self.start_topics.arrays() if 0 in self.workers else {})}
 
     def facts(self) -> dict[str, Any]:
         """The numbers that go with `arrays`, as JSON values."""
@@ -398,10 +336,11 @@ class Adlda:
             "updates": {str(number): worker.update for number, worker in self.workers.items()},
             "alpha": self.alpha.tolist(),
             "beta": self.prior.base,
-            "members": len(self._pool),
-            "members_ended": self._ended,
+            "members": len(self.start_topics.members),
+            "apart": True,  # the arrays of members
+            "members_ended": self.start_topics.ended,
             "left_out": self._left_out.tolist(),
-            "given_beta": self._given_beta,
+            "given_beta": self.start_topics.base,
             "swept": max(self.schedule.swept(worker.update) for worker in self.workers.values()),
         }
 
@@ -419,13 +358,7 @@ class Adlda:
             raise ValueError(f"alpha is no prior of {len(self.alpha)} topics")
         self.alpha = alpha
         self.prior = self.prior.with_base(float(parts[0]["beta"]))
-        if parts[0].get("members"):
-            members, shape = checkpoint.array("members"), (self._n_words, self.config.topics)
-            if members.shape[1:] != shape or members.dtype != np.int32:
-                raise ValueError(f"members is {members.dtype} {members.shape}, not int32 {shape}")
-            self._pool = list(members)
-            self._given_beta = parts[0].get("given_beta")
-            self._ended = parts[0].get("members_ended", len(self._pool))
+        self.start_topics.restore(checkpoint, parts[0], self._n_words)
         self._left_out[:] = parts[0].get("left_out", 0)
         alike = self._shared_out_alike(checkpoint, len(updates))
         if alike and all(map(self._on_the_same_clock, parts)):

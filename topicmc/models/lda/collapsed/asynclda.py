@@ -9,12 +9,14 @@ With several ranks the result depends on timing: the same seed does not give the
 metrics say so ("reproducible": false). Workers in one process take turns, which is reproducible.
 
 The training loop itself meets once per round (to agree on stopping, evaluation and checkpoints). So
-that these meetings are rare, a round over several ranks lasts `SLICE` seconds for everyone, or a
-sweep where that is shorter; a rank then waits for the others by at most one trajectory.
+that these meetings are rare, a round over several ranks lasts `SLICE` seconds for everyone, or less
+where a sweep or a fortieth of the time budget is shorter; a rank then waits for the others by at
+most one trajectory.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -25,9 +27,10 @@ from topicmc.engine.transport.base import Transport
 from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.collapsed.reconciliation import Reconciliation
 from topicmc.models.lda.collapsed.worker import CollapsedWorker
+from topicmc.settings.groups import EVALUATIONS
 from topicmc.storage.checkpoints import Checkpoint
 
-SLICE = 2.0  # seconds
+SLICE = 2.0  # seconds, at most
 
 
 class SharedCounts:
@@ -71,7 +74,7 @@ class AsyncLda(Adlda):
         """Trajectories of every hosted worker, each followed by its synchronisation."""
         before = self.sweep
         updates = documents = tokens = 0
-        until = time.perf_counter() + (SLICE if self.transport.n_processes > 1 else 0)
+        until = time.perf_counter() + (self._slice if self.transport.n_processes > 1 else 0)
         while True:
             for number, sampler in self.samplers.items():
                 if self.transport.n_processes == 1:
@@ -87,8 +90,13 @@ class AsyncLda(Adlda):
         self.round_number += 1
         self._meet()
         self._learn(before)
-        self._forget()
+        self.start_topics.forget(self.sweep)
         return documents, tokens
+
+    @property
+    def _slice(self) -> float:
+        """Seconds of a round, such that a run within a time budget is evaluated as often as any."""
+        return min(SLICE, (self.time_budget or math.inf) / EVALUATIONS)
 
     def _meet(self) -> None:
         updates = self.transport.gather({n: w.update for n, w in self.workers.items()})

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from math import inf
+from typing import NamedTuple
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.collapsed.consensus import member_bytes, seconds_to_compare
@@ -20,7 +21,7 @@ from topicmc.models.lda.planning.chain_defaults import (
     usual_steps,
 )
 from topicmc.models.lda.planning.pace import Machine, Pace, documents_of_round
-from topicmc.models.lda.planning.plan import rounds_per_sweep
+from topicmc.models.lda.planning.plan import rounds_per_sweep, seconds_of_sweeps
 from topicmc.models.lda.planning.starts import (
     ANNEALED,
     BURN_IN_SHARE,
@@ -61,13 +62,39 @@ _CONSENSUS_MEMORY = 0.25  # of a worker's, that their comparison may take
 _GLADLY, _RUN_EPOCHS = 30.0, (150, 3_000)
 
 
+class _Length(NamedTuple):
+    """How long a run is.
+
+    Attributes:
+        epochs: as decided.
+        sweeps: that there is time for, each as long as one of the start.
+        within: those of the time budget alone, inf without one.
+        sweep: seconds of one of them by the usual pace, 0 without a budget.
+        behind: what a sweep behind the start takes, in these.
+    """
+
+    epochs: float | None
+    sweeps: float
+    within: float = inf
+    sweep: float = 0.0
+    behind: float = 1.0
+
+
 def resolve_collapsed(config: LdaSettings, size: Extent, machine: Machine) -> Resolved:
     """``config``, in which K, β and the sampler are decided, with the rest decided as well.
 
     Raises UsageError for what these samplers do not have.
     """
-    chains = or_default(config.chains, 1)
-    _refuse(config, chains)
+    _refuse(config)
+    config = _with_blocks(config, size, machine)
+    length = _length(config, size, machine)
+    config, longest = _with_start(config, length, size, machine)
+    start = or_default(config.start_sweeps, _sweeps_of_start(config, length, longest, size))
+    return Resolved.of(replace(config, epochs=length.epochs, start_sweeps=start, average_until=0))
+
+
+def _with_blocks(config: LdaSettings, size: Extent, machine: Machine) -> LdaSettings:
+    """The settings with their blocks, moves, chains and threads decided."""
     mine = -(-size.n_docs // config.workers)
     steps: tuple[float, ...] = (3.0, 1.0, 0.0)  # of no meaning to samplers without moves
     if config.remember:
@@ -75,7 +102,7 @@ def resolve_collapsed(config: LdaSettings, size: Extent, machine: Machine) -> Re
     n_blocks = blocks_of_sweep(size.n_tokens / config.workers)
     batch_size = min(mine, or_default(config.batch_size, max(1, round(mine / n_blocks))))
     per_round = documents_of_round(size.n_docs, config.workers) if config.workers > 1 else 1
-    config = replace(
+    return replace(
         config,
         alpha=or_default(config.alpha, 0.1),
         batch_size=batch_size,
@@ -85,67 +112,83 @@ def resolve_collapsed(config: LdaSettings, size: Extent, machine: Machine) -> Re
         step_offset=or_default(config.step_offset, steps[1]),
         step_decay=or_default(config.step_decay, steps[2]),
         threads=or_default(config.threads, machine.cores),
-        chains=chains,
+        chains=or_default(config.chains, 1),
         groups=1,
         trajectory=or_default(config.trajectory, max(1, per_round // batch_size)),
     )
-    per_sweep = config.trajectory * rounds_per_sweep(config, size.n_docs)
-    warm, epochs = config.from_run is not None, config.epochs
-    sweeps = inf  # that there is time for
-    if config.updates is not None:
-        epochs = config.updates / per_sweep  # which holds on any number of workers
+
+
+def _updates_of_sweep(config: LdaSettings, size: Extent) -> int:
+    """Blocks of each worker's documents in a sweep over all of them."""
+    return config.trajectory * rounds_per_sweep(config, size.n_docs)
+
+
+def _length(config: LdaSettings, size: Extent, machine: Machine) -> _Length:
+    """That of a run whose blocks are decided."""
+    epochs, sweeps = config.epochs, inf
+    if config.updates is not None:  # epochs hold on any number of workers
+        epochs = config.updates / _updates_of_sweep(config, size)
     elif epochs is None and config.time_budget is None:
-        usual = Pace.reckoned(replace(config, threads=2, workers=1), size.n_words, 2)
-        sweep = chains * sum(usual.sweep(replace(config, workers=1), size))
+        alone = replace(config, threads=2, workers=1)
+        usual = Pace.reckoned(alone, size.n_words, 2)
+        sweep = config.chains * seconds_of_sweeps(alone, size, usual)[1]
         sweeps = round(between(_GLADLY / sweep, _RUN_EPOCHS))
-        epochs = (LONGEST_WARM if warm else LONGEST) * sweeps
+        epochs = (LONGEST if config.from_run is None else LONGEST_WARM) * sweeps
     sweeps = min(sweeps, inf if epochs is None else epochs)
+    if config.time_budget is None:
+        return _Length(epochs, sweeps)
+    pace = machine.usual_pace(config, size.n_words)
+    sweep, behind = seconds_of_sweeps(config, size, pace)
+    within = config.time_budget / (config.chains * sweep)
+    return _Length(epochs, min(sweeps, within), within, sweep, behind / sweep)
+
+
+def _with_start(
+    config: LdaSettings, length: _Length, size: Extent, machine: Machine
+) -> tuple[LdaSettings, int]:
+    """The settings with the name of the start, and the documents of one on a subset, decided; and
+    sweeps of the longest consensus start that the run has time for."""
     compared = 0.0  # of a consensus start, in sweeps
     if config.time_budget is not None:
-        pace = machine.usual_pace(config, size.n_words)
-        sweep = sum(pace.sweep(config, size))
-        within = config.time_budget / (chains * sweep)
-        sweeps = min(sweeps, within)
-        compared = seconds_to_compare(size.n_words, config.topics) / sweep
-    may = BURN_IN_SHARE * sweeps - compared
+        compared = seconds_to_compare(size.n_words, config.topics) / length.sweep
+    may = BURN_IN_SHARE * length.sweeps - compared
     longest = longest_consensus(may, _CONSENSUS_SWEEPS[1], size, config.topics)
     begins, documents = "grow", 0
-    if config.start == "subset" or _suits_subset(config, sweeps, size):
-        documents = _documents_of_start(config, sweeps, size)
+    if config.start == "subset" or _suits_subset(config, length.sweeps, size):
+        documents = _documents_of_start(config, length.sweeps, size)
         begins = "subset" if documents else "grow"
     elif _suits_consensus(config, longest, size, machine.memory):
         begins = "consensus"
     config = replace(config, start=usual_start(config, begins))
-    start = _WARM_SWEEPS if warm else longest if config.start == "consensus" else _START_SWEEPS
     if config.start == "subset":
         config = replace(config, start_documents=documents)
-        share = documents / size.n_docs
+    return config, longest
+
+
+def _sweeps_of_start(config: LdaSettings, length: _Length, longest: int, size: Extent) -> int:
+    """Sweeps of a start whose name is decided; ``longest`` as of `_with_start`."""
+    warm = config.from_run is not None
+    start = _WARM_SWEEPS if warm else longest if config.start == "consensus" else _START_SWEEPS
+    if config.start == "subset":
+        share = config.start_documents / size.n_docs
         spent = start_work("subset", SUBSET_SWEEPS + LEAST_START, size, config.topics, share).cost
-        left = BURN_IN_SHARE * sweeps - spent + LEAST_START
+        left = BURN_IN_SHARE * length.sweeps - spent + LEAST_START
         start = SUBSET_SWEEPS + int(between(left, (LEAST_START, _SETTLED)))
     if config.anneal_updates != AUTO:
-        start = max(1, round(config.anneal_updates / per_sweep))
+        start = max(1, round(config.anneal_updates / _updates_of_sweep(config, size)))
     elif config.start not in ("consensus", "subset"):
         if config.time_budget is not None:
             most = start if warm else _LONGEST_START
-            may = BURN_IN_SHARE * within
+            may = BURN_IN_SHARE * length.within
             if config.start in ANNEALED:
-                may = start_within(within, config.topics)
+                may = start_within(length.within, config.topics, behind=length.behind)
             start = longest_start(config.start, may, most, size, config.topics)
-        if epochs is not None:
-            start = longest_start_of_epochs(config.start, epochs, start, size, config.topics)
-    start = max(LEAST_START, start)
-    return Resolved.of(
-        replace(
-            config,
-            epochs=epochs,
-            start_sweeps=or_default(config.start_sweeps, start),
-            average_until=0,
-        )
-    )
+        if length.epochs is not None:
+            start = longest_start_of_epochs(config.start, length.epochs, start, size, config.topics)
+    return max(LEAST_START, start)
 
 
-def _refuse(config: LdaSettings, chains: int) -> None:
+def _refuse(config: LdaSettings) -> None:
     """UsageError for what these samplers do not have."""
     if config.start == "stream":
         raise UsageError("--start stream is of minibatches: leave it out, or use --sampler scir")
@@ -172,7 +215,7 @@ def _refuse(config: LdaSettings, chains: int) -> None:
         raise UsageError(
             f"--average-until is of chains that are averaged, not of --sampler {config.sampler}"
         )
-    if chains > 1 and (config.sampler != "adlda" or config.remember):
+    if or_default(config.chains, 1) > 1 and (config.sampler != "adlda" or config.remember):
         remember = " --remember" if config.remember else ""
         raise UsageError(f"--sampler {config.sampler}{remember} has one chain: leave out --chains")
 

@@ -164,8 +164,8 @@ class Schedule:
 
     def learns(self, before: int, after: int) -> bool:
         """Whether priors are learned when the sweeps completed go from ``before`` to ``after``: at
-        the end of a sweep, once all documents are in and annealing is nearly over (blunt topics
-        would have α grow, and keep them so)."""
+        the end of a sweep, once annealing is nearly over (blunt topics would have α grow, and keep
+        them so). By the last sweep of the start all documents are in."""
         config = self._config
         if config.learn == "none" or after <= before or after < GROWN_BY * self.start_sweeps:
             return False

@@ -11,48 +11,32 @@ by one, so no thread waits. Else every chain has all threads, and chains take tu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from topicmc.corpora import Corpus
 from topicmc.engine.state import ReadOnDemand
-from topicmc.engine.transport.base import Transport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.adlda import Adlda
-from topicmc.models.lda.origin import Origin
-from topicmc.models.lda.settings import Resolved
-from topicmc.samplers.row_prior import Additions
+from topicmc.models.lda.task import Task
 from topicmc.samplers.state import Chain
 from topicmc.storage.checkpoints import Checkpoint
 
 
 class IndependentChains:
-    """``config.chains`` times `Adlda`; arguments as there."""
+    """``config.chains`` times `Adlda`."""
 
-    def __init__(
-        self,
-        config: Resolved,
-        corpus: Corpus,
-        transport: Transport,
-        threads: Threads,
-        slow: Mapping[int, float] | None = None,
-        scratch: Path | None = None,
-        additions: Additions | None = None,
-        origin: Origin | None = None,
-    ) -> None:
+    def __init__(self, task: Task) -> None:
+        config, threads = task.config, task.threads
         # Processes must meet in the same order, so there chains cannot be drawn at the same time.
         spread = config.workers == 1 and config.chains >= threads.n_threads
         self._threads = threads if spread else Threads()
-        own = Threads() if spread else threads
+        of_each = replace(task, threads=Threads() if spread else threads)
         self._members: list[Adlda] = []
         for number in range(config.chains):
             tokens = self._members[0].tokens if number else None
-            member = Adlda(
-                config, corpus, transport, own, slow, scratch, number, tokens, additions, origin
-            )
-            self._members.append(member)
+            self._members.append(Adlda(of_each, number, tokens))
 
     @property
     def update(self) -> int:

@@ -37,7 +37,8 @@ from topicmc.kernels.simplex import FLOOR
 from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.planning.chain_defaults import initial_total
-from topicmc.models.lda.planning.plan import rounds_per_sweep
+from topicmc.models.lda.planning.plan import rounds_per_move
+from topicmc.models.lda.task import Task
 from topicmc.samplers.registry import sampler_of
 from topicmc.samplers.scir import FORGETTING, Scir, compiling_moves
 from topicmc.samplers.state import Chain, TopicCounts, initial_chain, sum_topics
@@ -48,23 +49,18 @@ from topicmc.storage.checkpoints import Checkpoint
 class KeptAssignments(Adlda):
     """AD-LDA's workers, drawing given topics θ that every process moves alike."""
 
-    def __init__(
-        self, config, corpus, transport, threads, slow=None, scratch=None, *, additions=None,
-        origin=None,
-    ) -> None:  # fmt: skip
-        more = {"additions": additions, "origin": origin}
-        super().__init__(config, corpus, transport, threads, slow, scratch, **more)
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        config, size = task.config, Extent.of(task.corpus)
         self._sampler = sampler_of(config.sampler)
-        self._total = initial_total(config, Extent.of(corpus))
+        self._total = initial_total(config, size)
         # Topics are padded for the kernels; the padding moves like a topic without tokens.
         self._chain = initial_chain(
-            0, corpus.n_words, padded_size(config.topics), prior=self.prior, total=self._total,
+            0, size.n_words, padded_size(config.topics), prior=self.prior, total=self._total,
             seed=config.seed,
         )  # fmt: skip
-        self._words = np.arange(corpus.n_words, dtype=np.int32)
-        rounds = rounds_per_sweep(config, corpus.n_docs)
-        enough = self._sampler.tokens_per_move * corpus.n_words * config.topics
-        self._rounds_per_move = min(rounds, max(1, round(enough * rounds / corpus.n_tokens)))
+        self._words = np.arange(size.n_words, dtype=np.int32)
+        self._rounds_per_move = rounds_per_move(config, size)
         self._by_counts = self._starts_by_counts
 
     @property

@@ -40,7 +40,7 @@ from topicmc.samplers.row_prior import RowPrior
 
 _PIECE = 8_192  # tokens that are worth a thread's while
 _FLAT = RowPrior(1e9)  # under which all topics are alike
-_LEARN_FROM = 100_000  # documents that priors are learned from
+_LEARN_FROM = 100_000  # documents that priors are learned from, or up to twice as many
 _TRACED = 20_000  # documents that the log joint is estimated from
 _CHECKED = 1 << 24  # assignments at a time
 _ADOPTED = 65_536  # documents, or tokens, that are counted at a time
@@ -165,10 +165,13 @@ class CollapsedWorker:
         self.topic_totals[:] = known
 
     def mix_histogram(self) -> np.ndarray:
-        """`topicmc.kernels.histograms.mix_histogram` of the documents, or of a part if many."""
-        docs = np.flatnonzero(self.joined)[:: max(1, len(self.joined) // _LEARN_FROM)]
-        starts = self.offsets[docs]
-        return mix_histogram(starts, self.offsets[docs + 1] - starts, self.z, self.n_topics)
+        """`topicmc.kernels.histograms.mix_histogram` of the documents that have joined; if many, of
+        every n-th, n times."""
+        docs = np.flatnonzero(self.joined)
+        n = max(1, len(docs) // _LEARN_FROM)
+        part = docs[::n]
+        starts = self.offsets[part]
+        return n * mix_histogram(starts, self.offsets[part + 1] - starts, self.z, self.n_topics)
 
     def log_mixes(self, alpha: np.ndarray) -> float:
         """log p(z) of the documents that have joined, scaled up from a part of them if many."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil, inf
+from typing import NamedTuple
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.extent import Extent
@@ -40,7 +41,8 @@ _SWEEPS = 8
 # Updates over which an annealed start lowers β from 1 to its target, for a chain alone. Those of a
 # group need fewer by its size: averaging lets each learn from the documents of all.
 _ANNEAL_UPDATES = 400
-_WARM_UPDATES = 100  # of a start from the topics of another run
+_WARM_UPDATES = 100  # of a start from topics: those of another run, or of a subset
+_WITH_TOPICS = ("subset", "warm")
 # Of a start on a subset: the share of a run that it may take, and of told epochs; and the tokens of
 # the smallest that is worth it, in all and for each word. A larger one finds better topics, though
 # it leaves fewer updates.
@@ -52,76 +54,60 @@ _AFTER_SUBSET = 0.3  # of the time that is left, which burn-in takes
 _START_SHARE = 2 / 3  # of a run, which such a start takes at most
 
 
+class _Batch(NamedTuple):
+    """A minibatch: its tokens, about, and the Gibbs sweeps over it."""
+
+    tokens: float
+    sweeps: int
+
+    @classmethod
+    def of(cls, config: LdaSettings, size: Extent) -> _Batch:
+        """That of chains on a corpus."""
+        tokens = size.n_tokens / size.n_docs * _batch_size(config, size)
+        return cls(tokens, or_default(config.sweeps, _SWEEPS))
+
+    def seconds(self, config: LdaSettings, size: Extent, pace: Pace) -> float:
+        """What an update of every chain of a process may be expected to take; K is decided."""
+        n_weights = size.n_words * int(config.topics)
+        return pace.minibatch_update(self.tokens, self.sweeps, n_weights)
+
+
 def resolve_minibatches(config: LdaSettings, size: Extent, machine: Machine) -> Resolved:
     """``config``, in which K, β and the sampler are decided, with the rest decided as well.
 
     Raises UsageError for what these samplers do not have.
     """
-    begins, open_to_subset = _checked_start(config)
-    batch_size = _batch_size(config, size)
-    sweeps = or_default(config.sweeps, _SWEEPS)
-    step_size, step_offset, step_decay = usual_steps(config, size)
-    chains = or_default(config.chains, config.workers)
-    groups = or_default(config.groups, 1)
-    updates = config.updates
-    if updates is None and config.epochs is None and config.time_budget is None:
-        longest = LONGEST_WARM if config.from_run is not None else LONGEST
-        updates = round(longest * min(20_000, max(600, 20 * size.n_docs / batch_size)) / chains)
-    planned: float | None = updates
-    if planned is None and config.epochs is not None:
-        planned = config.epochs * size.n_docs / (chains * batch_size)
+    begins, may_begin_on_subset = _checked_start(config)
+    config = _with_chains(config, size)
+    config = replace(config, updates=_updates(config, size))
+    batch, planned = _Batch.of(config, size), _planned(config, size)
     pace = machine.usual_pace(config, size.n_words)
-    tokens = size.n_tokens / size.n_docs * batch_size
-    within = inf if planned is None else _SUBSET_SHARE * planned * chains * tokens * (sweeps + 1)
-    if config.epochs is not None:  # of which a sweep over the subset takes its share, too
-        within = min(within, _EPOCHS_SHARE * config.epochs * size.n_tokens)
-    if config.time_budget is not None:
-        within = min(within, _SUBSET_SHARE * config.time_budget / pace.token(config))
-    start_sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
     subset = 0
-    if open_to_subset:
-        asked = replace(config, groups=groups, updates=updates)
-        subset = _documents_of_start(asked, within, size, machine.memory)
-    begins = "subset" if subset else begins
-    most = _ANNEAL_UPDATES
-    if begins in ("subset", "warm"):  # the steps of a chain whose start is over
-        most = _WARM_UPDATES
-        step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
-        step_offset += _ANNEAL_UPDATES
-    start = max(1, most * groups // chains)
-    drawn = subset_draws(subset, start_sweeps, size, config.topics)
-    if planned is not None:
-        if subset:  # a sweep over which is an update, and its documents are drawn
-            planned -= start_sweeps if updates is not None else drawn / (chains * tokens)
-        start = min(start, max(LEAST_UPDATES, int(_START_SHARE * planned)))
-    if config.time_budget is not None:
-        update = pace.minibatch_update(tokens, sweeps, size.n_words * config.topics)
-        left = config.time_budget - pace.token(config) * drawn
-        share = _AFTER_SUBSET if subset else BURN_IN_SHARE
-        start = min(start, max(LEAST_UPDATES, int(share * left / update)))
-    start = or_default(config.anneal_updates, start)
+    if may_begin_on_subset:
+        subset = _subset(config, planned, batch, size, machine)
+    config = replace(
+        config,
+        start="subset" if subset else begins,
+        start_sweeps=or_default(config.start_sweeps, SUBSET_SWEEPS) if subset else AUTO,
+        start_documents=subset or AUTO,
+    )
+    start = or_default(config.anneal_updates, _burn_in(config, planned, batch, size, pace))
     average_until = 0  # where each chain is a group of its own
-    if groups < chains:
+    if config.groups < config.chains:
         average_until = start if config.average_until is None else config.average_until
+    step_size, step_offset, step_decay = _steps(config, size)
     return Resolved.of(
         replace(
             config,
             alpha=or_default(config.alpha, 0.1),
-            batch_size=batch_size,
-            sweeps=sweeps,
-            burn_in=or_default(config.burn_in, sweeps // 2),
+            sweeps=batch.sweeps,
+            burn_in=or_default(config.burn_in, batch.sweeps // 2),
             step_size=or_default(config.step_size, step_size),
             step_offset=or_default(config.step_offset, step_offset),
             step_decay=or_default(config.step_decay, step_decay),
-            start=begins,
             anneal_updates=start,
-            start_sweeps=start_sweeps if subset else AUTO,
-            start_documents=subset or AUTO,
             average_until=average_until,
-            updates=updates,
             threads=or_default(config.threads, machine.cores),
-            chains=chains,
-            groups=groups,
             trajectory=or_default(config.trajectory, 1 if config.workers == 1 else 10),
         )
     )
@@ -130,10 +116,95 @@ def resolve_minibatches(config: LdaSettings, size: Extent, machine: Machine) -> 
 def minibatch_tokens(config: LdaSettings, seconds: float, pace: Pace, size: Extent) -> float:
     """Tokens of the minibatches that a chain may be expected to draw in so many seconds; K is
     decided."""
-    tokens = size.n_tokens / size.n_docs * _batch_size(config, size)
-    sweeps = or_default(config.sweeps, _SWEEPS)
-    update = pace.minibatch_update(tokens, sweeps, size.n_words * int(config.topics))
-    return seconds / update * tokens
+    batch = _Batch.of(config, size)
+    return seconds / batch.seconds(config, size, pace) * batch.tokens
+
+
+def updates_within(config: LdaSettings, seconds: float, size: Extent, machine: Machine) -> float:
+    """How many updates a chain of SCIR may be expected to make in so many seconds, a start on a
+    subset apart, if it has one; K is decided."""
+    config = replace(_with_chains(config, size), time_budget=seconds)
+    batch, pace = _Batch.of(config, size), machine.usual_pace(config, size.n_words)
+    if _may_begin_on_subset(config, usual_start(config, "stream")):
+        subset = _subset(config, _planned(config, size), batch, size, machine)
+        sweeps = or_default(config.start_sweeps, SUBSET_SWEEPS)
+        seconds -= pace.token(config) * subset_draws(subset, sweeps, size, int(config.topics))
+    return seconds / batch.seconds(config, size, pace)
+
+
+def _with_chains(config: LdaSettings, size: Extent) -> LdaSettings:
+    """The settings with minibatches, chains and their groups decided."""
+    return replace(
+        config,
+        batch_size=_batch_size(config, size),
+        chains=or_default(config.chains, config.workers),
+        groups=or_default(config.groups, 1),
+    )
+
+
+def _updates(config: LdaSettings, size: Extent) -> int | None:
+    """Updates of each chain: as told, or a usual number if no length is given."""
+    if (config.updates, config.epochs, config.time_budget) != (None, None, None):
+        return config.updates
+    longest = LONGEST_WARM if config.from_run is not None else LONGEST
+    most = min(20_000, max(600, 20 * size.n_docs / config.batch_size))
+    return round(longest * most / config.chains)
+
+
+def _planned(config: LdaSettings, size: Extent) -> float | None:
+    """About how many updates there will be, where something but the clock says so."""
+    if config.updates is None and config.epochs is not None:
+        return config.epochs * size.n_docs / (config.chains * config.batch_size)
+    return config.updates
+
+
+def _subset(
+    config: LdaSettings, planned: float | None, batch: _Batch, size: Extent, machine: Machine
+) -> int:
+    """Documents of a start on a subset of them in a run that is ``planned`` to be so long; 0 where
+    it had better begin in another way."""
+    within = inf  # tokens that it may draw
+    if planned is not None:
+        within = _SUBSET_SHARE * planned * config.chains * batch.tokens * (batch.sweeps + 1)
+    if config.epochs is not None:  # of which a sweep over the subset takes its share, too
+        within = min(within, _EPOCHS_SHARE * config.epochs * size.n_tokens)
+    if config.time_budget is not None:
+        pace = machine.usual_pace(config, size.n_words)
+        within = min(within, _SUBSET_SHARE * config.time_budget / pace.token(config))
+    return _documents_within(config, within, size, machine.memory)
+
+
+def _burn_in(
+    config: LdaSettings, planned: float | None, batch: _Batch, size: Extent, pace: Pace
+) -> int:
+    """Updates of a start whose name and subset are decided, in a run as of `_subset`."""
+    subset, drawn = config.start == "subset", 0.0
+    if subset:
+        drawn = subset_draws(config.start_documents, config.start_sweeps, size, config.topics)
+    most = _WARM_UPDATES if config.start in _WITH_TOPICS else _ANNEAL_UPDATES
+    start = max(1, most * config.groups // config.chains)
+    if planned is not None:
+        if subset and config.updates is not None:
+            planned -= config.start_sweeps  # a sweep over which is an update
+        elif subset:  # and its documents are drawn
+            planned -= drawn / (config.chains * batch.tokens)
+        start = min(start, max(LEAST_UPDATES, int(_START_SHARE * planned)))
+    if config.time_budget is not None:
+        left = config.time_budget - pace.token(config) * drawn
+        share = _AFTER_SUBSET if subset else BURN_IN_SHARE
+        update = batch.seconds(config, size, pace)
+        start = min(start, max(LEAST_UPDATES, int(share * left / update)))
+    return start
+
+
+def _steps(config: LdaSettings, size: Extent) -> tuple[float, ...]:
+    """a, b and c of the step size: chains that begin with topics have those of one whose start is
+    over."""
+    step_size, step_offset, step_decay = usual_steps(config, size)
+    if config.start in _WITH_TOPICS:
+        step_size *= (1 + _ANNEAL_UPDATES / step_offset) ** -step_decay
+        step_offset += _ANNEAL_UPDATES
+    return step_size, step_offset, step_decay
 
 
 def _checked_start(config: LdaSettings) -> tuple[str, bool]:
@@ -153,14 +224,19 @@ def _checked_start(config: LdaSettings) -> tuple[str, bool]:
     if config.start == "stream" and sampler_of(sampler).start != "stream":
         raise UsageError(f"--start stream does not go with --sampler {sampler}; leave it out")
     begins = usual_start(config, sampler_of(sampler).start)
-    open_to_subset = config.start == "subset" or (config.start, begins) == (AUTO, "stream")
+    may_begin_on_subset = _may_begin_on_subset(config, begins)
     for name in ("start_sweeps", "start_documents"):
-        if getattr(config, name) != AUTO and not open_to_subset:
+        if getattr(config, name) != AUTO and not may_begin_on_subset:
             raise UsageError(
                 f"{option(name)} is of samplers that keep assignments and of --start subset;"
                 f" --sampler {sampler} --start {begins} has --anneal-updates"
             )
-    return begins, open_to_subset
+    return begins, may_begin_on_subset
+
+
+def _may_begin_on_subset(config: LdaSettings, begins: str) -> bool:
+    """Whether chains that else begin as ``begins`` says may do so on a subset."""
+    return config.start == "subset" or (config.start, begins) == (AUTO, "stream")
 
 
 def _batch_size(config: LdaSettings, size: Extent) -> int:
@@ -170,9 +246,7 @@ def _batch_size(config: LdaSettings, size: Extent) -> int:
     return max(1, min(or_default(config.batch_size, usual), size.n_docs // config.workers))
 
 
-def _documents_of_start(
-    config: LdaSettings, within: float, size: Extent, memory: int | None
-) -> int:
+def _documents_within(config: LdaSettings, within: float, size: Extent, memory: int | None) -> int:
     """Documents of a start on a subset of them, which may draw ``within`` tokens: as many as were
     told, or as suit the run; 0 where it had better begin in another way."""
     told = config.start == "subset" or (config.start_sweeps, config.start_documents) != (AUTO, AUTO)

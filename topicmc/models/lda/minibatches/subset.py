@@ -15,16 +15,14 @@ each worker has those of its share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from topicmc.corpora import Corpus
 from topicmc.engine.transport.base import Transport
-from topicmc.kernels.threads import Threads
 from topicmc.models.lda.collapsed.adlda import Adlda
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.minibatches.chains import MinibatchChains
@@ -33,14 +31,12 @@ from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.planning.pace import Machine
 from topicmc.models.lda.planning.starts import LATEST
 from topicmc.models.lda.settings import LdaSettings, Resolved
-from topicmc.models.lda.workers import WorkerDocuments
-from topicmc.samplers.row_prior import Additions
+from topicmc.models.lda.task import Task
+from topicmc.models.lda.workers import Tokens, WorkerDocuments
 from topicmc.samplers.state import Chain
 from topicmc.storage.checkpoints import Checkpoint
 
 _GATHERED = 65_536  # documents at a time
-
-Tokens = tuple[np.ndarray, np.ndarray, int]
 
 
 @dataclass(frozen=True)
@@ -70,44 +66,15 @@ class SubsetStart:
     Its clock goes by sweeps over the subset, and then by the trajectories of the chains.
 
     Args:
-        config: resolved settings, whose start is ``"subset"``.
-        corpus: an open corpus; only the shard files of the hosted workers are read.
-        transport: who hosts which workers.
-        threads: the threads of this process.
+        task: of the chains, whose start is ``"subset"``.
         chains: makes the chains of minibatches, which begin with topics that were found.
-        slow: factor by which a worker is slowed down, for experiments.
-        scratch: a folder for working memory that need not stay in memory.
-        additions: to the prior of the topics.
     """
 
-    def __init__(
-        self,
-        config: Resolved,
-        corpus: Corpus,
-        transport: Transport,
-        threads: Threads,
-        chains: Callable[[Found | None], MinibatchChains],
-        slow: Mapping[int, float] | None = None,
-        scratch: Path | None = None,
-        additions: Additions | None = None,
-    ) -> None:
-        self._config = config
-        self._n_tokens = corpus.n_tokens
+    def __init__(self, task: Task, chains: Callable[[Found | None], MinibatchChains]) -> None:
+        self._task = task
+        self._config = task.config
+        self._n_tokens = task.corpus.n_tokens
         self._chains = chains
-
-        def first() -> Adlda:
-            tokens = _tokens(corpus, config.start_documents, config.workers, transport)
-            mine = sum(len(own) for _, own, _ in tokens.values())
-            n_tokens = int(transport.sum(np.array([mine]))[0])
-            subset = Extent(config.start_documents, n_tokens, corpus.n_words)
-            made = Adlda(
-                _settings(config, subset), subset, transport, threads, slow, scratch,
-                tokens=tokens, additions=additions,
-            )  # fmt: skip
-            made.time_budget, made.latest = config.time_budget, LATEST
-            return made
-
-        self._begin = first
         self._then: MinibatchChains | None = None
         self._sweeps = 0  # over the subset, that were made before the chains began
 
@@ -115,7 +82,15 @@ class SubsetStart:
     def _first(self) -> Adlda | None:
         """The chain over the subset; None once it has ended. All processes make it when it is asked
         for: a run that has come past it does without."""
-        return self._begin()
+        config, corpus, transport = self._config, self._task.documents, self._task.transport
+        tokens = _tokens(corpus, config.start_documents, config.workers, transport)
+        mine = sum(len(own.words) for own in tokens.values())
+        n_tokens = int(transport.sum(np.array([mine]))[0])
+        subset = Extent(config.start_documents, n_tokens, corpus.n_words)
+        task = replace(self._task, config=_settings(config, subset), corpus=subset)
+        first = Adlda(task, tokens=tokens)
+        first.time_budget, first.latest = config.time_budget, LATEST
+        return first
 
     @property
     def _now(self) -> Adlda | MinibatchChains:
@@ -239,8 +214,7 @@ def _settings(config: Resolved, subset: Extent) -> Resolved:
 
 
 def _tokens(corpus: Corpus, n_docs: int, n_workers: int, transport: Transport) -> dict[int, Tokens]:
-    """Of each hosted worker the documents of the subset: offsets int64 (n + 1,), tokens (T,) of the
-    corpus's type, and how many documents of the subset are before them."""
+    """Of each hosted worker the documents of the subset, as if there were no others."""
     wanted = np.arange(n_docs) * corpus.n_docs // n_docs
     ranges = share_out(corpus, n_workers)
     starts = np.cumsum([0, *(sum(r.last - r.first for r in own) for own in ranges)])
@@ -255,5 +229,5 @@ def _tokens(corpus: Corpus, n_docs: int, n_workers: int, transport: Transport) -
             lengths.append(np.diff(batch.offsets))
             words.append(batch.words.astype(dtype)[batch.tokens])
         tokens = np.concatenate([np.zeros(0, dtype), *words])
-        found[worker] = (np.cumsum(np.concatenate(lengths)), tokens, int(first))
+        found[worker] = Tokens(np.cumsum(np.concatenate(lengths)), tokens, int(first))
     return found

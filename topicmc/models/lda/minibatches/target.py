@@ -12,12 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from topicmc.corpora import Corpus
 from topicmc.engine.dsgld import Held, Part
 from topicmc.engine.schedule import batch_items, worker_of
 from topicmc.engine.state import ReadOnDemand, Table
 from topicmc.kernels.simplex import FLOOR
-from topicmc.kernels.threads import Threads
 from topicmc.models.lda.extent import Extent
 from topicmc.models.lda.formats import is_of_older_layout, older_state
 from topicmc.models.lda.minibatches.estimates import ESTIMATORS, Estimator, Saga, WholeChain, plain
@@ -25,10 +23,10 @@ from topicmc.models.lda.minibatches.updates import Updates, state_of
 from topicmc.models.lda.partition import share_out
 from topicmc.models.lda.planning.chain_defaults import initial_total
 from topicmc.models.lda.priors.learned import prior_metrics
-from topicmc.models.lda.settings import Resolved
+from topicmc.models.lda.task import Task
 from topicmc.models.lda.workers import WorkerDocuments
 from topicmc.samplers.registry import sampler_of
-from topicmc.samplers.row_prior import Additions, RowPrior
+from topicmc.samplers.row_prior import RowPrior
 from topicmc.samplers.running_mean import MeanChain
 from topicmc.samplers.state import Chain, initial_chain, sum_topics
 from topicmc.storage.checkpoints import Checkpoint
@@ -53,32 +51,23 @@ class TopicChains:
     """The `topicmc.engine.dsgld.Target` of minibatch LDA; a chain travels as a whole.
 
     Args:
-        config: resolved settings.
-        corpus: an open corpus; only the shard files of the hosted workers are read.
-        workers: those that this process hosts.
-        threads: the threads of this process.
-        additions: to the prior of the topics.
-        origin: what chains begin with, if they go on from other topics.
+        task: of the chains; its origin counts for nothing here.
+        beginning: what chains begin with, if they go on from other topics.
     """
 
     at_once = 1
 
-    def __init__(
-        self,
-        config: Resolved,
-        corpus: Corpus,
-        workers: Sequence[int],
-        threads: Threads,
-        additions: Additions | None = None,
-        origin: Beginning | None = None,
-    ) -> None:
+    def __init__(self, task: Task, beginning: Beginning | None = None) -> None:
+        config, corpus, threads = task.config, task.documents, task.threads
         self._config = config
-        self._origin = origin
+        self._origin = beginning
         self._threads = threads
         self._corpus = corpus
         ranges = share_out(corpus, config.workers)
-        self.documents = {worker: WorkerDocuments(corpus, ranges[worker]) for worker in workers}
-        self.prior = RowPrior(config.beta, additions)
+        self.documents = {
+            worker: WorkerDocuments(corpus, ranges[worker]) for worker in task.transport.workers
+        }
+        self.prior = RowPrior(config.beta, task.additions)
         self.updates = Updates(config, corpus.n_tokens, threads, self.prior)
         self._sampler = sampler_of(config.sampler)
         self._state = state_of(config)

@@ -60,13 +60,14 @@ def _draw(corpus: Corpus, config: Resolved, threads: Threads, worker: int) -> fl
     offsets, tokens, number = expand(corpus, ranges)
     key, alpha = np.uint64(0), np.full(config.topics, 0.1)
     sampler = CollapsedWorker(offsets, tokens, number, corpus.n_words, config.topics, key)
-    n_docs, size = len(offsets) - 1, config.batch_size
+    one_by_one = config.batch_size == 1
+    n_docs, size = len(offsets) - 1, config.trajectory if one_by_one else config.batch_size
     blocks = [np.arange(d, min(d + size, n_docs)) for d in range(0, n_docs, size)]
 
     def sweep(number: int) -> None:
         for docs in blocks:
             sampler.draw(
-                docs, alpha, RowPrior(0.1), sweep=number, one_by_one=False, threads=threads
+                docs, alpha, RowPrior(0.1), sweep=number, one_by_one=one_by_one, threads=threads
             )
 
     sweep(0)

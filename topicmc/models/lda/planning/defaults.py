@@ -36,7 +36,7 @@ def resolve(config: LdaSettings, size: Extent, machine: Machine = ONE_CORE) -> R
 
     Raises UsageError when the corpus cannot bear what was asked.
     """
-    known = len(config.alpha) if isinstance(config.alpha, list) else default_topics(size.n_docs)
+    known = len(config.alpha) if isinstance(config.alpha, list) else default_topics(size)
     config = replace(config, topics=or_default(config.topics, known))
     topics = config.topics
     if config.seeds is not None and config.seed_weight is None:
@@ -98,6 +98,13 @@ def _learned(config: LdaSettings) -> str:
 
 def needs_pace(config: LdaSettings) -> bool:
     """Whether something is left open that depends on the speed of the machine."""
-    start = config.start_sweeps if config.keeps_assignments else config.anneal_updates
+    kept = config.keeps_assignments
+    start = config.start_sweeps if kept else config.anneal_updates
     may_remember = config.sampler == "scir" and config.remember == AUTO
-    return config.time_budget is not None and (may_remember or AUTO in (config.sampler, start))
+    on_subset = config.start == "subset" or (not kept and config.start_sweeps != AUTO)
+    is_open = (
+        may_remember
+        or AUTO in (config.sampler, start)
+        or (on_subset and config.start_documents == AUTO)
+    )
+    return config.time_budget is not None and is_open

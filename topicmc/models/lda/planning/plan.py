@@ -17,6 +17,7 @@ from topicmc.models.lda.planning.starts import (
 )
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.posterior.thinning import number_kept
+from topicmc.samplers.registry import sampler_of
 from topicmc.settings.values import AUTO
 
 ENOUGH_SAMPLES = 4  # posterior samples, below which a run is told to be short
@@ -28,7 +29,26 @@ def rounds_per_sweep(config: LdaSettings, n_docs: int) -> int:
     return -(-n_docs // per_round)
 
 
-def passes(config: LdaSettings) -> int:
+def rounds_per_move(config: LdaSettings, size: Extent) -> int:
+    """Rounds of kept assignments after which θ makes a move: as many as draw the tokens a weight
+    that its sampler wants, but no more than a sweep has."""
+    rounds = rounds_per_sweep(config, size.n_docs)
+    enough = sampler_of(config.sampler).tokens_per_move * size.n_words * config.topics
+    return min(rounds, max(1, round(enough * rounds / size.n_tokens)))
+
+
+def seconds_of_sweeps(config: LdaSettings, size: Extent, pace: Pace) -> tuple[float, float]:
+    """What a sweep over all documents may be expected to take a chain that keeps assignments: in
+    its start, and behind it, where θ is moved, too. In a plain start θ is moved as well."""
+    drawn = sum(pace.sweep(config, size))
+    if not config.remember:
+        return drawn, drawn
+    n_moves = rounds_per_sweep(config, size.n_docs) / rounds_per_move(config, size)
+    moved = drawn + n_moves * size.n_words * config.topics * pace.move
+    return moved if config.start == "plain" else drawn, moved
+
+
+def draws_per_epoch(config: LdaSettings) -> int:
     """How often an epoch draws each document: once by each chain that keeps assignments; chains of
     minibatches share the documents."""
     return config.chains if config.keeps_assignments else 1
@@ -59,14 +79,14 @@ def expected_samples(config: Resolved, size: Extent, pace: Pace) -> int:
     positions = []
     if config.keeps_assignments:
         start = config.start_sweeps
-        sweep = config.chains * sum(pace.sweep(config, size))
+        sweep, behind = seconds_of_sweeps(config, size, pace)
         work = work_of_start(config, size)
         if config.epochs is not None:
             positions.append(config.epochs + start - work.draws)
         if config.time_budget is not None:
-            sweeps = config.time_budget / sweep
+            sweeps = config.time_budget / (config.chains * sweep)
             late = latest(config.start, True) * sweeps + LEAST_START
-            positions.append(sweeps + start - min(work.cost, late))
+            positions.append(start + (sweeps - min(work.cost, late)) * (sweep / behind))
     else:
         start = burn_in_updates(config) // config.trajectory
         tokens = size.n_tokens / size.n_docs * config.batch_size

@@ -7,10 +7,15 @@ from dataclasses import replace
 
 from topicmc.errors import UsageError
 from topicmc.models.lda.extent import Extent
-from topicmc.models.lda.minibatches.defaults import minibatch_tokens
+from topicmc.models.lda.minibatches.defaults import minibatch_tokens, updates_within
 from topicmc.models.lda.planning.chain_defaults import open_to_subset, usual_start
 from topicmc.models.lda.planning.pace import Machine
-from topicmc.models.lda.planning.starts import run_of_slow_growth, usual_subset
+from topicmc.models.lda.planning.starts import (
+    LEAST_START,
+    LEAST_UPDATES,
+    run_of_slow_growth,
+    usual_subset,
+)
 from topicmc.models.lda.settings import LdaSettings, Resolved
 from topicmc.settings.values import AUTO, option, or_default
 
@@ -30,6 +35,7 @@ SUBSET_LEAST = 15
 # draws from their prior and worse than none: on arXiv abstracts minibatches were behind AD-LDA with
 # 0.03 of 10,000 and 2,000 topics and 0.06 of 1,000, and ahead with 0.07 of 2,000 and 0.11 of 1,000.
 _FILLED = 0.06
+_REMEMBERS = "which remembers the topic of every token, because "
 _OF_CHAINS = (
     "groups", "average_until", "sweeps", "burn_in", "step_size", "step_offset", "step_decay",
     "schedule", "remember", "estimate",
@@ -50,19 +56,22 @@ def choose(config: LdaSettings, size: Extent, machine: Machine) -> tuple[str, st
     in which the documents join slowly (on arXiv abstracts minibatches are ahead for 5 s), or for
     one on a subset as large as theirs: for the more sweeps, the longer workers exchange their
     counts, since chains would draw more meanwhile. Nor are minibatches taken that would leave
-    topics all but empty. Settings that only chains have are honoured.
+    topics all but empty or, where they are much of the corpus, hardly come to a sample; nor for
+    more chains than workers. Settings that only chains have are honoured.
     """
     asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(LdaSettings, name)]
     if config.workers == 1 and "schedule" in asked:  # a chain that stays has none
         asked.remove("schedule")
-    if asked:
-        return "scir", f"because {option(asked[0])} is a setting of its chains"
-    config = replace(config, topics=or_default(config.topics, default_topics(size.n_docs)))
+    if asked or config.start == "stream":
+        what = option(asked[0]) if asked else "--start stream"
+        return "scir", f"because {what} is a setting of its chains"
+    config = replace(config, topics=or_default(config.topics, default_topics(size)))
     tokens = f"{size.n_tokens / 1e6:,.1f} million tokens"
     chains = or_default(config.chains, 1)
     needed = chains * token_bytes(size.n_words, config.topics) * size.n_tokens / config.workers
     if needed > _MEMORY_SHARE * (_MEMORY if machine.memory is None else machine.memory):
-        return "scir", f"because the topics of {tokens} would take too much memory to remember"
+        why = f"the topics of {tokens} would take too much memory to remember"
+        return _minibatches(config, why)
     pace = machine.usual_pace(config, size.n_words)
     draw, exchange = pace.sweep(config, size)
     seconds = config.time_budget or _UNTIMED
@@ -71,18 +80,27 @@ def choose(config: LdaSettings, size: Extent, machine: Machine) -> tuple[str, st
     least = max(LEAST_SWEEPS, GROWTH_SHARE * run_of_slow_growth(size, topics))
     if open_to_subset(config) and usual_subset(sweeps, size, topics):
         least = min(least, SUBSET_LEAST)
-    why = "which remembers the topic of every token, because "
     if sweeps < least * (draw + exchange) / draw:
         if exchange > draw:
-            return "scir", f"because {config.workers} workers would mostly exchange counts"
-        seen = minibatch_tokens(config, seconds, pace, size)
-        if seen >= _FILLED * topics * size.n_words:
-            return "scir", f"because the time is too short for sweeps over {tokens}"
-        return "adlda", why + f"the time is too short for minibatches to fill {topics:,} topics"
-    why += f"those of {tokens} fit in memory"
+            return _minibatches(config, f"{config.workers} workers would mostly exchange counts")
+        short = f"{_REMEMBERS}the time is too short for minibatches to "
+        if minibatch_tokens(config, seconds, pace, size) < _FILLED * topics * size.n_words:
+            return "adlda", f"{short}fill {topics:,} topics"
+        updates = updates_within(config, seconds, size, machine)
+        if updates <= LEAST_UPDATES and sweeps > LEAST_START + 1:
+            return "adlda", f"{short}come to samples"
+        return _minibatches(config, f"the time is too short for sweeps over {tokens}")
+    why = f"{_REMEMBERS}those of {tokens} fit in memory"
     if config.time_budget is not None:
         why += f" and the time budget allows for some {sweeps:,.0f} sweeps"
     return "adlda", why
+
+
+def _minibatches(config: LdaSettings, why: str) -> tuple[str, str]:
+    """SCIR and why; but AD-LDA for more chains than workers."""
+    if or_default(config.chains, 1) > config.workers:
+        return "adlda", f"{_REMEMBERS}a worker holds one chain of minibatches at most"
+    return "scir", f"because {why}"
 
 
 def remembers(config: LdaSettings, size: Extent, machine: Machine) -> str | None:
@@ -163,6 +181,7 @@ def token_bytes(n_words: int, n_topics: int) -> int:
     return (2 if n_words <= 1 << 16 else 4) + (1 if n_topics < 256 else 2)
 
 
-def default_topics(n_docs: int) -> int:
-    """K for a corpus."""
-    return 20 if n_docs < 1_000 else 50 if n_docs < 10_000 else 100
+def default_topics(size: Extent) -> int:
+    """K for a corpus: no more than its tokens can bear."""
+    usual = 20 if size.n_docs < 1_000 else 50 if size.n_docs < 10_000 else 100
+    return min(usual, max(2, size.n_tokens // 10))

@@ -69,8 +69,11 @@ class Growth:
         """That of a start of so many sweeps on a corpus."""
         least = math.sqrt(n_topics * min(n_topics, _SPARED_TOPICS))
         topics = max(least, n_topics * min(1.0, sweeps / _FULL_SWEEPS))
+        growing = min(GROWN_BY * sweeps, sweeps - 1)  # by the last sweep all are in
+        if growing < 1:
+            return NO_GROWTH
         first = _first_share(size, topics)
-        return cls(first, max(GROWTH, first ** (-1 / max(1.0, GROWN_BY * sweeps))))
+        return cls(first, max(GROWTH, first ** (-1 / growing)))
 
     def share(self, sweep: int) -> float:
         """The share of the documents that take part in a sweep."""
@@ -184,13 +187,15 @@ def run_of_slow_growth(size: Extent, n_topics: int) -> float:
     return growth.work(math.ceil(growth.n_growing / GROWN_BY)).cost / SUBSET_SHARE
 
 
-def start_within(sweeps: float, n_topics: int, share: float = ANNEALED_SHARE) -> float:
+def start_within(
+    sweeps: float, n_topics: int, share: float = ANNEALED_SHARE, behind: float = 1.0
+) -> float:
     """What a start over whose length β falls may cost, in sweeps over all documents, in a run with
-    time for so many."""
-    most = min(share * sweeps, max(sweeps - _LEFT_BY_ANNEALED, sweeps / 2))
+    time for so many, if one ``behind`` the start takes as long as so many of them."""
+    most = min(share * sweeps, max(sweeps - _LEFT_BY_ANNEALED * behind, sweeps / 2))
     if n_topics <= _MANY_TOPICS:
         return most
-    return min(most, max(sweeps - _LEFT_BY_MANY, _LEAST_SHARE * sweeps))
+    return min(most, max(sweeps - _LEFT_BY_MANY * behind, _LEAST_SHARE * sweeps))
 
 
 def is_late(seconds: float, time_budget: float | None, share: float) -> bool:

@@ -28,13 +28,19 @@ from topicmc.host.machine import available_memory
 from topicmc.models.lda.planning.defaults import default_beta
 from topicmc.models.lda.priors.seed_settings import Seeds
 from topicmc.models.lda.priors.seeds import SeedWords, found_in
-from topicmc.models.lda.settings import LEAST_PRIOR, MAX_TOPICS, LdaSettings, Resolved
+from topicmc.models.lda.settings import (
+    LEAST_PRIOR,
+    MAX_TOPICS,
+    MOST_PRIOR,
+    LdaSettings,
+    Resolved,
+)
 from topicmc.samplers.row_prior import Additions
 from topicmc.settings.values import AUTO
-from topicmc.storage.fields import shown
-from topicmc.storage.files import load_array, read_text
+from topicmc.storage.arrays import load_array
+from topicmc.storage.fields import quoted
+from topicmc.storage.files import read_text
 
-MOST_PRIOR = 1e9
 _UNREADABLE = (*DAMAGE, csv.Error)
 
 
@@ -66,7 +72,7 @@ class Given:
     def additions(self, config: Resolved, n_words: int) -> Additions | None:
         """What is added to β under resolved settings."""
         if self.seeds is None:
-            return None if self.matrix is None else self.matrix.padded(config.topics)
+            return None if self.matrix is None else self.matrix.for_topics(config.topics)
         assert config.seed_weight is not None
         return self.seeds.additions(n_words, config.topics, config.seed_weight)
 
@@ -219,9 +225,9 @@ def _of_csv(text: str, vocabulary: Sequence[str]) -> Any:
         topic, word, prior = (row[i] if i < len(row) else "" for i in at)
         place = places.get(word.strip())
         if place is None:
-            raise ValueError(f"row {number}: {shown(word)} is not in the vocabulary; leave it out")
+            raise ValueError(f"row {number}: {quoted(word)} is not in the vocabulary; leave it out")
         if not topic.strip().isdecimal() or len(topic) > 9 or (int(topic), place) in cells:
-            raise ValueError(f"row {number}: {shown(topic)} is no topic, or has that word already")
+            raise ValueError(f"row {number}: {quoted(topic)} is no topic, or has that word already")
         cells[int(topic), place] = float(prior)
     if not cells:
         raise ValueError("it lists no priors")
@@ -255,4 +261,5 @@ def read_alpha(text: str) -> float | list[float]:
         raise DataError(
             f"{where}: cannot be read as α ({error}); give a number for each topic"
         ) from None
-    return found.astype(np.float64).tolist()
+    numbers = found.astype(np.float64).tolist()
+    return numbers[0] if len(numbers) == 1 else numbers

@@ -61,8 +61,11 @@ def learned_beta(
     """β after some steps, given the topics and the tokens of each in the corpus, totals (K,).
 
     The counts are n_kw = φ_kw (n_k + B_k) − b_kw, φ_kw = θ_wk / topic_sums_k: those of the
-    assignments where θ = n + b, else expected ones. theta float32 (W, K).
+    assignments where θ = n + b, else expected ones; where there are none β stays. theta float32
+    (W, K).
     """
+    if not totals.any():
+        return prior.base
     n_words, n_topics = theta.shape
     scale = (totals + prior.totals(n_words, n_topics)) / topic_sums
     given = (scale, prior.base, _HALF, threads or Threads())

@@ -17,7 +17,7 @@ from typing import Any
 
 from topicmc.errors import DataError, UsageError
 from topicmc.models.lda.priors.seed_settings import Seeds, checked_seeds
-from topicmc.storage.fields import shown
+from topicmc.storage.fields import quoted
 from topicmc.storage.files import read_text
 
 
@@ -58,7 +58,7 @@ def _json(text: str) -> Any:
         names = [name for name, _ in pairs]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"{shown(twice)} comes twice")
+            raise ValueError(f"{quoted(twice)} comes twice")
         return dict(pairs)
 
     return json.loads(text, object_pairs_hook=unique)
@@ -76,10 +76,10 @@ def _csv(text: str) -> Seeds:
         name, word, weight = ((row.get(key) or "").strip() for key in ("topic", "word", "weight"))
         words = seeds.setdefault(name, {})
         if not name or not word or word in words:
-            fault = f"{shown(word)} comes twice" if word in words else "has no topic or no word"
+            fault = f"{quoted(word)} comes twice" if word in words else "has no topic or no word"
             raise ValueError(f"line {number} {fault}")
         try:
             words[word] = float(weight) if weight else 1.0
         except ValueError:
-            raise ValueError(f"line {number}: the weight {shown(weight)} is no number") from None
+            raise ValueError(f"line {number}: the weight {quoted(weight)} is no number") from None
     return seeds

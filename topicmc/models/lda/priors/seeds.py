@@ -23,7 +23,7 @@ import numpy as np
 from topicmc.errors import UsageError
 from topicmc.models.lda.priors.seed_settings import Seeds
 from topicmc.samplers.row_prior import Additions
-from topicmc.storage.fields import shown
+from topicmc.storage.fields import quoted
 
 USUAL_SHARE = 1 / 200
 _TOLD = 8  # words in a remark
@@ -102,7 +102,7 @@ def found_in(seeds: Seeds, vocabulary: Sequence[str], *, lenient: bool = False) 
     if lacking and not lenient:
         which = ", ".join(found._told(name, word) for name, word in unknown if word in told)
         raise UsageError(
-            f"--seeds: no seed word of topic {shown(lacking[0])} is in the vocabulary: {which};"
+            f"--seeds: no seed word of topic {quoted(lacking[0])} is in the vocabulary: {which};"
             " correct them, or leave the topic out"
         )
     return found

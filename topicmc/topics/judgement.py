@@ -12,8 +12,9 @@ from topicmc.engine.progress import advice_to_train
 from topicmc.models.lda.draws import keeps_counts
 from topicmc.models.lda.progress import reached, resume_command
 from topicmc.models.lda.run import TopicRun
-from topicmc.posterior.convergence import CHANCE, ENOUGH, FEWEST, trend
-from topicmc.posterior.verdict import differ, each_at_rest, exceeds, is_doubtful
+from topicmc.posterior.agreement import differ, each_at_rest, exceeds, is_doubtful
+from topicmc.posterior.convergence import CHANCE, ENOUGH, FEWEST, limit, rhat, trend
+from topicmc.posterior.traces import LOG_LIKELIHOOD
 from topicmc.topics.chains import MatchedChain
 from topicmc.topics.uncertainty import Posterior
 
@@ -24,15 +25,28 @@ MATERIAL = 0.005
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the verdict rests on: the ``chains`` that are compared, their ``draws`` (C, n) and the
-    ``rhat`` of these by the name of a summary, and whether there are traces among them."""
+    """What the verdict rests on.
+
+    Attributes:
+        runs: what is judged.
+        posterior: what their kept samples say.
+        chains: those that are compared.
+        fits: of each chain of a run the mean log-likelihood of a held-out token at the evaluations
+            in its second half, (n,).
+        draws: of the chains that are compared, (C, n) by the name of a summary.
+        rhat: of these, by the same name.
+        traced: whether there are traces among them.
+        shares: of matched topics in the kept samples, (K, C, n).
+    """
 
     runs: Sequence[TopicRun]
     posterior: Posterior
     chains: Sequence[MatchedChain]
+    fits: Sequence[tuple[TopicRun, np.ndarray]]
     draws: Mapping[str, np.ndarray]
     rhat: Mapping[str, float]
     traced: bool
+    shares: np.ndarray
 
     @property
     def principal(self) -> str:
@@ -45,16 +59,24 @@ class Evidence:
         return min(self.posterior.n_chains, len(self.chains)) == 1
 
     @property
-    def kind(self) -> str:
-        """What its draws are."""
-        if self.traced:
-            return "recorded states"
-        return "evaluations" if self.principal == FIT else "kept samples"
+    def scarcest(self) -> str:
+        """Of the summaries whose R̂ is known that with the fewest draws. Evaluations are passed over
+        where the log likelihood was traced: of the fit that tells as much, by more states."""
+        known = [name for name in self.draws if not np.isnan(self.rhat[name])]
+        if LOG_LIKELIHOOD in known:
+            known = [name for name in known if name != FIT]
+        return min(known, key=lambda name: self.draws[name].shape[1])
+
+    def kind(self, name: str) -> str:
+        """What the draws of a summary are."""
+        if name == FIT:
+            return "evaluations"
+        return "recorded states" if self.traced else "kept samples"
 
 
 def judge(evidence: Evidence) -> tuple[bool | None, str]:
     """Whether the chains have converged, None when it cannot be told, and the sentence."""
-    for look in (_starting, _moving, _apart, _too_few, _in_doubt):
+    for look in (_starting, _moving, _apart, _too_few, _in_doubt, _of_unlike_sizes):
         found = look(evidence)
         if found is not None:
             return found
@@ -77,17 +99,14 @@ def moves(draws: np.ndarray) -> bool:
 
 
 def _moving(evidence: Evidence) -> tuple[bool, str] | None:
-    if FIT not in evidence.draws:
-        return None
-    # A chain that has just left its group may have been evaluated before it has a sample.
-    for chain, draws in zip(evidence.chains, evidence.draws[FIT], strict=False):
+    for run, draws in evidence.fits:
         if moves(draws):
             gain, _ = trend(draws)
             how = "still falls" if gain > 0 else "rises"
             change = abs(np.expm1(-gain))
             return False, (
-                f"Not converged: the perplexity of {chain.run.path} {how}, by {change:.1%} over the"
-                f" second half of the run; {_advice([chain.run])}."
+                f"Not converged: the perplexity of {run.path} {how}, by {change:.1%} over the"
+                f" second half of the run; {_advice([run])}."
             )
     return None
 
@@ -97,8 +116,7 @@ def _apart(evidence: Evidence) -> tuple[bool, str] | None:
     if not above:
         return None
     worst = max(above, key=lambda name: evidence.rhat[name])
-    value = evidence.rhat[worst]
-    told = f"R̂ of the {worst} is {'infinite' if np.isinf(value) else format(value, '.2f')}"
+    told = f"R̂ of the {worst} is {_rounded(evidence.rhat[worst])}"
     modes = any(differ(evidence.draws[name]) for name in above)
     if not (modes and each_at_rest(evidence.draws)):
         if evidence.posterior.n_chains > 1:
@@ -130,8 +148,8 @@ def _too_few(evidence: Evidence) -> tuple[None, str] | None:
     else:
         advice = "train anew with more --samples"
     return None, (
-        f"Cannot tell whether it has converged: too few {evidence.kind} of a chain since burn-in"
-        f" ({n}, and it takes {needed}); {advice}."
+        f"Cannot tell whether it has converged: too few {evidence.kind(name)} of a chain since"
+        f" burn-in ({n}, and it takes {needed}); {advice}."
     )
 
 
@@ -147,11 +165,34 @@ def _in_doubt(evidence: Evidence) -> tuple[None, str] | None:
     )
 
 
+def _of_unlike_sizes(evidence: Evidence) -> tuple[bool, str] | None:
+    """Chains can fit alike, and rank alike sizes, by topics that have them in another order."""
+    stable = evidence.posterior.stable
+    if evidence.of_one_chain or not stable.any():
+        return None
+    found = rhat(evidence.shares[stable])
+    known = found[~np.isnan(found)]
+    if len(known) == 0 or np.median(known) <= limit(*evidence.shares.shape[1:]):
+        return None
+    # Chains at rest would stay as they are, and a run that trains until it has converged has ended.
+    at_rest = each_at_rest(evidence.draws)
+    advice = "or train with fewer --topics" if at_rest else f"and {_advice(evidence.runs)}"
+    return False, (
+        "Not converged: the topics that all chains have found are not of one size in each (the"
+        f" median R̂ of their sizes is {_rounded(float(np.median(known)))}); believe their words,"
+        f" not their shares, {advice}."
+    )
+
+
+def _rounded(value: float) -> str:
+    return "infinite" if np.isinf(value) else format(value, ".2f")
+
+
 def _difference(evidence: Evidence) -> str:
-    if FIT not in evidence.draws:
+    fits = evidence.draws.get(FIT)
+    if fits is None or fits.size == 0:
         return ""
-    means = evidence.draws[FIT].mean(axis=1)
-    return f"; perplexities differ by {np.expm1(np.ptp(means)):.1%}"
+    return f"; perplexities differ by {np.expm1(np.ptp(fits.mean(axis=1))):.1%}"
 
 
 def _stable(evidence: Evidence) -> str:
@@ -161,8 +202,9 @@ def _stable(evidence: Evidence) -> str:
 
 def _agreed(evidence: Evidence) -> str:
     worst = np.nanmax([evidence.rhat[name] for name in evidence.draws])
-    n = evidence.draws[evidence.principal].shape[1]
-    few = f"{n} {evidence.kind}" if n < ENOUGH else ""
+    scarcest = evidence.scarcest
+    n = evidence.draws[scarcest].shape[1]
+    few = f"{n} {evidence.kind(scarcest)}" if n < ENOUGH else ""
     another = "train another run with another --seed and name both, to learn which topics it finds"
     if evidence.of_one_chain:
         who = f"one chain of {few}" if few else "one chain"
@@ -172,18 +214,20 @@ def _agreed(evidence: Evidence) -> str:
         who = f"chains of one start with {few} each" if few else "chains of one start"
         return f"Converged as far as {who} can tell (R̂ ≤ {worst:.2f}); {another}."
     so_far = f" as far as {few} of a chain can tell" if few else ""
+    of_fit = not all(name.endswith(" share") for name in evidence.draws)
     if evidence.posterior.stable.all():
-        agree = "the chains agree in fit, topic sizes and all topics"
+        agree = f"the chains agree in {'fit, ' * of_fit}topic sizes and all topics"
         return f"Converged{so_far}: {agree} (R̂ ≤ {worst:.2f})."
     return (
-        f"Converged in fit and topic sizes{so_far} (R̂ ≤ {worst:.2f}), but the chains agree in"
-        f" {_stable(evidence)}; believe the stable topics only, or train with fewer --topics."
+        f"Converged in {'fit and ' * of_fit}topic sizes{so_far} (R̂ ≤ {worst:.2f}), but the chains"
+        f" agree in {_stable(evidence)}; believe the stable topics only, or train with fewer"
+        " --topics."
     )
 
 
 def _are_of_one_start(evidence: Evidence) -> bool:
-    """Whether chains were averaged into one before they went on apart, began with the same topics
-    of another run, or have one seed."""
+    """Whether chains were averaged into one before they went on apart, began on the same subset or
+    with the same topics of another run, or have one seed."""
     states = [_states_of_origin(run) for run in evidence.runs]
     begun = [state for told in states for state in told]
     if len(set(begun)) < len(begun) or any(
@@ -194,7 +238,8 @@ def _are_of_one_start(evidence: Evidence) -> bool:
         return len(set(map(_randomness, evidence.runs))) < len(evidence.runs)
     run = evidence.runs[0]
     config = run.facts()["config"]
-    return config.get("groups") == 1 and not keeps_counts(config)
+    averaged = config.get("average_until") != 0 or config.get("start") == "subset"
+    return config.get("groups") == 1 and not keeps_counts(config) and averaged
 
 
 def _randomness(run: TopicRun) -> tuple[Any, ...]:

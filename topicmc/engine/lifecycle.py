@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from topicmc.engine.transport.base import Transport
 from topicmc.engine.transport.open import kind_of
-from topicmc.settings.groups import RunSettings, threads_told
+from topicmc.settings.groups import RunSettings
 from topicmc.storage.lease import held
 from topicmc.storage.runs import FORMAT, RunDirectory
 
@@ -34,6 +34,19 @@ def lease(run: RunDirectory, transport: Transport, leases: ExitStack | None) -> 
         run.lease = leases.enter_context(held(run.path, transport))
 
 
+def begin(
+    run: RunDirectory,
+    transport: Transport,
+    leases: ExitStack | None,
+    create: Callable[[], object],
+) -> None:
+    """Leases a new run, and has the root create it. Collective; errors as of `lease`."""
+    lease(run, transport, leases)
+    if transport.is_root:
+        create()
+    transport.barrier()
+
+
 def take_up(run: RunDirectory, transport: Transport, leases: ExitStack | None) -> None:
     """Leases a run that is to go on, and brings into order what a killed job left. Collective;
     errors as of `lease`."""
@@ -54,6 +67,8 @@ def go_on(
     by now. Collective."""
     if transport.is_root:
         run.remove_temporaries()
-        now = {"transport": kind_of(transport), **threads_told(changes)}
-        run.update_facts(format=FORMAT, config=resolved.as_dict(), **told, **now)
+        told["transport"] = kind_of(transport)
+        if "threads" in changes:
+            told["threads"] = changes["threads"]
+        run.update_facts(format=FORMAT, config=resolved.as_dict(), **told)
     transport.barrier()

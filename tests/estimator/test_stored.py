@@ -1,244 +1,30 @@
-"""`LDA` beyond one fit: streams, runs on disk, callbacks, logs, and Ctrl-C."""
+"""Models of `LDA` as runs on disk: what is kept, and what is read."""
 
-import logging
-import os
-import pickle
-import signal
 import subprocess
 import sys
-import tempfile
-import threading
-import time
 import tracemalloc
 import warnings
 from contextlib import nullcontext
-from pathlib import Path
 
 import numpy as np
 import pytest
 from fake_runs import make_run
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from fitting_cases import QUICK, TOKENS, WORDS, stream
+from sklearn.exceptions import ConvergenceWarning
 
 from topicmc import LDA
 from topicmc.cli import topicmc as commands
-from topicmc.corpora import prepare
 from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
-from topicmc.estimator import Evaluation
-from topicmc.estimator.incremental import LEAST_START, MOST_START
+from topicmc.estimator.incremental import LEAST_START
+from topicmc.estimator.saved import read as read_run
 from topicmc.estimator.stored import Visits
-from topicmc.estimator.stored import read as read_run
 from topicmc.kernels.threads import Threads
-from topicmc.models.heldout import split_documents
-from topicmc.models.lda.completion import token_probabilities
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import posterior_mean, share_of
 from topicmc.posterior.traces import LOG_LIKELIHOOD, chain_trace
-from topicmc.samplers.scir import Scir
-from topicmc.storage.files import write_arrays
-
-TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
-TOKENS = [text.split() for text in TEXTS]
-WORDS = sorted({word for tokens in TOKENS for word in tokens})
-QUICK = {"n_components": 2, "max_iter": 20, "random_state": 3, "n_jobs": 1}
-
-
-@pytest.fixture(scope="module")
-def fitted() -> LDA:
-    return LDA(**QUICK).fit(TOKENS)
-
-
-# --- what it reads --------------------------------------------------------------------------------
-
-
-def columns():
-    pd = pytest.importorskip("pandas")
-    objects = np.empty(40, object)
-    objects[:] = TOKENS
-    return {
-        "series": pd.Series(TOKENS),
-        "series of arrays": pd.Series([np.array(tokens) for tokens in TOKENS]),
-        "object array": objects,
-        "another index": pd.Series([tuple(tokens) for tokens in TOKENS], index=range(7, 47)),
-        "frame": pd.Series(TOKENS).to_frame("tokens"),
-    }
-
-
-@pytest.mark.parametrize(
-    "name", ["series", "series of arrays", "object array", "another index", "frame"]
-)
-def test_columns_of_token_lists(fitted, name):
-    X = columns()[name]
-    assert (LDA(**QUICK).fit(X).samples_ == fitted.samples_).all()
-    assert (fitted.transform(X) == fitted.transform(TOKENS)).all()
-    streamed = LDA(2, vocabulary=WORDS, random_state=0, n_jobs=1)
-    with pytest.warns(ConvergenceWarning):
-        assert streamed.partial_fit(X).vocabulary_ == WORDS
-    with pytest.raises(ValueError, match=r"give LDA\(vocabulary="):
-        LDA(2).partial_fit(X)
-
-
-def test_texts_in_any_wrapping_are_told_from_tokens():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"id": range(40), "text": TEXTS})
-    for X in (frame["text"], np.array(TEXTS), np.array(TEXTS, object), pd.Series([None, *TEXTS])):
-        with pytest.raises(TypeError, match=r"X holds texts: .* use CountVectorizer"):
-            LDA(**QUICK).fit(X)
-    with pytest.raises(TypeError, match="holds texts in column 'text'"):
-        LDA(**QUICK).fit(frame)
-
-
-@pytest.mark.parametrize(
-    ("odd", "complaint"),
-    [("raw text", r"X\[40\] is a text, 'raw text'"), (None, r"X\[40\] is None"),
-     (float("nan"), r"X\[40\] is nan"), ([1, 2], "the token 1, which is no text")],
-)  # fmt: skip
-def test_a_row_that_is_no_list_of_tokens_is_named(odd, complaint):
-    with pytest.raises(TypeError, match=complaint):
-        LDA(**QUICK).fit([*TOKENS, odd])
-
-
-def test_the_vocabulary_of_count_vectorizer():
-    model = LDA(**QUICK, vocabulary={"rain": 1, "tea": 0, "milk": 2}).fit(TOKENS)
-    assert model.vocabulary_ == ["tea", "rain", "milk"]
-
-
-def test_a_series_of_words_is_read_in_its_order():
-    """Whatever its index."""
-    pd = pytest.importorskip("pandas")
-    for index in (range(len(WORDS))[::-1], range(3, 3 + len(WORDS)), WORDS[::-1]):
-        words = pd.Series(WORDS, index=index)
-        assert LDA(**QUICK, vocabulary=words).fit(TOKENS).vocabulary_ == WORDS
-    for gaps in ({1: "tea", 2: "rain"}, {"tea": 1, "rain": 2}):
-        with pytest.raises(ValueError, match="must have the ids 0, 1, 2"):
-            LDA(**QUICK, vocabulary=gaps).fit(TOKENS)
-
-
-def test_a_set_of_words_is_sorted():
-    assert LDA(**QUICK, vocabulary={"tea", "rain", "milk"}).fit(TOKENS).vocabulary_ == [
-        "milk", "rain", "tea",
-    ]  # fmt: skip
-    with pytest.raises(ValueError, match="vocabulary is a text"):
-        LDA(**QUICK, vocabulary="tea").fit(TOKENS)
-
-
-def test_a_batch_without_known_words_leaves_the_topics():
-    model = LDA(**QUICK).fit(TOKENS)
-    before = model.components_.copy()
-    assert (model.partial_fit([["unheard"]]).components_ == before).all()
-    with pytest.raises(ValueError, match="no words to train on"):
-        LDA(**QUICK, vocabulary=WORDS).partial_fit([["unheard"]])
-
-
-# --- documents as they come -----------------------------------------------------------------------
-
-
-def stream(model: LDA, n_calls: int) -> list[int]:
-    """Parts of TOKENS, and after which calls the model has warned."""
-    warned = []
-    for call in range(n_calls):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model.partial_fit([TOKENS[(i + 20 * call) % 40] for i in range(20)])
-        if any(w.category is ConvergenceWarning for w in caught):
-            warned.append(call)
-    return warned
-
-
-@pytest.mark.parametrize(
-    ("total", "start"), [(None, LEAST_START), (40, LEAST_START), (2000, 100), (10**6, MOST_START)]
-)
-def test_a_start_follows_the_documents_and_warns_until_it_is_over(total, start):
-    model = LDA(2, total_samples=total, vocabulary=WORDS, random_state=1, n_jobs=1)
-    assert stream(model, start + 2) == list(range(start))
-    assert min(model._stream.positions) > start
-
-
-def test_after_fit_every_call_counts(fitted):
-    model = LDA(**QUICK, total_samples=40).fit(TOKENS)
-    before, passes, n = model.components_, model.n_iter_, len(model.samples_)
-    assert stream(model, 1) == []
-    assert (model.components_ != before).any()
-    assert model.n_iter_ == passes + 1
-    stream(model, 3)
-    assert model.n_iter_ == passes + 2
-    kept = [phi for phi in model.samples_ if any((phi == draw).all() for draw in draws(fitted))]
-    assert 0 < len(kept) < n
-    stream(model, n)
-    assert not any((phi == draw).all() for phi in model.samples_ for draw in draws(fitted))
-
-
-def draws(model: LDA) -> list[np.ndarray]:
-    return [model._draw(i) for i in range(len(model.samples_))]
-
-
-def test_samples_of_a_stream_are_put_together_when_they_are_read():
-    model = LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1)
-    assert not hasattr(model, "components_")
-    stream(model, LEAST_START + 4)
-    assert isinstance(model._record.phis, list)
-    stored = pickle.loads(pickle.dumps(model))
-    samples = model.samples_
-    assert samples is model.samples_ and samples.shape == (4, 2, len(WORDS))
-    np.testing.assert_array_equal(stored.components_, model.components_)
-    assert all(np.shares_memory(phi, samples) for phi in model._stream.samples)
-    stored = pickle.loads(pickle.dumps(model))
-    assert stored._record.phis is stored._stream.samples
-    stream(model, 1)
-    assert len(model.samples_) == 5 and (model.samples_[:4] == samples).all()
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        LDA(2).components_  # noqa: B018
-
-
-def test_a_call_that_fails_leaves_the_stream_as_it_was(monkeypatch):
-    """Though it fails in the middle of a move."""
-    model, other, new = (
-        LDA(2, total_samples=40, vocabulary=WORDS, random_state=1, n_jobs=1) for _ in range(3)
-    )
-    for one in (model, other):
-        stream(one, 3)
-    move = Scir.move
-
-    def torn(*args, **named):
-        move(*args, **named)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Scir, "move", torn)
-        for one in (model, new):
-            with pytest.raises(KeyboardInterrupt):
-                one.partial_fit(TOKENS)
-    assert not hasattr(new, "n_features_in_")
-    for one in (model, other):
-        stream(one, 1)
-    assert (model.samples_ == other.samples_).all() and model.n_iter_ == other.n_iter_
-
-
-# --- scores ---------------------------------------------------------------------------------------
-
-
-def test_the_score_is_that_of_the_samples_at_the_price_of_the_mean(fitted):
-    """Document completion by Gibbs sampling under each sample gives the same figure."""
-    from topicmc.corpora.documents import from_entries
-
-    ids = [WORDS.index(word) for tokens in TOKENS for word in tokens]
-    lengths = np.array([len(tokens) for tokens in TOKENS])
-    documents = from_entries(lengths, np.array(ids), np.ones(len(ids), np.int64))[0]
-    split = split_documents(documents, seed=0)
-    ones, threads = np.ones(2), Threads(1)
-    found = [
-        token_probabilities(
-            split, np.ascontiguousarray(phi.T), ones, fitted.doc_topic_prior_, seed=0,
-            threads=threads, sweeps=300,
-        )
-        for phi in fitted.samples_
-    ]  # fmt: skip
-    expected = np.log(np.mean(found, axis=0)).mean()
-    assert fitted.score(TOKENS) == pytest.approx(expected, abs=0.02)
-
-
-# --- runs -----------------------------------------------------------------------------------------
+from topicmc.storage.arrays import write_arrays
 
 
 def test_a_model_is_kept_as_a_run(fitted, tmp_path, capsys):
@@ -426,14 +212,21 @@ def test_samples_are_read_into_one_array(tmp_path):
     assert held < 1.5 * record.samples.nbytes
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_samples_that_do_not_fit_in_memory_are_refused_before_training(monkeypatch):
-    """48 bytes each. A short run, of 12 sweeps, has at most as many."""
-    monkeypatch.setattr("topicmc.estimator.fitting.available_memory", lambda: 1_000)
-    with pytest.raises(ValueError, match="32 samples of n_components 2 .* keep fewer n_samples"):
-        LDA(**{**QUICK, "max_iter": 200}).fit(TOKENS)
-    assert len(LDA(**QUICK, n_samples=4).fit(TOKENS).samples_) <= 4
-    assert len(LDA(**{**QUICK, "max_iter": 12}).fit(TOKENS).samples_) <= 12
+def test_samples_that_further_documents_replace_are_not_drawn(tmp_path):
+    """Memory then holds those of `fit` one and a half times, and not twice."""
+    run = make_run(tmp_path / "run", {0: [np.full((4_000, 20), 5.0)] * 32}, sampler="adlda")
+    run.update_facts(passes=1.0, corpus={**run.facts()["corpus"], "documents": 100})
+    first, model = (LDA.from_run(run.path) for _ in range(2))
+    documents, size = [["word003", "word004"] * 5], model.samples_.nbytes
+    first.partial_fit(documents)  # which compiles
+    tracemalloc.start()
+    try:
+        model.partial_fit(documents)
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert model._stream.positions == list(range(17, 34))
+    assert held < 0.9 * size
 
 
 def test_texts_for_a_saved_model_are_cut_as_today(fitted, tmp_path):
@@ -596,42 +389,6 @@ def test_a_saved_model_is_not_resumed(fitted, tmp_path):
     assert TopicRun.open(tmp_path / "run").sample_index() == samples
 
 
-def test_a_fit_that_ended_in_its_start_goes_on_with_one():
-    model = LDA(2, sampler="scir", max_iter=3, total_samples=40, random_state=0, n_jobs=1)
-    with pytest.warns(ConvergenceWarning, match="during its start"):
-        model.fit(TOKENS)
-    before = model.components_
-    assert stream(model, LEAST_START + 2) == list(range(LEAST_START))
-    assert model._record.entries[-1]["burn_in"] is False and (model.components_ != before).any()
-
-
-def test_topics_of_sgrld_keep_their_weight_in_further_documents():
-    """SGRLD leaves Σ_w θ_wk to the prior; a chain of SCIR goes on from tokens and prior."""
-    model = LDA(2, sampler="sgrld", max_iter=60, batch_size=10, random_state=0, n_jobs=1)
-    model.fit(TOKENS * 20)
-    before = model.components_.copy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.partial_fit([["tea", "rain"]] * 5)
-    tokens = sum(map(len, TOKENS)) * 20
-    assert model._record.sums[0].sum() == pytest.approx(tokens, rel=0.1)
-    assert np.abs(model.samples_[-1] - before).max() < 0.2
-
-
-@pytest.mark.parametrize("total", [40.0, np.int64(40)])
-def test_a_total_may_be_any_whole_number(total, tmp_path):
-    model = LDA(2, total_samples=total, vocabulary=WORDS, random_state=1, n_jobs=1)
-    assert stream(model, 2) == [0, 1]
-    model.save(tmp_path / "run")
-    assert TopicRun.open(tmp_path / "run").facts()["corpus"]["documents"] == 40
-
-
-@pytest.mark.parametrize("total", [0, -3, 2.5, float("nan"), float("inf"), "40", True])
-def test_other_totals_are_refused(total):
-    with pytest.raises(ValueError, match="total_samples .* is not a whole number from 1 on"):
-        LDA(2, total_samples=total, vocabulary=WORDS).partial_fit(TOKENS)
-
-
 def test_priors_of_a_stream_come_back(tmp_path):
     prior = np.linspace(0.1, 2, 2 * len(WORDS)).reshape(2, -1)
     given = {"doc_topic_prior": [0.1, 0.4], "topic_word_prior": prior}
@@ -657,95 +414,3 @@ def test_a_saved_model_is_not_advised_to_be_resumed(tmp_path, capsys):
             commands.main([command, str(tmp_path / "run")], standalone_mode=False)
     told = capsys.readouterr()
     assert "LDA.from_run and partial_fit in Python" in told.err and "--resume" not in told.err
-
-
-# --- watching and stopping ------------------------------------------------------------------------
-
-
-def chain_trace_of(model: LDA) -> list[dict]:
-    return [next(iter(line["chains"].values())) for line in model._record.trace]
-
-
-def test_watching_changes_nothing(fitted, caplog, capsys):
-    seen: list[Evaluation] = []
-    with caplog.at_level(logging.INFO, logger="topicmc"):
-        model = LDA(**QUICK, verbose=1, callback=seen.append).fit(TOKENS)
-    assert (model.samples_ == fitted.samples_).all()
-    # By these the run is judged, and its mean made.
-    watched, alone = (chain_trace_of(one) for one in (model, fitted))
-    assert watched == alone and LOG_LIKELIHOOD in alone[-1]
-    last = seen[-1]
-    assert (last.fraction, last.epochs) == (1, pytest.approx(20, abs=1))
-    assert 1 < last.perplexity < 6 and last.samples == len(model.samples_)
-    assert "perplexity" in capsys.readouterr().err
-    logged = [record.getMessage() for record in caplog.records if record.name == "topicmc"]
-    assert sum("perplexity" in text for text in logged) == len(seen)
-
-
-def test_a_corpus_without_held_out_documents_has_no_perplexity(tmp_path):
-    (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n")
-    options = {"min_df": 0, "max_df": 1.0, "n_heldout": 0}
-    corpus = prepare([tmp_path / "texts.txt"], tmp_path / "corpus", **options)
-    seen: list[Evaluation] = []
-    LDA(**QUICK, callback=seen.append).fit(corpus)
-    assert {now.perplexity for now in seen} == {None}
-
-
-def test_a_callback_ends_the_training(recwarn):
-    model = LDA(2, max_iter=2000, random_state=0, n_jobs=1, callback=lambda now: now.samples > 3)
-    model.fit(TOKENS)
-    assert model.n_iter_ < 2000 and len(model.samples_) >= 3
-    assert not [w for w in recwarn if w.category is ConvergenceWarning]
-    endless = LDA(**QUICK, callback=lambda now: now.perplexity)  # a number is no True
-    assert endless.fit(TOKENS).n_iter_ >= 20
-
-
-def test_an_error_of_a_callback_goes_up_and_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(ZeroDivisionError):
-        LDA(**QUICK, callback=lambda now: 1 / 0).fit(TOKENS)
-    assert not list(tmp_path.iterdir())
-
-
-def interrupting() -> threading.Thread:
-    """Presses Ctrl-C once training is under way: before, it raises KeyboardInterrupt."""
-
-    def press() -> None:
-        while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            time.sleep(0.01)
-        time.sleep(0.3)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=press, daemon=True)
-    thread.start()
-    return thread
-
-
-@pytest.fixture
-def usual_ctrl_c():
-    """What runs in the background may have been started with SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def test_ctrl_c_keeps_what_there_is(fitted, tmp_path, monkeypatch, usual_ctrl_c):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    model = LDA(2, max_iter=10**5, random_state=0, n_jobs=1)
-    thread = interrupting()
-    with pytest.warns(ConvergenceWarning, match="interrupted after"):
-        model.fit(TOKENS)
-    thread.join()
-    assert model.transform(TOKENS).shape == (40, 2) and model.n_iter_ < 10**5
-    assert not list(Path(tmp_path).iterdir())
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_a_program_that_handles_ctrl_c_keeps_its_own_way(monkeypatch):
-    heard = []
-    before = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
-    try:
-        LDA(**QUICK, callback=lambda now: os.kill(os.getpid(), signal.SIGINT)).fit(TOKENS)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert heard

@@ -1,0 +1,11 @@
+"""A model that is fitted once for all tests that read it."""
+
+import pytest
+from fitting_cases import QUICK, TOKENS
+
+from topicmc import LDA
+
+
+@pytest.fixture(scope="session")
+def fitted() -> LDA:
+    return LDA(**QUICK).fit(TOKENS)

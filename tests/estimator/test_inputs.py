@@ -1,0 +1,94 @@
+"""What `LDA` reads: columns of token lists, what is no list of tokens, and vocabularies."""
+
+import numpy as np
+import pytest
+from fitting_cases import QUICK, TEXTS, TOKENS, WORDS
+from sklearn.exceptions import ConvergenceWarning
+
+from topicmc import LDA
+
+
+def columns():
+    pd = pytest.importorskip("pandas")
+    objects = np.empty(40, object)
+    objects[:] = TOKENS
+    return {
+        "series": pd.Series(TOKENS),
+        "series of arrays": pd.Series([np.array(tokens) for tokens in TOKENS]),
+        "object array": objects,
+        "another index": pd.Series([tuple(tokens) for tokens in TOKENS], index=range(7, 47)),
+        "frame": pd.Series(TOKENS).to_frame("tokens"),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["series", "series of arrays", "object array", "another index", "frame"]
+)
+def test_columns_of_token_lists(fitted, name):
+    X = columns()[name]
+    assert (LDA(**QUICK).fit(X).samples_ == fitted.samples_).all()
+    assert (fitted.transform(X) == fitted.transform(TOKENS)).all()
+    streamed = LDA(2, vocabulary=WORDS, random_state=0, n_jobs=1)
+    with pytest.warns(ConvergenceWarning):
+        assert streamed.partial_fit(X).vocabulary_ == WORDS
+    with pytest.raises(ValueError, match=r"give LDA\(vocabulary="):
+        LDA(2).partial_fit(X)
+
+
+def test_texts_in_any_wrapping_are_told_from_tokens():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"id": range(40), "text": TEXTS})
+    for X in (frame["text"], np.array(TEXTS), np.array(TEXTS, object), pd.Series([None, *TEXTS])):
+        with pytest.raises(TypeError, match=r"X holds texts: .* use CountVectorizer"):
+            LDA(**QUICK).fit(X)
+    with pytest.raises(TypeError, match="holds texts in column 'text'"):
+        LDA(**QUICK).fit(frame)
+
+
+@pytest.mark.parametrize(
+    ("odd", "complaint"),
+    [("raw text", r"X\[40\] is a text, 'raw text'"), (None, r"X\[40\] is None"),
+     (float("nan"), r"X\[40\] is nan"), ([1, 2], "the token 1, which is no text")],
+)  # fmt: skip
+def test_a_row_that_is_no_list_of_tokens_is_named(odd, complaint):
+    with pytest.raises(TypeError, match=complaint):
+        LDA(**QUICK).fit([*TOKENS, odd])
+
+
+def test_pairs_of_words_are_no_bags(fitted):
+    """As nltk gives bigrams."""
+    for call in (LDA(**QUICK).fit, fitted.transform):
+        with pytest.raises(TypeError, match=r"the token \('new', 'york'\), which is no text"):
+            call([[("new", "york"), ("tea", "cup")]])
+
+
+def test_the_vocabulary_of_count_vectorizer():
+    model = LDA(**QUICK, vocabulary={"rain": 1, "tea": 0, "milk": 2}).fit(TOKENS)
+    assert model.vocabulary_ == ["tea", "rain", "milk"]
+
+
+def test_a_series_of_words_is_read_in_its_order():
+    """Whatever its index."""
+    pd = pytest.importorskip("pandas")
+    for index in (range(len(WORDS))[::-1], range(3, 3 + len(WORDS)), WORDS[::-1]):
+        words = pd.Series(WORDS, index=index)
+        assert LDA(**QUICK, vocabulary=words).fit(TOKENS).vocabulary_ == WORDS
+    for gaps in ({1: "tea", 2: "rain"}, {"tea": 1, "rain": 2}):
+        with pytest.raises(ValueError, match="must have the ids 0, 1, 2"):
+            LDA(**QUICK, vocabulary=gaps).fit(TOKENS)
+
+
+def test_a_set_of_words_is_sorted():
+    assert LDA(**QUICK, vocabulary={"tea", "rain", "milk"}).fit(TOKENS).vocabulary_ == [
+        "milk", "rain", "tea",
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="vocabulary is a text"):
+        LDA(**QUICK, vocabulary="tea").fit(TOKENS)
+
+
+def test_a_batch_without_known_words_leaves_the_topics():
+    model = LDA(**QUICK).fit(TOKENS)
+    before = model.components_.copy()
+    assert (model.partial_fit([["unheard"]]).components_ == before).all()
+    with pytest.raises(ValueError, match="no words to train on"):
+        LDA(**QUICK, vocabulary=WORDS).partial_fit([["unheard"]])
