@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
@@ -164,7 +164,8 @@ def _allow_many_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
     if 0 <= soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        with suppress(OSError, ValueError):  # of systems that allow fewer than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _terminate(signum: int, frame: FrameType | None) -> None:
