@@ -104,7 +104,7 @@ def test_beta_of_no_tokens_stays():
 
 
 @pytest.mark.parametrize(
-    ("n_docs", "n_joined"), [(19, 19), (21, 21), (45, 45), (45, 24), (45, 12), (45, 0)]
+    ("n_docs", "n_joined"), [(19, 19), (21, 21), (45, 45), (45, 25), (45, 12), (45, 0)]
 )
 def test_a_part_of_the_documents_stands_for_those_that_have_joined(monkeypatch, n_docs, n_joined):
     """Every n-th counts n times, so that workers of any size have their weight in α; and ten at
