@@ -24,7 +24,7 @@ from topicmc.corpora.text.stopwords import stop_words
 from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.corpora.text.vocabulary import Pruning, default_pruning, spelled
 from topicmc.errors import DataError, UsageError
-from topicmc.storage.files import check_no_source, real_path, sync_tree, user_errors_for
+from topicmc.storage.files import check_no_source, sync_tree
 from topicmc.storage.staging import clear_up
 
 _NOT_OF_PREPARE = ("tokens", "likely")  # the tokenizer says the one, the format the other
@@ -62,8 +62,7 @@ def add(
     split.check()
     target = Path(source) if output is None else Path(output)
     if output is None:
-        with user_errors_for(target):
-            clear_up(real_path(target))  # a corpus whose replacement was killed is there again
+        clear_up(target)  # a corpus whose replacement was killed is there again
     corpus = opened(source)
     _check(source, documents, target, split)
     cut = corpus.tokenizer.again(tokens, tokenizer)

@@ -28,7 +28,7 @@ from topicmc.settings.values import MAX_WORKERS
 from topicmc.storage.arrays import write_arrays
 from topicmc.storage.fields import SHA256
 from topicmc.storage.fields import Record as Fields
-from topicmc.storage.files import real_path, user_errors_for
+from topicmc.storage.files import real_path
 from topicmc.storage.lease import NAME as LEASE
 from topicmc.storage.lease import held
 from topicmc.storage.run_fields import settings_in
@@ -170,8 +170,7 @@ def write(
     odd = next((word for word in words if "\n" in word or "\r" in word or not _encodes(word)), None)
     if odd is not None:
         raise ValueError(f"the word {odd!r} cannot stand on a line of text: leave it out")
-    with user_errors_for(path):
-        clear_up(real_path(path))
+    clear_up(path)
     if not force and (path / "run.json").is_file():
         raise UsageError(f"{path}: a run is there already; give another path, or force=True")
     _check_place(path, force)

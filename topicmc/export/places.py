@@ -16,8 +16,7 @@ def check_free(path: Path, format: str, files: tuple[str, ...], force: bool) -> 
     """Clears up after exports that were killed, and raises UsageError where one must not be
     written: something is there, and ``force`` is not given or it is not an export of this kind, or
     it is a folder that is or holds the current one. ``files``: as in `topicmc.export.Format`."""
-    with user_errors_for(path):
-        clear_up(real_path(path))
+    clear_up(path)
     if not path.exists():
         return
     if path.is_dir() and files:

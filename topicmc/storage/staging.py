@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from topicmc.host.interrupts import unwound
-from topicmc.storage.files import put_in_place, sync_tree
+from topicmc.storage.files import put_in_place, real_path, sync_tree, user_errors_for
 
 
 @contextmanager
@@ -50,7 +50,13 @@ def draft_of(place: Path) -> Path:
 
 def clear_up(place: Path) -> None:
     """Of what killed processes of this machine left beside ``place``: halves go, and what one had
-    put aside to replace it comes back if nothing took its place. Raises OSError."""
+    put aside to replace it comes back if nothing took its place. A link is followed; errors as of
+    `user_errors_for`."""
+    with user_errors_for(place):
+        _clear_up(real_path(place))
+
+
+def _clear_up(place: Path) -> None:
     prefix = _prefix(place)
     for path in place.parent.glob(glob.escape(prefix) + "*"):
         number, _, kind = path.name[len(prefix) :].partition(".")
