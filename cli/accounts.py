@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topicmc.cli.printing import echo, note
+from topicmc.cli.printing import byte_bar, echo, note
 
 if TYPE_CHECKING:
     from topicmc.corpora.readers import Progress, Tally
@@ -112,36 +112,18 @@ def warn_of_ids(told: dict[str, Any]) -> None:
 
 
 @contextmanager
-def reading_progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progress | None]:
+def reading_progress(sources: tuple[Path, ...], n_passes: int) -> Iterator[Progress]:
     """A bar of bytes on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
     from topicmc.corpora.readers.sources import source_size
 
-    columns = (
-        TextColumn("{task.fields[documents]:,} documents"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=n_passes * source_size(sources) or None, documents=0)
+    size = source_size(sources) if sys.stderr.isatty() else 0  # of perhaps a million files
+    with byte_bar(n_passes * size or None) as update:
         passed: list[Tally] = []  # each pass keeps a tally of its own
 
         def report(tally: Tally) -> None:
             if all(tally is not other for other in passed):
                 passed.append(tally)
             done = sum(t.finished + t.position for t in passed)
-            bar.update(task, completed=done, documents=tally.n_read)
+            update(completed=done, description=f"{tally.n_read:,} documents")
 
         yield report

@@ -17,6 +17,7 @@ from topicmc.cli.accounts import (
     warn_of_reading,
 )
 from topicmc.cli.options import (
+    Listing,
     columns_of,
     force_option,
     json_option,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _corpus_argument = click.argument("corpus", type=click.Path(path_type=Path))
 
 
-@click.group()
+@click.group(cls=Listing)
 def corpus() -> None:
     """Look at prepared corpora, verify, merge and extend them."""
 

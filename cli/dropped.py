@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from topicmc.cli.options import print_json
 from topicmc.cli.printing import echo, note
@@ -48,37 +47,23 @@ def write_dropped(corpus: Corpus, path: Path, force: bool) -> None:
 
     check_new_file(path, _SUFFIXES, force)
     check_no_source(path, [corpus.path])
-    records = _records(corpus)
-    writing = _lines if path.suffix.lower() == ".jsonl" else _table
     with user_errors_for(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path, "wb") as stream, writing(stream, path.suffix.lower()) as write:
-        while chunk := list(islice(records, _CHUNK)):
-            write(chunk)
+    records, suffix = _records(corpus), path.suffix.lower()
+    with atomic_write(path, "wb") as stream:
+        if suffix == ".jsonl":
+            for record in records:
+                stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+            return
+        import pyarrow as pa
+        from pyarrow import csv, parquet
 
-
-_Write = Callable[[list[dict[str, Any]]], None]
-
-
-@contextmanager
-def _lines(stream: IO[bytes], _: str) -> Iterator[_Write]:
-    def write(records: list[dict[str, Any]]) -> None:
-        for record in records:
-            stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-
-    yield write
-
-
-@contextmanager
-def _table(stream: IO[bytes], suffix: str) -> Iterator[_Write]:
-    import pyarrow as pa
-    from pyarrow import csv, parquet
-
-    types = {"row": pa.int64()}
-    schema = pa.schema([(name, types.get(name, pa.string())) for name in _NAMES])
-    kind = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
-    with kind(stream, schema) as writer:
-        yield lambda records: writer.write_table(pa.Table.from_pylist(records, schema))
+        types = {"row": pa.int64()}
+        schema = pa.schema([(name, types.get(name, pa.string())) for name in _NAMES])
+        kind = csv.CSVWriter if suffix == ".csv" else parquet.ParquetWriter
+        with kind(stream, schema) as writer:
+            while chunk := list(islice(records, _CHUNK)):
+                writer.write_table(pa.Table.from_pylist(chunk, schema))
 
 
 def _records(corpus: Corpus) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from topicmc.cli.options import force_option, json_option, output_option, print_json
-from topicmc.cli.printing import echo, in_units
+from topicmc.cli.printing import byte_bar, echo, in_units
 
 if TYPE_CHECKING:
     from topicmc.corpora.download import Progress
@@ -60,8 +60,7 @@ def fetch(
         echo(f"  {told:>10}  {file.url}", err=True)
     asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
     if asks and not click.confirm(f"Download to {output}?", default=True, err=True):
-        echo("Nothing was fetched.", err=True)
-        return
+        sys.exit("Nothing was fetched.")
     with _progress(None if None in sizes else sum(filter(None, sizes))) as progress:
         paths = [
             download(file, output, force=force, progress=progress) for file in collection.files
@@ -76,34 +75,13 @@ def fetch(
 
 
 @contextmanager
-def _progress(total: int | None) -> Iterator[Progress | None]:
-    """A bar of bytes, speed and time left on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    done: dict[str, int] = {}
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
+def _progress(total: int | None) -> Iterator[Progress]:
+    """A bar of bytes on a terminal; nothing elsewhere."""
+    with byte_bar(total) as update:
+        done: dict[str, int] = {}
 
         def report(file: str, position: int, size: int | None) -> None:
             done[file] = position
-            bar.update(task, description=file, completed=sum(done.values()))
+            update(description=file, completed=sum(done.values()))
 
         yield report

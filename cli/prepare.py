@@ -23,8 +23,6 @@ from topicmc.cli.options import (
     output_option,
     print_json,
     quote_option,
-    reading_options,
-    tokenizer_options,
 )
 from topicmc.cli.printing import echo
 from topicmc.errors import UsageError
@@ -51,7 +49,9 @@ _NUMBER = re.compile(r"[+-]?\d{1,18}")
     "--title", metavar="NAME|none", help="Field or column of the documents' titles [title]."
 )
 @click.option("--time", metavar="NAME", help="Field or column of their times [none].")
-@reading_options
+@click.option("--id", metavar="NAME|none", help="Field or column of their ids [none].")
+@click.option("--delimiter", metavar="C", help="What parts the columns of CSV [as found].")
+@click.option("--encoding", metavar="NAME", help="Encoding of text, JSON, CSV [utf-8].")
 @quote_option('"')
 @click.option(
     "--duplicates",
@@ -76,7 +76,13 @@ _NUMBER = re.compile(r"[+-]?\d{1,18}")
     metavar="de,en|none|FILE",
     help="Words to leave out, by language or file [en for text without --vocab, else none].",
 )
-@tokenizer_options
+@click.option("--tokens", metavar="NAME", help="Field of lists of words, instead of a text.")
+@click.option("--token-pattern", metavar="REGEX", help="What a word is [runs of letters].")
+@click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts a text into its words.")
+@click.option("--allow", metavar="LIST", help="In words: digits, hyphens, apostrophes [none].")
+@click.option("--strip", metavar="LIST", help="Markup to remove: html, latex [none].")
+@click.option("--min-length", type=int, help="Letters of a word, at least [2].")
+@click.option("--max-length", type=int, help="Letters of a word, at most [40].")
 @click.option(
     "--phrases",
     is_flag=True,
@@ -119,19 +125,15 @@ def prepare(
     from topicmc import corpora
     from topicmc.corpora.text.tokenizer import Tokenizer
 
-    settings = (tokens, token_pattern, tokenizer, allow, strip, min_length, max_length)
-    cut = None
-    if any(setting is not None for setting in settings):
-        cut = Tokenizer.asked(
-            allow,
-            strip,
-            pattern=token_pattern,
-            function=tokenizer,
-            field=tokens,
-            min_length=min_length,
-            max_length=max_length,
-        )
-
+    cut = Tokenizer.asked(
+        allow,
+        strip,
+        pattern=token_pattern,
+        function=tokenizer,
+        field=tokens,
+        min_length=min_length,
+        max_length=max_length,
+    )
     n_words, columns = _kept(keep)
     learns = phrases and options["vocab"] is None
     with reading_progress(sources, 2 if learns else 1) as progress:
@@ -147,8 +149,7 @@ def prepare(
             progress=progress,
             **options,
         )
-    told = corpus.provenance
-    warn_of_reading(told)
+    warn_of_reading(corpus.provenance)
     if as_json:
         print_json(_summary(corpus))
     else:

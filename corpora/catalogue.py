@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from topicmc.corpora.download import RemoteFile, read_small
@@ -70,30 +69,18 @@ def _wikipedia(base: str, language: str, date: str) -> Collection:
     if not re.fullmatch(r"latest|\d{8}", date):
         raise UsageError(f"--date {date}: give latest or the day of a dump as YYYYMMDD")
     wiki = language.replace("-", "_") + "wiki"
-    find_sum = _sums(f"{base}/{wiki}/{date}/{wiki}-{date}-sha1sums.txt")
-    found = find_sum(rf"{wiki}-(\d{{8}})-pages-articles\.xml\.bz2")
+    sums = read_small(f"{base}/{wiki}/{date}/{wiki}-{date}-sha1sums.txt").decode("utf-8", "replace")
+    name = rf"{wiki}-(\d{{8}})-pages-articles\.xml\.bz2"
+    found = re.search(rf"^([0-9a-f]{{40}})\s+\*?({name})\s*$", sums, re.MULTILINE)
     if found is None:
         raise DataError(
             f"The dump of {wiki} of {date} lists no pages-articles.xml.bz2: it may be unfinished; "
             "try an earlier --date"
         )
-    file, day, sha1 = found
+    sha1, file, day = found.groups()
     return Collection(
         "wikipedia",
         f"Wikipedia in language {language!r}, articles as of {day}",
         _WIKIPEDIA_LICENCE,
         (RemoteFile(f"{base}/{wiki}/{day}/{file}", file, f"sha1:{sha1}"),),
     )
-
-
-def _sums(url: str) -> Callable[[str], tuple[str, str, str] | None]:
-    """Looks a file name up in a list of checksums, by pattern: (name, first group, sum)."""
-    lines = read_small(url).decode("utf-8", "replace").splitlines()
-
-    def find_sum(pattern: str) -> tuple[str, str, str] | None:
-        for line in lines:
-            if match := re.fullmatch(rf"([0-9a-f]{{40}})\s+\*?({pattern})\s*", line):
-                return match[2], match[3], match[1]
-        return None
-
-    return find_sum

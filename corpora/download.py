@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicmc.corpora.streams import Stream, compression
+from topicmc.corpora.streams import SUFFIXES, Stream, compression
 from topicmc.errors import DataError, TopicmcError, UsageError
 from topicmc.host.version import VERSION
 from topicmc.storage.files import put_in_place, sync_file
@@ -35,7 +35,6 @@ _SMALL = 1 << 22
 _ATTEMPTS = 6  # in a row that bring nothing
 _QUESTIONS = 3
 _PAUSE = 1.0  # seconds before the second attempt, doubled each time
-_PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 # What a connection that breaks looks like from here.
 _CUT = (OSError, http.client.HTTPException, UnicodeError)
 
@@ -325,7 +324,7 @@ def _check(file: RemoteFile, path: Path) -> None:
         return
     if path.stat().st_size == 0:
         raise DataError(f"{file.url} is empty: fetch it from another mirror")
-    wanted = _PACKED.get(Path(file.name).suffix)
+    wanted = SUFFIXES.get(Path(file.name).suffix)
     if wanted is None:
         return
     if compression(path) != wanted:

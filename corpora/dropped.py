@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicmc.corpora.files import NpyWriter, sha256
 from topicmc.corpora.metadata import NO_ROW, Metadata
 from topicmc.corpora.offsets import offsets
-from topicmc.corpora.shards import MetadataWriter, file_of, map_array, map_metadata
+from topicmc.corpora.shards import PartWriter, file_of, map_array, map_metadata
 
 NAME = "dropped"
 ARRAYS: dict[str, np.dtype] = {"spans": np.dtype(np.int64), "reasons": np.dtype(np.uint8)}
@@ -49,7 +48,7 @@ class Dropped(NamedTuple):
         return replace(found, rows=rows), self.reasons[places]
 
 
-class DroppedWriter:
+class DroppedWriter(PartWriter):
     """Appends rows to ``root/dropped``; ``close`` returns what corpus.json tells of them.
 
     ``kinds`` are those of the metadata. With ``gaps`` rows that are not there, between those that
@@ -57,13 +56,7 @@ class DroppedWriter:
     """
 
     def __init__(self, root: Path, kinds: Sequence[str], *, gaps: bool = False) -> None:
-        self._folder = root / NAME
-        self._folder.mkdir(parents=True)
-        self._metadata = MetadataWriter(self._folder, kinds)
-        self._files = {
-            array: NpyWriter(self._folder / f"{array}.npy", dtype)
-            for array, dtype in ARRAYS.items()
-        } | self._metadata.files
+        super().__init__(root, NAME, ARRAYS, kinds)
         self._gaps, self._last = gaps, 0
         self._totals = dict.fromkeys(REASONS, 0)
 
@@ -78,7 +71,7 @@ class DroppedWriter:
 
     def write(self, dropped: Dropped) -> None:
         """As they are."""
-        self._metadata.append(dropped.metadata)
+        self._append_metadata(dropped.metadata)
         self._files["spans"].append(dropped.spans)
         self._files["reasons"].append(dropped.reasons)
         for code in self._totals:
@@ -98,22 +91,13 @@ class DroppedWriter:
         """``n_rows`` are all rows of the sources: some may be missing at the end."""
         if self._gaps:
             self._missing(np.array([n_rows + 1]))
-        for file in self._files.values():
-            file.close()
         return {
             "name": NAME,
             "n_docs": self._files["spans"].size,
             "n_rows": sum(self._totals.values()),
             "reasons": {REASONS[code]: n for code, n in self._totals.items() if n},
-            "sha256": {array: sha256(self._folder / f"{array}.npy") for array in self._files},
+            "sha256": self._finish(),
         }
-
-    def __enter__(self) -> DroppedWriter:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        for file in self._files.values():
-            file.abandon()
 
 
 def map_dropped(root: Path, table: dict[str, Any], kinds: Sequence[str]) -> Dropped:

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from topicmc.errors import UsageError
 from topicmc.storage.files import unreadable, user_errors_for
+from topicmc.storage.scratch import aside
 
 STDIN = Path("/dev/stdin")
 _CHUNK = 1 << 20
@@ -71,7 +72,7 @@ def _is_pipe(path: Path) -> bool:
 
 @contextmanager
 def _copied(path: Path) -> Iterator[Path]:
-    with NamedTemporaryFile(prefix="topicmc-") as copy:
+    with NamedTemporaryFile(prefix="topicmc-", dir=aside()) as copy:
         try:
             # A socket cannot be opened by its name.
             pipe = os.fdopen(os.dup(0), "rb") if path == STDIN else path.open("rb")

@@ -21,8 +21,7 @@ from topicmc.corpora.metadata import NO_ROW
 from topicmc.corpora.naming import Place, Places, short_names
 from topicmc.corpora.pipes import readable
 from topicmc.corpora.readers import Progress, Tally
-from topicmc.corpora.readers.named_fields import ALL, Fields
-from topicmc.corpora.readers.records import RecordReader
+from topicmc.corpora.readers.records import ALL, Fields, RecordReader
 from topicmc.corpora.readers.sources import FIELD_READERS, GAPPED, ID_READERS, open_sources
 from topicmc.corpora.readers.vocabularies import given_vocabulary
 from topicmc.corpora.store import Corpus
@@ -102,7 +101,7 @@ def read_known(
     asked = tokenizer is not None and tokenizer.owner is None
     if any((path / INDEX).is_file() for path in sources):
         if asked:
-            raise UsageError("How words are cut is said of text; a prepared corpus has its own")
+            raise UsageError(f"{cut.option} goes with text; a prepared corpus has its own words")
         asked_of = {"format": None if format == "auto" else format, "vocab": vocab, **fields.asked}
         return _reading_of_corpora(sources, words, tally, asked_of, progress)
     opened = ExitStack()
@@ -112,7 +111,7 @@ def read_known(
         stream: Iterable[Known]
         if format in ID_READERS:
             if asked:
-                raise UsageError(f"How words are cut is said of text, and this is {format}")
+                raise UsageError(f"{cut.option} goes with text, and this is {format}: word ids")
             given = given_vocabulary(paths, vocab)
             assert given is not None
             stream = _of_ids(readers, given[1], words, tally, format in GAPPED)

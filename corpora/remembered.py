@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from topicmc.corpora.index import INDEX
-from topicmc.corpora.readers.named_fields import Fields
+from topicmc.corpora.readers.records import Fields
 from topicmc.corpora.readers.sources import ID_READERS
 from topicmc.corpora.store import Corpus
 from topicmc.corpora.text.stopwords import named

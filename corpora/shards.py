@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from topicmc.storage.files import unreadable, within
 
 ARRAYS = ("indptr", "word_ids", "counts")
 _DTYPES: dict[str, tuple[np.dtype, ...]] = {"times": (TIME,), "rows": (np.dtype(np.int64),)}
+_OF_TEXTS = np.dtype(np.uint8), np.dtype(np.int64)
 
 
 def id_dtype(n_words: int) -> np.dtype:
@@ -27,31 +27,50 @@ def count_dtype(largest: int) -> np.dtype:
     return np.dtype(np.uint16 if largest < 1 << 16 else np.uint32)
 
 
-class MetadataWriter:
-    """Appends metadata of some kinds, of those in `FILES`, to files in a folder."""
+class PartWriter:
+    """Appends to arrays in ``root/name``: own ones, of some types, and those of the ``kinds`` of
+    metadata that are kept, of those in `FILES`. The files are closed when the block ends."""
 
-    def __init__(self, folder: Path, kinds: Sequence[str]) -> None:
-        self._kinds = kinds
-        dtypes: dict[str, np.typing.DTypeLike] = {}
+    def __init__(
+        self, root: Path, name: str, dtypes: dict[str, np.dtype], kinds: Sequence[str]
+    ) -> None:
+        self._name, self._kinds = name, kinds
+        self._folder = root / name
+        self._folder.mkdir(parents=True)
         for kind in kinds:
-            own: tuple[np.typing.DTypeLike, ...] = _DTYPES.get(kind, (np.uint8, np.int64))
-            dtypes |= dict(zip(FILES[kind], own, strict=True))
-        self.files = {array: NpyWriter(folder / f"{array}.npy", t) for array, t in dtypes.items()}
+            dtypes = dtypes | dict(zip(FILES[kind], _DTYPES.get(kind, _OF_TEXTS), strict=True))
+        self._files = {
+            array: NpyWriter(self._folder / f"{array}.npy", dtype)
+            for array, dtype in dtypes.items()
+        }
         for kind in TEXTS.keys() & set(kinds):
-            self.files[TEXTS[kind][1]].append(np.zeros(1, dtype=np.int64))
+            self._files[TEXTS[kind][1]].append(np.zeros(1, dtype=np.int64))
 
-    def append(self, metadata: Metadata) -> None:
+    def _append_metadata(self, metadata: Metadata) -> None:
         for kind in self._kinds:
             values = getattr(metadata, kind)
             if kind in TEXTS:
-                text, offsets = (self.files[array] for array in TEXTS[kind])
+                text, offsets = (self._files[array] for array in TEXTS[kind])
                 offsets.append(values.offsets[1:] + text.size)
                 text.append(values.text)
             else:
-                self.files[kind].append(values)
+                self._files[kind].append(values)
+
+    def _finish(self) -> dict[str, str]:
+        """Closes the files, and returns their checksums."""
+        for file in self._files.values():
+            file.close()
+        return {array: sha256(self._folder / f"{array}.npy") for array in self._files}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for file in self._files.values():
+            file.abandon()
 
 
-class ShardWriter:
+class ShardWriter(PartWriter):
     """Appends documents to ``root/name``; ``close`` returns the shard's row of the table.
 
     ``kinds`` says which metadata are kept.
@@ -65,17 +84,9 @@ class ShardWriter:
         counts: np.dtype,
         kinds: Sequence[str] = (),
     ) -> None:
-        self._name = name
-        self._folder = root / name
-        self._folder.mkdir(parents=True)
         dtypes = {"indptr": np.dtype(np.int64), "word_ids": ids, "counts": counts}
-        self._metadata = MetadataWriter(self._folder, kinds) if kinds else None
-        self._files = {
-            array: NpyWriter(self._folder / f"{array}.npy", dtype)
-            for array, dtype in dtypes.items()
-        }
+        super().__init__(root, name, dtypes, kinds)
         self._files["indptr"].append(np.zeros(1, dtype=np.int64))
-        self._files |= self._metadata.files if self._metadata else {}
         self._n_tokens = 0
 
     def append(self, documents: Documents) -> None:
@@ -83,31 +94,16 @@ class ShardWriter:
         self._files["word_ids"].append(documents.word_ids)
         self._files["counts"].append(documents.counts)
         self._n_tokens += documents.n_tokens
-        if self._metadata is not None:
-            self._metadata.append(documents.metadata or Metadata.blank(documents.n_docs))
+        self._append_metadata(documents.metadata or Metadata.blank(documents.n_docs))
 
     def close(self) -> dict[str, Any]:
-        for file in self._files.values():
-            file.close()
         return {
             "name": self._name,
             "n_docs": self._files["indptr"].size - 1,
             "n_entries": self._files["word_ids"].size,
             "n_tokens": self._n_tokens,
-            "sha256": {array: sha256(self._folder / f"{array}.npy") for array in self._files},
+            "sha256": self._finish(),
         }
-
-    def __enter__(self) -> "ShardWriter":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for file in self._files.values():
-            file.abandon()
 
 
 def file_of(root: Path, table: dict[str, Any], array: str) -> Path:

@@ -9,7 +9,7 @@ heldout/         the same
 dropped/         spans.npy  reasons.npy, and what is known of the rows that made no document
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
@@ -120,6 +120,12 @@ class Corpus:
         return Places(self.index.get("sources", []))
 
     @property
+    def tables(self) -> list[dict[str, Any]]:
+        """What corpus.json says of each part: shards, held-out documents, dropped rows if known."""
+        dropped = [self.index["dropped"]] if "dropped" in self.index else []
+        return [*self.index["shards"], self.index["heldout"], *dropped]
+
+    @property
     def n_dropped(self) -> int:
         """Rows of the sources that made no document, as far as they are known."""
         return self.index["dropped"]["n_rows"] if "dropped" in self.index else 0
@@ -130,7 +136,7 @@ class Corpus:
         table = self.index.get("dropped")
         if table is None:
             return None
-        self._check([table], table["sha256"])
+        self.check_parts([table], table["sha256"])
         return map_dropped(self.path, table, kinds(table))
 
     def about(self, number: int) -> Named:
@@ -168,7 +174,7 @@ class Corpus:
         tables = self.index["shards"]
         if not any(kind in kinds(table) for table in tables):
             return []
-        self._check(tables, FILES[kind])
+        self.check_parts(tables, FILES[kind])
         return tables
 
     def shard(self, number: int) -> Documents:
@@ -199,9 +205,14 @@ class Corpus:
             map_documents(self.path, table, self.index["dtypes"])
         if metadata and "dropped" in self.index:
             tables.append(self.index["dropped"])
-        self._check(tables, (*ARRAYS, *DROPPED, *chain(*FILES.values())) if metadata else ARRAYS)
+        arrays = (*ARRAYS, *DROPPED, *chain(*FILES.values())) if metadata else ARRAYS
+        self.check_parts(tables, arrays)
 
-    def _check(self, tables: Sequence[dict[str, Any]], arrays: Sequence[str]) -> None:
+    def check_parts(
+        self, tables: Iterable[dict[str, Any]], arrays: Collection[str], *, afresh: bool = False
+    ) -> None:
+        """The same for some ``arrays`` of parts, of `tables`; with ``afresh`` all are read, and
+        no stamps are made."""
         files = {
             f"{table['name']}/{array}.npy": (table, array)
             for table in tables
@@ -209,7 +220,7 @@ class Corpus:
             if array in table["sha256"]
         }
         sums = {name: table["sha256"][array] for name, (table, array) in files.items()}
-        names = stamps.unchecked(self.path, sums)
+        names = [*sums] if afresh else stamps.unchecked(self.path, sums)
         if not names:
             return
         digests = thread_map(self._digest, (files[name] for name in names), available_cores())
@@ -224,7 +235,8 @@ class Corpus:
             new.setdefault((table["name"], array in ARRAYS), (table, []))[1].append(array)
         for _ in thread_map(self._check_content, new.values(), available_cores()):
             pass
-        stamps.stamp(self.path, sums, names)
+        if not afresh:
+            stamps.stamp(self.path, sums, names)
 
     def _digest(self, file: tuple[dict[str, Any], str]) -> str:
         path = file_of(self.path, *file)

@@ -18,7 +18,7 @@ _SEVEN_BIT = ("utf-7", "hz", "iso2022")  # all of it looks like ASCII
 PDF = b"%PDF"
 PARQUET = b"PAR1"
 FROM_PDF = "extract its text first, for instance by pdftotext"
-SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 
 
 class CutShortError(DataError):
@@ -42,7 +42,7 @@ def compression(path: Path) -> str | None:
 
 class Stream:
     """The decompressed bytes of a file: plain, gzip, bz2, xz or zstd, by content; in UTF-8, when
-    the ``encoding`` that they are written in is given.
+    the ``encoding`` that they are written in is given. A byte order mark at its start is dropped.
 
     Raises DataError when the file is missing, truncated, damaged or written in another encoding.
     """
@@ -50,7 +50,7 @@ class Stream:
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         require_file(path)
         self.path = path
-        self._ahead = b""
+        self._ahead, self._at_start = b"", True
         self._decoder = codecs.getincrementaldecoder(encoding)() if encoding else None
         self._encoding, self._n_lines = encoding, 0
         self._raw: IO[bytes] | Any
@@ -78,6 +78,13 @@ class Stream:
         if self._ahead:
             ahead, self._ahead = self._ahead, b""
             return ahead
+        text = self._next(size)
+        if self._at_start:
+            self._at_start = False
+            text = text.removeprefix(codecs.BOM_UTF8) or self._next(size)
+        return text
+
+    def _next(self, size: int) -> bytes:
         if self._decoder is None:
             return self._read(size)
         text = b""
@@ -195,9 +202,9 @@ def numbered_lines(stream: Stream, advice: str | None = None) -> Iterator[tuple[
 
 
 def decode(line: bytes, path: Path, number: int, advice: str | None = None) -> str:
-    """A line as text; a byte order mark on the first is dropped. DataError names path and line."""
+    """A line as text. DataError names path and line."""
     try:
-        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+        return line.decode()
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}, line {number}: not UTF-8 text (byte {error.start + 1}); "
@@ -214,4 +221,4 @@ def _advice(line: bytes, path: Path, number: int) -> str:
             return f"this is a PDF, so {FROM_PDF}"
     if b"\0" in line:
         return "pass --encoding utf-16-le if it is UTF-16, else it does not look like text"
-    return "pass --encoding latin-1, if it is Western European text, or what it is in"
+    return "pass --encoding cp1252, if it is Western European text, or what it is in"

@@ -88,10 +88,8 @@ def concatenate(
 ) -> dict[str, Any]:
     """Writes shards/, heldout/ and dropped/ into folder; returns their tables, as ``write_index``
     takes them. With ``link`` files that stay as they are become hard links."""
-    dropped_kinds = {
-        kind for part in parts for row in _tables(part.corpus.index) for kind in kinds(row)
-    }
-    with DroppedWriter(folder, sorted(dropped_kinds)) as dropped:
+    tables = [table for part in parts for table in part.corpus.tables]
+    with DroppedWriter(folder, kinds_of(tables)) as dropped:
         for part in parts:
             old = part.corpus.dropped
             if old is not None:
@@ -105,10 +103,6 @@ def concatenate(
                 dict.fromkeys(n for part in parts for n in part.corpus.index.get("columns", []))
             ),
         }
-
-
-def _tables(index: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*index["shards"], index["heldout"], *([index["dropped"]] if "dropped" in index else [])]
 
 
 def _write_shards(

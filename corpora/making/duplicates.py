@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from topicmc.corpora.documents import Documents
-from topicmc.corpora.making.split import in_bucket, look_up, mixed
+from topicmc.corpora.making.split import chunks_of, in_bucket, look_up, mixed
 from topicmc.corpora.offsets import spans
 from topicmc.corpora.strings import Strings
 from topicmc.storage.scratch import scratch_array
@@ -67,9 +67,8 @@ def first_of_each(file: Path) -> tuple[np.ndarray | None, int]:
 def repeating(firsts: np.ndarray) -> np.ndarray:
     """bool (n,): which documents repeat one before them, given the first of each, int64 (n,)."""
     found = np.empty(len(firsts), dtype=bool)
-    for start in range(0, len(firsts), _CHUNK):
-        chunk = firsts[start : start + _CHUNK]
-        found[start : start + _CHUNK] = chunk != np.arange(start, start + len(chunk))
+    for positions in chunks_of(len(firsts)):
+        found[positions] = firsts[positions] != positions
     return found
 
 
@@ -100,7 +99,6 @@ def _chunks(file: Path) -> Iterator[tuple[int, np.ndarray]]:
 
 def _all_first(n: int, folder: Path) -> np.ndarray:
     firsts = scratch_array(n, np.int64, folder)
-    for start in range(0, n, _CHUNK):
-        stop = min(start + _CHUNK, n)
-        firsts[start:stop] = np.arange(start, stop)
+    for positions in chunks_of(n):
+        firsts[positions] = positions
     return firsts

@@ -136,8 +136,7 @@ def counted(
         batches = processes.map(partial(_count, count), all_batches(readers, tally), inline=2)
         for words, metadata, blank, source in batches:
             tally.noticed.update(words.noticed)
-            for why, number in words.passed_over.items():
-                tally.skip(why, number)
+            tally.passed_over.update(words.passed_over)
             documents, _ = from_entries(words.lengths, words.word_ids, words.counts)
             documents = replace(documents, metadata=metadata)
             yield Counted(words, documents, _reasons(documents, blank), source)

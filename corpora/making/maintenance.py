@@ -23,7 +23,7 @@ from topicmc.corpora.making.concatenation import (
     parts_of,
 )
 from topicmc.corpora.making.emission import check_shards
-from topicmc.corpora.making.ordering import Keys, in_order, random_keys, write_even_shards
+from topicmc.corpora.making.ordering import in_order, random_keys, write_even_shards
 from topicmc.corpora.remembered import differing_rules
 from topicmc.corpora.store import Corpus
 from topicmc.errors import DataError
@@ -46,22 +46,6 @@ def reshard(
     What is known of documents moves along; held-out documents stay as they are. DataError when the
     corpus is damaged, UsageError for more shards than documents, or an output that is taken.
     """
-    step = {"shuffled": seed} if shuffle else {}
-    keys = random_keys(seed) if shuffle else None
-    return rewrite(source, output, n_shards, keys, step, force=force)
-
-
-def rewrite(
-    source: str | Path,
-    output: str | Path,
-    n_shards: int,
-    keys: Keys | None,
-    told: dict[str, Any],
-    *,
-    force: bool = False,
-) -> Corpus:
-    """The same documents in shards near equal in tokens, in ascending order of their keys, or in
-    their own; ``told`` is what the step of the history says of it. Raises as `reshard`."""
     corpus = opened(source)
     check_shards(n_shards, corpus.n_docs)
     rows = corpus.index["shards"]
@@ -69,7 +53,7 @@ def rewrite(
     with staging(Path(output), names=NAMES, force=force) as folder:
         documents = chain.from_iterable(blocks(corpus.part(row)) for row in rows)
         shards = write_even_shards(
-            documents if keys is None else in_order(corpus, keys),
+            in_order(corpus, random_keys(seed)) if shuffle else documents,
             folder,
             n_shards,
             n_docs=corpus.n_docs,
@@ -83,7 +67,8 @@ def rewrite(
             if name in corpus.index
         }
         tables |= {n: corpus.index[n] for n in ("sources", "columns") if n in corpus.index}
-        step = {"step": "reshard", "shards": n_shards, "before": corpus.n_shards, **told}
+        step = {"step": "reshard", "shards": n_shards, "before": corpus.n_shards}
+        step |= {"shuffled": seed} if shuffle else {}
         tables["shards"] = shards
         finish(folder, corpus.provenance, corpus.vocabulary, dtypes, tables, step)
     return Corpus.open(output)

@@ -11,7 +11,7 @@ import numpy as np
 
 from topicmc.corpora.documents import Documents, joined, take
 from topicmc.corpora.dropped import KEPT
-from topicmc.corpora.making.split import in_bucket, position_hash
+from topicmc.corpora.making.split import chunks_of, in_bucket, position_hash
 from topicmc.corpora.metadata import NO_ROW, Metadata
 from topicmc.corpora.offsets import offsets
 from topicmc.corpora.shards import ShardWriter
@@ -20,7 +20,6 @@ from topicmc.errors import DataError
 
 _BUCKET_ENTRIES = 1 << 23
 _BUCKET_TEXT = 1 << 26  # bytes of what is kept with documents
-_CHUNK = 1 << 20
 _LISTED = 1 << 12  # documents at a time
 _MOST_LISTED = 1 << 28
 
@@ -103,8 +102,7 @@ def _rows(part: Documents) -> np.ndarray:
 def _bucket(n_docs: int, keys: Keys, bucket: int, n_buckets: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions, ascending int64 (n,), of the documents of a bucket, and their keys."""
     positions, found = [], []
-    for start in range(0, n_docs, _CHUNK):
-        chunk = np.arange(start, min(start + _CHUNK, n_docs), dtype=np.int64)
+    for chunk in chunks_of(n_docs):
         of_chunk = keys(chunk)
         here = in_bucket(of_chunk, bucket, n_buckets)
         positions.append(chunk[here])

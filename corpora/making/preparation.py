@@ -31,7 +31,7 @@ from topicmc.corpora.making.spool import Spool
 from topicmc.corpora.naming import Places
 from topicmc.corpora.pipes import readable
 from topicmc.corpora.readers import Progress, Tally
-from topicmc.corpora.readers.named_fields import Fields
+from topicmc.corpora.readers.records import Fields
 from topicmc.corpora.readers.sources import ID_READERS, files_left_out, open_sources
 from topicmc.corpora.readers.svmlight import SvmlightReader
 from topicmc.corpora.readers.vocabularies import given_vocabulary
@@ -122,7 +122,7 @@ def prepare(
     with ExitStack() as stack:
         folder = stack.enter_context(staging(Path(output), names=NAMES, force=force))
         paths = stack.enter_context(readable(paths))
-        opened = _opened(paths, format, fields, Path(vocab) if vocab else None, tokenizer)
+        opened = _opened(paths, format, fields, Path(vocab) if vocab else None, cut)
         left_out = files_left_out(paths, opened.format)
         spool = stack.enter_context(closing(Spool(folder / "spool")))
         joined = _phrases(phrases, opened, cut, stop, report)
@@ -210,12 +210,12 @@ def _opened(
     format: str,
     fields: Fields,
     vocab: Path | None,
-    tokenizer: Tokenizer | None,
+    cut: Tokenizer,
 ) -> _Opened:
     format, readers = open_sources(paths, format, fields)
     is_ids = format in ID_READERS
-    if is_ids and tokenizer not in (None, Tokenizer(), EARLIER):
-        raise UsageError(f"How words are cut is said of text, and this is {format}: word ids")
+    if is_ids and cut not in (Tokenizer(), EARLIER):
+        raise UsageError(f"{cut.option} goes with text, and this is {format}: word ids")
     # The words of a prepared corpus are what they are.
     strict = vocab is None or not (vocab.parent / INDEX).is_file()
     given = given_vocabulary(paths if is_ids else [], vocab, strict)
@@ -319,10 +319,10 @@ def _silent(tally: Tally) -> None:
     pass
 
 
-def _nothing_read(opened: _Opened, tokenizer: Tokenizer, tally: Tally) -> DataError:
+def _nothing_read(opened: _Opened, cut: Tokenizer, tally: Tally) -> DataError:
     if tally.cut is not None:
         return DataError(f"{tally.cut}: no document among them")
-    why = _why(opened.given, tokenizer, tally)
+    why = _why(opened.given, cut, tally)
     return DataError(f"{opened.paths[0]} holds no documents with words that count: {why}")
 
 

@@ -23,7 +23,7 @@ def choose_heldout(
     best = np.empty(0, dtype=np.uint64)
     chosen = np.empty(0, dtype=np.int64)
     wanted = n_heldout if firsts is None else n_heldout + _SPARE
-    for positions in _positions(n_docs):
+    for positions in chunks_of(n_docs):
         if firsts is not None:
             positions = positions[firsts[positions] == positions]
         chosen = np.concatenate([chosen, positions])
@@ -41,7 +41,7 @@ def _together(heads: np.ndarray, n_docs: int, room: int, firsts: np.ndarray) -> 
     is room; who does not fit is passed over."""
     order = np.sort(heads)
     sizes = np.zeros(len(order), dtype=np.int64)
-    for positions in _positions(n_docs):
+    for positions in chunks_of(n_docs):
         places, seen = look_up(order, firsts[positions])
         sizes += np.bincount(places[seen], minlength=len(order))
     taken = np.zeros(len(order), dtype=bool)
@@ -50,7 +50,7 @@ def _together(heads: np.ndarray, n_docs: int, room: int, firsts: np.ndarray) -> 
             taken[place] = True
             room -= int(sizes[place])
     found = []
-    for positions in _positions(n_docs):
+    for positions in chunks_of(n_docs):
         places, seen = look_up(order, firsts[positions])
         found.append(positions[seen][taken[places[seen]]])
     return np.concatenate(found)
@@ -65,9 +65,10 @@ def look_up(known: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return places, seen
 
 
-def _positions(n_docs: int) -> Iterator[np.ndarray]:
-    for start in range(0, n_docs, _CHUNK):
-        yield np.arange(start, min(start + _CHUNK, n_docs), dtype=np.int64)
+def chunks_of(n: int) -> Iterator[np.ndarray]:
+    """The positions of n documents, ascending int64, some at a time."""
+    for start in range(0, n, _CHUNK):
+        yield np.arange(start, min(start + _CHUNK, n), dtype=np.int64)
 
 
 def position_hash(positions: np.ndarray, seed: int, purpose: str) -> np.ndarray:

@@ -32,10 +32,6 @@ class Tally:
         """Documents that a reader passes over by rule, as Wikipedia's stubs."""
         return self.passed_over.total()
 
-    def skip(self, why: str, number: int = 1) -> None:
-        """Counts documents that a reader passes over by rule."""
-        self.passed_over[why] += number
-
     def unread_time(self, time: str, where: str) -> None:
         """Counts a time that is none."""
         self.times_unread += 1

@@ -87,11 +87,13 @@ def _head(path: Path, encoding: str | None = None) -> bytes:
 
 
 def _check_folder(folder: Path) -> None:
-    """A folder of data files is not a folder of texts: the first files tell."""
+    """A folder of data files is not a folder of texts: the first files tell, tables by name."""
     for path in text_files(folder)[:5]:
-        if (found := _by_content(path)) is not None:
+        found, named = _by_content(path), suffix_format(path)
+        if found or named in ("csv", "jsonl"):
+            way = "give the file itself" if found else f"pass --format {named} for all that are"
             raise DataError(
-                f"{path} looks like {found}: give the file itself, or --format text if each file "
+                f"{path} looks like {found or named}: {way}, or --format text if each file "
                 f"of {folder} is a document"
             )
 
@@ -108,8 +110,8 @@ def _by_content(path: Path, encoding: str | None = None) -> str | None:
         raise DataError(f"{path} is a PDF: {FROM_PDF}")
     if head.startswith(PARQUET):
         return "parquet"
-    lines = head.decode("utf-8-sig", "replace").split("\n")
-    if len(lines) > 1 and len(head) >= 1 << 16:
+    lines = head.decode("utf-8", "replace").split("\n")
+    if len(lines) > 1 and len(head) > 1 << 15:  # less than was asked for, where a mark was dropped
         lines.pop()  # cut in the middle
     lines = [line.strip() for line in lines]
     tests: dict[str, Callable[[list[str]], bool]] = {

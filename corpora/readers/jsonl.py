@@ -6,8 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.named_fields import ALL, FieldReader, Fields, words_as_text
-from topicmc.corpora.readers.records import Record, columns_text, read_day, read_id, read_title
+from topicmc.corpora.readers.named_fields import FieldReader, words_as_text
+from topicmc.corpora.readers.records import (
+    ALL,
+    Fields,
+    Record,
+    columns_text,
+    read_day,
+    read_id,
+    read_title,
+)
 from topicmc.corpora.streams import numbered_lines
 from topicmc.errors import DataError
 
@@ -17,8 +25,8 @@ _DEEPEST = 200  # levels of a field that is kept: what reads it again may stand 
 
 
 class JsonLinesReader(FieldReader):
-    """Each file must have the text in all objects, and each of the other fields that are asked for
-    in some object of the files that are read together."""
+    """The first object of each file must have the text, and some object of the files that are read
+    together each of the other fields that are asked for."""
 
     def __init__(self, path: Path, fields: Fields | None = None) -> None:
         super().__init__(path, fields)
@@ -50,10 +58,8 @@ class JsonLinesReader(FieldReader):
     def _record(
         self, found: dict[Any, Any], text_name: str, where: str, number: int, tally: Tally
     ) -> Record:
-        if text_name not in found:
-            raise self.lacking(self.text_option, found, where, self.text_asked)
         return Record(
-            self._flat(found[text_name], text_name, where),
+            self._flat(found.get(text_name), text_name, where),
             read_title(found.get(self.title_name)),
             read_day(found.get(self.fields.time), where, tally),
             number,
@@ -62,7 +68,7 @@ class JsonLinesReader(FieldReader):
         )
 
     def _flat(self, value: Any, name: str, where: str) -> str:
-        """A text, a list of texts or of words, or null for an empty document."""
+        """A text, a list of texts or of words, or None for an empty document."""
         if value is None:
             return ""
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -142,12 +148,20 @@ class _Number(float):
         return self._text
 
 
+def _constant(name: str) -> float | None:
+    """Of NaN, Infinity and -Infinity; NaN is what Python programs write where nothing is known."""
+    return None if name == "NaN" else float(name)
+
+
 def _parse(line: str, where: str) -> dict[Any, Any]:
     try:
-        found = json.loads(line, parse_float=_Number)
+        found = json.loads(line, parse_float=_Number, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep or large"
-        raise DataError(f"{where}: not JSON ({reason}); mend the line") from error
+        raise DataError(
+            f"{where}: not JSON ({reason}); mend the line, or give one object a line, which jq -c"
+            " '.[]' makes of a list"
+        ) from error
     if not isinstance(found, dict):
         raise DataError(f"{where}: not a JSON object; give one object a line")
     return found

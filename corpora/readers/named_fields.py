@@ -5,63 +5,11 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from topicmc.corpora.readers.records import RecordReader
+from topicmc.corpora.readers.records import ALL, Fields, RecordReader
 from topicmc.errors import DataError, TopicmcError, UsageError
 
-NONE = "none"
-ALL = ("all",)
 _MOST_COLUMNS = 10_000
 _SHOWN = 60  # characters of a name in a message
-
-
-class Fields(NamedTuple):
-    """How to read sources: names of fields, as asked for by --field, --title, --time, --id, --keep
-    and --tokens, and what else has to be known.
-
-    By default the text is ``text``, the title is ``title`` where there is one, and nothing else is
-    read; the title and the id ``none`` stand for none. ``columns`` are the fields to be kept, or
-    `ALL`: all others. ``quote`` encloses fields of CSV, " by default, `NONE` where nothing does.
-    ``tokens`` is read instead of a text. ``optional`` names the options whose fields may be
-    missing; an optional delimiter or encoding is used where it fits. ``likely`` is the format of
-    sources whose name and content tell none, and ``first_index`` the least index that SVMlight may
-    have, 0 or 1, where it is known.
-    """
-
-    field: str | None = None
-    title: str | None = None
-    time: str | None = None
-    id: str | None = None
-    columns: tuple[str, ...] = ()
-    delimiter: str | None = None
-    encoding: str | None = None
-    quote: str | None = None
-    tokens: str | None = None
-    optional: frozenset[str] = frozenset()
-    likely: str | None = None
-    first_index: int | None = None
-
-    @property
-    def has_titles(self) -> bool:
-        return self.title != NONE
-
-    @property
-    def id_name(self) -> str | None:
-        return None if self.id == NONE else self.id
-
-    @property
-    def asked(self) -> dict[str, str | None]:
-        """What is not optional, by the names of options."""
-        options = {**self._asdict(), "keep": ",".join(self.columns)}
-        others = {"columns", "optional", "likely", "first_index", *self.optional}
-        return {option: value for option, value in options.items() if option not in others}
-
-    @property
-    def required(self) -> list[tuple[str, str]]:
-        """Options and the names that they ask for, but for the text."""
-        title = self.title if self.has_titles else None
-        asked = [("title", title), ("time", self.time), ("id", self.id_name)]
-        asked += [("keep", name) for name in self.columns if self.columns != ALL]
-        return [(o, name) for o, name in asked if name is not None and o not in self.optional]
 
 
 class Columns(NamedTuple):
@@ -85,8 +33,7 @@ class FieldReader(RecordReader):
     kind = "field"
 
     def __init__(self, path: Path, fields: Fields | None = None) -> None:
-        self.fields = fields or Fields()
-        super().__init__(path, self.fields.encoding, unless_utf8="encoding" in self.fields.optional)
+        super().__init__(path, fields)
         self.text_option = "field" if self.fields.tokens is None else "tokens"
         self.text_asked = self.fields.tokens or self.fields.field
         self.text_name = self.text_asked or "text"

@@ -25,7 +25,7 @@ def pair_blocks(
     with Stream(path) as stream:
         for block in line_blocks(stream, 1 << 20):
             documents: list[tuple[int, list[bytes]]] = []
-            for number, line in enumerate(_lines(block), start=n_lines + 1):
+            for number, line in enumerate(block.split(b"\n"), start=n_lines + 1):
                 pairs = split(line, f"{path}, line {number}")
                 if pairs is not None:
                     documents.append((number, pairs))
@@ -36,11 +36,6 @@ def pair_blocks(
             tally.row += len(documents)
             tally.position = stream.position
             yield documents_of(path, lengths, ids, counts, tally)
-
-
-def _lines(block: bytes) -> list[bytes]:
-    lines = block.split(b"\n")
-    return lines[:-1] if block.endswith(b"\n") else lines
 
 
 def _numbers(

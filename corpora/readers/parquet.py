@@ -51,7 +51,7 @@ class ParquetReader(FieldReader):
 
     def _records(self, batch: pa.RecordBatch, columns: Columns, tally: Tally) -> Iterator[Record]:
         strings = [_strings(batch, name) for name in columns[:4]]
-        kept = [self._values(batch, name) for name in columns.kept]
+        kept = [_values(batch.column(name), f"{self.path}: column {name}") for name in columns.kept]
         for i, (text, title, time, id) in enumerate(zip(*strings, strict=True)):
             tally.n_read += 1
             tally.row += 1
@@ -69,15 +69,6 @@ class ParquetReader(FieldReader):
             if sum(map(len, (record.text, record.title, record.id, record.columns))) > _MAX_ROW:
                 raise DataError(f"{where}: more than {_MAX_ROW >> 20} MiB of text; split it")
             yield record
-
-    def _values(self, batch: pa.RecordBatch, name: str) -> list[Any]:
-        try:
-            return _values(batch.column(name))
-        except (ValueError, OverflowError) as error:  # of times in lists or structs
-            raise DataError(
-                f"{self.path}: column {name} holds what cannot be text ({error}); leave it out of"
-                " --keep"
-            ) from None
 
     def _columns(self, schema: pa.Schema) -> Columns:
         """The columns to read; DataError when one of them does not hold what can be text."""
@@ -153,12 +144,17 @@ def _texts(column: pa.Array) -> list[str | None]:
     return (column if _is_text(column.type) else column.cast(pa.string())).to_pylist()
 
 
-def _values(column: pa.Array) -> list[Any]:
-    """A column as values of JSON: dates and the like as text."""
+def _values(column: pa.Array, where: str) -> list[Any]:
+    """A column as values of JSON: dates and the like as text. DataError starts with ``where``."""
     import pyarrow as pa
 
     kind = column.type
     plain = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_nested)
-    if not any(is_plain(kind) for is_plain in plain) and _is_readable(kind):
-        return _texts(column)
-    return column.to_pylist()
+    try:
+        if not any(is_plain(kind) for is_plain in plain) and _is_readable(kind):
+            return _texts(column)
+        return column.to_pylist()
+    except (ValueError, OverflowError) as error:  # of times in lists or structs
+        raise DataError(
+            f"{where} holds what cannot be text ({error}); leave it out of --keep"
+        ) from None

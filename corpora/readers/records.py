@@ -10,8 +10,60 @@ from topicmc.corpora.readers import Tally
 from topicmc.corpora.streams import Stream, unless_utf8
 from topicmc.errors import DataError
 
+NONE = "none"
+ALL = ("all",)
 _MAX_TEXTS = 1000
 _MAX_LETTERS = 1 << 19
+
+
+class Fields(NamedTuple):
+    """How to read sources: names of fields, as asked for by --field, --title, --time, --id, --keep
+    and --tokens, and what else has to be known.
+
+    By default the text is ``text``, the title is ``title`` where there is one, and nothing else is
+    read; the title and the id ``none`` stand for none. ``columns`` are the fields to be kept, or
+    `ALL`: all others. ``quote`` encloses fields of CSV, " by default, `NONE` where nothing does.
+    ``tokens`` is read instead of a text. ``optional`` names the options whose fields may be
+    missing; an optional delimiter or encoding is used where it fits. ``likely`` is the format of
+    sources whose name and content tell none, and ``first_index`` the least index that SVMlight may
+    have, 0 or 1, where it is known.
+    """
+
+    field: str | None = None
+    title: str | None = None
+    time: str | None = None
+    id: str | None = None
+    columns: tuple[str, ...] = ()
+    delimiter: str | None = None
+    encoding: str | None = None
+    quote: str | None = None
+    tokens: str | None = None
+    optional: frozenset[str] = frozenset()
+    likely: str | None = None
+    first_index: int | None = None
+
+    @property
+    def has_titles(self) -> bool:
+        return self.title != NONE
+
+    @property
+    def id_name(self) -> str | None:
+        return None if self.id == NONE else self.id
+
+    @property
+    def asked(self) -> dict[str, str | None]:
+        """What is not optional, by the names of options."""
+        options = {**self._asdict(), "keep": ",".join(self.columns)}
+        others = {"columns", "optional", "likely", "first_index", *self.optional}
+        return {option: value for option, value in options.items() if option not in others}
+
+    @property
+    def required(self) -> list[tuple[str, str]]:
+        """Options and the names that they ask for, but for the text."""
+        title = self.title if self.has_titles else None
+        asked = [("title", title), ("time", self.time), ("id", self.id_name)]
+        asked += [("keep", name) for name in self.columns if self.columns != ALL]
+        return [(o, name) for o, name in asked if name is not None and o not in self.optional]
 
 
 class Record(NamedTuple):
@@ -57,16 +109,14 @@ class RecordReader:
     plain: Callable[[str], str | None] | None = None  # strips markup, in worker processes
     column_names: list[str] | None = None  # those that are kept, where any are
 
-    def __init__(
-        self, path: Path, encoding: str | None = None, *, unless_utf8: bool = False
-    ) -> None:
+    def __init__(self, path: Path, fields: Fields | None = None) -> None:
         self.path = path
-        self._encoding, self._unless_utf8 = encoding, unless_utf8
+        self.fields = fields or Fields()
 
     def stream(self, path: Path) -> Stream:
         """A file in the encoding of the source."""
-        encoding = self._encoding
-        return Stream(path, unless_utf8(path, encoding) if self._unless_utf8 else encoding)
+        encoding, is_optional = self.fields.encoding, "encoding" in self.fields.optional
+        return Stream(path, unless_utf8(path, encoding) if is_optional else encoding)
 
     def records(self, tally: Tally) -> Iterator[Record]:
         """All documents in order; DataError names file and line of what is wrong."""

@@ -12,9 +12,9 @@ from topicmc.corpora.readers.docword import DocwordReader
 from topicmc.corpora.readers.jsonl import JsonLinesReader
 from topicmc.corpora.readers.ldac import LdaCReader
 from topicmc.corpora.readers.matrix_market import MatrixMarketReader
-from topicmc.corpora.readers.named_fields import ALL, NONE, FieldReader, Fields
 from topicmc.corpora.readers.npz import NpzReader
 from topicmc.corpora.readers.parquet import ParquetReader
+from topicmc.corpora.readers.records import ALL, NONE, Fields
 from topicmc.corpora.readers.svmlight import SvmlightReader
 from topicmc.corpora.readers.table import DELIMITERS, CsvReader
 from topicmc.corpora.readers.text import TextReader, text_files
@@ -30,12 +30,17 @@ ID_READERS: dict[str, Callable[[Path], Any]] = {
     "svmlight": SvmlightReader,
 }
 GAPPED = ("docword", "mm")  # empty documents have no line, but a number
-FIELD_READERS: dict[str, Callable[[Path, Fields], FieldReader]] = {
+FIELD_READERS: dict[str, Callable[[Path, Fields], Any]] = {
     "jsonl": JsonLinesReader,
     "csv": CsvReader,
     "parquet": ParquetReader,
 }
-FORMATS = (*ID_READERS, "text", "wikipedia", *FIELD_READERS)
+_RECORD_READERS: dict[str, Callable[[Path, Fields], Any]] = {
+    "text": TextReader,
+    "wikipedia": WikipediaReader,
+    **FIELD_READERS,
+}
+FORMATS = (*ID_READERS, *_RECORD_READERS)
 _ENCODED = ("text", "jsonl", "csv")
 _NAMED = {"tab": "\t", "comma": ",", "semicolon": ";", "bar": "|", "\\t": "\t"}  # delimiters
 _TIMESTAMP = "timestamp"  # what the time of a revision is called in a dump
@@ -54,8 +59,11 @@ def open_sources(paths: Sequence[Path], format: str, fields: Fields) -> tuple[st
         format = _common_format(paths, fields)
     if format not in FORMATS:
         raise UsageError(f"--format {format}: it is one of auto, {', '.join(FORMATS)}")
-    _check_fields(format, fields, paths)
-    readers = [_reader(format, path, fields) for path in paths]
+    _check_fields(format, fields)
+    if format in ID_READERS:
+        readers = [ID_READERS[format](path) for path in paths]
+    else:
+        readers = [_RECORD_READERS[format](path, fields) for path in paths]
     if format == "svmlight":
         SvmlightReader.read_together(readers, fields.first_index)
     if format == "jsonl":
@@ -119,24 +127,13 @@ def _checked(fields: Fields) -> Fields:
         "".encode(encoding or "utf-8")
     except (LookupError, UnicodeError, ValueError):
         close = get_close_matches(name or "", aliases.keys() - {name}, n=1, cutoff=0.8)
-        hint = f"did you mean {close[0].replace('_', '-')}?" if close else "try latin-1 or utf-16"
+        hint = f"did you mean {close[0].replace('_', '-')}?" if close else "try cp1252 or utf-16"
         raise UsageError(f"--encoding {name}: there is no such encoding; {hint}") from None
     encoding = None if encoding in ("utf-8", "utf-8-sig") else encoding
     return fields._replace(delimiter=delimiter, encoding=encoding)
 
 
-def _reader(format: str, path: Path, fields: Fields) -> Any:
-    if format in FIELD_READERS:
-        return FIELD_READERS[format](path, fields)
-    if format == "wikipedia":
-        return WikipediaReader(path, fields.has_titles, fields.time is not None)
-    if format == "text":
-        unless_utf8 = "encoding" in fields.optional
-        return TextReader(path, fields.has_titles, fields.encoding, unless_utf8=unless_utf8)
-    return ID_READERS[format](path)
-
-
-def _check_fields(format: str, fields: Fields, paths: Sequence[Path]) -> None:
+def _check_fields(format: str, fields: Fields) -> None:
     """UsageError when something is asked of a format that it does not have."""
     for option, name, formats in (
         ("encoding", fields.encoding, _ENCODED),
@@ -164,9 +161,6 @@ def _check_fields(format: str, fields: Fields, paths: Sequence[Path]) -> None:
     known = f"only {', '.join(FIELD_READERS)} have fields, this is {format}"
     if format == "wikipedia" and option == "time":
         known = f"the time of an article is its {_TIMESTAMP}"
-    folders = [path for path in paths if path.is_dir()]
-    if folders:
-        known += f"; to read the tables in a folder, name them, as {folders[0]}/*.csv"
     raise UsageError(f"--{option} {name}: {known}")
 
 

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.named_fields import NONE, FieldReader
-from topicmc.corpora.readers.records import Record, columns_text, read_day
+from topicmc.corpora.readers.named_fields import FieldReader
+from topicmc.corpora.readers.records import NONE, Record, columns_text, read_day
 from topicmc.corpora.streams import Stream, numbered_lines
 from topicmc.errors import DataError
 
@@ -48,8 +48,9 @@ class CsvReader(FieldReader):
             try:
                 yield from self._rows(rows, taken, n_above, stream, tally)
             except csv.Error as error:
+                reason = str(error).partition(" - ")[0]  # what follows is said to programmers
                 raise DataError(
-                    f"{self.path}, line {rows.line_num + n_above}: not CSV ({error}); mend "
+                    f"{self.path}, line {rows.line_num + n_above}: not CSV ({reason}); mend "
                     "the line, or pass another --delimiter, or --quote none if quotes are text"
                 ) from error
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from topicmc.corpora.readers import Tally
-from topicmc.corpora.readers.records import Record, RecordReader
+from topicmc.corpora.readers.records import Fields, Record, RecordReader
 from topicmc.corpora.streams import decode, numbered_lines
 from topicmc.errors import DataError
 
@@ -15,16 +15,8 @@ _MAX_FILE = 1 << 26
 class TextReader(RecordReader):
     """The title and the id of a file are its path in the folder; a line has none."""
 
-    def __init__(
-        self,
-        path: Path,
-        titles: bool = True,
-        encoding: str | None = None,
-        *,
-        unless_utf8: bool = False,
-    ) -> None:
-        super().__init__(path, encoding, unless_utf8=unless_utf8)
-        self._titles = titles
+    def __init__(self, path: Path, fields: Fields | None = None) -> None:
+        super().__init__(path, fields)
         if path.is_dir():
             self.unit = "file"
 
@@ -50,7 +42,8 @@ class TextReader(RecordReader):
             tally.row += 1
             tally.position += path.stat().st_size
             name = path.relative_to(self.path).as_posix()
-            yield Record(_text(raw, path), name if self._titles else "", row=tally.row, id=name)
+            title = name if self.fields.has_titles else ""
+            yield Record(_text(raw, path), title, row=tally.row, id=name)
 
 
 def text_files(folder: Path) -> list[Path]:
@@ -77,8 +70,7 @@ def text_files(folder: Path) -> list[Path]:
 
 def _text(raw: bytes, path: Path) -> str:
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode()
     except UnicodeDecodeError as error:
-        number = raw.count(b"\n", 0, error.start) + 1
-        start = raw.rfind(b"\n", 0, error.start) + 1
-        return decode(raw[start:].partition(b"\n")[0], path, number)
+        n_before = raw.count(b"\n", 0, error.start)
+        return decode(raw.split(b"\n")[n_before], path, n_before + 1)

@@ -52,11 +52,6 @@ class WikipediaReader(RecordReader):
     min_tokens = 50  # as gensim's ARTICLE_MIN_WORDS
     plain = staticmethod(strip_markup)
 
-    def __init__(self, path: Path, titles: bool = True, times: bool = False) -> None:
-        super().__init__(path)
-        self._titles = titles
-        self._times = times
-
     def records(self, tally: Tally) -> Iterator[Record]:
         from gensim.corpora.wikicorpus import IGNORED_NAMESPACES
 
@@ -67,15 +62,15 @@ class WikipediaReader(RecordReader):
                 tally.row += 1
                 tally.position = stream.position
                 if page.namespace != "0" or page.title.startswith(ignored):
-                    tally.skip("of other namespaces")
+                    tally.passed_over["of other namespaces"] += 1
                 elif page.redirect:
-                    tally.skip("redirects")
+                    tally.passed_over["redirects"] += 1
                 else:
                     yield self._record(page, tally)
 
     def _record(self, page: Page, tally: Tally) -> Record:
-        title = page.title if self._titles else ""
-        time = page.timestamp if self._times else None
+        title = page.title if self.fields.has_titles else ""
+        time = None if self.fields.time is None else page.timestamp
         day = read_day(time, f"{self.path}, page {page.title!r}", tally)
         return Record(page.text, title, day, tally.row)
 

@@ -25,6 +25,8 @@ ALLOWED = ("digits", "hyphens", "apostrophes")
 _LETTERS = 2, 40  # lengths of words by the default pattern
 _MOST = 200  # letters of any word
 _EARLIER = re.compile(r"[^\W\d_]+")
+# The ways to cut, each by its option.
+_WAYS = {"pattern": "token-pattern", "function": "tokenizer", "field": "tokens", "allow": "allow"}
 _FUNCTION = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
@@ -74,9 +76,7 @@ class Tokenizer:
     owner: str | None = field_(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        ways = {"pattern": "token-pattern", "function": "tokenizer", "field": "tokens"}
-        given = [option for name, option in ways.items() if getattr(self, name) is not None]
-        given += ["allow"] if self.allow else []
+        given = [option for name, option in _WAYS.items() if getattr(self, name) not in (None, ())]
         if len(given) > 1:
             raise UsageError(f"--{given[0]} and --{given[1]} exclude each other: give one")
         if self.field is not None and self.strip:
@@ -102,6 +102,13 @@ class Tokenizer:
     def asked(cls, allow: str | None = None, strip: str | None = None, **options: Any) -> Tokenizer:
         """From options; ``allow`` and ``strip`` are lists with commas."""
         return cls(_listed(allow), strip=_listed(strip), **options)
+
+    @property
+    def option(self) -> str:
+        """The first of the options of ``prepare`` that ask for it; there is one."""
+        names = {**_WAYS, "strip": "strip", "min_length": "min-length", "max_length": "max-length"}
+        usual = Tokenizer()
+        return next(f"--{names[n]}" for n in names if getattr(self, n) != getattr(usual, n))
 
     @property
     def by_letters(self) -> bool:

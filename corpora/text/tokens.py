@@ -17,7 +17,6 @@ from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.errors import DataError
 
 Plain = Callable[[str], str | None] | None
-tokenize = Tokenizer()
 _LOOK = 20  # texts of a batch whose scripts are looked at
 
 
@@ -35,9 +34,7 @@ class WordCounts(NamedTuple):
     noticed: Counter[str]  # what `notice` says of the texts
 
 
-def token_lists(
-    texts: Sequence[str], plain: Plain = None, tokenizer: Tokenizer = tokenize
-) -> list[list[str] | None]:
+def token_lists(texts: Sequence[str], plain: Plain, tokenizer: Tokenizer) -> list[list[str] | None]:
     """Words of each document; ``plain`` strips markup first, and gives None where that has no end.
     CutError tells its number."""
     documents: list[list[str] | None] = []
@@ -53,10 +50,10 @@ def token_lists(
 
 def count_words(
     texts: Sequence[str],
-    plain: Plain = None,
-    min_tokens: int = 0,
-    join: Callable[[list[str]], list[str]] | None = None,
-    tokenizer: Tokenizer = tokenize,
+    plain: Plain,
+    min_tokens: int,
+    join: Callable[[list[str]], list[str]] | None,
+    tokenizer: Tokenizer,
 ) -> WordCounts:
     """Counts of each document's words, those of `token_lists`, if it has min_tokens or more;
     ``join`` makes phrases of some."""

@@ -5,6 +5,7 @@ import hashlib
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -50,6 +51,14 @@ def test_fetched_files_prepare(remote, tmp_path):
     assert len(remote.gets("docword.kos.txt.gz")) == 1
     told = json.loads(run("kos", "-o", tmp_path / "b", "--mirror", remote.url, "--json").stdout)
     assert told["files"][1] == str(tmp_path / "b" / "docword.kos.txt.gz")
+
+
+def test_who_declines_gets_no_file_and_no_status_0(remote, tmp_path, monkeypatch):
+    terminal = SimpleNamespace(isatty=lambda: True)
+    streams = SimpleNamespace(stdin=terminal, stderr=terminal, exit=sys.exit)
+    monkeypatch.setattr("topicmc.cli.fetch.sys", streams)
+    asked = run("kos", "-o", tmp_path / "kos", "--mirror", remote.url, input="n\n")
+    assert asked.exit_code == 1 and not (tmp_path / "kos").exists()
 
 
 def test_wrong_checksum_of_a_dump(remote, tmp_path):

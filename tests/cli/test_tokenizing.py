@@ -217,4 +217,5 @@ def test_ids_are_not_cut(command):
     Path("vocab.x.txt").write_text("aa\nbb\n")
     for options in (("--allow", "digits"), ("--tokens", "w"), ("--strip", "html")):
         refused = command("prepare", "docword.x.txt", "-o", "c", *options)
-        assert refused.status == 2 and "docword" in one_sentence(refused)
+        assert refused.status == 2
+        assert f"{options[0]} goes with text, and this is docword" in one_sentence(refused)

@@ -2,6 +2,7 @@
 leaves nothing behind."""
 
 import bz2
+import codecs
 import errno
 import gzip
 import io
@@ -288,7 +289,7 @@ def test_archives_that_hold_no_arrays(tmp_path, member, pattern):
 )
 def test_files_that_are_no_text_in_any_encoding(tmp_path, name, content, advice, formats):
     for format in formats:
-        refused(tmp_path, {name: content}, advice, r"^(?!.*latin-1)", format=format)
+        refused(tmp_path, {name: content}, advice, r"^(?!.*cp1252)", format=format)
 
 
 def test_npz_that_is_encrypted_or_asks_for_all_memory(tmp_path):
@@ -323,8 +324,9 @@ def test_npz_with_a_flipped_byte(tmp_path):
     [
         ("x.jsonl", '{"text": "a b"}\n{"text": \n', {}, "line 2: not JSON", DataError),
         ("x.jsonl", '{"text": "a b"}\n[1]\n', {}, "line 2: not a JSON object", DataError),
+        ("x.json", '[{"text": "a"},\n', {}, "line 1: not JSON .*give one object a line", DataError),
         ("x.jsonl", "{" + '"text":[' * 1 + "[" * 100_000, {}, "line 1: not JSON", DataError),
-        ("x.jsonl", '{"text": "a"}\n{"b": 1}\n', {"field": "text"}, "line 2: no field", DataError),
+        ("x.jsonl", '{"b": 1}\n{"text": "a"}\n', {"field": "text"}, "line 1: no field", DataError),
         ("x.jsonl", '{"id": 1, "body": "a"}\n', {}, "--field .has: id, body", UsageError),
         ("x.jsonl", '{"text": 3}\n', {}, "line 1: field 'text' is not text", DataError),
         (
@@ -346,6 +348,7 @@ def test_npz_with_a_flipped_byte(tmp_path):
         ("x.txt", "a word\n", {"time": "x"}, "--time x: only jsonl, .* this is text", UsageError),
         ("x.csv", 'text,id\n"a\nb",1\nc\n', {}, "line 4: 1 columns, .*header has 2", DataError),
         ("x.csv", 'text,id\n"a,1\n', {}, "line 2: not CSV", DataError),
+        ("x.csv", "text,id\ra,1\r", {}, r"not CSV \(new-line .* unquoted field\); mend", DataError),
         ("x.csv", "\n\nid;text\n1;a;b\n", {}, "line 4: 3 columns, .*header has 2", DataError),
         ("x.csv", '\nsep="\n\nid"text\n', {}, "line 2: .* names no delimiter", DataError),
         ("x.csv", 'sep="\nid"text\n1"a\n', {}, "line 1: .* names no delimiter", DataError),
@@ -356,7 +359,7 @@ def test_npz_with_a_flipped_byte(tmp_path):
             "x.txt",
             b"good line\n\xe9t\xe9\n",
             {},
-            "line 2: not UTF-8.*--encoding latin-1",
+            "line 2: not UTF-8.*--encoding cp1252",
             DataError,
         ),
         ("x.txt", "12 34\n5\n", {}, "holds no documents", DataError),
@@ -382,8 +385,12 @@ def test_folder(tmp_path):
     (folder / "a.txt").write_text("fine words here")
     (folder / "b.txt").write_bytes(b"fine\nwords\nh\xe9re\n")
     refused(tmp_path, {}, r"b\.txt, line 3: not UTF-8", source=folder)
+    (folder / "b.txt").write_bytes(codecs.BOM_UTF8 + b"fine\n\xe9t\xe9 words\nmore\n")
+    refused(tmp_path, {}, r"b\.txt, line 2: not UTF-8", source=folder)
     none = r"texts holds no file named \*\.jsonl or \*\.ndjson or \*\.json: name the files"
     refused(tmp_path, {}, none, source=folder, format="jsonl")
+    (folder / "c.csv").write_text("text\nfine words\n")
+    refused(tmp_path, {}, r"c\.csv looks like csv: pass --format csv", source=folder)
     bags.docword(folder / "a.txt", [{0: 1}], 5)
     refused(tmp_path, {}, r"a\.txt looks like docword: give the file itself", source=folder)
 
@@ -506,6 +513,17 @@ def test_a_pipe_that_breaks_is_named(monkeypatch):
     why = re.escape(f"/dev/stdin: cannot be read ({os.strerror(errno.ECONNRESET)})")
     with pytest.raises(DataError, match=why), pipes.readable(["-"]):
         pass
+
+
+def test_a_pipe_is_put_where_large_files_go(tmp_path, monkeypatch):
+    """And not into a folder that is memory."""
+    monkeypatch.setattr(pipes, "aside", lambda: tmp_path)
+    monkeypatch.setattr(pipes, "_is_pipe", lambda path: True)
+    (tmp_path / "x").write_text("red")
+    with pipes.readable([tmp_path / "x"]) as [path]:
+        copy = pipes.local(path)
+        assert copy.read_text() == "red" and copy != path and copy.parent == tmp_path
+    assert not copy.exists()
 
 
 @pytest.mark.parametrize("name", ["docword", "npz"])

@@ -1,6 +1,7 @@
 """Every format, read back, is what was written: across block borders, compressions and shards."""
 
 import bz2
+import codecs
 import errno
 import gzip
 import json
@@ -26,6 +27,7 @@ from pyarrow import parquet
 
 from topicmc.corpora import prepare, streams, verify
 from topicmc.corpora.readers import pairs, records, triplets
+from topicmc.corpora.readers.detect import detect
 from topicmc.corpora.readers.parquet import _texts
 from topicmc.corpora.readers.records import columns_text
 from topicmc.corpora.readers.sources import FIELD_READERS, FORMATS, ID_READERS
@@ -214,10 +216,11 @@ def test_npz_of_floats_and_unsorted_rows(tmp_path):
 
 def test_json_lists_nulls_and_another_field(tmp_path):
     path = tmp_path / "x.jsonl"
-    path.write_text('{"body": ["waaa", "waab"]}\n\n{"body": null}\n{"body": "waab"}\n')
+    empty = '{"body": null}\n{"body": NaN}\n{"other": 1}\n'
+    path.write_text(f'{{"body": ["waaa", "waab"]}}\n\n{empty}{{"body": "waab"}}\n')
     corpus = prepared(path, field="body")
     assert bags.training(corpus) == [{0: 1, 1: 1}, {1: 1}]
-    assert corpus.provenance["documents_empty"] == 1
+    assert corpus.provenance["dropped"] == {"empty": 3}
 
 
 def test_tab_separated_with_byte_order_mark(tmp_path):
@@ -261,10 +264,20 @@ def test_content_is_recognised_without_a_telling_name(name, tmp_path):
     write, _ = bags.WRITERS[name]
     path = tmp_path / ("x.npz" if name == "npz" else "x.dat")
     write(path, WRITTEN, N_WORDS)
+    if name not in ("npz", "parquet"):
+        path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())  # as editors of Windows put it
     bags.write_vocabulary(tmp_path / "vocab.txt", N_WORDS)
     corpus = prepared(path, vocab=tmp_path / "vocab.txt")
     assert corpus.provenance["format"] == name
     assert bags.training(corpus) == FULL
+
+
+def test_a_line_that_is_cut_where_looking_ends_tells_nothing(tmp_path):
+    path = tmp_path / "x.dat"
+    line = b"3000 " + b" ".join(b"%d:1" % i for i in range(3000)) + b"\n"
+    for mark in (b"", codecs.BOM_UTF8):
+        path.write_bytes(mark + 4 * line)
+        assert detect(path) == "ldac"
 
 
 def test_files_of_svmlight_that_are_read_together_count_from_the_same_number(tmp_path):

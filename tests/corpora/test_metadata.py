@@ -25,7 +25,7 @@ from topicmc.corpora.making import addition, emission, maintenance, spool
 from topicmc.corpora.making.ordering import in_order, random_keys
 from topicmc.corpora.metadata import Metadata, clean_title, parse_day
 from topicmc.corpora.readers import Tally, jsonl, records
-from topicmc.corpora.readers.named_fields import Fields
+from topicmc.corpora.readers.records import Fields
 from topicmc.corpora.strings import Strings
 from topicmc.errors import DataError
 from topicmc.storage.files import own_checksum

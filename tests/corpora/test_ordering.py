@@ -15,7 +15,7 @@ from test_maintenance import WORDS, made, random_bags, spelled
 
 from topicmc.corpora import Corpus, prepare, verify
 from topicmc.corpora.dropped import EMPTY
-from topicmc.corpora.making import maintenance, ordering
+from topicmc.corpora.making import maintenance, ordering, split
 from topicmc.corpora.making.ordering import in_order, in_source_order, random_keys
 
 
@@ -69,7 +69,7 @@ def test_the_seed_decides_the_order_and_nothing_else(tmp_path, plain, monkeypatc
     one = maintenance.reshard(plain.path, tmp_path / "one", 3, shuffle=True, seed=1)
     cut = maintenance.reshard(plain.path, tmp_path / "cut", 7)
     monkeypatch.setattr(ordering, "_BUCKET_ENTRIES", 40)
-    monkeypatch.setattr(ordering, "_CHUNK", 11)
+    monkeypatch.setattr(split, "_CHUNK", 11)
     again = maintenance.reshard(cut.path, tmp_path / "again", 3, shuffle=True, seed=1)
     assert again.fingerprint == one.fingerprint
     other = maintenance.reshard(plain.path, tmp_path / "other", 3, shuffle=True, seed=2)
@@ -95,14 +95,15 @@ def test_orders_are_uniform():
             check(coarse[:, a] * 8 + coarse[:, b], 64, len(many))
 
 
-def test_documents_come_in_the_order_of_their_keys(tmp_path, titled):
+def test_documents_come_in_the_order_of_their_keys(tmp_path, titled, monkeypatch):
     """Those of equal keys keep theirs."""
     values = np.arange(titled.n_docs) % 3
 
     def keys(positions):
         return (2 - values[positions]).astype(np.uint64) << np.uint64(62)
 
-    done = maintenance.rewrite(titled.path, tmp_path / "c", 3, keys, {})
+    monkeypatch.setattr(maintenance, "random_keys", lambda seed: keys)
+    done = maintenance.reshard(titled.path, tmp_path / "c", 3, shuffle=True)
     verify(done.path)
     rows = known(titled)
     assert known(done) == [rows[i] for i in np.argsort(-values, kind="stable")]

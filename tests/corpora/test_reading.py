@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from topicmc.corpora import streams
+from topicmc.corpora import prepare, streams
 from topicmc.corpora.readers import Tally, triplets
 from topicmc.corpora.reading import read_known
+from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.errors import DataError, UsageError
 
 WORDS = ["ant", "bee", "cow"]
@@ -59,10 +60,16 @@ def test_short_articles_are_passed_over_and_counted(tmp_path):
 
 
 def test_options_that_do_not_fit_are_refused(tmp_path):
-    path = tmp_path / "new.txt"
+    path, ids = tmp_path / "new.txt", tmp_path / "docword.x.txt"
     path.write_text("ant bee\n")
+    ids.write_text("1\n3\n1\n1 1 2\n")
+    prepare(path, tmp_path / "c")
     with pytest.raises(UsageError, match="only sources of word ids need one"):
         read(path, vocab=path)
+    with pytest.raises(UsageError, match="^--tokens goes with text, and this is docword"):
+        read(ids, tokenizer=Tokenizer(field="x"))
+    with pytest.raises(UsageError, match="^--tokenizer goes with text; a prepared corpus"):
+        read(tmp_path / "c", tokenizer=Tokenizer(function="x:y"))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 from topicmc.corpora import Corpus, files, prepare, streams, verify
 from topicmc.corpora.files import NpyWriter
 from topicmc.corpora.index import write_index
-from topicmc.corpora.making import duplicates, emission, spool
+from topicmc.corpora.making import duplicates, emission, split, spool
 from topicmc.corpora.readers import triplets
 from topicmc.errors import DataError, TopicmcError, UsageError
 from topicmc.storage import scratch, staging
@@ -265,7 +265,8 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
     monkeypatch.setattr(spool, "_BLOCK_ENTRIES", 1 << 14)
     monkeypatch.setattr(emission, "choose_heldout", lambda *_: np.array([1, 5]))
     monkeypatch.setattr(duplicates, "_BUCKET", 1 << 12)
-    monkeypatch.setattr(duplicates, "_CHUNK", 1 << 12)
+    for module in (duplicates, split):
+        monkeypatch.setattr(module, "_CHUNK", 1 << 12)
     monkeypatch.setattr(scratch, "IN_MEMORY", 1 << 10)
     peaks = []
     for n_docs in (30_000, 30_000, 120_000):
@@ -310,7 +311,8 @@ def test_quick_enough(tmp_path):
 
 @pytest.mark.parametrize("n_different", [1, 5, 40, 1000])
 def test_duplicates_are_found_across_chunks_and_buckets(tmp_path, monkeypatch, n_different):
-    monkeypatch.setattr(duplicates, "_CHUNK", 7)
+    for module in (duplicates, split):
+        monkeypatch.setattr(module, "_CHUNK", 7)
     monkeypatch.setattr(duplicates, "_BUCKET", 60)
     rng = np.random.default_rng(0)
     kinds = rng.integers(0, 1 << 64, n_different, dtype=np.uint64)

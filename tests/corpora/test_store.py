@@ -57,7 +57,7 @@ def test_sound_corpus_passes(corpus):
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("place", [0.0, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize("place", [0.3, 1.0])
 def test_flipped_bit(corpus, name, place):
     raw = bytearray((corpus / name).read_bytes())
     raw[int(place * (len(raw) - 1))] ^= 1

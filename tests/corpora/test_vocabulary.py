@@ -12,7 +12,7 @@ from topicmc.corpora import prepare
 from topicmc.corpora.text import vocabulary
 from topicmc.corpora.text.stopwords import stop_words
 from topicmc.corpora.text.tokenizer import Tokenizer
-from topicmc.corpora.text.tokens import count_words, tokenize
+from topicmc.corpora.text.tokens import count_words
 from topicmc.corpora.text.vocabulary import Pruning, WordTable, default_pruning
 from topicmc.errors import DataError, UsageError
 
@@ -96,6 +96,7 @@ def test_vocabulary_file_in_any_order(tmp_path):
 
 
 def test_tokens():
+    tokenize = Tokenizer()
     assert tokenize("Don't: H2O, naïve_Ärzte 1984 x ПРИВЕТ") == ["don", "naïve", "ärzte", "привет"]
     assert tokenize("a" * 40 + " " + "a" * 41) == ["a" * 40]
 
@@ -154,7 +155,8 @@ def test_word_table_has_no_room_for_words_that_are_forgotten(monkeypatch):
 
 
 def test_words_of_a_batch_are_counted():
-    batch = count_words(["Red red blue", "tiny", "blue green GREEN red"], min_tokens=2)
+    texts = ["Red red blue", "tiny", "blue green GREEN red"]
+    batch = count_words(texts, None, 2, None, Tokenizer())
     assert batch.words == ["red", "blue", "green"]
     assert batch.doc_freq.tolist() == [2, 2, 1]
     assert batch.lengths.tolist() == [2, 3]

@@ -19,8 +19,10 @@ import pytest
 from topicmc.corpora import parallel, patience, prepare, wikipedia_extract
 from topicmc.corpora.readers import Tally, records
 from topicmc.corpora.readers.wikipedia import read_pages
-from topicmc.corpora.text.tokens import tokenize
+from topicmc.corpora.text.tokenizer import Tokenizer
 from topicmc.errors import TopicmcError
+
+tokenize = Tokenizer()
 
 
 def own_tokens(text, token_min_len, token_max_len, lower):
