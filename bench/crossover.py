@@ -131,8 +131,8 @@ def counted(whole: Minibatch, z: np.ndarray, n_topics: int) -> tuple[np.ndarray,
     """word_topic and topic_totals of assignments."""
     word_topic, totals = empty_counts(len(whole.words), n_topics)
     before = np.full_like(z, UNASSIGNED)
-    docs = np.arange(whole.n_docs)
-    totals += count_changes(whole.offsets, whole.tokens, before, z, word_topic, docs=docs)
+    words = (0, len(word_topic))
+    totals += count_changes(whole.offsets, whole.tokens, before, z, word_topic, words)
     return word_topic, totals
 
 

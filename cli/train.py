@@ -197,7 +197,6 @@ def train(
 
     Only --topics matters to most people. Ctrl-C stops with a checkpoint; --resume goes on.
     """
-    from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.lda import jobs
     from topicmc.models.lda.run import TopicRun
 
@@ -239,19 +238,19 @@ def train(
             _dry_run(corpus, settings, channel, as_json)
             return
         with heard(TopicRun, progress, channel) as listener:
-            with exit_on_termination():
-                if resume:
-                    begun = jobs.resume(output, settings, channel, corpus, leases)
-                else:
-                    asked, tell = TrainConfig(**settings), listener.message
-                    begun = jobs.start(asked, corpus, output, channel, force, tell, leases)
+            if resume:
+                begun = jobs.resume(output, settings, channel, corpus, leases)
+            else:
+                asked, tell = TrainConfig(**settings), listener.message
+                begun = jobs.start(asked, corpus, output, channel, force, tell, leases)
             status = _train(*begun, channel, listener, resume, slowed, as_json)
     sys.exit(status)
 
 
 def _model(asked: str | None, output: Path, resume: bool) -> str:
-    """The model to train: that of the run to go on with, or as asked for."""
-    found = "mixture" if is_mixture(output) else "lda"
+    """The model to train: that of the run to go on with, or as asked for. No rank looks for a new
+    run before it is made: NFS would have that the run is not there for half a minute more."""
+    found = "mixture" if resume and is_mixture(output) else "lda"
     if not resume or (found == "lda" and not (output / "run.json").is_file()):
         return asked or MODELS[0]
     if asked not in (None, found):

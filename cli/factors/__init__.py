@@ -6,9 +6,10 @@ import click
 
 from topicmc.cli.factors.read import evaluate, export, predict
 from topicmc.cli.factors.train import train
+from topicmc.cli.options import Listing
 
 
-@click.group()
+@click.group(cls=Listing)
 def factors() -> None:
     """Bayesian matrix factorisation: ratings of items by users.
 

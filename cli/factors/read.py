@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from topicmc.models.factors.scoring import Score
     from topicmc.posterior.verdict import Convergence
 
-FORMATS = ("npz", "csv")
-
 
 def _note_reached(run: FactorRun) -> None:
     """Notes on stderr that a run has not ended, or has no posterior sample."""
@@ -189,7 +187,7 @@ def predict(
 
 @click.command()
 @run_argument
-@click.option("--to", type=click.Choice(FORMATS), required=True, help="The format.")
+@click.option("--to", type=click.Choice(("npz", "csv")), required=True, help="The format.")
 @output_option("What to write: a file (npz) or a folder (csv).")
 @force_option
 @json_option

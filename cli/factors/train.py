@@ -90,7 +90,8 @@ _OF_FILE = ("heldout", *HEADINGS["The file of ratings"])
 @setting(
     "--chains",
     Number(int),
-    "Chains [auto: one a worker]; without --workers, as many workers in this process.",
+    "Chains [auto: one a worker]; without --workers, as many workers in this process, or their"
+    " square with --split square.",
 )
 @setting("--workers", int, "Workers, each with a chain or a part of one [1].")
 @setting("--seed", int, "The same seed gives the same bits [0].")
@@ -146,7 +147,6 @@ def train(
     checkpoint; --resume goes on.
     """
     from topicmc.engine.transport.open import launched_size
-    from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.factors import jobs
     from topicmc.models.factors.run import FactorRun
 
@@ -161,18 +161,17 @@ def train(
     settings = _settings(given)
     is_open = settings.get("workers") is None and launched_size() == 1
     if is_open and not resume and settings.get("chains", AUTO) != AUTO:
-        settings["workers"] = settings["chains"]
+        settings["workers"] = settings["chains"] ** (2 if settings.get("split") == "square" else 1)
         transport = "local" if transport == "auto" else transport
     with (
         job(FactorRun, output, settings, transport, resume=resume) as (channel, leases),
         heard(FactorRun, progress, channel) as listener,
     ):
-        with exit_on_termination():
-            if file is None:
-                begun = jobs.resume(output, settings, channel, leases)
-            else:
-                config = FactorConfig(**settings)
-                begun = jobs.start(config, file, output, channel, force=force, leases=leases)
+        if file is None:
+            begun = jobs.resume(output, settings, channel, leases)
+        else:
+            config = FactorConfig(**settings)
+            begun = jobs.start(config, file, output, channel, force=force, leases=leases)
         status = _train(*begun, channel, listener, resume, as_json)
     sys.exit(status)
 

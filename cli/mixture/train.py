@@ -66,7 +66,6 @@ def train_mixture(
     as_json: bool,
 ) -> int:
     """Trains, and returns the exit status; arguments as of `topicmc.cli.train.train`."""
-    from topicmc.host.interrupts import exit_on_termination
     from topicmc.models.mixture import jobs
     from topicmc.models.mixture.run import MixtureRun
 
@@ -79,15 +78,13 @@ def train_mixture(
             _dry_run(corpus, settings, channel, as_json)
             return 0
         with heard(MixtureRun, progress, channel) as listener:
-            with exit_on_termination():
-                if resume:
-                    begun = jobs.resume(output, settings, channel, corpus, leases)
-                else:
-                    assert corpus is not None
-                    begun = jobs.start(
-                        MixtureConfig(**settings), corpus, output, channel, force=force,
-                        leases=leases,
-                    )  # fmt: skip
+            if resume:
+                begun = jobs.resume(output, settings, channel, corpus, leases)
+            else:
+                assert corpus is not None
+                begun = jobs.start(
+                    MixtureConfig(**settings), corpus, output, channel, force=force, leases=leases
+                )
             return _train(*begun, channel, listener, resume, as_json)
 
 

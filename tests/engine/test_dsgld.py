@@ -16,7 +16,7 @@ from synthetic import write_docword
 
 from topicmc.corpora import prepare
 from topicmc.corpora.making import maintenance
-from topicmc.engine.schedule import SCHEDULES, Plan, worker_of
+from topicmc.engine.schedule import Plan, worker_of
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.extent import Extent
@@ -27,6 +27,7 @@ from topicmc.models.lda.settings import TrainConfig
 from topicmc.posterior.thinning import is_kept
 from topicmc.samplers.state import sum_topics
 from topicmc.samplers.steps import step_size
+from topicmc.settings.groups import SCHEDULES
 
 WORDS = 6  # of each topic
 LAW = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # of a topic's words, in another order per shard

@@ -18,10 +18,10 @@ from topicmc.engine.schedule import (
     split_groups,
     worker_of,
 )
-from topicmc.errors import UsageError
+from topicmc.settings.groups import SCHEDULES
 
 workers = st.integers(1, 40)
-schedules = st.sampled_from(schedule.SCHEDULES)
+schedules = st.sampled_from(SCHEDULES)
 seeds = st.integers(0, 2**32)
 
 
@@ -85,12 +85,6 @@ def test_kept_states_of_a_rotating_chain_follow_all_workers_alike(n_workers, str
     assert np.abs(seen - n / n_workers).max() < 5 * (n / n_workers) ** 0.5
 
 
-@pytest.mark.parametrize("n_chains", [0, 3])
-def test_more_chains_than_workers_is_a_usage_error(n_chains):
-    with pytest.raises(UsageError, match="--chains between 1 and 2"):
-        worker_of("rotate", 0, n_chains, 2, 0)
-
-
 @given(st.integers(1, 200), st.data())
 def test_groups_hold_each_chain_once(n_chains, data):
     n_groups = data.draw(st.integers(1, n_chains))
@@ -99,12 +93,6 @@ def test_groups_hold_each_chain_once(n_chains, data):
     sizes = [len(group) for group in groups]
     assert len(sizes) == n_groups
     assert max(sizes) - min(sizes) <= 1
-
-
-@pytest.mark.parametrize("n_groups", [0, 7])
-def test_more_groups_than_chains_are_a_usage_error(n_groups):
-    with pytest.raises(UsageError, match="--groups between 1 and 6"):
-        split_groups(6, n_groups)
 
 
 def test_the_worked_example_of_figure_1():

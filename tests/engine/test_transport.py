@@ -56,8 +56,6 @@ def test_groups_are_averaged_in_place_and_apart():
     arrays = {w: np.full((2, 3), w, np.float32) for w in range(5)}
     LocalTransport(5).average(arrays, [[4, 0], [1], [2, 3]])
     assert [float(arrays[w].max()) for w in range(5)] == [2, 1, 2.5, 2.5, 2]
-    with pytest.raises(ValueError, match="overlap"):
-        LocalTransport(5).average(arrays, [[0, 1], [1, 2]])
 
 
 def test_means_are_summed_in_float64_in_the_order_given():
@@ -180,6 +178,19 @@ def test_ranks_end_as_they_should_where_the_terminal_has_closed(mpiexec, tmp_pat
         os.close(terminal)
         process.send_signal(signal.SIGHUP)
         assert process.wait(20) == 7
+
+
+@pytest.mark.parametrize(("ratings", "left"), [("r.csv", "next\n"), ("-", ""), ("/dev/fd/0", "")])
+def test_ranks_take_stdin_only_where_it_is_to_be_read(mpiexec, tmp_path, ratings, left):
+    """In a loop of a shell it holds what is to be done next."""
+    mpiexec("cat >&2")
+    program = LAUNCH.replace("[]", f"[{ratings!r}]")
+    script = '"$0" -P -c "$1" "$2"; exec cat'
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable, program, tmp_path / "mpiexec"],
+        input="next\n", capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout == left and done.stdout + done.stderr == "next\n"
 
 
 def test_one_process_lets_errors_through():

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from topicmc import LDA
@@ -9,6 +10,7 @@ from topicmc import LDA
 TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 8
 TOKENS = [text.split() for text in TEXTS]
 WORDS = sorted({word for tokens in TOKENS for word in tokens})
+COUNTS = np.array([[tokens.count(word) for word in WORDS] for tokens in TOKENS])
 QUICK = {"n_components": 2, "max_iter": 20, "random_state": 3, "n_jobs": 1}
 
 

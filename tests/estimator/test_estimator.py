@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fitting_cases import QUICK, TEXTS, TOKENS, WORDS
+from fitting_cases import COUNTS, QUICK, TEXTS, TOKENS, WORDS, stream
 from scipy.sparse import coo_array, csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -30,8 +30,6 @@ from topicmc.estimator.inputs import from_matrix
 from topicmc.kernels.threads import Threads
 from topicmc.models.heldout import split_documents
 from topicmc.models.lda.completion import token_probabilities
-
-COUNTS = np.array([[tokens.count(word) for word in WORDS] for tokens in TOKENS])
 
 ONE_TOPIC = "the check sets n_components=1, and a topic model needs two topics"
 EXPECTED_FAILURES = {
@@ -74,13 +72,6 @@ def separates(model: LDA, X) -> bool:
     return bool((mix[[0, 2], tea] > 0.8).all() and (mix[[1, 3, 4], tea] < 0.2).all())
 
 
-def gensim_corpus():
-    from gensim.corpora import Dictionary
-
-    dictionary = Dictionary(TOKENS)
-    return [dictionary.doc2bow(tokens) for tokens in TOKENS], dictionary
-
-
 @pytest.mark.parametrize(
     "X",
     [
@@ -106,7 +97,10 @@ def test_a_data_frame_gives_its_names():
 
 
 def test_gensim_corpora_with_their_dictionary():
-    bags, dictionary = gensim_corpus()
+    from gensim.corpora import Dictionary
+
+    dictionary = Dictionary(TOKENS)
+    bags = [dictionary.doc2bow(tokens) for tokens in TOKENS]
     model = LDA(**QUICK, vocabulary=dictionary).fit(bags)
     assert separates(model, bags)
     assert model.vocabulary_ == [dictionary[i] for i in range(len(dictionary))]
@@ -397,24 +391,18 @@ def test_documents_without_words_need_no_names():
 # --- documents as they come -----------------------------------------------------------------------
 
 
-def stream(model: LDA, n_calls: int, seed: int = 0) -> LDA:
-    generator = np.random.default_rng(seed)
-    for _ in range(n_calls):
-        model.partial_fit([TOKENS[i] for i in generator.permutation(40)[:20]])
-    return model
-
-
 def streaming(**settings) -> LDA:
     settings = {"total_samples": 40, "vocabulary": WORDS, **settings}
     return LDA(n_components=2, random_state=1, n_jobs=1, **settings)
 
 
 def test_minibatches_find_the_topics_and_keep_samples():
-    model = stream(streaming(n_samples=4), START + 40)
+    model, in_start = streaming(n_samples=4), streaming()
+    stream(model, START + 40)
     assert separates(model, TOKENS)
     assert 2 <= len(model.samples_) <= 4
     np.testing.assert_allclose(model.components_.sum(axis=1), 1)
-    in_start = stream(streaming(), 3)
+    stream(in_start, 3)
     assert len(in_start.samples_) == 1 and in_start.transform(TOKENS).shape == (40, 2)
 
 
@@ -422,15 +410,6 @@ def test_parts_of_one_call_are_minibatches():
     one = streaming(batch_size=20).partial_fit(TOKENS)
     two = streaming(batch_size=100).partial_fit(TOKENS[:20]).partial_fit(TOKENS[20:])
     assert (one.samples_ == two.samples_).all()
-
-
-def test_minibatches_go_on_where_fit_ended(fitted):
-    model = pickle.loads(pickle.dumps(fitted)).set_params(total_samples=40)
-    model.partial_fit(TOKENS)
-    assert separates(model, TOKENS)
-    model = stream(model, START)
-    assert separates(model, TOKENS)
-    assert not np.array_equal(model.samples_[0], fitted.samples_[0])
 
 
 def test_minibatches_need_a_number_of_topics_and_have_a_usual_one_of_samples():
@@ -492,7 +471,7 @@ def test_a_notebook_shows_a_bar(monkeypatch):
     assert "a &lt; b" in shown[-1]
 
 
-def test_silence_and_lines(monkeypatch, capsys):
+def test_silence_is_the_default(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     LDA(**QUICK).fit(TOKENS)
     assert sys.stderr.getvalue() == "" and capsys.readouterr().out == ""

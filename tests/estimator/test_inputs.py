@@ -26,7 +26,9 @@ def columns():
 )
 def test_columns_of_token_lists(fitted, name):
     X = columns()[name]
-    assert (LDA(**QUICK).fit(X).samples_ == fitted.samples_).all()
+    model = LDA(**QUICK).fit(X)
+    assert (model.samples_ == fitted.samples_).all()
+    assert {type(word) for word in model.vocabulary_} == {str}
     assert (fitted.transform(X) == fitted.transform(TOKENS)).all()
     streamed = LDA(2, vocabulary=WORDS, random_state=0, n_jobs=1)
     with pytest.warns(ConvergenceWarning):
@@ -48,7 +50,8 @@ def test_texts_in_any_wrapping_are_told_from_tokens():
 @pytest.mark.parametrize(
     ("odd", "complaint"),
     [("raw text", r"X\[40\] is a text, 'raw text'"), (None, r"X\[40\] is None"),
-     (float("nan"), r"X\[40\] is nan"), ([1, 2], "the token 1, which is no text")],
+     (float("nan"), r"X\[40\] is nan"), ([1, 2], "the token 1, which is no text"),
+     (["tea", None], "the token None, which is no text")],
 )  # fmt: skip
 def test_a_row_that_is_no_list_of_tokens_is_named(odd, complaint):
     with pytest.raises(TypeError, match=complaint):

@@ -4,15 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
+from fitting_cases import COUNTS, TOKENS, WORDS
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from topicmc import LDA
 
-TEXTS = ["tea milk cup tea", "rain wind cloud", "cup tea milk", "wind rain rain", "cloud rain"] * 40
-TOKENS = [text.split() for text in TEXTS]
-WORDS = sorted({word for tokens in TOKENS for word in tokens})
-COUNTS = np.array([[tokens.count(word) for word in WORDS] for tokens in TOKENS])
+TOKENS, COUNTS = TOKENS * 5, np.tile(COUNTS, (5, 1))
 QUICK = {"n_components": 3, "max_iter": 30, "random_state": 3, "n_jobs": 1}
 WEATHER = {"weather": ["rain", "win*"], "table": {"tea": 1, "cup": 2}}
 
@@ -89,8 +87,8 @@ def test_priors_may_be_given_for_every_topic_and_word():
     np.testing.assert_allclose(model.doc_topic_prior_, alpha)
     np.testing.assert_allclose(model.topic_word_prior_, prior)
     assert model.components_[2, place("tea")] > 0.5
-    for wrong in (prior[:2], -prior, np.full(prior.shape, np.nan)):
-        with pytest.raises(ValueError, match="topic_word_prior must be positive"):
+    for wrong in (prior[:2], -prior, 1e8 * prior, np.full(prior.shape, np.nan)):
+        with pytest.raises(ValueError, match=r"topic_word_prior must be from 1e-20 to 1e\+09"):
             LDA(**QUICK, topic_word_prior=wrong).fit(TOKENS)
     with pytest.raises(ValueError, match="doc_topic_prior has 2 numbers for 3 topics"):
         LDA(**QUICK, doc_topic_prior=[0.1, 0.2]).fit(TOKENS)

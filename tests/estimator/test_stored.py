@@ -9,7 +9,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from fake_runs import make_run
-from fitting_cases import QUICK, TOKENS, WORDS, stream
+from fitting_cases import COUNTS, QUICK, TOKENS, WORDS, stream
 from sklearn.exceptions import ConvergenceWarning
 
 from topicmc import LDA
@@ -41,6 +41,8 @@ def test_a_model_is_kept_as_a_run(fitted, tmp_path, capsys):
     commands.main(["topics", str(tmp_path / "run")], standalone_mode=False)
     assert "tea" in capsys.readouterr().out
     assert not any(path.suffix in (".pkl", ".pickle") for path in (tmp_path / "run").rglob("*"))
+    for line in TopicRun.open(tmp_path / "run").metrics():  # nothing was held out
+        assert line["perplexity"] is line["perplexity_averaged"] is line["log_likelihood"] is None
 
 
 def test_a_stream_is_kept_as_a_run(tmp_path):
@@ -87,24 +89,6 @@ def test_a_stream_that_came_after_fit_is_read_as_it_was(tmp_path):
     np.testing.assert_array_equal(model._stream.chain.theta, read._stream.chain.theta)
     assert model._stream.positions == read._stream.positions
     assert model.n_iter_ == read.n_iter_
-
-
-def test_a_stream_that_an_earlier_version_saved_goes_on_as_well(tmp_path):
-    """That version said within the stream what `partial_fit` goes by."""
-    model = LDA(2, total_samples=400, batch_size=7, vocabulary=WORDS, random_state=1, n_jobs=1)
-    stream(model, 3)
-    model.save(tmp_path / "run")
-    run = TopicRun.open(tmp_path / "run")
-    facts = run.facts()
-    visits, parameters, _ = (facts.pop(name) for name in ("visits", "parameters", "chain"))
-    facts["stream"] |= {**visits, "parameters": parameters}
-    run._write_facts({name: value for name, value in facts.items() if name != "checksum"})
-    read = LDA.from_run(tmp_path / "run")
-    assert (read.total_samples, read.batch_size) == (400, 7)
-    assert read._visits == model._visits
-    stream(model, 3)
-    stream(read, 3)
-    np.testing.assert_array_equal(model._stream.chain.theta, read._stream.chain.theta)
 
 
 def test_a_fit_that_is_read_goes_on_as_if_it_had_not_been_saved(tmp_path):
@@ -154,8 +138,7 @@ def test_documents_without_known_words_are_remembered_as_seen(tmp_path):
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_model_of_a_data_frame_knows_its_columns_once_it_is_read(renamed, tmp_path):
     pd = pytest.importorskip("pandas")
-    counts = [[tokens.count(word) for word in WORDS] for tokens in TOKENS]
-    frame = pd.DataFrame(counts, columns=WORDS)
+    frame = pd.DataFrame(COUNTS, columns=WORDS)
     words = [word.upper() for word in WORDS] if renamed else None
     model = LDA(2, total_samples=40, vocabulary=words, random_state=1, n_jobs=1)
     model.partial_fit(frame).save(tmp_path / "run")
@@ -288,6 +271,22 @@ def test_a_run_of_train_is_read_chain_by_chain(small_corpus, tmp_path):
         LDA.from_run(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize(
+    ("told", "passes"),
+    [
+        ({"updates": 60, "batch_size": 50}, 30),
+        ({"epochs": 30.0, "chains": 3, "workers": 3}, 10),  # which share the documents
+        ({"epochs": 12.0, "chains": 2, "sampler": "adlda"}, 12),
+        ({"updates": 60, "batch_size": 50, "until": "converged"}, None),
+        ({"time_budget": 5.0}, None),
+    ],
+)
+def test_a_model_of_a_run_is_as_long_as_a_chain_of_it(told, passes, tmp_path):
+    run = make_run(tmp_path / "run", {0: [np.ones((9, 2))]}, **{"updates": None, **told})
+    run.update_facts(passes=1.0, corpus={**run.facts()["corpus"], "documents": 100})
+    assert LDA.from_run(run.path).max_iter == passes
+
+
 def test_the_running_mean_of_a_run_is_read_and_kept(small_corpus, tmp_path):
     from topicmc.cli import train
 
@@ -307,9 +306,8 @@ def test_the_running_mean_of_a_run_is_read_and_kept(small_corpus, tmp_path):
     np.testing.assert_allclose(model.components_, phi, rtol=1e-3)
 
 
-def test_what_cannot_be_saved(fitted, tmp_path):
-    counts = np.eye(6, dtype=int).repeat(8, axis=0) + 1
-    nameless = LDA(**QUICK).fit(counts)
+def test_what_cannot_be_saved(fitted, tmp_path, monkeypatch):
+    nameless = LDA(**QUICK).fit(COUNTS)
     with pytest.raises(ValueError, match="give vocabulary"):
         nameless.save(tmp_path / "run")
     with pytest.raises(ValueError, match="5 words, and the model 6 columns"):
@@ -355,6 +353,9 @@ def test_what_cannot_be_saved(fitted, tmp_path):
     (tmp_path / "mine/thesis.txt").write_text("mine")
     with pytest.raises(UsageError, match="not a run"):
         fitted.save(tmp_path / "mine", force=True)
+    monkeypatch.chdir(tmp_path / "run")
+    with pytest.raises(UsageError, match="is or holds the folder that you are in"):
+        fitted.save(".", force=True)
 
 
 def test_a_copy_of_a_run_says_where_the_corpus_is_that_the_run_holds(fitted, tmp_path):

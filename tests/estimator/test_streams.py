@@ -39,6 +39,8 @@ def test_after_fit_every_call_counts(fitted):
     kept = [phi for phi in model.samples_ if any((phi == draw).all() for draw in draws(fitted))]
     assert 0 < len(kept) < n
     stream(model, n)
+    tea, rain = model.transform([["tea", "tea"], ["rain", "rain"]])
+    assert tea.argmax() != rain.argmax()
     assert not any((phi == draw).all() for phi in model.samples_ for draw in draws(fitted))
 
 

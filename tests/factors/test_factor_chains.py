@@ -14,8 +14,16 @@ from topicmc.models.factors.rows import SIDES
 from topicmc.models.factors.sgld import rates
 
 
-@pytest.mark.parametrize(("split", "workers"), [("square", 4), ("square", 9), ("rows", 3)])
-@pytest.mark.parametrize("fault", [None, "v = 1/S"])
+@pytest.mark.parametrize(
+    ("split", "workers", "fault"),
+    [
+        ("square", 4, None),
+        ("square", 9, None),
+        ("rows", 3, None),
+        ("square", 4, "v = 1/S"),
+        ("square", 9, "v = 1/S"),
+    ],
+)
 def test_gradients_of_blocks_are_unbiased(split, workers, fault):
     """The mean of the kicks over a cycle of rounds, over the steps, is half the gradient of all
     ratings: for every row, but for single precision. The blocks are unequal, nothing flows, and the
@@ -42,7 +50,7 @@ def test_gradients_of_blocks_are_unbiased(split, workers, fault):
         rate = rates(ratings.counts(side), worth, 2.0)[:, None]
         found = moved / n_rounds / (1e-2 / 2 * 2.0 * rate)
         close &= np.allclose(found, exact, rtol=2e-2, atol=0.1)
-    assert close == (fault is None or split == "rows")
+    assert close == (fault is None)
 
 
 def test_workers_that_hold_all_ratings_share_them():

@@ -122,7 +122,7 @@ def test_tokens_without_a_topic_are_in_no_count(n_topics):
     z = np.array([0, n_topics - 1, 5], assignment_dtype(n_topics))
     before = np.full_like(z, np.iinfo(z.dtype).max)
     tokens, offsets = np.array([0, 1, 1], np.uint16), np.array([0, 3])
-    totals += count_changes(offsets, tokens, before, z, word_topic, docs=np.arange(1))
+    totals += count_changes(offsets, tokens, before, z, word_topic, (0, 2))
     check_counts(tokens, z, word_topic, totals)
 
 

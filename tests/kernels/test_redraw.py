@@ -205,11 +205,10 @@ def test_the_cheaper_kernel_draws():
 def test_words_may_be_shared_out_when_changes_are_counted():
     offsets, tokens, before, word_topic = corpus(12, 40, 20)
     after = drawn(offsets, tokens, before, word_topic, padded(np.full(20, 0.1)), 0.1)
-    docs = np.arange(12)
     totals = word_topic.sum(axis=0, dtype=np.int64)
     for words in ((25, 40), (0, 25)):
         changed = (offsets, tokens, before, after, word_topic)
-        totals += count_changes(*changed, docs=docs, words=words)
+        totals += count_changes(*changed, words)
     recount = np.zeros_like(word_topic)
     np.add.at(recount, (tokens, after), 1)
     np.testing.assert_array_equal(word_topic, recount)

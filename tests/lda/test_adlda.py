@@ -12,7 +12,7 @@ from synthetic import write_docword
 from trained import StopAfter, kept_bits, train
 
 from topicmc.corpora import prepare
-from topicmc.engine.transport.local import LocalTransport
+from topicmc.engine.transport.local import LocalTable, LocalTransport
 from topicmc.errors import UsageError
 from topicmc.kernels import assignments as assignments_kernels
 from topicmc.kernels import by_word_start, gibbs, word_order
@@ -200,8 +200,20 @@ def test_counts_are_those_of_the_assignments(small_corpus, sampler, workers, sta
             np.testing.assert_array_equal(sampler.topic_totals, sampler.word_topic.sum(axis=0))
             if chain.config.sampler == "adlda":
                 np.testing.assert_array_equal(sampler.word_topic, counts)
-        (theta,) = (c.theta for c in chain.chains.values())
-        np.testing.assert_allclose(theta, counts[:, :6] + 0.05, rtol=1e-6)
+        (held,) = chain.chains.values()
+        np.testing.assert_allclose(held.theta, counts[:, :6] + 0.05, rtol=1e-6)
+        prior = 0.05 * len(counts)
+        np.testing.assert_allclose(held.topic_sums, counts[:, :6].sum(axis=0) + prior)
+
+
+def test_the_shared_table_is_read_once_for_each_question(small_corpus, monkeypatch):
+    chain = method(replace(CONFIG, sampler="asynclda", workers=2, epochs=2), small_corpus)
+    reads, read = [], LocalTable.read
+    monkeypatch.setattr(LocalTable, "read", lambda table: reads.append(0) or read(table))
+    for ask in (chain.log_joints, chain.chain, lambda: chain.glimpses(np.arange(2))):
+        reads.clear()
+        ask()
+        assert len(reads) == 1
 
 
 @pytest.mark.parametrize("topics", [239, 250, 255, 256, 300])

@@ -114,8 +114,6 @@ def job_collectives():
     assert np.isnan(transport.gather({} if rank == 1 else {rank: 1.0})).tolist() == [
         worker == 1 for worker in range(size)
     ]
-    assert transport.any(rank == size - 1)
-    assert not transport.any(False)
     words = [{"é": "θ" * worker, "n": [worker]} for worker in range(size)]
     assert transport.exchange(words[rank]) == words
     print("fine", flush=True)

@@ -176,7 +176,7 @@ class Dsgld:
             self._travel()
         drawn = np.zeros(1, np.int64)
         measured = dict.fromkeys(self.transport.workers, np.nan)
-        for worker in self._working():
+        for worker in self.held[self._first]:  # those with a chain to move, or a part of one
             start = time.perf_counter()
             n_updates = self.balance.plan.trajectory[worker]
             for _ in range(n_updates):
@@ -193,10 +193,6 @@ class Dsgld:
         if self.config.workers > 1:
             self.balance.renew(measured)
         return tuple(int(n) for n in drawn)
-
-    def _working(self) -> list[int]:
-        """The hosted workers that have a chain to move, or a part of one."""
-        return list(self.held[self._first])
 
     def _update(self, worker: int) -> tuple[int, ...]:
         position = self.positions[worker]
@@ -305,15 +301,13 @@ class Dsgld:
         )
         if n_before == n_workers:
             return None
+        n_chains = min(map(len, saved.values())) // self.target.at_once
         return (
-            f"This run was made on {n_before} workers and goes on with {n_workers}: the"
-            f" data are shared out anew, {self.config.chains} of"
-            f" {self._n_chains(saved)} chains go on from their last state, and the result is as"
-            f" valid but not bit for bit what the {n_before} workers would have given"
+            f"This run was made on {n_before} workers and goes on with {n_workers}: the data are"
+            f" shared out anew, {self.config.chains} of {n_chains} chains go on from their last"
+            f" state, and the result is as valid but not bit for bit what the {n_before} workers"
+            " would have given"
         )
-
-    def _n_chains(self, saved: Mapping[str, Mapping[int, Any]]) -> int:
-        return min(len(states) for states in saved.values()) // self.target.at_once
 
     def warm_up(self) -> None:
         """Compiles every kernel that a round needs."""

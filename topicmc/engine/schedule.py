@@ -14,9 +14,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from topicmc.errors import UsageError
-from topicmc.settings.groups import SCHEDULES
-
 
 def _words(n: int, *name: object) -> np.ndarray:
     """n uint64 of hash output that `name` alone decides."""
@@ -34,19 +31,11 @@ def worker_of(
 
     ``rotate`` is the cyclic rotation, by `turn`; ``permute`` a random permutation that `seed` and
     `round` decide, in which no chain stays where it was (unless there is but one worker). Either
-    way a chain visits all workers equally often in the long run, as Corollary 3.3 asks. Raises
-    UsageError unless 1 ≤ n_chains ≤ n_workers.
+    way a chain visits all workers equally often in the long run, as Corollary 3.3 asks.
     """
-    if not 1 <= n_chains <= n_workers:
-        raise UsageError(
-            f"{n_chains} chains cannot travel among {n_workers} workers: "
-            f"choose --chains between 1 and {n_workers}"
-        )
-    if schedule == "rotate":
-        return tuple((chain + turn(round, n_workers)) % n_workers for chain in range(n_chains))
     if schedule == "permute":
         return _permutation(round, n_workers, seed)[:n_chains]
-    raise UsageError(f"unknown schedule {schedule!r}: choose one of {', '.join(SCHEDULES)}")
+    return tuple((chain + turn(round, n_workers)) % n_workers for chain in range(n_chains))
 
 
 def turn(round: int, n: int) -> int:
@@ -85,13 +74,7 @@ def split_groups(n_chains: int, n_groups: int) -> list[list[int]]:
     """Chains in so many consecutive groups of near-equal sizes.
 
     One group couples all chains (D-CC), groups of one none (D-CI), others are D-Hybrid.
-    Raises UsageError unless 1 ≤ n_groups ≤ n_chains.
     """
-    if not 1 <= n_groups <= n_chains:
-        raise UsageError(
-            f"{n_chains} chains cannot form {n_groups} groups: "
-            f"choose --groups between 1 and {n_chains}"
-        )
     edges = [n_chains * g // n_groups for g in range(n_groups + 1)]
     return [list(range(first, last)) for first, last in itertools.pairwise(edges)]
 

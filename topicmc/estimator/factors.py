@@ -159,12 +159,12 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
         y : array-like of shape (n,)
             Ratings, numbers from −10¹⁸ to 10¹⁸.
         """
-        data, config = self._data(X, y), self._config()
-        transport = LocalTransport(config.workers)
         interrupt = Interrupt()
         style = "auto" if self.verbose else "none"
         place = temporary_folder(aside(), "topicmc-")
         with unwound(), place as folder, in_own_words(_PARAMETERS):
+            data, config = self._data(X, y), self._config()
+            transport = LocalTransport(config.workers)
             resolved, run = run_on(config, data, folder / "run", transport)
             with closing(listener(style, Terms.of(FactorRun))) as told, on_ctrl_c(interrupt):
                 outcome = training_of(resolved, data, run, transport, told).train(interrupt)
@@ -242,14 +242,13 @@ class MatrixFactorization(RegressorMixin, BaseEstimator):
 
     def _config(self) -> FactorConfig:
         given = {name: plain(getattr(self, parameter)) for name, parameter in _PARAMETERS.items()}
-        with in_own_words(_PARAMETERS):
-            return FactorConfig(
-                **{name: value for name, value in given.items() if value is not None},
-                seed=seed_of(self.random_state),
-                threads=effective_n_jobs(self.n_jobs),
-                evaluate_every=AUTO,
-                checkpoint_every="24h",
-            )
+        return FactorConfig(
+            **{name: value for name, value in given.items() if value is not None},
+            seed=seed_of(self.random_state),
+            threads=effective_n_jobs(self.n_jobs),
+            evaluate_every=AUTO,
+            checkpoint_every="24h",
+        )
 
     def _data(self, X: Any, y: Any) -> RatingData:
         """The ratings; what they are made of goes with this call."""

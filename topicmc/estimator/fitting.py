@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,24 +35,16 @@ from topicmc.storage.scratch import aside
 _HELD_OUT = 200  # documents at most, spread over those trained on
 
 
-@dataclass(frozen=True)
-class Trained:
-    """What a run leaves behind in memory."""
-
-    record: Record
-    interrupted: bool
-    """By Ctrl-C."""
-
-
 def train(
     corpus: Corpus,
     config: TrainConfig,
     watch: Callable[[int], Watcher],
     prior: np.ndarray | None = None,
-) -> Trained:
-    """A whole run, with a ``prior`` of every topic and word (K, W) if there is one. ``watch`` makes
-    the one who is told how it goes, of so many documents, when all arguments are found sound. The
-    first Ctrl-C ends it, the next raises KeyboardInterrupt; what the loop raises passes through."""
+) -> tuple[Record, bool]:
+    """What a whole run leaves behind, and whether Ctrl-C has ended it. There may be a ``prior`` of
+    every topic and word (K, W). ``watch`` makes the one who is told how it goes, of so many
+    documents, when all arguments are found sound. A second Ctrl-C raises KeyboardInterrupt; what
+    the loop raises passes through."""
     transport = LocalTransport(1)
     with unwound(), temporary_folder(aside(), "topicmc-") as folder:
         if prior is not None:
@@ -70,7 +62,7 @@ def train(
         record.visits = Visits(corpus.n_docs, record.passes)
         if prior is not None:
             record.config["topic_prior"] = NO_FILE
-        return Trained(record, outcome.interrupted and not watcher.stopped)
+        return record, outcome.interrupted and not watcher.stopped
 
 
 def _check_memory(config: Resolved, size: Extent) -> None:

@@ -146,7 +146,7 @@ def _sound(X: str | Path | Corpus) -> Corpus:
 
 
 def from_matrix(X: Any) -> Documents:
-    """The rows of a checked matrix, dense or CSR: counts, float64 where they are fractions."""
+    """The rows of a checked matrix, dense or CSR: counts, floats where there are fractions."""
     if X.dtype == np.float16:  # which no sparse matrix of SciPy can be
         X = X.astype(np.float32)
     matrix = csr_array(X, copy=True)
@@ -169,7 +169,7 @@ def from_tokens(
     if words is None:
         found = {w for number, document in enumerate(X) for w in check_tokens(number, document)}
         check_words(found)
-        words = sorted(found)
+        words = sorted(map(str, found))  # out of arrays they are NumPy's
     index = {word: i for i, word in enumerate(words)}
     counted = (
         Counter(index[word] for word in check_tokens(number, document) if word in index)

@@ -81,9 +81,11 @@ def check_once(number: int, document: Any) -> Any:
 
 def check_words(words: Iterable[Any]) -> None:
     """TypeError unless all are texts."""
-    odd = next((word for word in words if not isinstance(word, str)), None)
-    if odd is not None:
-        raise TypeError(f"X holds the token {_brief(odd)}, which is no text: give words as str")
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(
+                f"X holds the token {_brief(word)}, which is no text: give words as str"
+            )
 
 
 def _refuse_texts(X: Any) -> None:

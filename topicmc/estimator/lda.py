@@ -5,18 +5,16 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from topicmc.corpora import Corpus
 from topicmc.corpora.of_runs import NO_CORPUS
 from topicmc.errors import UsageError
 from topicmc.estimator import inputs
@@ -30,11 +28,15 @@ from topicmc.estimator.priors import (
     is_matrix,
     matrix_of,
 )
-from topicmc.estimator.saved import columns_of, read, write
+from topicmc.estimator.saved import columns_of, length_of, read, write
 from topicmc.estimator.stored import Record
 from topicmc.estimator.warning import warn
 from topicmc.models.lda.settings import TrainConfig
 from topicmc.settings.values import AUTO, learns
+
+_UNSCORED = dict.fromkeys(
+    ("perplexity", "perplexity_averaged", "perplexity_mean", "log_likelihood")
+)
 
 
 class LDA(PartialFit):
@@ -186,7 +188,7 @@ class LDA(PartialFit):
         read, such as texts, DataError for a prepared corpus that is missing or damaged, and
         DivergedError when the chain diverges. The model is as it was then.
         """
-        from topicmc.estimator.fitting import train
+        from topicmc.estimator.fitting import train, written
         from topicmc.estimator.notebook import listener
         from topicmc.estimator.watching import Watcher, logger
 
@@ -203,23 +205,27 @@ class LDA(PartialFit):
                 if inputs.kind(X) == "corpus":
                     corpus = inputs.first_corpus(self, X)
                     found_seeds(self, corpus.vocabulary)  # warns of unknown words
-                    trained = train(corpus, config, watch, matrix_of(self))
+                    record, interrupted = train(corpus, config, watch, matrix_of(self))
                 else:
-                    with self._written(X) as corpus:
+                    with written(  # which gives the documents up
+                        inputs.filled(inputs.whole(inputs.first(self, X), self._seed)),
+                        self.n_features_in_,
+                    ) as corpus:
                         found = found_seeds(self, self.vocabulary_)
                         if found is not None:
                             config = replace(config, seeds=in_numbers(found))
-                        trained = train(corpus, config, watch, matrix_of(self))
-                    trained.record.corpus["path"] = NO_CORPUS
-            trained.record.name(self.seeds, trained.record.config.get("seed_weight"))
-            trained.record.parameters = parameters
-            self._set_trained(trained.record)
-        if trained.interrupted:
+                        record, interrupted = train(corpus, config, watch, matrix_of(self))
+                    record.corpus["path"] = NO_CORPUS
+                    # Readers of runs take scores for those of held-out documents.
+                    record.metrics = [line | _UNSCORED for line in record.metrics]
+            record.name(self.seeds, record.config.get("seed_weight"))
+            record.parameters = parameters
+            self._set_trained(record)
+        if interrupted:
             self._warn(
-                f"training was interrupted after {self._record.passes:.1f} passes: what there is is"
-                " kept"
+                f"training was interrupted after {record.passes:.1f} passes: what there is is kept"
             )
-        if self._record.is_starting:
+        if record.is_starting:
             self._warn(
                 "training ended during its start, before the first sample of the posterior: raise"
                 " max_iter or time_budget"
@@ -235,7 +241,8 @@ class LDA(PartialFit):
 
         ``chain`` is the number of the chain to read. The vocabulary is that of the run, so the
         model reads lists of tokens. All kept samples of the chain are held in memory, K × W × 4
-        bytes each. Warns (ConvergenceWarning) if the run is still in its start.
+        bytes each. A new `fit` of it has the defaults of settings that are no parameters here.
+        Warns (ConvergenceWarning) if the run is still in its start.
 
         Raises ValueError for a ``chain`` that is no whole number; DataError when there is no run,
         it has no samples yet, or a file is damaged; UsageError when there is no such chain, or
@@ -251,12 +258,12 @@ class LDA(PartialFit):
         run = TopicRun.open(Path(path))
         if run.view is not None:
             raise UsageError(f"{path}: is a view, and a model is of a run; open {run.path}")
-        record = read(run, int(chain))
+        record, words = read(run, int(chain)), run.vocabulary()
         config = record.config
         learned, beta = config.get("learn", "none"), config["beta"]
         is_matrix_prior = record.additions is not None and not config.get("seeds")
         if is_matrix_prior:
-            beta = record.prior.matrix(config["topics"], len(run.vocabulary()))
+            beta = record.prior.matrix(config["topics"], len(words))
         model = cls(
             config["topics"],
             doc_topic_prior=None if learns("alpha", learned) else config["alpha"],
@@ -264,17 +271,15 @@ class LDA(PartialFit):
             seeds=config.get("seeds"),
             seed_weight=config.get("seed_weight"),
             sampler=config["sampler"],
-            # Epochs of a run that ends when it has converged are only its cap.
-            max_iter=None if config.get("until") == "converged" else config.get("epochs"),
+            max_iter=length_of(record),
             time_budget=config.get("time_budget"),
             n_samples=config.get("samples", 32),
             random_state=config.get("seed", 0),
             **record.parameters,
         )
         model._seed = seed_of(model.random_state)
-        model.vocabulary_ = run.vocabulary()
-        model.n_features_in_ = len(model.vocabulary_)
-        columns = columns_of(run)
+        model.vocabulary_, model.n_features_in_ = words, len(words)
+        columns = columns_of(run, words)
         if columns is not None:
             model.feature_names_in_ = np.array(columns, object)
         model._set_trained(record)
@@ -310,13 +315,6 @@ class LDA(PartialFit):
         write(self._record, words, Path(path), force, None if columns is None else list(columns))
 
     # ---- inside
-
-    def _written(self, X: Any) -> AbstractContextManager[Corpus]:
-        """X as a corpus on disk within the block, and no longer in memory."""
-        from topicmc.estimator.fitting import written
-
-        documents = inputs.filled(inputs.whole(inputs.first(self, X), self._seed))
-        return written(documents, self.n_features_in_)
 
     def _config(self, evaluate_every: str = "24h") -> TrainConfig:
         """The settings of a run; UsageError for a parameter out of range."""

@@ -77,29 +77,30 @@ class PartialFit(Fitted):
         with in_own_words(WORDS):
             config = self._config()
             parameters = self._parameters(config)
+            total = parameters["total_samples"]
             minibatch = or_default(config.batch_size, MINIBATCH)
             for documents in self._first(X) if is_new else inputs.again(self, X):
                 whole = inputs.whole(documents, self._seed + self._visits.seen)
                 n_parts = max(1, -(-whole.n_docs // minibatch))
                 bounds = np.linspace(0, whole.n_docs, n_parts + 1).astype(int).tolist()
                 for start, stop in pairwise(bounds):
-                    self._update(whole.part(start, stop), config, threads)
+                    self._update(whole.part(start, stop), total, config, threads)
         stream = self._stream
         if stream is None and is_new:
             raise ValueError("X holds no words to train on")
         visits = self._visits
-        one_pass = self._total or visits.fitted or visits.seen
+        one_pass = total or visits.fitted or visits.seen
         passes = visits.passes + visits.streamed / one_pass
         self.n_iter_ = math.ceil(passes)
         if stream is None:
             self._record.passes = passes
         else:
-            self._set(self._record_of(stream, passes, is_new))
+            self._set(self._record_of(stream, total or visits.seen, passes, is_new))
         self._record.visits, self._record.parameters = visits, parameters
 
-    def _record_of(self, stream: Any, passes: float, is_new: bool) -> Record:
-        """What is known of the samples of a stream."""
-        record = of_stream(stream, self._total or self._visits.seen, passes)
+    def _record_of(self, stream: Any, n_docs: int, passes: float, is_new: bool) -> Record:
+        """What is known of the samples of a stream, after so many passes over ``n_docs``."""
+        record = of_stream(stream, n_docs, passes)
         if is_new:
             record.name(self.seeds, self._seed_weight)
             if is_matrix(self.topic_word_prior):
@@ -111,15 +112,14 @@ class PartialFit(Fitted):
             record.config.update({name: begun.config.get(name) for name in names})
         return record
 
-    @property
-    def _total(self) -> int | None:
-        """`total_samples`; ValueError where it is no whole number."""
-        total = self.total_samples
-        return None if total is None else whole_number("total_samples", total)
-
     def _parameters(self, config: TrainConfig) -> dict[str, int | None]:
-        """Those that `partial_fit` goes by and that a run does not say."""
-        return {"total_samples": self._total, "batch_size": or_default(config.batch_size, None)}
+        """Those that `partial_fit` goes by and that a run does not say; ValueError where
+        `total_samples` is no whole number."""
+        total = self.total_samples
+        return {
+            "total_samples": None if total is None else whole_number("total_samples", total),
+            "batch_size": or_default(config.batch_size, None),
+        }
 
     def _first(self, X: Any) -> Iterator[Documents]:
         """The documents of the first `partial_fit`."""
@@ -134,10 +134,12 @@ class PartialFit(Fitted):
             )
         yield inputs.first(self, X)
 
-    def _update(self, documents: Documents, config: TrainConfig, threads: Threads) -> None:
+    def _update(
+        self, documents: Documents, total: int | None, config: TrainConfig, threads: Threads
+    ) -> None:
         visits = self._visits
         self._visits = visits = visits._replace(streamed=visits.streamed + documents.n_docs)
-        scale = max(1.0, (self._total or visits.seen) / max(1, documents.n_docs))
+        scale = max(1.0, (total or visits.seen) / max(1, documents.n_docs))
         documents = select(documents, documents.lengths > 0)
         if documents.n_docs == 0:
             return

@@ -40,8 +40,8 @@ def matrix_of(model: Any) -> np.ndarray | None:
     shape = model.n_components, model.n_features_in_
     if prior.shape != shape or not ((prior >= LEAST_PRIOR) & (prior <= MOST_PRIOR)).all():
         raise ValueError(
-            f"topic_word_prior must be positive, from {LEAST_PRIOR:g}, and one number or an array"
-            f" {shape}"
+            f"topic_word_prior must be from {LEAST_PRIOR:g} to {MOST_PRIOR:g}, and one number or an"
+            f" array {shape}"
         )
     return prior
 

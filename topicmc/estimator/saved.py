@@ -28,10 +28,9 @@ from topicmc.settings.values import MAX_WORKERS
 from topicmc.storage.arrays import write_arrays
 from topicmc.storage.fields import SHA256
 from topicmc.storage.fields import Record as Fields
-from topicmc.storage.files import real_path
+from topicmc.storage.files import check_elsewhere, real_path
 from topicmc.storage.lease import NAME as LEASE
 from topicmc.storage.lease import held
-from topicmc.storage.run_fields import settings_in
 from topicmc.storage.runs import made_by
 from topicmc.storage.staging import clear_up
 from topicmc.topics.reading import write_topics
@@ -47,7 +46,7 @@ def read(run: TopicRun, chain: int = 0) -> Record:
     is damaged.
     """
     facts, index, samples = run.facts(), samples_of(run), samples_of(run, chain)
-    corpus = facts["corpus"]
+    told, corpus = Fields(run.path / "run.json", facts), facts["corpus"]
     if corpus["path"] != NO_CORPUS:  # as of one that the run holds
         corpus["path"] = str(real_path(run.path / corpus["path"]))
     entries, sums, phis = [], [], np.empty(0, np.float32)
@@ -76,7 +75,7 @@ def read(run: TopicRun, chain: int = 0) -> Record:
         entries,
         facts["config"],
         corpus,
-        _passes_of(run),
+        _passes_of(run, facts),
         additions=run.additions(),
         labels=dict(run.labels),
         inherited=facts.get("seeds") or {},
@@ -87,23 +86,18 @@ def read(run: TopicRun, chain: int = 0) -> Record:
     if all(entry["chain"] == 0 for entry in index):
         record.metrics = run.metrics()
     record.chain, record.visits = chain, Visits(corpus.get("documents", 1), record.passes)
-    _read_model(Fields(run.path / "run.json", facts), record)
-    if "stream" in facts:
-        _read_stream(run, record)
+    _read_model(told, record)
+    if "stream" in told:
+        _read_stream(run, told, record)
     return record
 
 
 def _read_model(facts: Fields, record: Record) -> None:
-    """What only a model that was saved says: whose draws it has, and what `partial_fit` goes by.
-    Earlier versions said the latter of a stream alone."""
-    if "visits" in facts:
-        record.chain = facts.whole("chain", most=MAX_WORKERS)
-        seen, given = facts.record("visits"), facts.record("parameters")
-    elif "stream" in facts:
-        seen = facts.record("stream")
-        given = seen.record("parameters")
-    else:
+    """What only a model that was saved says: whose draws it has, and what `partial_fit` goes by."""
+    if "visits" not in facts:
         return
+    record.chain = facts.whole("chain", most=MAX_WORKERS)
+    seen, given = facts.record("visits"), facts.record("parameters")
     record.visits = Visits(
         seen.whole("fitted"), seen.number("passes", least=0), seen.whole("streamed")
     )
@@ -114,9 +108,8 @@ def _read_model(facts: Fields, record: Record) -> None:
     }
 
 
-def _read_stream(run: TopicRun, record: Record) -> None:
+def _read_stream(run: TopicRun, facts: Fields, record: Record) -> None:
     """Has a record go on as the one that was written did."""
-    facts = Fields(run.path / "run.json", run.facts())
     told, config = facts.record("stream"), facts.record("config")
     theta = run.read_theta(run.path / STREAM, told.text("checksum", SHA256))
     place = {
@@ -139,24 +132,36 @@ def _read_stream(run: TopicRun, record: Record) -> None:
     )
 
 
-def _passes_of(run: TopicRun) -> float:
+def _passes_of(run: TopicRun, facts: dict[str, Any]) -> float:
     """As a model that was saved has it, or by what the run last said."""
-    facts, metrics = run.facts(), run.metrics()
     if "passes" in facts:
         return facts["passes"]
+    metrics = run.metrics()
     visited = metrics[-1].get("documents", 0) if metrics else 0
     n_docs = facts["corpus"].get("documents", 1)
-    config = settings_in(run.path / "run.json", facts, TrainConfig)
-    return visited / n_docs / draws_per_epoch(config)
+    return visited / n_docs / draws_per_epoch(TrainConfig.from_dict(facts["config"]))
 
 
-def columns_of(run: TopicRun) -> list[str] | None:
-    """The names of the columns by which a model that was saved knows a data frame, if it does;
-    DataError when they are damaged."""
+def length_of(record: Record) -> float | None:
+    """The passes that a chain of a run was to make; None where that was to end otherwise, and of a
+    stream, which has no end."""
+    config = TrainConfig.from_dict(record.config)
+    if record.stream is not None or config.until == "converged":  # what is told is only its cap
+        return None
+    if config.epochs is not None:
+        return config.epochs if config.keeps_assignments else config.epochs / config.chains
+    if config.updates is None or config.keeps_assignments:  # of a version that did not say epochs
+        return None
+    return config.updates * config.batch_size / record.corpus["documents"]
+
+
+def columns_of(run: TopicRun, words: list[str]) -> list[str] | None:
+    """The names of the columns by which a model that was saved knows a data frame, if it does:
+    its ``words``, or others. DataError when they are damaged."""
     facts = Fields(run.path / "run.json", run.facts())
     if "columns" not in facts:
         return None
-    return run.vocabulary() if facts.value["columns"] is True else facts.strings("columns")
+    return words if facts.value["columns"] is True else facts.strings("columns")
 
 
 def write(
@@ -235,8 +240,9 @@ def _write_stream(run: TopicRun, stream: Stream) -> None:
 
 def _check_place(path: Path, force: bool) -> None:
     """UsageError where a run must not be written, as `TopicRun.check_free` has it, or a folder
-    holds what is no part of one, which would be lost with it."""
+    holds what is no part of one, which would be lost with it, or is or holds the current one."""
     TopicRun.check_free(path, force)
+    check_elsewhere(path)
     own = [*TopicRun.files, *TopicRun.drafts(), *TopicRun.folders, f"{LEASE}*", f".{LEASE}.*.tmp"]
     if holds_extract(path):
         own.append(EMBEDDED)

@@ -31,17 +31,13 @@ import numpy as np
 from topicmc.errors import DataError
 from topicmc.export.libraries import library
 from topicmc.export.source import Source
-from topicmc.host.machine import available_cores
 from topicmc.host.version import VERSION
-from topicmc.kernels.threads import Threads
-from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.convergence import aligned
-from topicmc.topics.chains import MatchedChain
 from topicmc.topics.diagnostics import compared, log_likelihoods, traced
 from topicmc.topics.labels import Labels
 from topicmc.topics.ranking import top
-from topicmc.topics.uncertainty import TOP, posterior_of
+from topicmc.topics.uncertainty import TOP, posterior_of, word_draws
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -82,7 +78,7 @@ def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
         "posterior": {
             "share": aligned([chain.share for chain in chains]),
             "alpha": aligned([chain.alpha for chain in chains]),
-            "phi": aligned([_probabilities(chain, words) for chain in chains]),
+            "phi": aligned([word_draws(chain, words)[0] for chain in chains]),
         },
         "sample_stats": {"log_likelihood": aligned(scores)} if has_scores else {},
         "trace": {name.replace(" ", "_"): draws for name, draws in traced(chains).items()},
@@ -108,13 +104,3 @@ def inference_data(runs: Sequence[TopicRun], n_words: int = TOP) -> DataTree:
 def _names(labels: Labels) -> dict[str, np.ndarray]:
     names = [labels.names.get(number, "") for number in labels.numbers]
     return {"label": np.array(names, dtype=object)} if labels.names else {}
-
-
-def _probabilities(chain: MatchedChain, words: np.ndarray) -> np.ndarray:
-    """φ of words (K, M) in each sample of a chain, float64 (n, K, M)."""
-    columns, threads = chain.order[:, None], Threads(available_cores())
-    drawn = np.empty((len(chain.entries), *words.shape))
-    for i, entry in enumerate(chain.entries):
-        theta = draw_of(chain.run, entry, threads)
-        drawn[i] = theta[words, columns] / theta.sum(axis=0, dtype=np.float64)[columns]
-    return drawn

@@ -89,7 +89,6 @@ def write_csv(run: FactorRun, folder: Path) -> None:
             biases = getattr(state, side)[:, -1].astype(np.float64)
             total += biases
             squares += biases**2
-    folder.mkdir(parents=True, exist_ok=True)
     for side, ids in (("users", data.user_ids), ("items", data.item_ids)):
         total, squares = sums[side]
         spread = np.sqrt(np.maximum(squares / n - (total / n) ** 2, 0)) * deviation

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 
@@ -63,25 +63,19 @@ def on_ctrl_c(interrupt: Interrupt) -> Iterator[None]:
 
 
 @contextmanager
-def exit_on_termination() -> Iterator[None]:
-    """Within the block SIGTERM unwinds the stack, so that what was begun is removed."""
-    if threading.current_thread() is not threading.main_thread():
+def unwound() -> Iterator[None]:
+    """Within the block SIGTERM unwinds the stack, so that what was begun is removed, unless the
+    program handles it in a way of its own."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    previous = signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGTERM, leave)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
-@contextmanager
-def unwound() -> Iterator[None]:
-    """As `exit_on_termination`, unless the program handles SIGTERM in a way of its own."""
-    is_handled = signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    with nullcontext() if is_handled else exit_on_termination():
-        yield
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

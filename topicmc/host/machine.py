@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,19 +136,18 @@ def core_limits(membership: Path = _MEMBERSHIP, root: Path = _MOUNT) -> Iterator
 
 def _quota() -> tuple[int | None, list[int] | None]:
     """The least of `core_limits`, and the control group that it is of; None where there is none."""
-    limits = [(limit, group) for group, limit in core_limits()]
-    if not limits:
-        return None, None
-    least, group = min(reversed(limits), key=lambda limit: limit[0])  # of equals the outermost
-    return least, _identity(group)
+    return _least([*core_limits()])
 
 
-def _identity(group: Path) -> list[int] | None:
-    """Device and inode of a control group, the same in all containers; None where it is gone."""
-    with suppress(OSError):
-        facts = group.stat()
-        return [facts.st_dev, facts.st_ino]
-    return None
+def _least(limits: Sequence[tuple[Path | None, int]]) -> tuple[int | None, list[int] | None]:
+    """The least of some limits, of equals the outermost; and device and inode of the control group
+    that it is of, which are the same in all containers; None where there is none."""
+    group, least = min(reversed(limits), key=lambda limit: limit[1], default=(None, None))
+    with suppress(OSError):  # it is gone
+        if group is not None:
+            facts = group.stat()
+            return least, [facts.st_dev, facts.st_ino]
+    return least, None
 
 
 def lies_in_memory(folder: Path) -> bool:
@@ -164,21 +163,13 @@ def lies_in_memory(folder: Path) -> bool:
     return False
 
 
-def total_memory() -> int | None:
-    """Bytes of memory of the machine, or of its part that this process is confined to; None where
-    the system does not say."""
-    return _memory()[0]
-
-
 def _memory() -> tuple[int | None, list[int] | None]:
-    """`total_memory`, and the control group that it is of; None where it is the whole machine's."""
-    limits: list[tuple[int, Path | None]] = [(limit, group) for group, limit in group_limits()]
+    """Bytes of memory of the machine, or of its part that this process is confined to, and the
+    control group that confines it; None where the system does not say, or none does."""
+    limits: list[tuple[Path | None, int]] = [*group_limits()]
     with suppress(ValueError, OSError, AttributeError):
-        limits.append((os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), None))
-    if not limits:
-        return None, None
-    least, group = min(reversed(limits), key=lambda limit: limit[0])  # of equals the outermost
-    return least, None if group is None else _identity(group)
+        limits.append((None, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
+    return _least(limits)
 
 
 def available_memory() -> int | None:

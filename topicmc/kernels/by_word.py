@@ -19,6 +19,7 @@ from topicmc.kernels.gibbs import UNIT, inverse_sums
 from topicmc.kernels.held import hold
 from topicmc.kernels.lanes import (
     LANES,
+    LARGEST_SLICE,
     TABLE_EXTRA,
     TABLE_HEAD,
     add,
@@ -50,8 +51,6 @@ _AHEAD = 3  # words from asking for a row to reading it
 # Numbers in the tables of a batch, which should stay in the nearest cache; a batch that they would
 # make smaller than this waits for its tokens one after another.
 _TABLES, _FEWEST = 5_120, 4
-# Beyond this share of the total, a token's own slice would leave too few digits of the rest.
-_LARGEST_SLICE = np.float32(1 - 1 / 64)
 
 
 def redraw(
@@ -262,7 +261,7 @@ def _draw(
             slices[j] = max(whole * level - own, _NONE)
             begin = np.intp(j) * stride
             total = close(table, begin, load(table, begin + TABLE_HEAD + n_padded - LANES))
-            if slices[j] > _LARGEST_SLICE * total:
+            if slices[j] > LARGEST_SLICE * total:
                 lanes = _without_own(
                     table, begin, counts, base_of[j], alpha, scale, given, row_j, prior,
                     np.intp(old), own,

@@ -21,11 +21,12 @@ and the table of a word is of the blocks of 16 topics that it has tokens of
 import numpy as np
 from numba import njit
 
-from topicmc.kernels.by_word import _LARGEST_SLICE, fill_uniforms
+from topicmc.kernels.by_word import fill_uniforms
 from topicmc.kernels.gibbs import UNIT, inverse_sums
 from topicmc.kernels.held import blocks_of, drop_if
 from topicmc.kernels.lanes import (
     LANES,
+    LARGEST_SLICE,
     TABLE_EXTRA,
     TABLE_HEAD,
     add,
@@ -373,7 +374,7 @@ def _draw(
             end_of_lines = load(table, begin + TABLE_HEAD + LANES * (lines - 1))
             firsts[j] = close(table, begin, end_of_lines)
             rest = totals[j] - slices[j]
-            if slices[j] > _LARGEST_SLICE * totals[j]:
+            if slices[j] > LARGEST_SLICE * totals[j]:
                 word, old = np.intp(words[word_of[j]]), np.intp(before[first + j])
                 rest = scan(topics_given, word, old, remains[j], _INFINITY)[1]
             targets[j] *= firsts[j] + rest
@@ -399,7 +400,7 @@ def _draw(
             j = np.uintp(listed[i])
             old, target = np.intp(before[first + j]), targets[j] - firsts[j]
             word = np.intp(words[word_of[j]])
-            if slices[j] > _LARGEST_SLICE * totals[j]:
+            if slices[j] > LARGEST_SLICE * totals[j]:
                 new = scan(topics_given, word, old, remains[j], target)[0]
             else:
                 r = word_of[j] % n_rows

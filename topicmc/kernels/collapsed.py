@@ -13,14 +13,14 @@ as most do after a few sweeps, the processor runs ahead from one to the next.
 
 # mypy: disable-error-code="call-arg,var-annotated"
 
-import threading
-
 import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike
 
 from topicmc.kernels.lanes import (
     LANES,
+    LARGEST_SLICE,
+    TABLE_EXTRA,
     TABLE_HEAD,
     add,
     aligned_zeros,
@@ -35,20 +35,18 @@ from topicmc.kernels.lanes import (
     replace,
     splat,
     store,
-    tables,
+    surround,
     to_floats,
 )
 from topicmc.kernels.padding import padded_size
 from topicmc.kernels.prior import Beta, entry, entry_lanes, row_of
+from topicmc.kernels.scratch import kept
 
-_LOCAL = threading.local()
 _ONE = np.int32(1)
 # Tokens from asking for a word's counts to reading them.
 _AHEAD = 3
 # Changed tokens from asking for their counts to changing them.
 _SOON = 8
-# Beyond this share of the total, a token's own slice would leave too few digits of the rest.
-_LARGEST_SLICE = np.float32(1 - 1 / 64)
 
 
 def assignment_dtype(n_topics: int) -> DTypeLike:
@@ -121,22 +119,18 @@ def count_changes(
     before: np.ndarray,
     z: np.ndarray,
     word_topic: np.ndarray,
-    *,
-    docs: np.ndarray,
-    words: tuple[int, int] | None = None,
+    words: tuple[int, int],
 ) -> np.ndarray:
-    """Counts what the tokens of some documents have changed from ``before`` to ``z`` (T,).
+    """Counts what the tokens of words first … last − 1 have changed from ``before`` to ``z`` (T,),
+    so that threads may share out the ``words``.
 
     The greatest value of their type is no topic: such tokens are new. Returns the change of
-    topic_totals, int64 (Kp,). With ``words`` = (first, last) only tokens of words
-    first … last − 1 are counted, so that threads may share out the words.
+    topic_totals, int64 (Kp,).
     """
-    n_words, n_padded = word_topic.shape
-    totals = np.zeros(n_padded, np.int64)
-    first, last = words or (0, n_words)
-    longest = int((offsets[docs + 1] - offsets[docs]).max(initial=0))
+    totals = np.zeros(word_topic.shape[1], np.int64)
+    longest = int(np.diff(offsets).max(initial=0))
     _count_changes(
-        docs, offsets, tokens, before, z, word_topic.reshape(-1), totals, first, last,
+        offsets, tokens, before, z, word_topic.reshape(-1), totals, *words,
         np.iinfo(before.dtype).max, np.empty(longest, np.int64),
     )  # fmt: skip
     return totals
@@ -159,20 +153,14 @@ def _arguments(offsets, tokens, z, word_topic, topic_totals, alpha, beta, docs):
     return (
         docs, offsets, tokens, z, word_topic.reshape(-1), topic_totals,
         np.asarray(alpha, np.float32), beta.entries, beta.totals.astype(np.float32),
-        _scratch(n_padded),
+        (
+            kept("mix", n_padded, np.float32),
+            kept("counts of topics", n_padded, np.float32),
+            kept("inverse", n_padded, np.float32),
+            surround(kept("table", n_padded + TABLE_EXTRA, np.float32), n_padded),
+            kept("64 uniforms", 64, np.float32),
+        ),
     )  # fmt: skip
-
-
-def _scratch(n_padded: int) -> tuple[np.ndarray, ...]:
-    """Weights, counts, inverse totals, a table and uniforms; each thread keeps its own, for small
-    blocks would take longer to prepare than to draw."""
-    if getattr(_LOCAL, "n_padded", None) != n_padded:
-        mix, counts, inverse, uniforms = (
-            aligned_zeros(n, np.float32) for n in (n_padded, n_padded, n_padded, 64)
-        )
-        _LOCAL.scratch = (mix, counts, inverse, tables(1, n_padded).reshape(-1), uniforms)
-        _LOCAL.n_padded = n_padded
-    return _LOCAL.scratch
 
 
 @njit(inline="always")
@@ -248,7 +236,7 @@ def _sweep(
             others /= np.float32(totals[old]) - one + smooth[old]
             own = (n_kw + one + b_kw) * mix[old] - (n_kw + b_kw) * others
             end = peek(table, TABLE_HEAD + old) + peek(table, LANES - 1 + (old & (LANES - 1)))
-            if own > _LARGEST_SLICE * total:
+            if own > LARGEST_SLICE * total:
                 kept = mix[old]
                 _set(mix, old, (n_kw + b_kw) * others / (n_kw + one + b_kw))
                 target = uniform * _build(table, word_topic, row, mix, prior)
@@ -293,11 +281,9 @@ def _assign(
 
 
 @njit(nogil=True, cache=True)
-def _count_changes(
-    docs, offsets, tokens, before, z, word_topic, totals, first, last, no_topic, changed
-):
+def _count_changes(offsets, tokens, before, z, word_topic, totals, first, last, no_topic, changed):
     n_padded = len(totals)
-    for d in docs:
+    for d in range(len(offsets) - 1):
         n = 0
         # Whether a token has changed cannot be foreseen, so they are listed without a branch.
         for i in range(offsets[d], offsets[d + 1]):

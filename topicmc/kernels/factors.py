@@ -123,18 +123,15 @@ def kick(factors, touched, slot_of, others, other_of, errors, steps, first, last
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def draw_rows(
-    factors, others, offsets, other_of, ratings, tau, precision, shift, key, sweep, first, last
-):
+def draw_rows(factors, others, offsets, other_of, ratings, tau, precision, key, sweep, first, last):
     """Draws rows first … last − 1 from their Gaussian conditional given all `others`.
 
     With x = (other's factors, 1) for each rating of the row, less the other's bias,
 
-        row ~ N(A⁻¹ (shift + τ Σ r x), A⁻¹),        A = precision + τ Σ x xᵀ
+        row ~ N(A⁻¹ τ Σ r x, A⁻¹),        A = diag(precision) + τ Σ x xᵀ
 
     (Salakhutdinov & Mnih 2008, equations 11 to 13). `offsets`, int64 (rows + 1,), tell where the
-    ratings of a row stand in `other_of` and `ratings`; `precision` is float64 (W, W), `shift` that
-    times the prior's mean, (W,).
+    ratings of a row stand in `other_of` and `ratings`; `precision` is float64 (W,).
     """
     width = factors.shape[1]
     root, mean, x = np.empty((width, width)), np.empty(width), np.empty(width)
@@ -142,7 +139,9 @@ def draw_rows(
     words, draws = np.empty((4, blocks), np.uint32), np.empty(4 * blocks, np.float32)
     x[width - 1] = 1.0
     for row in range(first, last):
-        root[:], mean[:] = precision, shift
+        root[:], mean[:] = 0.0, 0.0
+        for k in range(width):
+            root[k, k] = precision[k]
         for n in range(offsets[row], offsets[row + 1]):
             other = others[other_of[n]]
             rating = tau * (np.float64(ratings[n]) - np.float64(other[width - 1]))

@@ -16,16 +16,11 @@ _ONE = np.uint64(1)
 
 def held_blocks(n_words: int, n_padded: int) -> np.ndarray:
     """Bits of the blocks of all words, uint64 (W, ⌈Kp / 1024⌉), all set."""
-    held = np.empty((n_words, -(-n_padded // (LANES * _BITS))), np.uint64)
-    hold_all(held, n_padded)
-    return held
-
-
-def hold_all(held: np.ndarray, n_padded: int) -> None:
-    """Sets all bits, when counts have changed in ways that `hold` was not told of."""
-    held[:] = np.iinfo(np.uint64).max
+    shape = n_words, -(-n_padded // (LANES * _BITS))
+    held = np.full(shape, np.iinfo(np.uint64).max, np.uint64)
     if rest := n_padded // LANES % _BITS:
         held[:, -1] = (1 << rest) - 1
+    return held
 
 
 @njit(nogil=True, cache=True)

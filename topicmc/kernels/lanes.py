@@ -420,6 +420,8 @@ def philox_lanes(typingctx, key, c0, c1, c2, c3, out, index):
 _STRIDE = 8
 TABLE_HEAD = 2 * LANES
 TABLE_EXTRA = TABLE_HEAD + _STRIDE * LANES
+# Beyond this share of a total, a token's own slice would leave too few digits of the rest.
+LARGEST_SLICE = np.float32(1 - 1 / 64)
 
 
 def tables(n_tables: int, n_padded: int) -> np.ndarray:

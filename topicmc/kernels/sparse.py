@@ -22,6 +22,7 @@ from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.gibbs import Assignments, check, draw_prior, inverse_sums, share_out
 from topicmc.kernels.lanes import (
     LANES,
+    LARGEST_SLICE,
     TABLE_EXTRA,
     TABLE_HEAD,
     add,
@@ -50,8 +51,6 @@ _TIDY = 64  # tokens after which slots without tokens are looked for
 _NEW = 16  # slots whose topics may have come so late that their φ is in no cache
 _TAIL = TABLE_EXTRA - TABLE_HEAD
 _ONE, _NONE, _INFINITY = np.float32(1), np.float32(0), np.float32(np.inf)
-# Beyond this share of the second part, a token's own slice would leave too few digits of the rest.
-_LARGEST_SLICE = np.float32(1 - 1 / 64)
 
 
 def sample_assignments(
@@ -244,7 +243,7 @@ def _compact(base, map_at, slots, used):
 def _draw_second(topics, forest, word, topic, remains, own_slice, rest):
     """A topic by its weight in the second part, where that of one topic lacks own_slice, so that
     only a part of it remains."""
-    if own_slice > _LARGEST_SLICE * mass(forest, word):
+    if own_slice > LARGEST_SLICE * mass(forest, word):
         return scan(topics, word, topic, remains, rest)[0]
     if own_slice > _NONE and rest >= end_of(forest, topics, word, topic) - own_slice:
         rest += own_slice
@@ -341,7 +340,7 @@ def _sample(
                         store(weights, block, intact)
                     own = close(table, table_at, cumulative)
                     rest = mass(forest, word) - own_slice
-                    if own_slice > _LARGEST_SLICE * mass(forest, word):
+                    if own_slice > LARGEST_SLICE * mass(forest, word):
                         rest = scan(topics, word, old, remains, _INFINITY)[1]
                     target = peek(uniforms, j * uniform_size + i) * (own + rest)
                     if target < own:

@@ -349,17 +349,13 @@ class RunDirectory:
 
     # ---- posterior samples
 
-    def sample_path(self, chain: int, round_number: int) -> Path:
-        """Where the state of a chain after a round lies."""
-        return self.path / "samples" / f"chain-{chain:03d}-round-{round_number:09d}.npz"
-
     def write_sample(
         self, chain: int, round_number: int, arrays: Mapping[str, np.ndarray]
     ) -> dict[str, Any]:
         """Writes one state as plain arrays and returns its index entry."""
-        path = self.sample_path(chain, round_number)
-        checksum = write_arrays(path, arrays)
-        return {"chain": chain, "round": round_number, "file": path.name, "checksum": checksum}
+        name = f"chain-{chain:03d}-round-{round_number:09d}.npz"
+        checksum = write_arrays(self.path / "samples" / name, arrays)
+        return {"chain": chain, "round": round_number, "file": name, "checksum": checksum}
 
     def write_sample_index(
         self, entries: list[dict[str, Any]], dropped: Iterable[str] = ()
@@ -440,16 +436,13 @@ class RunDirectory:
     def _checkpoints(self) -> Path:
         return self.path / "checkpoint"
 
-    def checkpoint_folder(self, round_number: int) -> Path:
-        """Where the files of the checkpoint of a round are written before it is committed."""
-        return checkpoints.folder_of(self._checkpoints, round_number)
-
     def write_checkpoint_part(
         self, round_number: int, name: str, arrays: Mapping[str, np.ndarray], facts: Any
     ) -> dict[str, str]:
         """One process's part of a checkpoint, on the disk when this returns; the checksums of its
         files by name."""
-        return checkpoints.write_part(self.checkpoint_folder(round_number), name, arrays, facts)
+        folder = checkpoints.folder_of(self._checkpoints, round_number)
+        return checkpoints.write_part(folder, name, arrays, facts)
 
     def check_lease(self) -> None:
         """TopicmcError when another process has taken the lease of this one."""

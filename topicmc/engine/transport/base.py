@@ -54,7 +54,7 @@ class Transport(Protocol):
     def average(self, held: dict[int, np.ndarray], groups: Groups) -> None:
         """Replaces the arrays of each group by their mean, in place (float32 or float64,
         C-contiguous, of one shape); summed in float64 in the order given. `groups` is the same on
-        every process; groups of one cost nothing."""
+        every process, and names no worker twice; groups of one cost nothing."""
 
     def gather(self, values: dict[int, float]) -> np.ndarray:
         """One number per worker, float64 (n_workers,), on every process; NaN where none is given.
@@ -66,9 +66,6 @@ class Transport(Protocol):
 
     def shared_table(self, shape: tuple[int, ...]) -> SharedTable:
         """A table of zeros, int32, for all processes."""
-
-    def any(self, flag: bool) -> bool:
-        """Whether the flag is set on any process."""
 
     def barrier(self) -> None:
         """Waits until all processes are here."""
@@ -87,13 +84,6 @@ def check_route(moves: Moves, n_workers: int) -> None:
     for side in (sources, destinations):
         if len(set(side)) != len(side) or not all(0 <= w < n_workers for w in side):
             raise ValueError(f"moves {list(moves)} collide or leave 0 … {n_workers - 1}")
-
-
-def check_groups(groups: Groups) -> None:
-    """ValueError when a worker appears twice."""
-    members = [worker for group in groups for worker in group]
-    if len(set(members)) != len(members):
-        raise ValueError(f"groups {[list(g) for g in groups]} overlap")
 
 
 def mean_into(out: np.ndarray, arrays: Sequence[np.ndarray], divisor: int | None = None) -> None:

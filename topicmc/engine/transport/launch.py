@@ -33,7 +33,8 @@ def must_launch(n_workers: int, transport: str) -> bool:
 
 
 def launch(n_workers: int, arguments: Sequence[str]) -> int:
-    """Runs ``topicmc`` with ``arguments`` on so many ranks of this machine; returns its status.
+    """Runs ``topicmc`` with ``arguments`` on so many ranks, here or on the nodes of a Slurm job;
+    returns its status.
 
     SIGINT and SIGTERM are passed on, and SIGHUP as SIGTERM, so that the ranks write a checkpoint
     and stop. What they tell a terminal goes through this process: mpiexec would end them at once
@@ -56,10 +57,17 @@ def launch(n_workers: int, arguments: Sequence[str]) -> int:
     previous = {s: signal.signal(s, pass_on) for s in passed}
     try:
         pipes = [subprocess.PIPE if os.isatty(target) else None for target in (1, 2)]
+        # mpiexec takes all of stdin for the first rank, and a script that a shell reads there, too.
+        is_read = {"-", "/dev/stdin", "/dev/fd/0"} & set(arguments)
+        stdin = None if is_read else subprocess.DEVNULL
         # A session of its own: the terminal's Ctrl-C comes here once, not to every rank as well.
         job.append(
             subprocess.Popen(
-                [*command, *arguments], stdout=pipes[0], stderr=pipes[1], start_new_session=True
+                [*command, *arguments],
+                stdin=stdin,
+                stdout=pipes[0],
+                stderr=pipes[1],
+                start_new_session=True,
             )
         )
         for signum in early:

@@ -11,7 +11,6 @@ from topicmc.engine.transport.base import (
     Moves,
     Packed,
     SharedTable,
-    check_groups,
     check_route,
     mean_into,
 )
@@ -55,7 +54,6 @@ class LocalTransport:
         return dict(sorted(now.items()))
 
     def average(self, held: dict[int, np.ndarray], groups: Groups) -> None:
-        check_groups(groups)
         for group in groups:
             if len(group) > 1:
                 arrays = [held[worker].reshape(-1) for worker in group]
@@ -71,9 +69,6 @@ class LocalTransport:
 
     def shared_table(self, shape: tuple[int, ...]) -> SharedTable:
         return LocalTable(shape)
-
-    def any(self, flag: bool) -> bool:
-        return bool(flag)
 
     def barrier(self) -> None:
         pass

@@ -17,7 +17,6 @@ from topicmc.engine.transport.base import (
     Moves,
     Packed,
     SharedTable,
-    check_groups,
     check_route,
     mean_into,
 )
@@ -92,7 +91,6 @@ class MpiTransport:
         return {} if outgoing or mine is None else {self.rank: mine}
 
     def average(self, held: dict[int, np.ndarray], groups: Groups) -> None:
-        check_groups(groups)
         for group in groups:
             if len(group) > 1 and self.rank in group:
                 self._reduce(_flat(held[self.rank]), list(group), len(group))
@@ -114,11 +112,6 @@ class MpiTransport:
 
     def shared_table(self, shape: tuple[int, ...]) -> SharedTable:
         return MpiTable(self, shape)
-
-    def any(self, flag: bool) -> bool:
-        mine, anyone = np.array([flag], np.int32), np.empty(1, np.int32)
-        self._wait([self._comm.Iallreduce(mine, anyone, self._mpi.MAX)])
-        return bool(anyone[0])
 
     def barrier(self) -> None:
         self._wait([self._comm.Ibarrier()])

@@ -35,9 +35,6 @@ from topicmc.models.factors.sgld import Sgld, block_of, rates
 from topicmc.samplers.steps import step_size
 from topicmc.storage.checkpoints import Checkpoint
 
-START_SWEEPS = 5  # of Gibbs, whose states are no samples
-START_UPDATES = 20  # of SGLD, at least
-
 
 class FactorChains:
     """The `topicmc.engine.dsgld.Target` of matrix factorisation.
@@ -68,7 +65,7 @@ class FactorChains:
         self._n_ratings = len(ratings)
         self._rates_of = self._rates_of_all(ratings)
         self.drawn = self._drawn(ratings)
-        self.start = self._length_of_start()
+        self.start = math.ceil(config.start(len(ratings) / self.drawn))
         self._workers = self._opened(ratings)
 
     def _part(self, side: str) -> Part:
@@ -96,17 +93,6 @@ class FactorChains:
         if self._config.sampler == "gibbs":
             return len(ratings)
         return self.layout.drawn(ratings, self._config.batch_size)
-
-    def _length_of_start(self) -> int:
-        """Updates of a chain whose states are no samples: of SGLD at least a pass, in which it
-        comes to all blocks, and until the precisions have been drawn."""
-        if self._config.sampler == "gibbs":
-            return START_SWEEPS
-        rounds = self.layout.n_places
-        if self._prior is not None or self._noise is not None:
-            rounds = max(rounds, self._config.precision_every)
-        passed = math.ceil(self._n_ratings / self.drawn)
-        return max(START_UPDATES, passed, rounds * self._config.trajectory)
 
     def _opened(self, ratings: Ratings) -> dict[int, Sgld] | Gibbs:
         """The blocks of the hosted workers, or all ratings for each."""

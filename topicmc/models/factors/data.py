@@ -1,8 +1,8 @@
 """Ratings with the ids of their users and items, split into those to train on and those held out.
 
 Rows are numbered in the order of a hash of their ids, so that consecutive rows are a random sample.
-Whether a rating is held out is a hash of the seed and its two ids: it does not depend on the order
-of the file, nor on what other ratings there are.
+Whether a rating is held out is a hash of its two ids: it does not depend on the seed of the run, on
+the order of the file, or on what other ratings there are.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from topicmc.models.factors.rating_columns import Columns
 from topicmc.models.factors.rating_files import Table, read_ratings
 from topicmc.models.factors.ratings import Ratings, Scale
 
-SPLIT_SEED = 0
-
 
 @dataclass(frozen=True)
 class RatingData:
@@ -45,30 +43,22 @@ class RatingData:
 
     @classmethod
     def of(
-        cls,
-        table: Table,
-        heldout: float,
-        low: float | None = None,
-        high: float | None = None,
-        seed: int = SPLIT_SEED,
+        cls, table: Table, heldout: float, low: float | None = None, high: float | None = None
     ) -> RatingData:
         """A table of ratings, of which about the fraction `heldout` is held out. DataError when
         nothing is left to train on."""
-        users, user_hashes = _numbered(table.users, table.user_ids)
-        items, item_hashes = _numbered(table.items, table.item_ids)
-        ratings = Ratings(
-            users.numbers, items.numbers, table.values, len(users.ids), len(items.ids)
-        )
+        users, user_ids, user_hashes = _numbered(table.users, table.user_ids)
+        items, item_ids, item_hashes = _numbered(table.items, table.item_ids)
+        ratings = Ratings(users, items, table.values, len(user_ids), len(item_ids))
         uniforms = np.empty(len(ratings))
-        key = stream_key(seed, "heldout")
-        pair_uniforms(key, user_hashes, item_hashes, ratings.users, ratings.items, uniforms)
+        pair_uniforms(stream_key(0, "heldout"), user_hashes, item_hashes, users, items, uniforms)
         out = uniforms < heldout
         if out.all():
             raise DataError(
                 f"{table.source}: of {len(out)} ratings none is left to train on; lower --heldout"
             )
         scale = Scale.of(table.values[~out], low, high)
-        return cls(ratings, out, users.ids, items.ids, scale)
+        return cls(ratings, out, user_ids, item_ids, scale)
 
     @property
     def training(self) -> Ratings:
@@ -130,19 +120,14 @@ class RatingFile:
         return RatingData.of(table, self.heldout, low, high), about
 
 
-@dataclass(frozen=True)
-class _Side:
-    numbers: np.ndarray
-    ids: Strings
-
-
-def _numbered(numbers: np.ndarray, ids: Sequence[str]) -> tuple[_Side, np.ndarray]:
-    """Rows renumbered in the order of the hashes of their ids; and these, uint64, in that order."""
+def _numbered(numbers: np.ndarray, ids: Sequence[str]) -> tuple[np.ndarray, Strings, np.ndarray]:
+    """Rows renumbered in the order of the hashes of their ids; and ids and hashes, uint64, in that
+    order."""
     hashes = np.array([_hash(id) for id in ids], np.uint64)
     order = np.argsort(hashes, kind="stable")
     rank = np.empty(len(ids), np.int32)
     rank[order] = np.arange(len(ids), dtype=np.int32)
-    return _Side(rank[numbers], Strings.of(ids[i] for i in order)), hashes[order]
+    return rank[numbers], Strings.of(ids[i] for i in order), hashes[order]
 
 
 def _hash(id: str) -> int:

@@ -84,7 +84,6 @@ class Gibbs:
         if self._prior is not None:
             squares = sum_squares(rows)
             rows.precision = self._prior.draw(squares, count, stream, rows.update, rows.side)
-        precision, shift = np.diag(rows.precision), np.zeros(len(rows.precision))
         key = stream.key(f"sweep of {rows.side}")
 
         def work(first: int, last: int, _: int) -> None:
@@ -95,8 +94,7 @@ class Gibbs:
                 ratings.others,
                 ratings.values,
                 tau,
-                precision,
-                shift,
+                rows.precision,
                 key,
                 sweep,
                 first,

@@ -135,6 +135,8 @@ def _decided(
     if free is not None and needed > free - share.processes * machine.COMPILING:
         most = max(memory.most_held(resolved, sizes, hosted, keeps_all))
         fewer = ", or use fewer --workers" if share.processes > 1 else ""
+        if not keeps_all:
+            fewer += "; to go on with a run, free some"
         raise UsageError(
             f"{sizes.training + sizes.heldout:,} ratings of {sizes.n_items:,} items by"
             f" {sizes.n_users:,} users with --factors {resolved.factors} need about"

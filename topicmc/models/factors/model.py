@@ -55,7 +55,8 @@ class MatrixFactorizationModel:
         self.remedy = remedy(config)
         self._run = run
         self._learns_noise = config.learn_noise
-        self._traced = training.take(np.arange(min(len(training), _TRACED)))
+        traced = np.linspace(0, len(training) - 1, min(len(training), _TRACED)).astype(np.int64)
+        self._traced = training.take(traced)  # from all of the file, which may be sorted by user
 
     def write_sample(self, chain: Factors, round_number: int) -> Entry:
         return self._run.write_state(chain, round_number)

@@ -10,10 +10,11 @@ import numpy as np
 
 from topicmc.corpora.pipes import readable
 from topicmc.errors import DataError
+from topicmc.models.factors.prediction import predict
 from topicmc.models.factors.rating_columns import Columns
 from topicmc.models.factors.rating_files import Table, read_pairs
 from topicmc.models.factors.run import FactorRun
-from topicmc.models.factors.scoring import numbers_of, predict_pairs, rows_of
+from topicmc.models.factors.scoring import numbers_of, rows_of, states_of
 from topicmc.storage.files import atomic_write, user_errors_for
 
 SUFFIXES = (".csv", ".parquet")
@@ -70,7 +71,7 @@ def predictions_of(
                 " user,item, or name the columns by --user and --item"
             )
     users, items = data.trained(*numbers_of(table.sides, known))
-    found = predict_pairs(run, users, items)
+    found = predict(states_of(run), users, items, run.scale())
     unknown = int(((users < 0) | (items < 0)).sum())
     return Predictions(table, found.mean, found.deviation, unknown)
 

@@ -49,17 +49,24 @@ def predict(
 ) -> Prediction:
     """What one or more states predict of pairs of ``users`` and ``items``, int (n,), −1 where new;
     clipped to the scale."""
-    n, (total, squares, within) = 0, np.zeros((3, len(users)))
+    n, total = 0, np.zeros((3, len(users)))
     for state in states:
-        mean, variance = predicted(state, users, items)
         n += 1
-        total += mean
-        squares += mean**2
-        within += variance + 1 / state.tau
-    average = total / n
-    between = np.maximum(squares / n - average**2, 0)
-    spread = np.sqrt(between + within / n)
-    return Prediction(clipped(average, scale), spread * scale.deviation)
+        total += moments(state, users, items)
+    return prediction(total / n, scale)
+
+
+def moments(state: Factors, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """m_s, m_s² and v_s + 1/τ_s of pairs, float64 (3, n); arguments as of `predicted`."""
+    mean, variance = predicted(state, users, items)
+    return np.array([mean, mean**2, variance + 1 / state.tau])
+
+
+def prediction(average: np.ndarray, scale: Scale) -> Prediction:
+    """What states predict whose `moments` are so in the mean."""
+    mean, square, within = average
+    spread = np.sqrt(np.maximum(square - mean**2, 0) + within)
+    return Prediction(clipped(mean, scale), spread * scale.deviation)
 
 
 def clipped(mean: np.ndarray, scale: Scale) -> np.ndarray:

@@ -77,7 +77,9 @@ def _parquet(path: Path, columns: Columns, rated: bool) -> Read:
             raise unreadable(path, error) from None
         raise DataError(f"{path}: cannot be read as Parquet ({_reason(error)})") from None
     rating = read[2] if rated else None
-    if rating is not None and pa.types.is_nested(rating.type):
+    if rating is not None and (
+        pa.types.is_nested(rating.type) or pa.types.is_temporal(rating.type)
+    ):
         raise DataError(
             f"{path}: the column {names[2]} holds {rating.type}, not ratings; name another by"
             " --rating"
@@ -174,7 +176,7 @@ def _not_csv(path: Path, error: Exception, wrong: list[tuple[int, str]]) -> Data
     if wrong:
         line, told = wrong[0]
         return DataError(f"{path}, line {line}: {told}; mend the line")
-    if "Empty CSV" in str(error):
+    if "Could not skip" in str(error):  # a header without a line break
         return DataError(f"{path}: holds no rows below its header; check the file")
     row = re.search(r"Row #(\d+).*invalid UTF8", str(error))
     if row:
@@ -292,10 +294,12 @@ def _place(path: Path, names: list[str], asked: str, role: str, has_header: bool
     raise UsageError(f"--{role} {asked}: {path} has no such column; {hint}")
 
 
-def number_of(text: str | None) -> float:
-    """The number that a cell holds; NaN where it is none."""
+def number_of(cell: Any) -> float:
+    """The number that a cell holds, of which Parquet may have bytes; NaN where it is none."""
+    if isinstance(cell, bytes):
+        cell = cell.decode(errors="replace")
     try:
-        return float(text or "nan")
+        return float(str(cell).replace("_", "?"))  # 4_5 is none, though Python reads 45
     except ValueError:
         return math.nan
 

@@ -120,8 +120,7 @@ def _values(read: Read, low: float | None, high: float | None) -> np.ndarray:
     try:
         values = column.cast(pa.float64()).fill_null(math.nan).to_numpy()
     except pa.ArrowException:
-        texts = column.cast(pa.string()).to_pylist()
-        values = np.array([number_of(text) for text in texts])
+        values = np.array([number_of(cell) for cell in column.to_pylist()])
     ends = (-np.inf if low is None else low, np.inf if high is None else high)
     wrong = ~(np.abs(values) <= MOST_RATING) | (values < ends[0]) | (values > ends[1])
     if wrong.any():

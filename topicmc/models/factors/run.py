@@ -8,6 +8,7 @@ A kept state is the arrays users, items, user_precision, item_precision and tau
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -103,8 +104,9 @@ class FactorRun(RunDirectory):
         epoch = self.facts()["ratings"]["training"] * config.chains
         if "epochs" in last:  # passes of each chain: others may have been given up since
             last = {**last, "ratings": last["epochs"] * epoch}
-        at = reached(self, last, config, epoch)
-        return at._replace(has_converged=ended_converged(self, config))
+        at, update = reached(self, last, config, epoch), last["update"]
+        of_start = update / config.start(update / (last.get("epochs") or math.inf))
+        return at._replace(of_start=of_start, has_converged=ended_converged(self, config))
 
     def scale(self) -> Scale:
         """Of the ratings."""

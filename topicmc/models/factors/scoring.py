@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicmc.corpora.strings import Strings
-from topicmc.models.factors.prediction import Prediction, predict, rmse
+from topicmc.models.factors.prediction import clipped, moments, prediction, rmse
 from topicmc.models.factors.rating_files import Table
 from topicmc.models.factors.rows import Factors
 from topicmc.models.factors.run import FactorRun
@@ -40,11 +40,9 @@ class Score:
     unknown: int
 
 
-def states_of(run: FactorRun, chain: int | None = None) -> Iterator[Factors]:
-    """The kept states of a run, or of one chain, one after another."""
-    for entry in run.states_to_read():
-        if chain in (None, entry["chain"]):
-            yield run.read_sample(entry)
+def states_of(run: FactorRun) -> Iterator[Factors]:
+    """The kept states of a run, one after another."""
+    return map(run.read_sample, run.states_to_read())
 
 
 def rows_of(ids: Strings) -> dict[str, int]:
@@ -63,12 +61,6 @@ def numbers_of(
     )
 
 
-def predict_pairs(run: FactorRun, users: np.ndarray, items: np.ndarray) -> Prediction:
-    """What a run predicts of pairs, by all its samples; rows are int (n,), −1 where the user or the
-    item was not trained on."""
-    return predict(states_of(run), users, items, run.scale())
-
-
 def score(run: FactorRun, table: Table | None = None) -> Score:
     """The error of a run on its held-out ratings, or on those of a table."""
     data = run.data()
@@ -85,17 +77,21 @@ def score(run: FactorRun, table: Table | None = None) -> Score:
     if len(values) == 0:
         return Score(None, None, [], None, None, n_samples, 0, unknown)
     scale = run.scale()
-    newest = {entry["chain"]: entry for entry in entries}
-    of_newest = [
-        rmse(predict([run.read_sample(entry)], users, items, scale).mean, values)
-        for entry in newest.values()
-    ]
-    together = predict(states_of(run), users, items, scale)
+    of_newest, of_chains, whole = [], [], np.zeros((3, len(values)))
+    for chain in dict.fromkeys(entry["chain"] for entry in entries):
+        total, mine = np.zeros_like(whole), [e for e in entries if e["chain"] == chain]
+        for entry in mine:
+            found = moments(run.read_sample(entry), users, items)
+            total += found
+        of_newest.append(rmse(clipped(found[0], scale), values))
+        of_chains.append(rmse(clipped(total[0] / len(mine), scale), values))
+        whole += total
+    together = prediction(whole / len(entries), scale)
     inside = np.abs(together.mean - values) <= _NINE_TENTHS * together.deviation
     return Score(
         float(np.mean(of_newest)),
         rmse(together.mean, values) if n_samples else None,
-        [rmse(predict(states_of(run, c), users, items, scale).mean, values) for c in newest],
+        of_chains,
         rmse(np.full(len(values), scale.mean), values),
         float(inside.mean()) if n_samples else None,
         n_samples,

@@ -21,6 +21,8 @@ _BATCHES = 16  # minibatches in a pass, by default
 _LARGEST_BATCH, _SMALLEST_BATCH = 50_000, 100
 _EPOCHS = {"sgld": 1_000.0, "gibbs": 400.0, "sgd": 100.0}
 _TRAJECTORY = 10
+_START_SWEEPS = 5  # of Gibbs, whose states are no samples
+_START_UPDATES = 20  # of SGLD, at least
 _WHOLE = 20_000_000  # ratings up to which every worker has all of them, by default
 _SGD_PRECISION = 20.0
 """λ that gave stochastic gradient descent its lowest error on MovieLens; see `bench/factors.py`."""
@@ -104,6 +106,16 @@ class FactorConfig(FactorSettings[Any]):
 class Resolved(FactorSettings[Never]):
     """What a run does: nothing is left open but ``evaluate_every``, ``checkpoint_every``, and
     ``precision`` where it is drawn."""
+
+    def start(self, passed: float) -> float:
+        """Updates of a chain whose states are no samples, where a pass takes so many: of SGLD at
+        least that, a visit to each block, and until the precisions have been drawn."""
+        if self.sampler == "gibbs":
+            return _START_SWEEPS
+        blocks = {"none": 1, "rows": self.workers, "square": math.isqrt(self.workers)}[self.split]
+        draws = self.draws_precision or self.learn_noise
+        rounds = max(blocks, self.precision_every if draws else 1)
+        return max(_START_UPDATES, passed, rounds * self.trajectory)
 
 
 def check_honoured(asked: FactorSettings) -> None:

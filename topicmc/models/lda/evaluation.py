@@ -21,6 +21,7 @@ from topicmc.models.heldout import share_of, split_documents
 from topicmc.models.lda.completion import SWEEPS, token_probabilities
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import alpha_of, newest_of
+from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.samplers.running_mean import running_mean
 from topicmc.samplers.state import Chain
 
@@ -38,7 +39,6 @@ class HeldOut:
         corpus: an open corpus.
         n_topics: K.
         alpha: float64 (K,), the prior of the topic mix, for chains that have learned none.
-        seed: of the split and of the Gibbs sweeps.
         transport: who else scores.
         threads: the threads of this process.
     """
@@ -51,12 +51,11 @@ class HeldOut:
         corpus: Corpus,
         n_topics: int,
         alpha: np.ndarray,
-        seed: int,
         transport: Transport,
         threads: Threads,
     ) -> None:
         self._run = run
-        split = split_documents(corpus.heldout, seed=seed)
+        split = split_documents(corpus.heldout, seed=SPLIT_SEED)
         self.n_scored = split.n_scored
         self._shape = (corpus.n_words, n_topics)
         weights = corpus.n_words * n_topics
@@ -64,7 +63,6 @@ class HeldOut:
         self.most_averaged: int | None = max(_LEAST_AVERAGED, int(_DRAWS / draws))
         self._split = share_of(split, transport.rank, transport.n_processes)
         self._alpha = alpha
-        self._seed = seed
         self._transport = transport
         self._threads = threads
         self._of_samples: dict[str, np.ndarray] = {}
@@ -140,7 +138,7 @@ class HeldOut:
     def _score(self, theta: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         sums = theta.sum(axis=0, dtype=np.float64)
         return token_probabilities(
-            self._split, theta, sums, alpha, seed=self._seed, threads=self._threads
+            self._split, theta, sums, alpha, seed=SPLIT_SEED, threads=self._threads
         )
 
     def _log_sum(self, probabilities: np.ndarray) -> float:

@@ -452,7 +452,7 @@ def _check_memory(
         f" {needed / 1e9:.1f} GB of memory, most of it for"
         f" {memory.largest(config, sizes, hosted).name}, and {available / 1e9:.1f} GB are free; "
         + (f"use --topics {fewer} or fewer," if fewer else "use fewer chains or local workers,")
-        + " or prune the vocabulary"
+        + " or prune the vocabulary; to go on with a run, free some"
     )
 
 

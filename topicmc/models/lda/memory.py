@@ -271,7 +271,8 @@ def _minibatch(config: Resolved, sizes: Sizes, hosted: int) -> Iterator[Term]:
         yield Term("reading", "the mean, as it is read", theta)
         yield Term("writing", "the mean, as it is written", theta)
     if config.estimate in WHOLE:
-        yield Term("updating", "counts of all words, as they are estimated", 2 * theta)
+        at_once = {"cv": 5, "saga": 6}[config.estimate]
+        yield Term("updating", "counts of all words, as they are estimated", at_once * theta)
     if config.estimate == "cv":
         yield Term(ALWAYS, "a former θ, and its counts", 2 * theta)
     if config.estimate == "saga":

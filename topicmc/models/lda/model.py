@@ -19,7 +19,6 @@ from topicmc.models.lda.planning.plan import burn_in_updates, draws_per_epoch, e
 from topicmc.models.lda.run import TopicRun
 from topicmc.models.lda.samples import write_mean, write_sample
 from topicmc.models.lda.scalars import Scalars
-from topicmc.models.lda.scoring import SPLIT_SEED
 from topicmc.models.lda.settings import Resolved
 from topicmc.samplers.state import Chain
 
@@ -51,7 +50,7 @@ class Lda:
         given = run.additions(), Origin.of(run, config)
         self.method = open_method(config, corpus, transport, threads, slow, run.path, *given)
         alpha = np.full(config.topics, config.alpha, np.float64)
-        self.evaluator = HeldOut(run, corpus, config.topics, alpha, SPLIT_SEED, transport, threads)
+        self.evaluator = HeldOut(run, corpus, config.topics, alpha, transport, threads)
         self.epoch = corpus.n_docs * draws_per_epoch(config)
         self.expected_updates = expected_updates(config, corpus.n_docs)
         self.first_look = look_of(config, corpus.n_docs)

@@ -179,13 +179,22 @@ def read_running_mean(run: TopicRun, newest: Entry) -> tuple[np.ndarray, np.ndar
 
 def _mean_of_samples(run: TopicRun, entries: Sequence[Entry]) -> tuple[np.ndarray, np.ndarray]:
     """The same as means over samples."""
-    threads = Threads(available_cores())
-    phi = share = np.zeros(())
+    phi, share = sum_of_samples(run, entries, Threads(available_cores()))
+    phi /= phi.sum(axis=1, keepdims=True)
+    return phi, share.mean(axis=0)
+
+
+def sum_of_samples(
+    run: TopicRun, entries: Sequence[Entry], threads: Threads
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of n samples of one chain: the sum of φ, float64 (K, W), and each topic's share of the tokens
+    in each of them, float64 (n, K)."""
+    phi = np.zeros(())
+    shares = []
     for entry in entries:
         theta = run.read_sample(entry)
         phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
         add_phi(phi, theta, theta.sum(axis=0, dtype=np.float64), threads)
-        share = share + share_of(run, entry, theta)
+        shares.append(share_of(run, entry, theta))
         del theta  # before the next is read
-    phi /= phi.sum(axis=1, keepdims=True)
-    return phi, share / len(entries)
+    return phi, np.array(shares)

@@ -127,6 +127,6 @@ def decided(config: MixtureSettings, corpus: Corpus, transport: Transport) -> Re
         raise UsageError(
             f"{corpus.n_docs:,} documents and {memory.GROUPS} groups over {corpus.n_words:,} words"
             f" need about {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free;"
-            f" {told} the vocabulary (topicmc prepare --min-df N)"
+            f" {told} the vocabulary (topicmc prepare --min-df N); to go on with a run, free some"
         )
     return resolved

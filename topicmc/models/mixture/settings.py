@@ -20,15 +20,14 @@ from topicmc.settings.values import (
 
 SAMPLERS = ("scir", "sgrld")
 COUNTS = ("all", "minibatch")
-MOST_ALPHA = 1_000.0
 LEAST_BETAS = 0.02
 """W β, at least: below it all the words of a group without documents are too small for doubles more
 often than once in a million draws, 10^(−300 W β), and would come out as equally frequent."""
 _BATCH = 10_000  # documents, at most, with the counts of all; else the published number
 _PUBLISHED_BATCH = 1_000
 _START = 50  # updates, at least
-_STEPS = {("scir", "all"): 1.0, ("scir", "minibatch"): 0.1, ("sgrld", "all"): 0.01}
-_PUBLISHED_SGRLD = 0.01
+_STEPS = {("scir", "all"): 1.0, ("scir", "minibatch"): 0.1}
+_SGRLD_STEP = 0.01  # as published
 _UPDATES = 2_000
 
 
@@ -67,7 +66,7 @@ class MixtureSettings(LearnsPriors, RunSettings[Open]):
         if self.alpha != AUTO:
             if isinstance(self.alpha, str):
                 raise UsageError(f"--alpha {self.alpha}: is neither a number nor auto")
-            in_range("--alpha", self.alpha, 1e-6, MOST_ALPHA)
+            in_range("--alpha", self.alpha, 1e-6, 1e3)
         in_range("--beta", self.beta, 1e-4, 1e4)
         in_range("--step-size", self.step_size, 1e-6, 1e3)
         in_range("--batch-size", self.batch_size, 1, 100_000_000)
@@ -121,7 +120,7 @@ def resolve(config: MixtureSettings, n_docs: int, cores: int) -> Resolved:
         "beta": or_default(config.beta, 0.1),
         "batch_size": min(n_docs, or_default(config.batch_size, batch)),
         "step_size": or_default(
-            config.step_size, _STEPS.get((config.sampler, config.counts), _PUBLISHED_SGRLD)
+            config.step_size, _STEPS.get((config.sampler, config.counts), _SGRLD_STEP)
         ),
         "threads": or_default(config.threads, cores),
         "updates": config.updates if has_end else _UPDATES,

@@ -186,7 +186,8 @@ class Adlda:
             histogram = np.sum([s.mix_histogram() for s in self.samplers.values()], axis=0)
             self.alpha = learned_alpha(self.alpha, self.transport.sum(histogram), steps=_STEPS)
         if config.learns_beta:
-            theta, totals = self._theta(), self._sizes().astype(np.float64)
+            counts = self._counts()
+            theta, totals = self._theta(counts), self._totals(counts).astype(np.float64)
             sums = totals + self.prior.totals(*theta.shape)
             beta = learned_beta(self.prior, theta, sums, totals, steps=_STEPS, threads=self.threads)
             # Where workers do not wait for each other, processes may see other counts.
@@ -242,7 +243,8 @@ class Adlda:
 
     def log_joints(self) -> dict[int, float]:
         """The log joint of the one chain, on every process."""
-        counts, totals = self.reconciliation.counts(), self._sizes()
+        counts = self.reconciliation.counts()
+        totals = self._totals(counts)
         beta = self.prior.rows(len(counts), len(totals), np.float64)
         words = log_words(counts, totals, beta, self.threads)
         mixes = sum(s.log_mixes(self.alpha) for s in self.samplers.values())
@@ -263,17 +265,17 @@ class Adlda:
 
     def chain(self, words: np.ndarray | None = None) -> Chain:
         """The chain, with θ_wk = n_kw + b_kw of all words or of some, on any process."""
-        sizes = self._sizes().astype(np.float64)
-        prior = self.prior.totals(len(self.reconciliation.counts()), len(sizes))
+        counts = self._counts()
+        sizes = self._totals(counts).astype(np.float64)
+        prior = self.prior.totals(self._n_words, len(sizes))
         return Chain(
-            self.number, self._theta(words), sizes + prior, self.update,
+            self.number, self._theta(counts, words), sizes + prior, self.update,
             alpha=self.alpha, beta=self.prior.base, share=sizes / max(1.0, sizes.sum()),
             of_counts=True,
         )  # fmt: skip
 
-    def _theta(self, words: np.ndarray | None = None) -> np.ndarray:
+    def _theta(self, counts: np.ndarray, words: np.ndarray | None = None) -> np.ndarray:
         """n_kw + b_kw of all words or of some: float32 (n, K)."""
-        counts = self._counts()
         rows = counts if words is None else counts[words]
         theta = np.empty(rows.shape, np.float32)
 
@@ -288,16 +290,9 @@ class Adlda:
         """n_wk as all workers know it: int32 (W, K)."""
         return self.reconciliation.counts()[:, : self.config.topics]
 
-    def _sizes(self) -> np.ndarray:
-        """The tokens of each topic: int64 (K,)."""
-        counts = self._counts()
-        sums = np.zeros((self.threads.n_threads, counts.shape[1]), np.int64)
-
-        def add(first: int, last: int, i: int) -> None:
-            np.sum(counts[first:last], axis=0, dtype=np.int64, out=sums[i])
-
-        self.threads.run_over(add, len(counts), _ROWS)
-        return sums.sum(axis=0)
+    def _totals(self, counts: np.ndarray) -> np.ndarray:
+        """The tokens of each topic, int64 (K,), of counts that all workers know."""
+        return next(iter(self.samplers.values())).topic_totals[: self.config.topics]
 
     def distinct(self) -> list[int]:
         """The chains whose states differ: the only one."""
@@ -397,7 +392,7 @@ class Adlda:
             checkpoint.length(f"z-{number:03d}") == len(worker.sampler.tokens)
             for number, worker in self.workers.items()
         )
-        return not self.transport.any(not alike)
+        return not self.transport.sum(np.array([not alike], np.int64))[0]
 
     def _share_all(self) -> None:
         self.reconciliation.share(self.samplers)

@@ -102,6 +102,10 @@ class AsyncLda(Adlda):
         updates = self.transport.gather({n: w.update for n, w in self.workers.items()})
         self._mean_update, self._least_update = float(updates.mean()), int(updates.min())
 
+    def _totals(self, counts: np.ndarray) -> np.ndarray:
+        """Of the table: a worker knows them as they were when it last told of its own."""
+        return counts[:, : self.config.topics].sum(axis=0, dtype=np.int64)
+
     def _go_to(self, update: int) -> None:
         super()._go_to(update)
         self._meet()

@@ -142,14 +142,13 @@ class CollapsedWorker:
         self, part: Part, before: np.ndarray, threads: Threads | None = None, n_parts: int = 1
     ) -> None:
         """Counts what the tokens of some documents have changed from ``before``, their z."""
-        docs = np.arange(len(part.docs))
         changed = part.offsets, part.of(self.tokens), before, part.of(self.z), self.word_topic
         n_words = len(self.word_topic)
         changes = [np.zeros(0)] * n_parts
 
         def count(i: int) -> None:
             words = (i * n_words // n_parts, (i + 1) * n_words // n_parts)
-            changes[i] = count_changes(*changed, docs=docs, words=words)
+            changes[i] = count_changes(*changed, words)
 
         (threads or Threads()).run(count, n_parts)
         for change in changes:

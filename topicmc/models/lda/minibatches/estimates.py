@@ -123,13 +123,12 @@ class _OfAll:
 
     @staticmethod
     def _estimate(
-        chain: WholeChain, batch: Minibatch, known: np.ndarray, change: np.ndarray, scale: float,
+        chain: WholeChain, batch: Minibatch, whole: np.ndarray, change: np.ndarray, scale: float,
         drawn: np.ndarray,
     ) -> Estimate:  # fmt: skip
-        """n̂ = known + N̂ change, the one float32 (W, K), the other of the words of the minibatch;
-        what is below 0 is 0."""
-        n_words, n_topics = known.shape
-        whole = known.copy()
+        """n̂ = whole + N̂ change, the one float32 (W, K), in whose place it is made, the other of the
+        words of the minibatch; what is below 0 is 0."""
+        n_words, n_topics = whole.shape
         whole[batch.words] += np.float32(scale) * change[:, :n_topics]
         chain.clipped = clip(whole)
         return Estimate(TopicCounts(np.arange(n_words, dtype=np.int32), whole), 1.0, drawn)
@@ -148,7 +147,7 @@ class ControlVariate(_OfAll):
         now = draws.counts(chain.theta, chain.topic_sums, batch)
         sums = chain.anchor.sum(axis=0, dtype=np.float64)
         change = now - draws.counts(chain.anchor, sums, batch)
-        return self._estimate(chain, batch, chain.anchor_counts, change, scale, now)
+        return self._estimate(chain, batch, chain.anchor_counts.copy(), change, scale, now)
 
     def _anchor(self, chain: AnchoredChain, draws: Draws) -> None:
         """Makes the state θ̂."""
@@ -175,14 +174,14 @@ class Saga(_OfAll):
         assert chain.recalled is not None and chain.recalled_sum is not None
         n_topics = chain.theta.shape[1]
         kept = draws.kept(chain.theta, chain.topic_sums, batch)
-        here, sweeps = self._tokens_of(batch), kept.shape[1]
-        now = _counted(batch, kept, n_topics)
-        change = now - _counted(batch, chain.recalled[here], n_topics)
-        known = chain.recalled_sum.astype(np.float32) / np.float32(sweeps)
-        drawn = now.astype(np.float32) / np.float32(sweeps)
-        estimate = self._estimate(
-            chain, batch, known, change.astype(np.float32) / np.float32(sweeps), scale, drawn
+        here, sweeps = self._tokens_of(batch), np.float32(kept.shape[1])
+        change = _counted(batch, kept, n_topics)
+        drawn = np.divide(change, sweeps, dtype=np.float32)
+        change -= _counted(batch, chain.recalled[here], n_topics)
+        known, changed = (
+            np.divide(counts, sweeps, dtype=np.float32) for counts in (chain.recalled_sum, change)
         )
+        estimate = self._estimate(chain, batch, known, changed, scale, drawn)
         chain.recalled[here] = kept
         chain.recalled_sum[batch.words] += change
         return estimate
@@ -212,11 +211,11 @@ def clip(whole: np.ndarray) -> float:
 
 def _counted(batch: Minibatch, kept: np.ndarray, n_topics: int) -> np.ndarray:
     """How often each word of a minibatch has each topic, in all sweeps: int32 (B, K)."""
-    total: np.ndarray = np.zeros(len(batch.words) * n_topics, np.int64)
+    total = np.zeros(len(batch.words) * n_topics, np.int32)
     for topics in kept.T:
-        places = batch.tokens.astype(np.int64) * n_topics + topics
-        total += np.bincount(places, minlength=len(total))
-    return total.astype(np.int32).reshape(-1, n_topics)
+        places = batch.tokens.astype(np.intp) * n_topics + topics
+        np.add.at(total, places, np.int32(1))
+    return total.reshape(-1, n_topics)
 
 
 ESTIMATORS: dict[str, type[ControlVariate] | type[Saga]] = {"cv": ControlVariate, "saga": Saga}

@@ -44,6 +44,7 @@ _OF_MINIBATCHES = (
     "batch_size", "trajectory", "chains", "updates", "anneal_updates", "start_sweeps",
     "start_documents",
 )  # fmt: skip
+_OF_KEPT = ("grow", "consensus")  # starts of samplers that keep assignments alone
 _NEUTRAL = {"groups": 1, "average_until": 0}  # what every sampler can honour
 _OF_STEPS = ("step_size", "step_offset", "step_decay")  # kept assignments have moves, too
 
@@ -57,7 +58,7 @@ def choose(config: LdaSettings, size: Extent, machine: Machine) -> tuple[str, st
     one on a subset as large as theirs: for the more sweeps, the longer workers exchange their
     counts, since chains would draw more meanwhile. Nor are minibatches taken that would leave
     topics all but empty or, where they are much of the corpus, hardly come to a sample; nor for
-    more chains than workers. Settings that only chains have are honoured.
+    more chains than workers. Settings that only chains have, or kept assignments, are honoured.
     """
     asked = [name for name in _OF_CHAINS if getattr(config, name) != getattr(LdaSettings, name)]
     if config.workers == 1 and "schedule" in asked:  # a chain that stays has none
@@ -65,6 +66,8 @@ def choose(config: LdaSettings, size: Extent, machine: Machine) -> tuple[str, st
     if asked or config.start == "stream":
         what = option(asked[0]) if asked else "--start stream"
         return "scir", f"because {what} is a setting of its chains"
+    if config.start in _OF_KEPT:
+        return "adlda", f"{_REMEMBERS}--start {config.start} is of samplers that do"
     config = replace(config, topics=or_default(config.topics, default_topics(size)))
     tokens = f"{size.n_tokens / 1e6:,.1f} million tokens"
     chains = or_default(config.chains, 1)
@@ -112,9 +115,9 @@ def remembers(config: LdaSettings, size: Extent, machine: Machine) -> str | None
     asked = any(getattr(config, n) != getattr(LdaSettings, n) for n in _OF_MINIBATCHES)
     if config.sampler != "scir" or config.workers > 1 or asked:
         return None
-    if config.start not in (AUTO, "grow", "consensus", "warm"):
+    if config.start not in (AUTO, "warm", *_OF_KEPT):
         return None
-    start = usual_start(config, "grow")
+    start = usual_start(config, "plain")  # not on a subset
     sampler, why = choose(replace(config, sampler=AUTO, start=start), size, machine)
     return why.removeprefix("which ") if sampler == "adlda" else None
 
