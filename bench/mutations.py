@@ -1,13 +1,11 @@
 """Planted changes of formulas, each with the test that must catch it.
 
-    python bench/mutations.py run bench/results/mutations.json [--only WORD]
-    python bench/mutations.py show bench/results/mutations.json
+    python bench/mutations.py bench/results/mutations.json [--only WORD]
 
 Every change (bench/planted.py) is made in a copy of the package, on which the named test is run:
-the working tree is not touched. First the tests are run on a copy without a change. `run` prints a
-line for each change, "caught", "MISSED" or "broken" (the test did not run), and ends with status 1
-unless all are caught; results that the file holds already are not made again. `show` prints them as
-a Markdown table.
+the working tree is not touched. First the tests are run on a copy without a change. A line is
+printed for each change, "caught", "MISSED" or "broken" (the test did not run), and the status is 1
+unless all are caught. Results that the file holds already are not made again.
 """
 
 from __future__ import annotations
@@ -26,9 +24,7 @@ from pathlib import Path
 from topicmc.storage.files import write_json
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.append(str(Path(__file__).parent / "peers"))
 from planted import PLANTED, Planted
-from tables import markdown
 
 REPOSITORY = Path(__file__).parents[1]
 SECONDS = 1800  # for one test
@@ -81,7 +77,13 @@ def tested(test: str, planted: Planted | None = None) -> tuple[str, list[str], f
         return outcome, failed, time.perf_counter() - began
 
 
-def run(options: argparse.Namespace) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("results")
+    parser.add_argument("--only", default="", help="a word of the name, file or test")
+    options = parser.parse_args()
     path = Path(options.results)
     results = json.loads(path.read_text()) if path.exists() else {}
     chosen = [p for p in PLANTED if options.only in f"{p.name} {p.file} {p.test}"]
@@ -103,31 +105,6 @@ def run(options: argparse.Namespace) -> None:
         print(f"{outcome:8} {planted.file}: {planted.name} ({seconds:.0f} s)", flush=True)
     if any(results[p.name]["outcome"] != "caught" for p in chosen):
         raise SystemExit(1)
-
-
-def show(options: argparse.Namespace) -> None:
-    results = json.loads(Path(options.results).read_text())
-    rows = [["planted", "in", "test", ""]]
-    for name, found in results.items():
-        plant = found["plant"]
-        test = plant["test"].removeprefix("tests/")
-        rows.append([name, f"`{plant['file']}`", f"`{test}`", found["outcome"]])
-    print("\n".join(markdown(rows)))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    commands = parser.add_subparsers(required=True)
-    for name, do in (("run", run), ("show", show)):
-        command = commands.add_parser(name)
-        command.add_argument("results")
-        command.set_defaults(do=do, only="")
-        if name == "run":
-            command.add_argument("--only", default="", help="a word of the name, file or test")
-    options = parser.parse_args()
-    options.do(options)
 
 
 if __name__ == "__main__":

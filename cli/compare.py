@@ -13,6 +13,7 @@ from topicmc.cli.options import (
     NumberRange,
     checked_alpha,
     json_option,
+    note_progress,
     print_json,
     refuse,
     threads_for,
@@ -100,6 +101,8 @@ def compare(
     else:
         kind = MixtureRun if is_mixture(runs[0]) else TopicRun
         documents = open_corpus(kind.open(runs[0]))
+    opened = [TopicRun.open(path) for path in runs if not is_mixture(path)]
+    note_progress([run for run in opened if not run.is_starting()])  # of which a remark is made
     models: list[Model] = [
         MixtureModel(path) if is_mixture(path) else RunModel(path) for path in runs
     ]
@@ -194,14 +197,14 @@ def _print_drift(first: str, drift: Drift, limit: float, n_topics: int) -> None:
     """The topics that changed most, of those whose matched ones are similar."""
     from topicmc.topics.compare.drift import LEVEL
 
-    changed = [topic for topic in drift.topics if topic.distance <= limit][-n_topics or None :]
+    changed = [topic for topic in drift.topics if topic.distance <= limit]
     if n_topics == 0 or not changed:
         return
     echo(
         f"\nword drift from {first} to {drift.name}: probabilities in per mille, before and after,"
         f" with {LEVEL:.0%} intervals"
     )
-    for topic in reversed(changed):
+    for topic in reversed(changed[-n_topics:]):
         echo(f"  topics {topic.first} and {topic.other}, distance {topic.distance:.2f}")
         for title, changes in (("gained", topic.gained), ("lost", topic.lost)):
             for change in changes:

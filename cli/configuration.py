@@ -13,6 +13,7 @@ from topicmc.models.lda.settings import TrainConfig
 from topicmc.models.mixture.settings import MixtureConfig
 from topicmc.settings.groups import LENGTHS
 from topicmc.settings.values import AUTO, MAX_WORKERS, option, parse_duration
+from topicmc.storage.files import read_text, real_path
 
 _COMMAND_ONLY = (
     "output", "model", "transport", "slow", "resume", "force", "progress", "dry_run", "json",
@@ -60,13 +61,10 @@ def _from_toml(path: Path, instead: Collection[str]) -> dict[str, Any]:
     import tomllib
 
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not a TOML file ({error})") from None
-    both = (*fields(MixtureConfig), *fields(TrainConfig))
-    kinds = {field.name: str(field.type) for field in both}
+        content = tomllib.loads(read_text(path, "--config"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"--config {path}: not a TOML file ({error})") from None
+    known = {field.name for kind in (MixtureConfig, TrainConfig) for field in fields(kind)}
     settings: dict[str, Any] = {}
     for key, value in content.items():
         name = _field(key)
@@ -74,15 +72,10 @@ def _from_toml(path: Path, instead: Collection[str]) -> dict[str, Any]:
             raise UsageError(
                 f"{path}: {option(name)} is for the command line only; leave it out of the file"
             )
-        if name not in kinds:
+        if name not in known:
             raise UsageError(f"{path}: unknown setting {name!r}; see topicmc train --help")
         if name in settings:
             raise UsageError(f"{path}: {option(name)} is there in two spellings; keep one")
-        has_file = name in ("alpha", "seeds")
-        told_later = has_file or "str" in kinds[name] or "bool" in kinds[name]
-        text_is_fine = told_later or name == "time_budget" or value == AUTO
-        if isinstance(value, str) and not text_is_fine and name not in instead:
-            raise UsageError(f"{path}: {name} = {value!r} is not a number")
         settings[name] = value
     try:
         return _converted({name: value for name, value in settings.items() if name not in instead})
@@ -101,7 +94,6 @@ def _converted(settings: dict[str, Any]) -> dict[str, Any]:
     from topicmc.models.lda.priors.given import read_alpha
     from topicmc.models.lda.priors.seed_files import read_seeds
     from topicmc.models.lda.priors.seed_settings import checked_seeds
-    from topicmc.storage.files import real_path
 
     settings = dict(settings)
     for name in ("from_run", "topic_prior"):

@@ -23,6 +23,7 @@ from topicmc.cli.options import (
 )
 from topicmc.cli.printing import echo
 from topicmc.cli.tables import UNTOLD, print_line, print_table
+from topicmc.cli.topic_table import found_by
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def _json(found: Effects, posterior: Posterior, numbers: Sequence[int]) -> dict[
             {
                 "topic": number,
                 **({"name": labels.name(k)} if labels.name(k) else {}),
+                "found": int(posterior.found[:, k].sum()),
                 **change_of(found, k),
                 "groups": rows_of(found, k),
             }
@@ -155,13 +157,14 @@ def _print_all(found: Effects, posterior: Posterior) -> None:
             f"{posterior.labels.numbers[k]:5d}",
             posterior.labels.name(k) or "",
             f"{posterior.share[k]:.1%}",
+            found_by(posterior, k),
             *(_share(found, k, g) for g in of),
             "" if ends is None else _points(ends, (k,)),
             _words(posterior, k, WORDS),
         )
         for k in order
     ]
-    heads = ("topic", "name", "share", *(names[g] for g in of), last, "words")
+    heads = ("topic", "name", "share", "found by", *(names[g] for g in of), last, "words")
     print_table(heads, rows, last_left=True)
 
 
@@ -169,11 +172,10 @@ def _columns(found: Effects) -> Sequence[int]:
     """The groups that have a column: those of most documents, or of an order some evenly spread."""
     import numpy as np
 
-    n = len(found.groups.names)
-    if n <= MOST_COLUMNS:
-        return range(n)
+    from topicmc.posterior.thinning import evenly
+
     if found.change is not None:
-        return np.linspace(0, n - 1, MOST_COLUMNS).round().astype(int).tolist()
+        return evenly(len(found.groups.names), MOST_COLUMNS)
     return sorted(np.argsort(-found.documents, kind="stable")[:MOST_COLUMNS].tolist())
 
 
@@ -191,7 +193,9 @@ def _print_topic(k: int, found: Effects, posterior: Posterior) -> None:
 
     labels = posterior.labels
     names, words = _names(found), _words(posterior, k, TOP)
-    print_line(f"topic {labels.tag(k)}: {posterior.share[k]:.1%} of the tokens; {words}")
+    share, chains = f"{posterior.share[k]:.1%} of the tokens", found_by(posterior, k)
+    told = f"{share}, found by {chains} chains" if chains else share
+    print_line(f"topic {labels.tag(k)}: {told}; {words}")
     rows = [
         (
             name,

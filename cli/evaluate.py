@@ -14,13 +14,14 @@ from topicmc.cli.mixture.dispatch import are_mixtures, only_one
 from topicmc.cli.options import (
     checked_alpha,
     json_option,
+    note_progress,
     print_json,
     refuse,
     threads_for,
     threads_option,
 )
 from topicmc.cli.printing import echo, note
-from topicmc.cli.tables import UNTOLD, print_table
+from topicmc.cli.tables import print_convergence
 from topicmc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def evaluate(
     """Held-out perplexity of RUN, or of any topics, by document completion; and whether the chains
     of all RUNs have converged.
 
-    Lower is better. 90 % of each held-out document is seen, 10 % is scored.
+    Lower is better. 90 % of each held-out document is seen, 10 % is scored. Of a mixture the score
+    is in nats a document, of whole held-out documents.
     """
     from topicmc.corpora import Corpus
     from topicmc.corpora.of_runs import open_corpus
@@ -90,6 +92,7 @@ def evaluate(
         _evaluate_file(topics_file, opened, other, alpha, workers, as_json)
         return
     check_alike(opened)
+    note_progress(opened)
     scores = [
         score_run(run, other or open_corpus(run), run.vocabulary(), workers, _tracked)
         for run in opened
@@ -170,23 +173,17 @@ def _print_split(score: Score) -> None:
 
 
 def _print_diagnostics(diagnostics: Diagnostics) -> None:
-    for name, trace in diagnostics.traces.items():
-        kind, of, run = name.partition(" of ")
-        shown = kind.startswith(("perplexity", "step_size")) and kind != "perplexity_averaged"
-        if shown and len(trace) > 1:
-            _print_trace(kind.replace("_", " ") + of + run, trace)
-    echo()
-    rows = [
-        (name, *(UNTOLD if x != x else f"{x:.{digits}f}" for x, digits in ((rhat, 2), (ess, 0))))
-        for (name, rhat), ess in zip(
-            diagnostics.rhat.items(), diagnostics.ess.values(), strict=True
-        )
-    ]
-    print_table(("", "R̂", "effective samples"), rows)
-    echo()
-    for flag in diagnostics.flags:
-        echo(f"Note: {flag}.")
-    echo(diagnostics.verdict)
+    shown = {
+        kind.replace("_", " ") + of + run: trace
+        for name, trace in diagnostics.traces.items()
+        for kind, of, run in [name.partition(" of ")]
+        if kind.startswith(("perplexity", "step_size")) and kind != "perplexity_averaged"
+        if len(trace) > 1
+    }
+    width = max([21, *map(len, shown)])
+    for name, trace in shown.items():
+        _print_trace(name.ljust(width), trace)
+    print_convergence(diagnostics, diagnostics.flags)
 
 
 def _print_trace(name: str, trace: Trace) -> None:
@@ -199,4 +196,4 @@ def _print_trace(name: str, trace: Trace) -> None:
     digits = 1 if high >= 10 else 4
     (_, first), (seconds, last) = trace[0], trace[-1]
     ends = f"{first:,.{digits}f} to {last:,.{digits}f} in {seconds:,.0f} s"
-    echo(f"{name:<21} {bars} {ends}")
+    echo(f"{name} {bars} {ends}")

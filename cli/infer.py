@@ -69,7 +69,8 @@ def infer(
     as_json: bool,
     **names: str | None,
 ) -> None:
-    """Write the topic mix of each document in SOURCES, under the topics of RUN.
+    """Write the topic mix of each document in SOURCES, under the topics of RUN; or of a mixture
+    the probabilities of its groups.
 
     SOURCES are whatever prepare reads, or a prepared corpus; without any, the documents that RUN
     was trained on, and those held out. Texts are cut into words as those of the run's corpus were,
@@ -248,7 +249,7 @@ def _print_summary(output: Path, labels: Labels, tally: Tally, totals: Totals) -
         others = totals.unknown - totals.stop
         unknown = f"{totals.stop:,} of stop words, {others:,} of other words unknown to the run"
     echo(f"tokens      {totals.tokens:,}, and {unknown}")
-    echo(f"written to  {output}: {len(labels.numbers)} topics a document")
+    echo(f"written to  {output}: {len(labels.numbers)} shares a document")
     if not labels.are_plain and output.suffix.lower() in (".npy", ".jsonl"):
         tags = ", ".join(labels.tag(k) for k in range(len(labels.numbers)))
         echo(f"in order    {tags}")

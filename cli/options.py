@@ -80,6 +80,19 @@ class Headed(click.Command):
                 formatter.write_dl([record for record in records if record is not None])
 
 
+class Listing(click.Group):
+    """A group that lists its commands with the first sentence of their help, not cut short."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, self.commands[name].get_short_help_str(999))
+                    for name in sorted(self.commands)
+                ]
+            )
+
+
 class Number(click.ParamType):
     """A number or the word ``auto``."""
 
@@ -124,21 +137,10 @@ class NumberOrAll(click.ParamType):
         return int(value)
 
 
-def reading_options(command: Any) -> Any:
-    """How ``prepare`` reads documents from files."""
-    return _with(
-        command,
-        click.option("--id", metavar="NAME|none", help="Field or column of their ids [none]."),
-        click.option("--delimiter", metavar="C", help="What parts the columns of CSV [as found]."),
-        click.option("--encoding", metavar="NAME", help="Encoding of text, JSON, CSV [utf-8]."),
-    )
-
-
 def rereading_options(command: Any) -> Any:
     """How commands read documents that are to fit to a corpus: as it was read, unless told."""
     named = "NAME|none"
-    return _with(
-        command,
+    options = (
         click.option("--format", default="auto", help="Format of the sources, as in prepare."),
         click.option(
             "--vocab",
@@ -161,9 +163,6 @@ def rereading_options(command: Any) -> Any:
         click.option("--tokens", metavar="NAME", help="Field of lists of words [as prepared]."),
         click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts texts, as in prepare."),
     )
-
-
-def _with(command: Any, *options: Any) -> Any:
     return reduce(lambda done, option: option(done), reversed(options), command)
 
 
@@ -181,14 +180,8 @@ def names_of(lists: Sequence[str]) -> tuple[str, ...]:
 
 
 def output_option(what: str, required: bool = True) -> Callable[[Any], Any]:
-    """``-o PATH``."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        required=required,
-        help=what,
-    )
+    """``-o PATH``; see `topicmc.cli.train._model`: click's own type would look at what is there."""
+    return click.option("-o", "--output", type=Path, required=required, help=what)
 
 
 def refuse(options: Mapping[str, object], why: str) -> None:
@@ -242,21 +235,3 @@ def check_topics(numbers: Sequence[int], run: TopicRun) -> None:
         if number not in run.numbers:
             why = f"the topics are 0 to {run.n_topics - 1}"
             raise UsageError(f"--topic {number}: {run.view.why_not(number) if run.view else why}")
-
-
-def tokenizer_options(command: Any) -> Any:
-    """How ``prepare`` cuts texts into words."""
-    return _with(
-        command,
-        click.option(
-            "--tokens", metavar="NAME", help="Field of lists of words, instead of a text."
-        ),
-        click.option("--token-pattern", metavar="REGEX", help="What a word is [runs of letters]."),
-        click.option("--tokenizer", metavar="MODULE:FUNCTION", help="Cuts a text into its words."),
-        click.option(
-            "--allow", metavar="LIST", help="In words: digits, hyphens, apostrophes [none]."
-        ),
-        click.option("--strip", metavar="LIST", help="Markup to remove: html, latex [none]."),
-        click.option("--min-length", type=int, help="Letters of a word, at least [2]."),
-        click.option("--max-length", type=int, help="Letters of a word, at most [40]."),
-    )

@@ -15,6 +15,7 @@ from topicmc.storage.fields import visible
 
 if TYPE_CHECKING:
     from topicmc.posterior.verdict import Convergence
+    from topicmc.topics.diagnostics import Diagnostics
 
 UNTOLD = "cannot be told"
 """What stands in place of a figure that the samples cannot carry."""
@@ -61,18 +62,19 @@ def bar(share: float) -> str:
     return mark * max(round(_BAR * share), 1 if share else 0)
 
 
-def print_convergence(found: Convergence) -> None:
-    """R̂ and effective sample size of what was traced, and the verdict."""
+def print_convergence(found: Convergence | Diagnostics, flags: Sequence[str] = ()) -> None:
+    """R̂ and effective sample size of what was traced, what else is odd, and the verdict."""
     rows = [
-        (
-            name,
-            UNTOLD if value is None else f"{value:.2f}",
-            UNTOLD if found.ess[name] is None else f"{found.ess[name]:.0f}",
-        )
-        for name, value in found.rhat.items()
+        (name, _figure(value, 2), _figure(found.ess[name], 0)) for name, value in found.rhat.items()
     ]
     if rows:
         echo()
         print_table(("", "R̂", "effective samples"), rows)
     echo()
+    for flag in flags:
+        echo(f"Note: {flag}.")
     echo(found.verdict)
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return UNTOLD if value is None or value != value else f"{value:.{digits}f}"

@@ -215,7 +215,7 @@ def _row(topic: Topic, posterior: Posterior | None, asked: Asked) -> Sequence[st
         topic.label or "",
         f"{topic.share:.1%}",
         "" if posterior is None else _range(posterior, k),
-        "" if posterior is None else _found(posterior, k),
+        "" if posterior is None else found_by(posterior, k),
         "" if posterior is None else _number(posterior.distance[k]),
         _number(topic.coherence),
         _number(topic.npmi),
@@ -248,7 +248,8 @@ def _interval(word: WordPosterior) -> str:
     return UNTOLD if word.low != word.low else f"{word.low:.5f}–{word.high:.5f}"
 
 
-def _found(posterior: Posterior, k: int) -> str:
+def found_by(posterior: Posterior, k: int) -> str:
+    """How many of the chains have found a topic; empty where there is one chain."""
     if posterior.n_chains == 1:
         return ""
     return f"{posterior.found[:, k].sum()} of {posterior.n_chains}"
@@ -257,7 +258,7 @@ def _found(posterior: Posterior, k: int) -> str:
 def _print_page(topic: Topic, posterior: Posterior, n_words: int) -> None:
     """All that is known of one topic."""
     k = topic.column
-    chains = f"{_found(posterior, k)} chains" if posterior.n_chains > 1 else ""
+    chains = f"{found_by(posterior, k)} chains" if posterior.n_chains > 1 else ""
     facts = [
         (_interval_at(posterior.level), _range(posterior, k)),
         ("found by", chains),

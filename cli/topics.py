@@ -130,12 +130,10 @@ def _representative(
     `representative_documents`; None where nobody asks for them."""
     if corpus is None or n is None:
         return None
-    from topicmc.inference.mixes import representative_documents, whole_of
-    from topicmc.models.lda.samples import posterior_mean
+    from topicmc.inference.mixes import mixed_under, representative_documents
 
-    whole, shown = whole_of(run)
-    mean = posterior_mean(whole) if run.view is not None else model
-    return representative_documents(mean.phi, mean.alpha, corpus, n, shown=shown)
+    phi, alpha, summed = mixed_under(run, model.phi, model.alpha)
+    return representative_documents(phi, alpha, corpus, n, shown=summed)
 
 
 def _json(listing: TopicListing, n_words: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Writes docs/reference.md from the help of the commands and the docstrings of the package.
+"""Writes docs/reference.md, the Python interface, from the docstrings of the package.
 
 python docs/reference.py            write it
 python docs/reference.py --check    exit with 1 when it is not what would be written
@@ -13,14 +13,8 @@ import sys
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from textwrap import indent
 from types import FunctionType
 from typing import Any
-
-import click
-
-from topicmc.cli import COMMANDS
-from topicmc.cli import topicmc as group
 
 PAGE = Path(__file__).with_name("reference.md")
 
@@ -69,24 +63,19 @@ MEMBERS = {
 }  # fmt: skip
 
 HEAD = """\
-# Reference
+# Python interface
 
-<!-- Written by docs/reference.py from help texts and docstrings: change those, and run it. -->
+<!-- Written by docs/reference.py from docstrings: change those, and run it. -->
 
-The options of every command and the Python interface, as the program itself tells them.
-[cli.md](cli.md) says what commands do and print, and [tutorial.md](tutorial.md) shows them at work.
+What programs may rely on. [cli.md](cli.md) has the commands and their options.
 """
 
 
 def reference() -> str:
     """The whole page."""
-    parts = [HEAD, "## Commands"]
-    for words, command in _commands(group, ("topicmc",)):
-        title = " ".join(words) + _arguments(command)
-        parts += [f"### `{title}`", _help(command), _options(command)]
-    parts.append("## Python")
+    parts = [HEAD]
     for module, names in PUBLIC.items():
-        parts.append(f"### `{module}`")
+        parts.append(f"## `{module}`")
         found = importlib.import_module(module)
         if found.__doc__:
             parts.append(markdown(found.__doc__))
@@ -95,71 +84,14 @@ def reference() -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
-# ---- commands
-
-
-def _commands(command: click.Group, words: tuple[str, ...]) -> Iterator[tuple[Any, click.Command]]:
-    context = click.Context(command)
-    for name in COMMANDS if command is group else command.list_commands(context):
-        inner = command.get_command(context, name)
-        assert inner is not None
-        if isinstance(inner, click.Group):
-            yield from _commands(inner, (*words, name))
-        else:
-            yield (*words, name), inner
-
-
-def _arguments(command: click.Command) -> str:
-    """What follows the name of a command, as ``RUN [CORPUS]``."""
-    told = ""
-    for argument in command.params:
-        if isinstance(argument, click.Argument):
-            name = (argument.metavar or (argument.name or "").upper()).strip("[].…")
-            name += "…" if argument.nargs == -1 else ""
-            told += f" {name}" if argument.required else f" [{name}]"
-    return told
-
-
-def _help(command: click.Command) -> str:
-    """The help of a command; what stands behind a backspace keeps its lines."""
-    paragraphs = inspect.cleandoc(command.help or "").replace("``", "`").split("\n\n")
-    return "\n\n".join(
-        indent(text.removeprefix("\b\n"), "    ") if text.startswith("\b\n") else text
-        for text in paragraphs
-    )
-
-
-def _options(command: click.Command) -> str:
-    lines = []
-    for option in command.params:
-        if isinstance(option, click.Option):
-            names = ", ".join((*option.opts, *option.secondary_opts))
-            value = "" if option.is_flag else f" {_value(option)}"
-            lines.append(f"- `{names}{value}`: {option.help}")
-    return "\n".join(lines)
-
-
-def _value(option: click.Option) -> str:
-    if option.metavar:
-        return option.metavar
-    if isinstance(option.type, click.Choice):
-        return "|".join(option.type.choices)
-    known = {"path": "PATH", "text": "TEXT", "integer": "N", "integer range": "N",
-             "float": "F", "float range": "F", "n|all": "N|all"}  # fmt: skip
-    return known.get(option.type.name, option.type.name)
-
-
-# ---- docstrings
-
-
 def _described(name: str, value: Any) -> Iterator[str]:
     """A function with its docstring, or a class with those of its public methods."""
     if not inspect.isclass(value):
-        yield f"#### `{name}{_signature(value)}`"
+        yield f"### `{name}{_signature(value)}`"
         yield markdown(value.__doc__ or "")
         return
     is_made = not issubclass(value, Exception) and not getattr(value, "_is_protocol", False)
-    yield f"#### class `{name}{_signature(value) if is_made else ''}`"
+    yield f"### class `{name}{_signature(value) if is_made else ''}`"
     yield markdown(value.__doc__ or "")
     members = []
     parts = [vars(base) for base in value.__mro__ if base.__module__.startswith("topicmc")]

@@ -1,7 +1,5 @@
 """Slow twins of the moves of matrix factorisation, in double precision and on the same words."""
 
-import math
-
 import naive
 import numpy as np
 
@@ -34,20 +32,15 @@ def gradients(users, items, user_of, item_of, ratings):
     return to_users, to_items
 
 
-def conditional(others, other_of, ratings, tau, precision, shift):
+def conditional(others, other_of, ratings, tau, precision):
     """Mean and precision matrix of one row given its ratings and all others."""
     x = np.column_stack([others[other_of, :-1].astype(float), np.ones(len(other_of))])
     centred = ratings - others[other_of, -1].astype(float)
-    matrix = precision + tau * x.T @ x
-    return np.linalg.solve(matrix, shift + tau * x.T @ centred), matrix
+    matrix = np.diag(precision) + tau * x.T @ x
+    return np.linalg.solve(matrix, tau * x.T @ centred), matrix
 
 
 def drawn(mean, matrix, noise):
     """mean + R⁻¹ noise with RᵀR = matrix, R upper triangular."""
     root = np.linalg.cholesky(matrix).T
     return mean + np.linalg.solve(root, noise)
-
-
-def touched(n_rows, n, m):
-    """h: the chance that a row with n_rows of n ratings is among m drawn with replacement."""
-    return -math.expm1(m * math.log1p(-n_rows / n))

@@ -94,14 +94,21 @@ def test_what_benches_import_of_topicmc_is_there(path):
 
 
 def test_every_planted_change_has_its_place(monkeypatch):
-    """Else bench/mutations.py could not plant it any more."""
+    """Else bench/mutations.py could not plant it any more; and a test that is to catch it. Those
+    of the last results were caught, as many as docs/evidence.md says."""
     monkeypatch.syspath_prepend(str(BENCH))
     planted = importlib.import_module("planted").PLANTED
     assert len(planted) >= 40
     for change in planted:
         text = (BENCH.parent / change.file).read_text(encoding="utf-8")
         assert text.count(change.old) == 1, f"{change.file}: {change.old!r}"
-        assert (BENCH.parent / change.test.partition("::")[0]).is_file(), change.test
+        file, _, name = change.test.partition("::")
+        tests = (BENCH.parent / file).read_text(encoding="utf-8")
+        assert f"def {name.partition('[')[0]}" in tests, change.test
+    found = json.loads((BENCH / "results" / "mutations.json").read_text(encoding="utf-8"))
+    assert {of["outcome"] for of in found.values()} == {"caught"}
+    page = (BENCH.parent / "docs" / "evidence.md").read_text(encoding="utf-8")
+    assert f"each of the {len(found)} that there were then was caught" in page
 
 
 KOS = Extent(3_430, 467_714, 6_906)

@@ -64,7 +64,7 @@ def test_what_is_due_by_time_and_by_updates():
         ({"alpha": 0.0}, "--alpha"),
         ({"alpha": float("nan")}, "--alpha"),
         ({"alpha": [0.1, "auto"]}, "--alpha 'auto' is not a number"),
-        ({"beta": -1.0}, "--beta"),
+        ({"beta": 0.0}, "--beta"),
         ({"step_decay": 2.0}, "--step-decay"),
         ({"batch_size": 0}, "--batch-size"),
         ({"sweeps": 5, "burn_in": 5}, "--burn-in 5 leaves none"),

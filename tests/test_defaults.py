@@ -44,6 +44,8 @@ NODE = Machine(16, 64 * 10**9)
         (ARXIV, LAPTOP, {"schedule": "permute"}, "adlda", "fit in memory"),
         (ARXIV, LAPTOP, {"remember": True}, "scir", "--remember is a setting"),
         (ARXIV, LAPTOP, {"start": "stream"}, "scir", "--start stream is a setting"),
+        (ARXIV, LAPTOP, {"start": "grow", "time_budget": 0.5}, "adlda", "--start grow is of"),
+        (WIKIPEDIA, LAPTOP, {"start": "consensus"}, "adlda", "--start consensus is of"),
     ],
 )
 def test_the_sampler_that_suits(corpus, machine, settings, sampler, why):
@@ -62,7 +64,7 @@ def test_the_sampler_that_suits(corpus, machine, settings, sampler, why):
         (ARXIV, {"epochs": 50.0}, True),
         (ARXIV, {"time_budget": 10.0}, True),
         (ARXIV, {"start": "grow"}, True),
-        (ARXIV, {"start": "consensus"}, True),
+        (WIKIPEDIA, {"start": "consensus"}, True),
         (ARXIV, {"remember": False}, False),
         (ARXIV, {"estimate": "plain"}, False),
         (ARXIV, {"estimate": "cv"}, False),

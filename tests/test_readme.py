@@ -95,6 +95,17 @@ def test_no_command_of_a_block_writes_where_another_has():
         assert len(set(places)) == len(places), f"{page}: {lines}"
 
 
+def test_the_tests_that_evidence_names_are_there():
+    """One without a file is in the file that is named last above it."""
+    page = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
+    names = re.findall(r"`(?=\w)((?:\w+/)*test_\w+\.py)?(?:::)?(test_\w+)?`", page)
+    assert len(names) > 80
+    tests = ""
+    for file, name in names:
+        tests = (ROOT / "tests" / file).read_text(encoding="utf-8") if file else tests
+        assert f"def {name}" in tests, f"{file}: there is no {name}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):

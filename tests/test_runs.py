@@ -1,18 +1,13 @@
 """The run directory: nothing that was written can be half read, nothing is overwritten unasked."""
 
-import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from topicmc import LDA
 from topicmc.errors import DataError, TopicmcError, UsageError
-from topicmc.estimator.saved import _passes_of
 from topicmc.models.factors.run import FactorRun
 from topicmc.models.lda.progress import reached
 from topicmc.models.lda.run import TopicRun
@@ -57,7 +52,7 @@ def test_a_temporary_folder_is_gone_when_a_signal_meets_its_making(tmp_path, mon
 
     def make_and_leave(*arguments, **options):
         make(*arguments, **options)
-        raise SystemExit(143)  # as `exit_on_termination` does, at the next line of Python
+        raise SystemExit(143)  # as `unwound` does, at the next line of Python
 
     monkeypatch.setattr(os, "mkdir", make_and_leave)
     with pytest.raises(SystemExit), temporary_folder(tmp_path, ".run-"):
@@ -268,43 +263,6 @@ def test_the_sample_index_deletes_what_it_is_told_to(tmp_path):
     assert run.read_sample(run.sample_index()[0]).shape == (4, 2)
 
 
-_WRITER = """
-import sys, numpy as np
-from pathlib import Path
-from topicmc.models.lda.run import TopicRun
-run = TopicRun(Path(sys.argv[1]))
-theta = np.zeros((400, 400))
-for number in range(1, 10**9):
-    theta[:] = number
-    sums = run.write_checkpoint_part(number, "rank-000", {"theta": theta}, {"round": number})
-    run.commit_checkpoint(number, sums, {})
-    run.append_metrics({"round": number})
-    if number == 3:
-        print("writing", flush=True)
-"""
-
-
-@pytest.mark.parametrize("delay", [0.05, 0.11, 0.23])
-def test_kill_9_leaves_a_whole_checkpoint(tmp_path, delay):
-    """Killed at any moment, the newest committed checkpoint reads back whole and consistent."""
-    run = TopicRun.create(tmp_path / "run", {})
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", _WRITER, str(run.path)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "writing\n"
-    time.sleep(delay)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    checkpoint = run.checkpoint()
-    assert checkpoint is not None
-    number = checkpoint.facts("rank-000")["round"]
-    assert number == checkpoint.manifest["round"] >= 3
-    assert (checkpoint.array("theta") == number).all()
-    assert [record["round"] for record in run.metrics()][:3] == [1, 2, 3]
-    json.dumps(run.metrics())
-
-
 def test_headers_that_numpy_cannot_parse(tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.arange(3))
@@ -326,7 +284,7 @@ def test_settings_of_a_newer_version_are_told_with_their_file(tmp_path):
     config = {**FACTS["config"], "colour": "red"}
     run = TopicRun.create(tmp_path / "run", {**FACTS, "config": config}, words=["a", "b"])
     run.append_metrics({"round": 1, "update": 1, "documents": 3, "tokens": 9, "seconds": 1.0})
-    for reader in (reached, _passes_of):
+    for reader in (reached, lambda run: LDA.from_run(run.path)):
         with pytest.raises(DataError, match=r"run\.json: unknown setting 'colour'"):
             reader(run)
 

@@ -62,5 +62,18 @@ def train(config, corpus, path, interrupt=None, resume=False):
     return training.run, training.train(interrupt or Interrupt())
 
 
+def parted(config, corpus, path, places) -> list[TopicRun]:
+    """Runs that are stopped after so many rounds each, and gone on with: one at every second of the
+    places, one at the others."""
+    runs = []
+    for stops in (places[::2], places[1::2]):
+        part, before = path / f"stopped-{stops[0]}", 0
+        for stop in stops:
+            train(config, corpus, part, StopAfter(stop - before), resume=before > 0)
+            before = stop
+        runs.append(train(config, corpus, part, resume=True)[0])
+    return runs
+
+
 def kept_bits(run: TopicRun) -> list[tuple[str, str]]:
     return [(entry["file"], entry["checksum"]) for entry in run.sample_index()]

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from fake_runs import make_run
+from fake_runs import make_run, topic_shapes
 
 from topicmc.topics.choose import choice
 from topicmc.topics.choose.choice import Point, RunFigures
@@ -85,6 +85,32 @@ def test_perplexity_is_at_rest_where_no_change_is_told_from_chance(tmp_path):
     assert choice._has_settled(young) is False
     unscored = make_run(tmp_path / "unscored", {0: theta}, [None] * 12)
     assert choice._has_settled(unscored) is None
+
+
+def test_what_was_traced_tells_whether_perplexity_is_at_rest_where_evaluations_are_few(tmp_path):
+    level = -7 + 0.01 * (np.arange(240.0) % 40 < 20)
+    for name, trace, expected in (
+        ("level", level, True),
+        ("climbs", level + np.linspace(0, 0.1, 240), False),
+        ("short", level[:11], None),
+        ("no number", np.where(np.arange(240) == 7, np.nan, level), None),
+    ):
+        theta = np.random.default_rng(0).gamma(1.0, size=(2, 30, 3)) + 1e-3
+        recorded = {"log likelihood": trace[None]}
+        run = make_run(tmp_path / name, {0: theta}, [[-7.0]] * 5, trace=recorded)
+        assert choice._has_settled(run) is expected, name
+
+
+def test_which_topics_are_stable_nobody_knows_before_there_are_samples(tmp_path, small_corpus):
+    """Two states of the start say as little of it as one chain."""
+    theta, stable = topic_shapes(small_corpus.n_words, 3), []
+    for name, burn_in in (("young", True), ("old", False)):
+        runs = [
+            make_run(tmp_path / f"{name}{i}", {0: [theta + i]}, burn_in=burn_in, seed=i)
+            for i in (0, 1)
+        ]
+        stable.append(Point.of(runs, small_corpus, 0).stable)
+    assert stable == [None, 1.0]
 
 
 def test_chains_that_are_apart_do_not_withhold_a_choice():

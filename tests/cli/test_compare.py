@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from shell import one_sentence, tree
 
+from topicmc.models.lda.run import TopicRun
+
 
 def exported(command, run, permutation) -> np.ndarray:
     """The topics of a run in another order, as another system would hand them over."""
@@ -90,6 +92,14 @@ def test_a_run_on_another_corpus_is_pointed_out(run, command):
     swapped = json.loads(command("compare", run, "other", "--corpus", "text", "--json").stdout)
     assert swapped["corpus"] == "text"
     assert any("run was trained on another corpus" in remark for remark in swapped["remarks"])
+
+
+def test_a_view_of_a_run_that_was_trained_on_is_noted(run, command):
+    assert command("edit", run, "--label", "0=Law", "-o", "view").status == 0
+    opened = TopicRun.open(run)
+    opened.write_sample_index(opened.sample_index()[1:])
+    noted = command("compare", "view", "view").stderr
+    assert noted.count("Note: run has been trained on since view was made of it") == 2
 
 
 BAD = [

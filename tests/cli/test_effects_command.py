@@ -75,6 +75,21 @@ def test_years_and_one_topic(trained, command, monkeypatch):
     assert topic["topic"] == 1 and topic["change_low"] < topic["change"] < topic["change_high"]
 
 
+def test_how_many_chains_have_found_a_topic_is_said(trained, command, monkeypatch, tmp_path):
+    """Where there are several: the interval of a topic of one of them is as narrow as any."""
+    monkeypatch.chdir(trained)
+    assert command("train", "corpus", "-o", tmp_path / "two", *TRAIN, "--chains", 2).status == 0
+    by = ("effects", tmp_path / "two", "--by", "party")
+    topics = json.loads(command(*by, "--json").stdout)["topics"]
+    found = {topic["topic"]: topic["found"] for topic in topics}
+    head, *rows = command(*by).stdout.splitlines()[:3]
+    assert head.split()[:4] == ["topic", "share", "found", "by"]
+    for number, *row in map(str.split, rows):
+        told = f"{found[int(number)]} of 2"
+        assert " ".join(row[1:4]) == told
+        assert f"tokens, found by {told} chains; " in command(*by, "--topic", number).stdout
+
+
 def test_what_a_table_needs_said_is_not_said_of_one_topic(trained, command, monkeypatch):
     """Which has no signs, and all groups."""
     monkeypatch.chdir(trained)

@@ -17,7 +17,9 @@ from synthetic import write_ratings
 
 from topicmc import MatrixFactorization
 from topicmc.host.machine import COMPILING, PROGRAM
+from topicmc.models.factors.prediction import predict, rmse
 from topicmc.models.factors.run import FactorRun
+from topicmc.models.factors.scoring import score
 
 SIZE = ("--factors", 3, "--threads", 1, "--progress", "none")
 LENGTH = ("--epochs", 8, "--evaluate-every", 40)
@@ -126,6 +128,31 @@ def test_evaluate_predict_and_export(work, command):
     command("factors", "export", "run", "--to", "csv", "-o", "biases")
     lines = Path("biases/users.csv").read_text().splitlines()
     assert lines[0] == "user,ratings,bias,sd" and len(lines) == 81
+
+
+def test_chains_are_scored_alone_and_together(work, command, monkeypatch):
+    """As by their predictions, though each sample is read once."""
+    train = ("factors", "train", "ratings.csv", "-o", "two", *SIZE, "--chains", 2)
+    assert command(*train, "--epochs", 12).status == 0
+    run, read, seen = FactorRun.open(Path("two")), FactorRun.read_sample, []
+    entries, testing, scale = run.sample_index(), run.data().testing, run.scale()
+
+    def error(some) -> float:
+        states = [read(run, entry) for entry in some]
+        found = predict(states, testing.users, testing.items, scale)
+        return rmse(found.mean, testing.values)
+
+    def counted(run, entry):
+        seen.append(entry["file"])
+        return read(run, entry)
+
+    monkeypatch.setattr(FactorRun, "read_sample", counted)
+    found = score(run)
+    assert sorted(seen) == sorted(entry["file"] for entry in entries) and len(seen) > 4
+    each = [[entry for entry in entries if entry["chain"] == chain] for chain in (0, 1)]
+    assert found.rmse_averaged == pytest.approx(error(entries))
+    assert found.rmse_of_chains == pytest.approx([*map(error, each)])
+    assert found.rmse == pytest.approx(np.mean([error(of[-1:]) for of in each]))
 
 
 def test_a_pair_is_not_taken_for_the_header(work, command):
@@ -240,6 +267,8 @@ def test_a_run_that_ends_in_its_start_has_no_sample_yet(work, command):
     shown = command("factors", "evaluate", "new")
     assert "the newest state, there is no sample" in shown.stdout
     assert note in shown.stderr and "in 90 % intervals" not in shown.stdout
+    # At least twice the start, of 5 sweeps.
+    assert "train on (topicmc factors train -o new --resume --epochs 16)" in shown.stdout
     score = json.loads(command("factors", "evaluate", "new", "--json").stdout)
     assert score["samples"] == 0 and score["coverage"] is None
     columns = ("--user", "user", "--item", "item")
@@ -395,6 +424,10 @@ def test_several_chains_go_where_they_are_told_to(work, command, monkeypatch):
     assert command(*TRAIN, *chains, "--transport", "mpi").status == 0
     assert launched == [2]
     assert command(*TRAIN, *chains).status == 0 and launched == [2]
+    square = (*chains, "--split", "square", "--force")
+    assert command(*TRAIN, *square).status == 0 and launched == [2]
+    config = FactorRun.open(Path("new")).config()
+    assert (config.workers, config.chains) == (4, 2)
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,11 @@ def test_the_list_of_commands_is_that_of_the_modules():
         assert re.search(rf"(?m)^  {name} +{re.escape(short)}$", listing), module
 
 
+@pytest.mark.parametrize("name", ["corpus", "factors"])
+def test_a_list_of_commands_is_not_cut_short(command, name):
+    assert "..." not in command(name, "--help").stdout.partition("Commands:")[2]
+
+
 def test_help_imports_nothing_heavy():
     """Each command's help in one process: a module that any of them imports is named."""
     code = """

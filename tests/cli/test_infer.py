@@ -299,7 +299,7 @@ def test_the_first_rows_are_there_before_the_last_documents_are_read(run):
     """So memory does not grow with the documents."""
     from synthetic import documents_of
 
-    from topicmc.corpora.reading import Known
+    from topicmc.corpora.reading import Known, Reading
     from topicmc.inference.facts import Totals
     from topicmc.inference.mixes import infer_under
 
@@ -311,7 +311,7 @@ def test_the_first_rows_are_there_before_the_last_documents_are_read(run):
             yield Known(documents_of([{0: 1}, {}]), np.zeros(2, np.int64))
 
     totals = Totals()
-    for i, rows in enumerate(infer_under(run, stream(), totals, threads=Threads(1))):
+    for i, rows in enumerate(infer_under(run, Reading(stream()), totals, threads=Threads(1))):
         assert taken == list(range(i + 1))
         assert rows.first == 2 * i
     assert (totals.documents, totals.empty, totals.tokens) == (6, 3, 3)

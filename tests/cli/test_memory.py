@@ -19,6 +19,7 @@ from topicmc.engine.listeners import Silent
 from topicmc.engine.transport.local import LocalTransport
 from topicmc.host import machine
 from topicmc.host.interrupts import Interrupt
+from topicmc.kernels.batch import Minibatch
 from topicmc.kernels.threads import Threads
 from topicmc.models.factors import jobs as factor_jobs
 from topicmc.models.factors import memory as of_factors
@@ -32,6 +33,12 @@ from topicmc.models.factors.settings import Resolved as FactorResolved
 from topicmc.models.factors.settings import resolve as resolve_factors
 from topicmc.models.lda import memory
 from topicmc.models.lda.extent import Extent
+from topicmc.models.lda.minibatches.estimates import (
+    AnchoredChain,
+    ControlVariate,
+    RecalledChain,
+    Saga,
+)
 from topicmc.models.lda.minibatches.updates import Updates
 from topicmc.models.lda.planning.defaults import resolve
 from topicmc.models.lda.settings import TrainConfig
@@ -109,6 +116,34 @@ def test_what_kernels_are_compiled_on_is_small(document_tokens):
     updates.warm_up(document_tokens, 1.0)  # which compiles
     theta = 4 * document_tokens * config.topics
     assert held_by(lambda: updates.warm_up(document_tokens, 1.0)) < theta / 4
+
+
+@pytest.mark.parametrize(
+    ("estimate", "kind", "estimator"),
+    [("cv", AnchoredChain, ControlVariate), ("saga", RecalledChain, Saga)],
+)
+def test_what_is_stated_of_an_estimate_is_what_it_holds(estimate, kind, estimator):
+    """Of a minibatch that has all words."""
+    n_words, n_topics, numbers = 4_000, 96, np.arange(4_000)
+    batch = Minibatch(np.zeros(1, np.int64), np.array([0, n_words]), numbers, numbers)
+
+    class Documents:
+        n_docs = 1
+        minibatch = staticmethod(lambda *_: batch)
+        token_offsets = staticmethod(lambda: batch.offsets)
+
+    class Draws:
+        counts = staticmethod(lambda *_: np.ones((n_words, n_topics), np.float32))
+        kept = staticmethod(lambda *_: np.ones((n_words, 4), np.uint16))
+
+    theta = np.ones((n_words, n_topics), np.float32)
+    chain, estimate_of = kind(0, theta, theta.sum(axis=0)), estimator(Documents, 1, Threads())
+    estimate_of(chain, batch, 2.0, Draws)  # which remembers the documents
+    held = held_by(lambda: estimate_of(chain, batch, 2.0, Draws))
+    config = resolved(estimate=estimate, topics=n_topics)
+    terms = memory.terms(config, SIZES._replace(n_words=n_words), 1)
+    (stated,) = (t.n_bytes for t in terms if t.name.endswith("as they are estimated"))
+    assert held / 1.2 < stated < 1.2 * held
 
 
 def test_what_is_stated_of_a_mixture_is_what_it_holds(small_corpus, tmp_path, monkeypatch):
@@ -259,7 +294,7 @@ def test_the_check_names_what_fits(small_corpus, command, tmp_path, monkeypatch)
         result = command(*start, *given)
         assert result.status == 2
         assert "--topics 900 over 120 words needs about 0.1 GB of memory" in result.stderr
-        assert "prune the vocabulary" in result.stderr
+        assert "or prune the vocabulary; to go on with a run, free some" in result.stderr
 
 
 def test_long_documents_have_more_random_numbers():

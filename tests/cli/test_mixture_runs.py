@@ -140,7 +140,8 @@ def test_a_run_that_memory_cannot_bear_is_refused(work, command, monkeypatch):
     assert refused.status == 2 and not Path("new").exists()
     assert (
         "300 documents and 200 groups over 120 words need about 0.1 GB of memory, and 0.2 GB are"
-        " free; use fewer --chains, or prune the vocabulary (topicmc prepare --min-df N)"
+        " free; use fewer --chains, or prune the vocabulary (topicmc prepare --min-df N); to go on"
+        " with a run, free some"
     ) in one_sentence(refused)
 
 
@@ -204,6 +205,7 @@ def test_infer_and_export(work, command):
     rows = [json.loads(line) for line in Path("groups.jsonl").read_text().splitlines()]
     assert len(rows) == 330
     assert all(sum(row["mix"]) == pytest.approx(1, abs=1e-5) for row in rows)
+    assert f"groups.jsonl: {len(rows[0]['mix'])} shares a document" in done.stdout
     assert command("infer", "run", "-o", "groups.csv").status == 0
     assert "_other" in Path("groups.csv").read_text().splitlines()[0]
     assert command("export", "run", "--to", "npy", "-o", "out").status == 0
@@ -254,8 +256,8 @@ def test_a_report_shows_the_documents_of_the_highest_odds(work, monkeypatch, eve
     best = looked_at[np.argsort(-odds, axis=0, kind="stable")[:5]]
     monkeypatch.setattr(report, "_BLOCK", 7)
     monkeypatch.setattr(report, "_MOST_TOKENS", -(-corpus.n_tokens // every))
-    found = report._documents(posterior, shown, corpus, 5)
-    assert [[document["number"] for document in of] for of in found] == best.T.tolist()
+    monkeypatch.setattr(report, "tell", lambda _p, _s, _c, numbers, _shares: numbers)
+    assert report._documents(posterior, shown, corpus, 5).tolist() == best.T.tolist()
 
 
 def test_a_trace_without_times_is_damaged(work, command):

@@ -210,30 +210,6 @@ def test_what_cannot_be_is_refused(run, command, arguments, sentence):
     assert result.status == 2
 
 
-def test_runs_on_different_vocabularies_are_refused(run, command):
-    (run.parent / "text.txt").write_text("red green blue\n" * 30 + "black white grey\n" * 30)
-    prepared = command("prepare", "text.txt", "-o", "other", "--min-df", 1, "--max-df", 1)
-    assert prepared.status == 0, prepared.stderr
-    trained = command("train", "other", "-o", "new", *SETTINGS, "--updates", 2)
-    assert trained.status == 0, trained.stderr
-    for name in ("topics", "evaluate"):
-        assert "another vocabulary" in one_sentence(command(name, "run", "new"))
-
-
-def test_runs_on_other_documents_are_refused(run, command):
-    """Whose words are the same."""
-    Path("vocab.more.txt").write_text(Path("corpus/vocabulary.txt").read_text())
-    Path("docword.more.txt").write_text("2\n120\n4\n1 1 2\n1 2 1\n2 3 1\n2 4 2\n")
-    added = command("corpus", "add", "corpus", "docword.more.txt", "-o", "grown")
-    assert added.status == 0, added.stderr
-    trained = command("train", "grown", "-o", "new", *SETTINGS, "--updates", 2, "--seed", 1)
-    assert trained.status == 0, trained.stderr
-    told = "new: was trained on another corpus than run; `topicmc compare` puts them side by side"
-    for name in ("topics", "evaluate"):
-        refused = command(name, "run", "new")
-        assert (refused.status, one_sentence(refused)) == (2, told)
-
-
 def test_a_run_made_again_is_no_other_chain(run, command):
     made = command("train", "corpus", "-o", "again", *SETTINGS, *LENGTH)
     assert made.status == 0, made.stderr
@@ -256,14 +232,15 @@ def test_evaluate_ends_with_a_verdict(runs, command):
 
 
 def test_traces_have_the_names_of_their_runs(runs, command):
-    """Whatever words these hold."""
-    names = ("averaged_a", "b_c")
+    """Whatever words these hold; bars stand under bars."""
+    names = ("averaged_a", "b_c_of_a_long_name")
     for run, name in zip(runs, names, strict=True):
         Path(run).rename(name)
     shown = [line for line in lines(command("evaluate", *names)) if re.search("[▁-█]{2}", line)]
     assert [line.split()[:3] for line in shown if line.startswith("perplexity")] == [
         ["perplexity", "of", name] for name in names
     ]
+    assert len({re.search("[▁-█]{2}", line).start() for line in shown}) == 1
 
 
 def test_a_matrix_has_no_verdict(run, command):

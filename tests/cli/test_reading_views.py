@@ -161,6 +161,11 @@ def test_a_view_of_names_alone_scores_as_its_run(run, command):
     said(command("edit", "run", "-o", "named", "--label", "2=Law"))
     done = command("evaluate", "named", "--json")
     assert done.stderr == "" and done.stdout == said(command("evaluate", "run", "--json"))
+    opened = TopicRun(run)
+    opened.write_sample_index(opened.sample_index()[1:])
+    assert (
+        "run has been trained on since named was made of it" in command("evaluate", "named").stderr
+    )
 
 
 def test_exports(view, run, command):

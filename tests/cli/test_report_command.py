@@ -71,6 +71,12 @@ def test_the_place_is_tried_before_the_work(run, command, monkeypatch):
             assert f"{place}/page.{ending}: cannot be written" in one_sentence(result)
 
 
+def test_periods_are_tried_before_the_work(run, command, monkeypatch):
+    monkeypatch.setattr("topicmc.report.gather.posterior_of", lambda *_: pytest.fail("read"))
+    result = command("report", run, "-o", "page.html", "--by", "month")
+    assert result.status == 2 and "--time FIELD" in one_sentence(result)
+
+
 def test_folders_are_made(run, command):
     assert command("report", run, "-o", "some/where/page.html").status == 0
     assert Path("some/where/page.html").is_file()
@@ -85,7 +91,6 @@ def test_what_stands_in_the_way_of_a_report(run, command):
         ((run, "-o", "thesis.html", "--force"), "not a report"),
         ((run, "-o", run), "folder"),
         ((run, "-o", "page.html", "--level", 1), "level"),
-        ((run, "-o", "page.html", "--by", "month"), "--time FIELD"),
         ((run, "-o", "page.pdf"), ".html or .htm"),
         ((run, "-o", "page"), ".html or .htm"),
     ):

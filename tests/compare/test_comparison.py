@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fake_runs import make_run
+from fake_runs import gamma_samples, make_run, topic_shapes
 
 from topicmc.errors import DataError
 from topicmc.kernels.threads import Threads
@@ -19,10 +19,13 @@ ALPHA = 0.2
 
 
 class Given(Model):
-    """A model of one sample, its topics as they are."""
+    """A model of one sample or several, its topics as they are."""
+
+    n_samples = 1
 
     def samples(self):
-        yield self.phi.T.astype(np.float32), np.full(len(self.phi), ALPHA)
+        for _ in range(self.n_samples):
+            yield self.phi.T.astype(np.float32), np.full(len(self.phi), ALPHA)
 
 
 def topics(n_topics: int, n_words: int, seed: int) -> np.ndarray:
@@ -109,6 +112,18 @@ def test_a_run_on_another_corpus_is_remarked_on(first, small_corpus):
     assert compare([first, other], small_corpus, THREADS).remarks == ()
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_perplexities_of_means_and_of_draws_do_not_compare(first, small_corpus, n):
+    kept, drawn = (Given(name, first.words, first.phi) for name in ("kept", "drawn"))
+    kept.n_samples, kept.of_means, drawn.n_samples, drawn.of_means = 2, True, n, False
+    newest, *averaged = compare([kept, drawn], small_corpus, THREADS).remarks
+    assert "newest samples do not compare: those of kept are of means given" in newest
+    assert "and those of drawn of draws" in newest
+    assert newest.endswith("; compare the averaged ones") == (n == 2)
+    assert len(averaged) == n - 2
+    assert all(remark.endswith("samples, and more samples lower them") for remark in averaged)
+
+
 def test_a_topic_without_common_words_is_unlike_every_other():
     phi = restricted(np.array([[0.2, 0.8, 0.0], [0.0, 0.0, 1.0]]), np.array([0, 1]))
     assert phi.tolist() == [[0.2, 0.8], [0, 0]]
@@ -189,3 +204,14 @@ def test_intervals_of_a_drift_hold_what_the_samples_show(tmp_path, small_corpus)
         phi = (draw / draw.sum(axis=0)).T
         hits += ((phi >= low) & (phi <= high)).mean() / 20
     assert 0.85 < hits < 0.95
+
+
+def test_intervals_of_a_drift_are_of_the_samples_that_topics_are_the_mean_of(tmp_path, monkeypatch):
+    for module in ("models.lda.samples", "topics.compare.models"):
+        monkeypatch.setattr(f"topicmc.{module}.at_rest", lambda run, entries: entries[-3:])
+    samples = gamma_samples(topic_shapes(60, 5), 8, np.random.default_rng(9))
+    make_run(tmp_path / "run", {0: samples}, workers=1, threads=1)
+    model = RunModel(tmp_path / "run")
+    drawn = [(theta / theta.sum(axis=0)).T for theta in model.draws()]
+    assert len(drawn) == 3
+    np.testing.assert_allclose(np.mean(drawn, axis=0), model.phi, rtol=1e-5)

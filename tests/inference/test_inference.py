@@ -11,7 +11,7 @@ from synthetic import documents_of
 
 from topicmc import LDA
 from topicmc.corpora import Documents
-from topicmc.corpora.reading import Known
+from topicmc.corpora.reading import Known, Reading
 from topicmc.inference import mixes as inference
 from topicmc.inference.deviations import Sample, deviations
 from topicmc.inference.facts import Totals, free_names
@@ -241,8 +241,8 @@ def test_topics_are_drawn_for_samplers_that_keep_counts(tmp_path, sampler):
     for seed in range(30):
         settings = {"sampler": sampler, "alpha": 1.0, "remember": True, "seed": seed}
         run = make_run(tmp_path / f"run-{seed}", {0: [counts] * 32}, **settings)
-        stream = [Known(documents, np.zeros(1, np.int64))]
-        (rows,) = infer_under(run, stream, Totals(), sd=True, seed=seed, threads=ONE)
+        reading = Reading(iter([Known(documents, np.zeros(1, np.int64))]))
+        (rows,) = infer_under(run, reading, Totals(), sd=True, seed=seed, threads=ONE)
         found.append(rows.sd[0] ** 2)
     phis = np.random.default_rng(4).gamma(np.broadcast_to(counts.T, (20_000, 2, 2)))
     exact = exact_variance((20, 20), phis / phis.sum(axis=2, keepdims=True))

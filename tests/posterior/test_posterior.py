@@ -185,7 +185,7 @@ def test_what_another_process_is_writing_is_not_deleted(tmp_path):
     samples, method = kept_samples(run, 2), Start()
     for number in range(1, 40):
         method.rounds = number
-        run.keep_sample(1, number, np.ones((2, 2), np.float32))
+        entry = run.keep_sample(1, number, np.ones((2, 2), np.float32))
         samples.keep(method, number)
         samples.keep_provisional(method, number)
-        assert run.sample_path(1, number).exists()
+        assert run.place_of_sample(entry).exists()

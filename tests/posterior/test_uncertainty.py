@@ -13,6 +13,7 @@ from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
 from topicmc.posterior.coverage import Coverage
 from topicmc.topics.chains import memory_of
+from topicmc.topics.diagnostics import diagnose
 from topicmc.topics.editing import Edits, edit
 from topicmc.topics.matching import assign, distances, match_topics
 from topicmc.topics.uncertainty import posterior_of
@@ -138,7 +139,9 @@ def test_intervals_that_are_too_narrow_are_noticed(tmp_path):
     posterior = posterior_of(runs)
     assert posterior.stable.all()
     assert posterior.coverage().stable_means < 0.5
-    assert "Intervals are too narrow: of stable topics, 90% intervals" in posterior.remark()
+    told = posterior.remark()
+    assert "Intervals are too narrow: of stable topics, 90% intervals" in told
+    assert told.endswith("the chains that have found it, and are wider where these are several.")
 
 
 @pytest.mark.parametrize("rates", [(0.9, 0.77), (0.77, 0.9)])
@@ -190,6 +193,9 @@ def test_states_of_the_start_stand_in_where_there_is_no_sample(tmp_path):
         run.write_sample_index([{**entry, "burn_in": True} for entry in run.sample_index()[:1]])
     posterior = posterior_of(runs)
     assert posterior.n_chains == 2 and not posterior.stable.any()
+    told = posterior.as_dict(0)
+    assert (told["found"], told["stable"]) == (2, None)  # which nobody knows before there are any
+    assert not any("not found by all" in flag for flag in diagnose(runs).flags)
     assert np.isfinite(posterior.phi).all() and np.isnan(posterior.share_low).all()
 
 

@@ -14,15 +14,15 @@ from synthetic import documents_of
 
 from topicmc.corpora import Corpus, prepare
 from topicmc.corpora.offsets import offsets
-from topicmc.corpora.periods import periods
+from topicmc.corpora.periods import periods, periods_of
 from topicmc.errors import UsageError
 from topicmc.inference.deviations import Sample
+from topicmc.inference.mixes import representative_documents
 from topicmc.kernels import batch as batches
 from topicmc.kernels.gibbs import UNASSIGNED, topic_rows
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
 from topicmc.models.lda.run import TopicRun
-from topicmc.report import check_free, write_report
 from topicmc.report.documents import pick
 from topicmc.report.gather import gather
 from topicmc.report.page import assemble, embedded
@@ -164,20 +164,6 @@ def test_numbers_that_are_none_are_told_as_such(run):
     assert {topic["npmi"] for topic in alone["topics"]} == {None}
 
 
-def test_a_report_does_not_take_the_place_of_something_else(data, tmp_path):
-    path = tmp_path / "report.html"
-    write_report(data, path)
-    with pytest.raises(UsageError, match="--force"):
-        check_free(path)
-    write_report({**data, "title": "Second"}, path, force=True)
-    assert "<title>Second</title>" in path.read_text(encoding="utf-8")
-    path.write_text("<title>my thesis</title>")
-    with pytest.raises(UsageError, match="not a report"):
-        write_report(data, path, force=True)
-    with pytest.raises(UsageError, match="folder"):
-        check_free(tmp_path, force=True)
-
-
 # ---- what is gathered
 
 
@@ -248,7 +234,7 @@ def test_the_citation_names_the_versions_that_trained(run, corpus, tmp_path):
 
 
 def test_the_place_of_the_corpus_is_not_told(data, corpus):
-    assert str(corpus.path.parent) not in json.dumps({**data, "verdict": None})
+    assert str(corpus.path.parent) not in json.dumps(data)
 
 
 def test_the_place_of_runs_is_not_told(run, corpus, tmp_path):
@@ -361,12 +347,13 @@ def test_a_trend_is_of_the_chains_that_found_the_topic(run, corpus, monkeypatch)
     no sample."""
     times = np.full(corpus.n_docs, np.datetime64("2001-07-01"))
     monkeypatch.setattr(corpus, "times", times)
-    posterior = posterior_of([run])
+    posterior, year = posterior_of([run]), periods_of(corpus, None)
     first, second = posterior.chains
     shown = np.arange(len(posterior.phi))
 
     def trends(*chains):
-        return np.array(trends_of(replace(posterior, chains=chains), shown, corpus)[1], float)[:, 0]
+        _, rows = trends_of(replace(posterior, chains=chains), shown, corpus, year)
+        return np.array(rows, float)[:, 0]
 
     alone, both = trends(first), trends(first, second)
     lacking = trends(first, replace(second, found=second.found & (shown > 0)))
@@ -379,12 +366,12 @@ def test_a_trend_is_of_the_chains_that_found_the_topic(run, corpus, monkeypatch)
 def test_a_trend_is_of_the_tokens_of_each_period(run, corpus, monkeypatch):
     """Documents whose years follow the words of one topic make that topic's trend, and no document
     without a time enters."""
-    shares = gather([run], corpus, n_documents=20)["topics"]
+    posterior = posterior_of([run])
+    numbers = representative_documents(posterior.phi, posterior.alpha, corpus, 20)
+    chosen, others = numbers[np.argsort(-posterior.share)[:2]]
     times = np.array(["NaT"] * corpus.n_docs, "datetime64[D]")
-    chosen = [document["number"] for document in shares[0]["documents"]]
+    times[others] = np.datetime64("1950-07-01")
     times[chosen] = np.datetime64("2001-07-01")
-    others = [document["number"] for document in shares[1]["documents"]]
-    times[[d for d in others if d not in chosen]] = np.datetime64("1950-07-01")
     monkeypatch.setattr(corpus, "times", times)
     data = gather([run], corpus)
     assert data["periods"]["unit"] == "year"
@@ -409,7 +396,7 @@ def test_a_trend_of_some_of_many_documents_tells_what_the_others_leave_open(
     monkeypatch.setattr(corpus, "times", np.full(corpus.n_docs, np.datetime64("2001-07-01")))
     monkeypatch.setattr("topicmc.topics.prevalence.MOST_DOCUMENTS", 80)
     posterior = posterior_of([run])
-    facts, rows = trends_of(posterior, np.arange(4), corpus)
+    facts, rows = trends_of(posterior, np.arange(4), corpus, periods_of(corpus, None))
     assert facts["documents"] == [facts["dated"]] == [corpus.n_docs] and facts["read"] == 80
 
     numbers = randomly_chosen(np.arange(corpus.n_docs))

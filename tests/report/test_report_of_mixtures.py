@@ -17,7 +17,8 @@ from topicmc.errors import UsageError
 from topicmc.models.mixture.run import MixtureRun
 from topicmc.models.views import View
 from topicmc.report import write_report
-from topicmc.report.groups import GroupPosterior, gather_groups
+from topicmc.report.group_posterior import GroupPosterior
+from topicmc.report.groups import gather_groups
 
 
 def trained(corpus, path, *options) -> MixtureRun:
@@ -58,10 +59,7 @@ def test_groups_whose_documents_have_no_time(tmp_path):
     corpus = prepare(
         [tmp_path / "x.jsonl"], tmp_path / "corpus", n_heldout=0, time="time", max_df=1.0
     )
-    made = ["train", corpus.path, "-o", tmp_path / "run", "--model", "mixture", "--updates", 300]
-    with contextlib.suppress(SystemExit):
-        main([str(argument) for argument in (*made, "--threads", 1, "--progress", "none")])
-    run = MixtureRun.open(tmp_path / "run")
+    run = trained(corpus, tmp_path / "run", "--updates", 300, "--chains", 1, "--beta", 0.1)
     partitions = [run.read_sample(entry).groups for entry in run.sample_index()]
     assert any(max(groups[60:]) > max(groups[:60]) for groups in partitions)
     data = gather_groups([run], corpus)
@@ -150,11 +148,7 @@ def test_words_of_a_group_share_what_its_samples_are_worth(run):
 
 def test_a_run_in_its_start_says_nothing_where_another_has_samples(run, tmp_path):
     opened, corpus = run
-    asked = ("train", corpus.path, "-o", tmp_path / "early", "--model", "mixture", "--updates", 20)
-    settings = ("--seed", 1, "--beta", 0.3, "--threads", 1, "--progress", "none")
-    with contextlib.suppress(SystemExit):
-        main([str(argument) for argument in (*asked, *settings)])
-    early = MixtureRun.open(tmp_path / "early")
+    early = trained(corpus, tmp_path / "early", "--seed", 1, "--updates", 20)
     assert early.is_starting()
     alone, both = GroupPosterior([opened], 0.9), GroupPosterior([opened, early], 0.9)
     for name in ("phi", "held", "share", "share_low", "share_high"):

@@ -447,8 +447,14 @@ def test_codes_with_underscores_are_no_numbers(tmp_path):
     assert (groups.names, groups.is_ordered) == (["1_10", "1_2"], False)
 
 
-def test_a_corpus_without_columns(small_corpus, known):
-    with pytest.raises(UsageError, match="--by party: the corpus keeps no columns; prepare it wi"):
+def test_a_corpus_without_columns(small_corpus, monkeypatch):
+    """Periods are named if they can be asked for."""
+    told = "--by party: the corpus keeps no columns; prepare it with --keep party"
+    with pytest.raises(UsageError, match=f"{told}$"):
         groups_of(small_corpus, "party")
     with pytest.raises(UsageError, match="--by year: the corpus knows no times"):
         groups_of(small_corpus, "year")
+    times = np.full(small_corpus.n_docs, np.datetime64("2001-07-01"))
+    monkeypatch.setattr(small_corpus, "times", times)
+    with pytest.raises(UsageError, match=f"{told}, or name a period: day, month, year, decade$"):
+        groups_of(small_corpus, "party")

@@ -9,6 +9,7 @@ import pytest
 from fake_runs import make_run, topic_shapes
 
 from topicmc import LDA
+from topicmc.corpora.periods import periods_of
 from topicmc.errors import DataError, UsageError
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.draws import draw_of
@@ -104,6 +105,17 @@ def test_merged_shares_and_words_have_the_intervals_of_the_sum(made, tmp_path):
     np.testing.assert_allclose(found.high[1], expected.high[1], rtol=1e-5)
 
 
+def test_a_merged_topic_has_one_share(made, tmp_path, monkeypatch):
+    """That of all chains, which its table has; for it no sample is read again."""
+    view, share = view_of(made, tmp_path), made[2]
+    posterior = posterior_of([view])
+    monkeypatch.setattr("topicmc.topics.of_views.posterior_mean", None)
+    told = facts_of(view, posterior)
+    assert told["merged"][0]["share"] == posterior.share[1]
+    assert told["merged"][0]["share"] != pytest.approx(share[0][:, [1, 4]].sum(axis=1).mean())
+    assert told["dropped"]["share"] == pytest.approx(share[0][:, 2].mean())
+
+
 def test_trends_of_merged_topics_are_sums_of_trends(made, tmp_path, small_corpus, monkeypatch):
     """Of all tokens, those of topics that are dropped among them. Mixes under the mean words of a
     merged topic would be others."""
@@ -119,7 +131,8 @@ def test_trends_of_merged_topics_are_sums_of_trends(made, tmp_path, small_corpus
 
     def trends(run: TopicRun) -> np.ndarray:
         posterior = posterior_of([run])
-        _, rows = trends_of(posterior, np.arange(len(posterior.phi)), small_corpus)
+        shown, periods = np.arange(len(posterior.phi)), periods_of(small_corpus, None)
+        _, rows = trends_of(posterior, shown, small_corpus, periods)
         return np.array(rows, float)[:, [0, -1], 0]
 
     whole = trends(run)

@@ -37,13 +37,6 @@ class Totals:
     named: int = 0
     """Documents with an id."""
 
-    def add(self, known: np.ndarray, unknown: np.ndarray) -> None:
-        """Tokens of known words and of others, of each of some documents."""
-        self.documents += len(known)
-        self.empty += int(np.count_nonzero(known == 0))
-        self.tokens += int(known.sum())
-        self.unknown += int(unknown.sum())
-
 
 def blocks_of(
     reading: Reading, totals: Totals, size: int
@@ -55,18 +48,22 @@ def blocks_of(
             totals.stop += int(np.sum(known.stop))
         for start in range(0, known.documents.n_docs, size):
             block = slice(start, min(start + size, known.documents.n_docs))
-            first = totals.documents
-            facts = facts_of(reading, known, block, first)
-            totals.add(np.array(facts["tokens"]), np.array(facts["unknown"]))
+            part, first = known.documents.part(block.start, block.stop), totals.documents
+            facts = facts_of(reading, known, block, part, first)
+            totals.documents += part.n_docs
+            totals.empty += int(np.count_nonzero(part.lengths == 0))
+            totals.tokens += part.n_tokens
+            totals.unknown += int(known.unknown[block].sum())
             totals.named += sum(map(bool, facts.get("id", ())))
-            yield known.documents.part(block.start, block.stop), first, facts
+            yield part, first, facts
 
 
-def facts_of(reading: Reading, known: Known, block: slice, first: int) -> dict[str, Sequence[Any]]:
-    """Columns by name, for some of the documents of ``known``, numbered from ``first``: number, id,
-    file and row as far as they are known, of prepared corpora whether it was held out and why its
-    row was left out, title, what is kept of its row, and tokens."""
-    documents = known.documents.part(block.start, block.stop)
+def facts_of(
+    reading: Reading, known: Known, block: slice, documents: Documents, first: int
+) -> dict[str, Sequence[Any]]:
+    """Columns by name, for a block of ``known``, whose ``documents`` are numbered from ``first``:
+    number, id, file and row as far as they are known, of prepared corpora whether it was held out
+    and why its row was left out, title, what is kept of its row, and tokens."""
     metadata = documents.metadata or Metadata.blank(documents.n_docs)
     numbers = range(documents.n_docs)
     places = (known.places or [None] * known.documents.n_docs)[block]

@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -48,8 +48,9 @@ class Rows(NamedTuple):
     sd: np.ndarray | None
 
 
-class _Writer(Protocol):
-    def write(self, rows: Rows) -> None: ...
+class _Writer:
+    def write(self, rows: Rows) -> None:
+        raise NotImplementedError
 
     def close(self) -> None:
         """Writes what a format ends with; the stream stays open."""
@@ -94,14 +95,7 @@ def write_mixes(
         raise
 
 
-class _Plain:
-    """A writer that has nothing to give up."""
-
-    def abandon(self) -> None:
-        pass
-
-
-class _Npy(_Plain):
+class _Npy(_Writer):
     def __init__(self, stream: IO[bytes], topics: Sequence[str], sd: bool) -> None:
         self._array = GrowingArray(stream, "<f4", (len(topics),))
 
@@ -112,7 +106,7 @@ class _Npy(_Plain):
         self._array.finish()
 
 
-class _JsonLines(_Plain):
+class _JsonLines(_Writer):
     def __init__(self, stream: IO[bytes], topics: Sequence[str], sd: bool) -> None:
         self._stream = stream
 
@@ -124,11 +118,8 @@ class _JsonLines(_Plain):
             record = dict(zip(columns, values, strict=True))
             self._stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
 
-    def close(self) -> None:
-        pass
 
-
-class _Table(_Plain):
+class _Table(_Writer):
     """CSV and Parquet, by Arrow; the first rows tell the columns."""
 
     def __init__(self, stream: IO[bytes], topics: Sequence[str], sd: bool) -> None:

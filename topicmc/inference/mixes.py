@@ -6,13 +6,13 @@ business of `topicmc.inference.deviations`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from topicmc.corpora import Corpus, Documents
 from topicmc.corpora.documents import select
-from topicmc.corpora.reading import Known, Reading
+from topicmc.corpora.reading import Reading
 from topicmc.errors import UsageError
 from topicmc.host.machine import available_cores
 from topicmc.inference.deviations import MOST, Sample, deviations
@@ -31,7 +31,7 @@ _MOST_TOKENS = 50_000_000
 
 def infer_under(
     run: TopicRun,
-    stream: Reading | Iterable[Known],
+    reading: Reading,
     totals: Totals,
     *,
     chain: int = 0,
@@ -46,7 +46,7 @@ def infer_under(
 
     Args:
         run: a run with samples, or a view of one.
-        stream: documents whose word ids are those of the run.
+        reading: documents whose word ids are those of the run.
         totals: counts along.
         chain: of which chain; chains number their topics on their own.
         sd: with posterior standard deviations, from samples of the chain.
@@ -62,7 +62,6 @@ def infer_under(
     mixer = Mixer(phi, alpha, threads)
     del phi  # of which the mixer has its own
     samples = drawn_samples(whole, chain, threads) if sd else []
-    reading = stream if isinstance(stream, Reading) else Reading(iter(stream))
     for part, first, facts in blocks_of(reading, totals, mixer.block):
         sds = None
         if sd:
@@ -77,6 +76,19 @@ def whole_of(run: TopicRun, chain: int = 0) -> tuple[TopicRun, Callable[[np.ndar
     if view is None:
         return run, lambda mix: mix
     return TopicRun.open(run.path), lambda mix: view.summed(mix, chain)
+
+
+def mixed_under(
+    run: TopicRun, phi: np.ndarray, alpha: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """φ and α to mix documents under where the topics of a run or view are ``phi`` and ``alpha``,
+    and what makes such mixes, float64 (n, K), those of these topics. For a view they are those of
+    its run: what a view has dropped has its share of documents, too."""
+    if run.view is None:
+        return phi, alpha, lambda mix: mix
+    whole, summed = whole_of(run)
+    mean = posterior_mean(whole)
+    return mean.phi, mean.alpha, summed
 
 
 def drawn_samples(run: TopicRun, chain: int, threads: Threads) -> list[Sample]:
@@ -123,21 +135,21 @@ def representative_documents(
         phi, alpha: as for `Mixer`, over the vocabulary of the corpus.
         corpus: an open corpus; DataError when a file of it is damaged.
         n: documents a topic.
-        shown: makes the mixes of K topics those of the topics to look at, as of `whole_of`.
+        shown: makes mixes of K topics, float64 (D, K), those of the topics to look at.
         threads: as for `Mixer`.
     """
     corpus.check(range(corpus.n_shards))
     mixer = Mixer(phi, alpha, threads)
     every = max(1, -(-corpus.n_tokens // _MOST_TOKENS))
-    n_topics = mixer.n_topics if shown is None else shown(np.zeros((1, mixer.n_topics))).shape[1]
+    shown = shown or (lambda mix: mix)
+    n_topics = shown(np.zeros((1, mixer.n_topics))).shape[1]
     n = min(n, len(range(0, corpus.n_docs, every)))
     best = np.full((n_topics, n), -np.inf)
     numbers = np.zeros((n_topics, n), np.int64)
     for first, documents in _numbered(corpus, mixer.block * every):
         mine = np.arange(first, first + documents.n_docs)
         chosen = mine % every == 0
-        mixes = mixer.mixes(select(documents, chosen) if every > 1 else documents)
-        shares = mixes if shown is None else shown(mixes)
+        shares = shown(mixer.mixes(select(documents, chosen) if every > 1 else documents))
         better = np.flatnonzero((shares > best.min(axis=1)).any(axis=0))  # few topics, before long
         both = np.hstack([best[better], shares.T[better]])
         of_both = np.hstack(

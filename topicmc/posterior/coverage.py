@@ -47,7 +47,7 @@ class Coverage(NamedTuple):
         return (
             f"Intervals are too narrow: {told}. Chains have settled in different modes, or their"
             " samples are too close together to show how far a topic can move. The intervals shown"
-            " pool the chains, and are wider."
+            " of a topic pool the chains that have found it, and are wider where these are several."
         )
 
 

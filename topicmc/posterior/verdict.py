@@ -45,20 +45,16 @@ def _judged(
     if not draws or all(math.isnan(value) for value in rhats.values()):
         return None, f"It cannot be told whether the chains have converged: {advice}."
     worst = max(rhats, key=lambda name: (not math.isnan(rhats[name]), rhats[name]))
-    several = f"{len(next(iter(draws.values())))} chains have" if _several(draws) else "chain has"
-    n = next(iter(draws.values())).shape[1]
+    n_chains, n = next(iter(draws.values())).shape
+    several = f"{n_chains} chains have" if n_chains > 1 else "chain has"
     if not any(exceeds(values) for values in draws.values()):
         if n < ENOUGH:
-            few = f"{n} draws of each are few" if _several(draws) else f"{n} draws are few"
+            few = f"{n} draws of each are few" if n_chains > 1 else f"{n} draws are few"
             return None, f"It cannot be told whether the {several} converged: {few}; {advice}."
         return True, f"The {several} converged, as far as R̂ can tell ({rhats[worst]:.2f})."
     if is_final(draws):
         return False, "Each chain rests in a mode of its own: averages over them are still good."
     return False, f"The {several} not converged: R̂ of {worst} is {rhats[worst]:.2f}; {advice}."
-
-
-def _several(draws: dict[str, np.ndarray]) -> bool:
-    return len(next(iter(draws.values()))) > 1
 
 
 def _told(values: dict[str, float]) -> dict[str, Any]:

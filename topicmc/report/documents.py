@@ -11,10 +11,9 @@ from topicmc.corpora import Corpus
 from topicmc.corpora.documents import Documents, joined
 from topicmc.corpora.naming import one_line
 from topicmc.corpora.offsets import offsets
-from topicmc.inference.mixes import representative_documents, whole_of
+from topicmc.inference.mixes import mixed_under, representative_documents
 from topicmc.kernels.threads import Threads
 from topicmc.models.lda.mixes import Mixer
-from topicmc.models.lda.samples import posterior_mean
 from topicmc.report.numbers import digits
 from topicmc.report.topics import PagePosterior
 from topicmc.topics.uncertainty import Posterior
@@ -26,24 +25,15 @@ BAG = 8
 def documents_of(
     posterior: Posterior, shown: np.ndarray, corpus: Corpus, n: int, threads: Threads | None = None
 ) -> list[list[dict[str, Any]]]:
-    """For each shown topic the ``n`` training documents with most of it: number, name, title or
-    those of its words that speak most for the topic, columns kept of its row, and the topic's share
-    of the document."""
+    """For each shown topic the ``n`` training documents with most of it: name, title or those of
+    its words that speak most for the topic, columns kept of its row, and the topic's share of the
+    document."""
     if n == 0:
         return [[] for _ in shown]
-    phi, alpha, of_view = posterior.phi, posterior.alpha, None
-    run = posterior.chains[0].run
-    if run.view is not None:  # whose dropped topics have their share of documents, too
-        whole, of_view = whole_of(run)
-        phi, _, alpha, _ = posterior_mean(whole)
-    numbers = representative_documents(phi, alpha, corpus, n, shown=of_view, threads=threads)
+    phi, alpha, summed = mixed_under(posterior.chains[0].run, posterior.phi, posterior.alpha)
+    numbers = representative_documents(phi, alpha, corpus, n, shown=summed, threads=threads)
     mixer = Mixer(phi, alpha, threads)
-
-    def shares(documents: Documents) -> np.ndarray:
-        mixes = mixer.mixes(documents)
-        return mixes if of_view is None else of_view(mixes)
-
-    return tell(posterior, shown, corpus, numbers[shown], shares)
+    return tell(posterior, shown, corpus, numbers[shown], lambda some: summed(mixer.mixes(some)))
 
 
 def tell(
@@ -67,7 +57,6 @@ def tell(
             share = digits(mixes[i, k : k + 1], 3)[0]
             found[-1].append(
                 {
-                    "number": about.number,
                     "name": about.name,
                     "title": about.title,
                     "columns": [[name, one_line(value)] for name, value in about.kept],

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.corpora.periods import periods_of
 from topicmc.host.version import VERSION
 from topicmc.kernels.threads import Threads
 from topicmc.models.corpus_run import CorpusRun
@@ -28,7 +28,7 @@ from topicmc.report.trends import trends_of
 from topicmc.storage.runs import RunDirectory
 from topicmc.topics.diagnostics import Diagnostics, diagnose
 from topicmc.topics.matching import distances
-from topicmc.topics.of_views import facts_of, sentences
+from topicmc.topics.of_views import sentences
 from topicmc.topics.tree import tree_by
 from topicmc.topics.uncertainty import posterior_of
 
@@ -73,22 +73,24 @@ def gather(
             be cut ``by`` periods.
         DataError: a run has no samples yet, or a file is damaged.
     """
+    periods = None if corpus is None else periods_of(corpus, by)  # before all samples are read
     posterior = posterior_of(runs, level)
     shown = largest(posterior)
     documents: list[list[Any]] | None = None
     trends: Trends = None, []
     if corpus is not None:
         documents = documents_of(posterior, shown, corpus, n_documents, threads)
-        trends = trends_of(posterior, shown, corpus, threads, by)
-    name = corpus_name(runs[0])
+        if periods is not None:
+            trends = trends_of(posterior, shown, corpus, periods, threads)
+    name, names = corpus_name(runs[0]), names_of([run.place for run in runs])
     return {
         **page_of(posterior, shown, corpus, documents, trends),
         **about(runs[0], title or f"Topics of {name}"),
         "terms": TERMS,
-        "view": facts_of(runs[0], posterior) or None,
+        "view": runs[0].view is not None,
         "verdict": verdict_of(runs, diagnose(runs, posterior), posterior.remark()),
         "notes": [*sentences(runs[0], posterior), *notes(posterior, corpus)],
-        "runs": [run_of(*named) for named in zip(runs, names_of(_places(runs)), strict=True)],
+        "runs": [run_of(*named) for named in zip(runs, names, strict=True)],
         "citation": citation([run.facts() for run in runs], name),
     }
 
@@ -138,10 +140,6 @@ def page_of(
         "tree": _tree(apart[:, shown]),
         "periods": periods,
     }
-
-
-def _places(runs: Sequence[TopicRun]) -> list[Path]:
-    return [run.place for run in runs]
 
 
 def verdict_of(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from topicmc.corpora import Corpus
+from topicmc.report.group_posterior import GroupPosterior
 from topicmc.report.numbers import digits
-from topicmc.topics.labels import Labels
 from topicmc.topics.layout import plane
 from topicmc.topics.ranking import relevance, top
 from topicmc.topics.reading import describe, nearest
-from topicmc.topics.uncertainty import WordIntervals
+from topicmc.topics.uncertainty import Posterior
 
 STEP = 0.05
 """Step of the relevance slider."""
@@ -25,44 +25,8 @@ LEAST = 0.01
 """each with at least this part of the word's uses."""
 BLOCK = 4_096
 """Words whose uses are worked out together: those of all would be as large as φ."""
-
-
-class PagePosterior(Protocol):
-    """What a page shows: `topicmc.topics.uncertainty.Posterior`, or what has the like of groups."""
-
-    level: float
-    vocabulary: list[str]
-    phi: np.ndarray
-    share: np.ndarray
-    share_low: np.ndarray
-    share_high: np.ndarray
-    alpha: np.ndarray
-
-    @property
-    def p_w(self) -> np.ndarray: ...
-
-    @property
-    def labels(self) -> Labels: ...
-
-    @property
-    def groups(self) -> Mapping[str, tuple[int, ...]]: ...
-
-    @property
-    def n_chains(self) -> int: ...
-
-    @property
-    def n_samples(self) -> int: ...
-
-    @property
-    def found(self) -> np.ndarray: ...
-
-    @property
-    def stable(self) -> np.ndarray: ...
-
-    @property
-    def distance(self) -> np.ndarray: ...
-
-    def intervals(self, words: np.ndarray) -> WordIntervals: ...
+PagePosterior = Posterior | GroupPosterior
+"""What a page shows."""
 
 
 def words_of(posterior: PagePosterior, shown: np.ndarray) -> tuple[dict[str, Any], list[list[Any]]]:
@@ -124,7 +88,8 @@ def topics_of(
 ) -> list[dict[str, Any]]:
     """The facts of the shown topics, and their places on the map, by their distances to all topics
     (n shown, K)."""
-    phi, alone = posterior.phi, posterior.n_chains == 1
+    phi = posterior.phi
+    knows_stable = posterior.n_chains > 1 and posterior.n_samples > 0
     labels = posterior.labels
     groups = posterior.groups
     here = {labels.numbers[k] for k in shown}
@@ -164,7 +129,7 @@ def topics_of(
                 "alpha": alpha,
                 "npmi": npmi,
                 "exclusivity": exclusive,
-                "stable": None if alone else bool(posterior.stable[k]),
+                "stable": bool(posterior.stable[k]) if knows_stable else None,
                 "found": int(posterior.found[:, k].sum()),
                 "distance": distance,
                 "x": round(x, 4),

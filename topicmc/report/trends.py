@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from topicmc.corpora import Corpus
-from topicmc.corpora.periods import Periods, periods_of
+from topicmc.corpora.periods import Periods
 from topicmc.host.machine import available_cores
 from topicmc.kernels.threads import Threads
 from topicmc.report.numbers import digits
@@ -27,25 +27,19 @@ def trends_of(
     posterior: Posterior,
     shown: np.ndarray,
     corpus: Corpus,
+    found: Periods,
     threads: Threads | None = None,
-    by: str | None = None,
 ) -> tuple[dict[str, Any] | None, list[list[list[float | None]]]]:
-    """The periods of a corpus that has times, and for each shown topic its share of the tokens of
+    """The periods of the documents of a corpus, and for each shown topic its share of the tokens of
     each period and the ends of its interval, from the first period to the last that has enough
-    documents, None where one has not or an end cannot be told.
-
-    Raises UsageError when ``by`` cannot cut the times of the corpus.
-    """
-    found = periods_of(corpus, by)
-    if found is None:
-        return None, [[] for _ in shown]
+    documents, None where one has not or an end cannot be told; nothing where none has enough."""
     period, n = found.of, len(found.names)
     dated = np.flatnonzero(period >= 0)
     numbers = randomly_chosen(dated)
     documents, read = (np.bincount(period[of], minlength=n) for of in (dated, numbers))
     span = span_of(read)
     if span is None:
-        return None, [[] for _ in shown]
+        return None, []
     threads = threads or Threads(available_cores())
     some = len(numbers) < len(dated)
     of_periods = prevalence(posterior, corpus, numbers, period[numbers], n, threads, some)

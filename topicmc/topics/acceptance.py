@@ -99,7 +99,7 @@ def seed_words(run: TopicRun) -> dict[int, list[SeedWord]]:
     row = np.searchsorted(rows, [w for _, w in named])
     topic = np.array([column[k] for k, _ in named], np.int64)
     states = samples_of(run)
-    samples = [entry for entry in states if not entry.get("burn_in", False)]
+    samples = [entry for entry in states if not entry["burn_in"]]
     entries = samples or states
     first = min(entry["chain"] for entry in entries)
     whole = TopicRun.open(run.path) if run.view else run

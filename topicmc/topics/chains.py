@@ -20,7 +20,7 @@ from topicmc.host.machine import available_cores, available_memory
 from topicmc.kernels.threads import Threads
 from topicmc.models.corpus_run import check_distinct
 from topicmc.models.lda.run import TopicRun
-from topicmc.models.lda.samples import add_phi, alpha_of, beta_of, samples_of, share_of
+from topicmc.models.lda.samples import alpha_of, beta_of, samples_of, sum_of_samples
 from topicmc.samplers.row_prior import RowPrior
 from topicmc.settings.values import learns
 from topicmc.topics.matching import SAME, assign, distances
@@ -67,13 +67,14 @@ def matched_chains(runs: Sequence[TopicRun]) -> Iterator[tuple[MatchedChain, np.
     _check_memory(runs, len(chains))
     reference, threads = None, Threads(available_cores())
     for run, entries in chains:
-        phi, share = _read(run, entries, threads)
+        phi, share = sum_of_samples(run, entries, threads)
+        phi /= len(entries)
         alpha = np.array([alpha_of(run, entry) for entry in entries])
         prior = _prior_mass(run, entries, phi.shape[1])
         reference = phi if reference is None else reference
         order, distance, found = _match(reference, phi)
         of_topics = share[:, order], alpha[:, order], prior[:, order]
-        early = any(entry.get("burn_in", False) for entry in entries)
+        early = any(entry["burn_in"] for entry in entries)
         yield MatchedChain(run, entries, early, order, distance, found, *of_topics), phi
         del phi  # before the next is read
 
@@ -96,7 +97,7 @@ def _check_memory(runs: Sequence[TopicRun], n_chains: int) -> None:
     n_words, free = first.shape[0], available_memory()
     if n_words is None or free is None:
         return
-    n_kept = max(run.shape[1] or n_topics for run in runs)
+    n_kept = max(run.facts()["config"]["topics"] for run in runs)
     needed = memory_of(n_words, n_topics, n_kept, n_chains)
     if needed > free:
         raise UsageError(
@@ -170,25 +171,7 @@ def _are_given_other_priors(*runs: TopicRun) -> bool:
 
 def _prior_mass(run: TopicRun, entries: list[dict[str, Any]], n_words: int) -> np.ndarray:
     """B_k of one chain in each sample, as the view shows topics if there is one: (n, K)."""
-    view, additions = run.view, run.additions()
-    n_topics = run.n_topics if view is None else view.n_topics
+    additions, n_topics = run.additions(), run.facts()["config"]["topics"]
     priors = [RowPrior(beta_of(run, entry), additions) for entry in entries]
     totals = np.array([prior.totals(n_words, n_topics) for prior in priors])
-    return totals if view is None else view.summed(totals, entries[0]["chain"])
-
-
-def _read(
-    run: TopicRun, entries: list[dict[str, Any]], threads: Threads
-) -> tuple[np.ndarray, np.ndarray]:
-    """Of one chain: the mean of φ (K, W), and the shares of each sample (n, K)."""
-    phi = np.zeros(())
-    share = []
-    for entry in entries:
-        theta = run.read_sample(entry)
-        sums = theta.sum(axis=0, dtype=np.float64)
-        phi = phi if phi.ndim else np.zeros(theta.shape[::-1])
-        add_phi(phi, theta, sums, threads)
-        share.append(share_of(run, entry, theta))
-        del theta  # before the next is read
-    phi /= len(entries)
-    return phi, np.array(share)
+    return totals if run.view is None else run.view.summed(totals, entries[0]["chain"])

@@ -78,7 +78,8 @@ def diagnose(runs: Sequence[TopicRun], posterior: Posterior | None = None) -> Di
     posterior = posterior_of(runs) if posterior is None else posterior
     chains = compared(posterior)
     fits = [(run, chain) for run in runs for chain in log_likelihoods(run)]
-    recorded, fit = traced(chains), _fit([chain for _, chain in fits])
+    recorded = traced(chains)
+    fit = {FIT: aligned([chain for _, chain in fits])} if fits else {}  # unless none is held out
     if _fit_otherwise(runs):
         recorded.pop(LOG_LIKELIHOOD, None)
         fit = {}
@@ -168,11 +169,6 @@ def _fit_otherwise(runs: Sequence[TopicRun]) -> bool:
     return len({keeps_counts(run.facts()["config"]) for run in runs}) > 1
 
 
-def _fit(chains: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """`log_likelihoods` of all chains, (C, n); nothing when no documents are held out."""
-    return {FIT: aligned(chains)} if chains else {}
-
-
 def log_likelihoods(run: TopicRun) -> list[np.ndarray]:
     """The mean log-likelihood of a held-out token under each chain of one run, at the evaluations
     in the second half of its rounds: float64 (n,) each."""
@@ -239,7 +235,7 @@ def _duplicates(posterior: Posterior) -> list[str]:
 def _unstable(posterior: Posterior) -> list[str]:
     """Topics that not all chains have found."""
     topics = np.flatnonzero(~posterior.stable)
-    if posterior.n_chains == 1 or len(topics) == 0:
+    if not posterior.knows_stable or len(topics) == 0:
         return []
     return [f"{_count(topics)} not found by all chains ({_numbers(posterior, topics)})"]
 

@@ -233,9 +233,9 @@ def _values(corpus: Corpus, by: str, numbers: np.ndarray) -> tuple[np.ndarray, l
         return found.of[numbers], found.names, True
     columns = corpus.columns
     if columns is None:
+        periods = f", or name a period: {', '.join(UNITS)}" if _has_times(corpus) else ""
         raise UsageError(
-            f"--by {by}: the corpus keeps no columns; prepare it with --keep {by}, or name a"
-            f" period: {', '.join(UNITS)}"
+            f"--by {by}: the corpus keeps no columns; prepare it with --keep {by}{periods}"
         )
     known: Counter[str] = Counter()
     seen: dict[str, int] = {}

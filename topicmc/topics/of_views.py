@@ -14,13 +14,17 @@ def facts_of(run: TopicRun, posterior: Posterior | None = None) -> dict[str, Any
     """As JSON values: the folder of the run, how many topics of how many are shown, what was merged
     and dropped, and the groups; nothing of a run that is no view.
 
-    Shares of the tokens are means over the samples of the first chain; those of groups, with
-    intervals, are of all chains that have found their topics, if there is a ``posterior``.
+    Shares of the tokens are the posterior mean of the first chain. If there is a ``posterior`` of
+    the run and others, those of merged topics and groups are of all chains that have found them,
+    those of groups with intervals, and that of what is dropped is of the samples of the first.
     """
     if run.view is None:
         return {}
     view = run.view
-    share = posterior_mean(run).share
+    if posterior is None:
+        share = of_first = posterior_mean(run).share
+    else:
+        share, of_first = posterior.share, posterior.chains[0].share.mean(axis=0)
     place = {number: column for column, number in enumerate(view.numbers)}
     groups = []
     for name, members in view.groups.items():
@@ -40,7 +44,7 @@ def facts_of(run: TopicRun, posterior: Posterior | None = None) -> dict[str, Any
         ],
         "dropped": {
             "topics": list(view.dropped),
-            "share": max(0.0, 1 - float(share.sum())) if view.dropped else 0.0,
+            "share": max(0.0, 1 - float(of_first.sum())) if view.dropped else 0.0,
         },
         "groups": groups,
     }

@@ -131,7 +131,8 @@ def prevalence(
     shape = (len(places), n_groups, len(posterior.phi))
     tokens = np.zeros(shape)
     own, cross = (np.zeros(shape if want_moments else (len(places), 0, 0)) for _ in range(2))
-    n_docs = max(1, _BLOCK // max(map(_n_topics, posterior.believed)))
+    most = max(c.run.facts()["config"]["topics"] for c in posterior.believed)  # a view shows fewer
+    n_docs = max(1, _BLOCK // most)
 
     def batches() -> Iterator[Minibatch]:
         return _batches(corpus, numbers, n_docs, posterior.phi.shape[1], threads)
@@ -170,12 +171,6 @@ def _sums_by(groups: np.ndarray, n_groups: int) -> sparse.csr_array:
     """The matrix (G, n) that adds up rows of documents to those of groups."""
     n = len(groups)
     return sparse.csr_array((np.ones(n), (groups, np.arange(n))), shape=(n_groups, n))
-
-
-def _n_topics(chain: MatchedChain) -> int:
-    """Those of its run, whether a view shows them or not."""
-    view = chain.run.view
-    return chain.run.n_topics if view is None else view.n_topics
 
 
 def _places(chain: MatchedChain) -> list[tuple[MatchedChain, dict[str, Any], bool]]:

@@ -131,10 +131,14 @@ class Posterior:
         return np.array([chain.found for chain in self.believed])
 
     @property
+    def knows_stable(self) -> bool:
+        """Whether two chains or more have samples; before, nobody knows which topics are stable."""
+        return self.n_chains > 1 and self.n_samples > 0
+
+    @property
     def stable(self) -> np.ndarray:
-        """bool (K,): whether the samples of all chains have the topic; of one chain alone nobody
-        knows, and no topic is."""
-        return np.logical_and(self._sampled.all(axis=0), self.n_chains > 1)
+        """bool (K,): whether the samples of all chains have the topic; none where nobody knows."""
+        return np.logical_and(self._sampled.all(axis=0), self.knows_stable)
 
     @property
     def distance(self) -> np.ndarray:
@@ -155,7 +159,7 @@ class Posterior:
 
     def intervals(self, words: np.ndarray) -> WordIntervals:
         """The same for any words of each topic: int (K, M); reads every sample once."""
-        return self._intervals(words, [_draws(chain, words) for chain in self.believed])
+        return self._intervals(words, [word_draws(chain, words) for chain in self.believed])
 
     def _intervals(
         self, words: np.ndarray, drawn: Sequence[tuple[np.ndarray, np.ndarray]]
@@ -221,11 +225,10 @@ class Posterior:
     def as_dict(self, k: int, n: int = TOP) -> dict[str, Any]:
         """What is known of topic k and its ``n`` likeliest words, as JSON values; None in place of
         NaN."""
-        alone = self.n_chains == 1
         return {
             "share_low": _or_none(self.share_low[k]),
             "share_high": _or_none(self.share_high[k]),
-            "stable": None if alone else bool(self.stable[k]),
+            "stable": bool(self.stable[k]) if self.knows_stable else None,
             "found": int(self.found[:, k].sum()),
             "distance": _or_none(self.distance[k]),
             "words": [
@@ -245,7 +248,7 @@ class Posterior:
         known = self._known
         if known is None or known.words.shape[1] < min(n, self.phi.shape[1]):
             words = top(self.phi, max(n, 3 * TOP))
-            drawn = [_draws(chain, words) for chain in self.believed]
+            drawn = [word_draws(chain, words) for chain in self.believed]
             of_top = [weights[:, :, :TOP] for weights, _ in drawn]
             covered = coverage(of_top, self.stable, self.level)
             known = self._known = _Top(words, self._intervals(words, drawn), covered)
@@ -292,7 +295,7 @@ def posterior_of(runs: Sequence[TopicRun], level: float = 0.9) -> Posterior:
     )
 
 
-def _draws(chain: MatchedChain, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def word_draws(chain: MatchedChain, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each sample of a chain φ of words (K, M) in the order of the first chain's topics, and
     whether they are among the topic's top words: float64 and bool (n, K, M)."""
     weights = np.empty((len(chain.entries), *words.shape))

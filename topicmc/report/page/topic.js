@@ -67,7 +67,7 @@ function stability(topic) {
     return html("span", { class: `badge ${topic.stable ? "good" : "bad"}`, title: met },
       `${topic.stable ? "●" : "○"} in ${wholePercent(topic.held)} of samples`);
   }
-  if (topic.stable === null) return html("span", { class: "badge" }, "one chain");
+  if (topic.stable === null) return html("span", { class: "badge" }, data.chains === 1 ? "one chain" : "no samples yet");
   const found = `found by ${topic.found} of ${data.chains} chains, mean distance ${decimals(topic.distance)}`;
   return html("span", { class: `badge ${topic.stable ? "good" : "bad"}`, title: found },
     topic.stable ? "● stable" : `○ ${topic.found} of ${data.chains} chains`);

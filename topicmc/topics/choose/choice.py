@@ -75,8 +75,8 @@ class Point:
     """The runs with one number of topics.
 
     ``stable`` is the share of topics that all chains find, of one seed or several
-    (`topicmc.topics.uncertainty`), None where there is one chain; ``converged`` whether each run
-    has come to rest by the verdict of `topicmc.topics.diagnostics` on it alone, None where runs
+    (`topicmc.topics.uncertainty`), None unless two chains have samples; ``converged`` whether each
+    run has come to rest by the verdict of `topicmc.topics.diagnostics` on it alone, None where runs
     are too short to tell; ``settled`` whether the perplexity of each has, by which numbers of
     topics are compared: no change of more than 0.5 % over the second half of the run is told from
     chance (`topicmc.topics.judgement`), None where evaluations and what was traced are too few to
@@ -96,7 +96,7 @@ class Point:
         return cls(
             topics=len(posterior.phi),
             runs=tuple(RunFigures.of(run, corpus, samples) for run in runs),
-            stable=float(posterior.stable.mean()) if posterior.n_chains > 1 else None,
+            stable=float(posterior.stable.mean()) if posterior.knows_stable else None,
             converged=_all_converged(runs, posterior),
             settled=_all(map(_has_settled, runs)),
         )
