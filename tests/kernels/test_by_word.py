@@ -111,6 +111,8 @@ def test_each_thread_has_a_tile_and_small_ones_are_left_for_the_end():
     # Where a small one would be too small, or where there are many anyway, all are alike.
     few = 8 * PIECE // 50 - 2
     assert cut(0, few, offsets, 16, 2) == [(0, few // 2), (few // 2, few)]
+    few = 3_198  # of which a small one would have 399, however long they are
+    assert cut(0, few, 5 * offsets, 16, 2) == [(0, few // 2), (few // 2, few)]
     many = cut(0, 10_000, 3 * offsets, 208, 2)
     assert [end - begin for begin, end in many] == [2500] * 4
 

@@ -28,6 +28,9 @@ PIECE = 24_000
 """Tokens that are worth a thread's while, as each makes the rows of its words."""
 _STATE = 1 << 20  # bytes of counts of a tile's documents, which should stay in a core's own cache
 _LAST = 1 / 4  # of a thread's share, left for whoever is done first
+# Documents that are worth a tile of their own then: of fewer, tokens of one document come close
+# together, so that batches stay short, and words have few tokens for a row.
+_SMALL = 400
 _MOST_TOKENS = 1 << 20  # of a tile, about: what is random takes four bytes of each
 
 
@@ -46,7 +49,7 @@ def cut(
 ) -> list[tuple[int, int]]:
     """Documents first … last − 1 as ranges of as many tokens each, which make good tiles for so
     many threads; a thread's share is at least ``piece`` tokens. Where each would have one, there
-    are small ones besides."""
+    are small ones besides, if they are worth it."""
     starts = offsets[first : last + 1]
     n_tokens = int(starts[-1] - starts[0])
     # Two bytes a topic, or four for each that a document has.
@@ -55,7 +58,7 @@ def cut(
     n = max(-(-n_bytes // _STATE), -(-n_tokens // _MOST_TOKENS), at_once)
     n = at_once * -(-n // at_once)
     shares = np.ones(n)
-    if n == at_once > 1 and _LAST * n_tokens >= n * piece:
+    if n == at_once > 1 and _LAST * min(n_tokens / piece, (last - first) / _SMALL) >= n:
         shares = np.repeat([1 - _LAST, _LAST], n)
     inner = (n_tokens * np.cumsum(shares)[:-1] / n).astype(np.int64)
     edges = np.searchsorted(starts, starts[0] + inner)
